@@ -20,12 +20,15 @@ from train.settings.resolve import Machine, resolve
 
 ASK = """
 source "$1"
-COMP_LINE=$2 COMP_POINT=${#2} COMP_WORDBREAKS=$' \\t\\n"><=;|&(:'
-read -ra COMP_WORDS <<<"$2"
-[[ $2 == *' ' ]] && COMP_WORDS+=('')
-COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
-"$3"
-printf '%s\\n' "${COMPREPLY[@]}"
+COMP_WORDBREAKS=$' \\t\\n"><=;|&(:'
+while IFS= read -r COMP_LINE; do
+  COMP_POINT=${#COMP_LINE} COMPREPLY=()
+  read -ra COMP_WORDS <<<"$COMP_LINE"
+  [[ $COMP_LINE == *' ' ]] && COMP_WORDS+=('')
+  COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+  case $COMP_LINE in busso*) _busso ;; *) _busso_python ;; esac
+  echo "${COMPREPLY[*]}"
+done
 """
 
 
@@ -36,32 +39,33 @@ def bash(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("line", "replies"),
-    [
-        ("busso tou", ["tournament"]),
-        ("busso train learner.batch", ["learner.batch_size="]),
-        ("busso train learner.double=", ["true", "false"]),
-        ("busso train game=spi", ["spike"]),
-        ("busso train seed=1 experiment=spike", ["spike_n"]),
-        ("busso train --info=default", ["defaults", "defaults-tree"]),
-        ("busso tune tria", ["trials="]),
-        ("busso solve learner.l", []),
-        ("busso replay --", ["--help"]),
-        ("python -m train.t", ["train.tune"]),
-        ("python -m train rollout.work", ["rollout.workers="]),
-        (".venv/bin/python -m evaluate.tournament until", ["until="]),
-        ("python -m train doctor learner.doub", ["learner.double=true", "learner.double=false"]),
-        ("python -m http.server --b", []),
-        ("python setup.py lear", []),
-    ],
-)
-def test_bash_completes(bash: Path, line: str, replies: list[str]) -> None:
-    function = "_busso" if line.startswith("busso") else "_busso_python"
+BASH = [
+    ("busso tou", ["tournament"]),
+    ("busso train learner.batch", ["learner.batch_size="]),
+    ("busso train learner.double=", ["true", "false"]),
+    ("busso train game=spi", ["spike"]),
+    ("busso train seed=1 experiment=spike", ["spike_n"]),
+    ("busso train --info=default", ["defaults", "defaults-tree"]),
+    ("busso tune tria", ["trials="]),
+    ("busso solve learner.l", []),
+    ("busso replay --", ["--help"]),
+    ("python -m train.t", ["train.tune"]),
+    ("python -m train rollout.work", ["rollout.workers="]),
+    (".venv/bin/python -m evaluate.tournament until", ["until="]),
+    ("python -m train doctor learner.doub", ["learner.double=true", "learner.double=false"]),
+    ("python -m http.server --b", []),
+    ("python setup.py lear", []),
+]
+
+
+def test_bash_completes(bash: Path) -> None:
+    typed = "".join(f"{line}\n" for line, _ in BASH)
     asked = subprocess.run(
-        ["bash", "-c", ASK, "bash", str(bash), line, function], check=True, capture_output=True, text=True
+        ["bash", "-c", ASK, "bash", str(bash)], check=True, input=typed, capture_output=True, text=True
     )
-    assert asked.stdout.split() == replies and asked.stderr == ""
+    assert asked.stderr == ""
+    found = [reply.split() for reply in asked.stdout.splitlines()]
+    assert list(zip((line for line, _ in BASH), found, strict=True)) == BASH
 
 
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
@@ -70,31 +74,32 @@ def test_shellcheck_finds_nothing(bash: Path) -> None:
     assert found.returncode == 0, found.stdout
 
 
+FISH = [
+    ("busso tou", ["tournament"]),
+    ("busso train learner.batch", ["learner.batch_size="]),
+    ("busso train learner.double=", ["learner.double=false", "learner.double=true"]),
+    ("busso train seed=1 experiment=spike", ["experiment=spike_n"]),
+    ("busso train --info=default", ["--info=defaults", "--info=defaults-tree"]),
+    ("busso solve learner.l", []),
+    ("busso replay --", ["--help"]),
+    ("python -m train.t", ["train.tune"]),
+    (".venv/bin/python -m evaluate.tournament until", ["until="]),
+    ("python -m http.server lear", []),
+    ("python setup.py lear", []),
+]
+
+
 @pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
-@pytest.mark.parametrize(
-    ("line", "replies"),
-    [
-        ("busso tou", ["tournament"]),
-        ("busso train learner.batch", ["learner.batch_size="]),
-        ("busso train learner.double=", ["learner.double=false", "learner.double=true"]),
-        ("busso train seed=1 experiment=spike", ["experiment=spike_n"]),
-        ("busso train --info=default", ["--info=defaults", "--info=defaults-tree"]),
-        ("busso solve learner.l", []),
-        ("busso replay --", ["--help"]),
-        ("python -m train.t", ["train.tune"]),
-        (".venv/bin/python -m evaluate.tournament until", ["until="]),
-        ("python -m http.server lear", []),
-        ("python setup.py lear", []),
-    ],
-)
-def test_fish_completes(line: str, replies: list[str], tmp_path: Path) -> None:
+def test_fish_completes(tmp_path: Path) -> None:
     (tmp_path / "script").write_text(script_for("fish"))
-    code = f"source {tmp_path / 'script'}; complete -C '{line}'"
+    code = f"source {tmp_path / 'script'}\n" + "".join(f"complete -C '{line}'; echo ==\n" for line, _ in FISH)
     home = {**os.environ, "HOME": str(tmp_path)}
     asked = subprocess.run(
         ["fish", "--no-config", "-c", code], check=True, capture_output=True, text=True, env=home, cwd=tmp_path
     )
-    assert sorted(asked.stdout.split()) == replies and asked.stderr == ""
+    assert asked.stderr == ""
+    found = [sorted(reply.split()) for reply in asked.stdout.split("==\n")[:-1]]
+    assert list(zip((line for line, _ in FISH), found, strict=True)) == FISH
 
 
 SHOW = """source {script}

@@ -50,8 +50,11 @@ def begin(folder: Path, test: str, *options: str) -> subprocess.Popen[str]:
         "--rootdir",
         folder,
     ]
-    command += ["-p", "no:cacheprovider", *options, folder / "test_it.py"]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    command += ["-p", "no:cacheprovider", "-p", "pytest_timeout", "-p", "xdist", *options, folder / "test_it.py"]
+    environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # the others take longer than the tests
+    return subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
 
 
 def run(folder: Path, test: str, *options: str) -> tuple[int, str]:

@@ -39,7 +39,7 @@ def share_won(text: str) -> tuple[float, float]:
 
 @pytest.mark.timeout(200)
 def test_the_dqn_in_one_file_runs() -> None:
-    text = run("dqn_tressette.py", "--decisions", "6400", *SMALL)
+    text = run("dqn_tressette.py", "--decisions", "3200", *SMALL)
     assert "100%" in text and re.search(r"\d+ updates  loss 0\.\d+", text)
     share_won(text)
 

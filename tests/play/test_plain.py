@@ -18,7 +18,8 @@ from play.plain.loop import WORDS, PlainTable
 from play.table.session import Session
 from tests.errors import key_of
 from tests.limits import seconds
-from tests.play.people import ENVIRONMENT, choice, command, sit_down, start, steady, talk
+from tests.play.conftest import Piped
+from tests.play.people import ENVIRONMENT, choice, sit_down, start, steady, talk
 from tests.play.terminals import Terminal
 
 GAMES = {
@@ -35,7 +36,7 @@ def first_legal(session: Session) -> str:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_a_whole_game_through_a_pipe(name: str, tmp_path: Path) -> None:
+def test_a_whole_game_through_a_pipe(name: str, tmp_path: Path, piped: Piped) -> None:
     """The lines of a game played here, piped to the command, say the same."""
     typed: list[str] = []
 
@@ -44,9 +45,9 @@ def test_a_whole_game_through_a_pipe(name: str, tmp_path: Path) -> None:
         return typed[-1]
 
     said, session = talk(noting, *GAMES[name])
-    found = command(tmp_path, "".join(typed), *GAMES[name], "record=games.jsonl")
-    welcome, _, rest = found.stdout.partition("\n")
-    assert found.returncode == 0 and found.stderr == ""
+    code, out, err = piped("".join(typed), *GAMES[name], "record=games.jsonl")
+    welcome, _, rest = out.partition("\n")
+    assert code == 0 and err == ""
     assert re.fullmatch(r"busso: .*, seed 7\. Type help for all words\. One moment\.", welcome)
     assert rest == said and rest.endswith("Good-bye.\n") and "\x1b" not in rest
     results = list(replay_file(tmp_path / "games.jsonl"))
@@ -140,7 +141,7 @@ GARBAGE += ["\t", "\x00\x1b[31m", "%s {line}", "sì", "HELP"]
 @pytest.mark.parametrize("name", ["tressette", "match", "spike", "blackjack", "sette_mezzo"])
 @pytest.mark.parametrize("lang", ["en", "it"])
 def test_random_lines_do_no_harm(name: str, lang: str, tmp_path: Path) -> None:
-    """Two hundred lines at each table in each language: 2,000 in all; every game that ends can be replayed."""
+    """120 lines at each table in each language: 1,200 in all; every game that ends can be replayed."""
     random, typed = np.random.default_rng([len(name), len(lang), ord(lang[0])]), [0]
     overrides = ("match=11", "accusi=true", "seed=1") if name == "match" else (f"game={name}", "seed=1")
     hint = ("hint=monte_carlo:samples=2",) if name in ("tressette", "match", "spike") else ()
@@ -150,7 +151,7 @@ def test_random_lines_do_no_harm(name: str, lang: str, tmp_path: Path) -> None:
     def answer(session: Session) -> str:
         table = session.table
         typed[0] += 1
-        if typed[0] > 200:
+        if typed[0] > 120:
             return ""
         if table.hand.over:
             return "again\n"
@@ -164,7 +165,7 @@ def test_random_lines_do_no_harm(name: str, lang: str, tmp_path: Path) -> None:
 
     record, save = tmp_path / "games.jsonl", tmp_path / "table.json"
     said, session = talk(answer, *overrides, *hint, f"lang={lang}", f"record={record}", f"save={save}")
-    assert typed[0] > 200 and said.count("\n") > 200
+    assert typed[0] > 120 and said.count("\n") > 120
     assert not [line for line in replay_file(record) if "error" in line]
     assert sit_down(f"save={save}").table.hand.actions == session.table.hand.actions
 

@@ -16,7 +16,8 @@ from play.table.files import free_path
 from play.table.saves import SaveError, saved_tables
 from play.table.session import Session
 from tests.errors import error_about
-from tests.play.people import TINY, choice, command, lines, sit_down, steady, talk
+from tests.play.conftest import Piped
+from tests.play.people import TINY, choice, lines, sit_down, steady, talk
 
 TABLES = {
     "tressette": ("signals=true", "opponents=random", "partner=greedy", "seed=31"),
@@ -81,11 +82,14 @@ def test_a_table_without_a_file_is_saved_under_a_new_name(tmp_path: Path) -> Non
     assert again.table.records == session.table.records
 
 
-def test_a_game_from_elsewhere_is_resumed_by_the_line_that_says_so(tmp_path: Path) -> None:
+def test_a_game_from_elsewhere_is_resumed_by_the_line_that_says_so(
+    piped: Piped, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(TINY))
     own = ("game=kuhn_poker", f"hydra.searchpath=[{TINY / 'conf'}]")
-    left = command(tmp_path, "quit\n", *own, "seed=3").stdout.splitlines()[-1]
-    resumed = command(tmp_path, "quit\n", *shlex.split(left.partition("python -m play ")[2]))
-    assert resumed.stdout.splitlines()[-1] == left, resumed.stderr
+    left = piped("quit\n", *own, "seed=3")[1].splitlines()[-1]
+    _, out, err = piped("quit\n", *shlex.split(left.partition("python -m play ")[2]))
+    assert out.splitlines()[-1] == left, err
 
 
 def test_tables_that_are_saved_at_once_get_files_of_their_own(tmp_path: Path) -> None:

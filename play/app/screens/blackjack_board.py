@@ -16,6 +16,7 @@ from textual.widgets import Static
 
 from blackjack.rules import HIT, STAND
 from play.app.table.board import Board
+from play.app.widgets.lines import Lines
 from play.blackjack_lab.learning import METHODS, TableSnapshot
 from play.blackjack_lab.lesson_speech import legend, mark, speed_text, stats
 from play.blackjack_lab.lessons import Lessons
@@ -103,13 +104,13 @@ class Lab(Vertical):
         self._blocks: dict[str, tuple[Block, Block]] = {}
 
     def compose(self) -> ComposeResult:
-        yield Static(id="caption", markup=False)
+        yield Lines(id="caption", markup=False)
         with Horizontal(id="tables"):
             yield ValueTable(self._language.say("blackjack_screen.hard"), id="hard")
             with Vertical(id="right"):
                 yield ValueTable(self._language.say("blackjack_screen.soft"), id="soft")
-                yield Static(id="lines", markup=False)
-                yield Static(id="legend", markup=False)
+                yield Lines(id="lines", markup=False)
+                yield Lines(id="legend", markup=False)
 
     def show(
         self, lessons: Lessons, method: str, quantity: str, here: tuple[str, int, int] | None, said: list[str]
@@ -217,14 +218,14 @@ class GameBoard(Board):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="play"):
-            yield Static(id="dealer", markup=False)
+            yield Lines(id="dealer", markup=False)
             yield Cards(id="dealer_cards")
-            yield Static(id="player", markup=False)
+            yield Lines(id="player", markup=False)
             yield Cards(id="player_cards")
-            yield Static(id="outcome", markup=False)
-            yield Static(id="counted", markup=False)
+            yield Lines(id="outcome", markup=False)
+            yield Lines(id="counted", markup=False)
             if self.table.people:
-                yield Static(id="stats", markup=False)
+                yield Lines(id="stats", markup=False)
         if self.table.people:
             yield Lab(self.language)
 

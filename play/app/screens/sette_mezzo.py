@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
-from textual.widgets import RichLog, Static
+from textual.widgets import RichLog
 
 from cards.hand import Hand, Move
 from evaluate.review.grading import Judged
@@ -17,6 +17,7 @@ from play.app.table.board import Board, NextButton
 from play.app.table.table import HELP, HINT, LEAVE, ODDS, REVIEW, UNDO, TableScreen
 from play.app.widgets.boxes import boxes
 from play.app.widgets.keys import Key
+from play.app.widgets.lines import Lines
 from play.coach.coaching import Coaching, is_mistake
 from play.views.small import SmallView
 from sette_mezzo.cards import points_text
@@ -36,11 +37,11 @@ class GameBoard(Board):
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="hands"):
-            yield Static(id="you", markup=False)
-            yield Static(id="opponent", markup=False)
+            yield Lines(id="you", markup=False)
+            yield Lines(id="opponent", markup=False)
         with Vertical(id="below"):
             for name in ("outcome", "rule", "odds", "comment", "coach", "games"):
-                yield Static(id=name, markup=False)
+                yield Lines(id=name, markup=False)
             yield NextButton(self.language.say("sette_screen.next"))
 
     def draw(self, seen: SmallView) -> None:

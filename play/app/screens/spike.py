@@ -13,6 +13,7 @@ from cards.hand import Move
 from play.app.table.board import Board, NextButton
 from play.app.table.table import HELP, HINT, LEAVE, ODDS, REVIEW, UNDO, TableScreen
 from play.app.widgets.keys import Dialog, Key, KeyBar, bound
+from play.app.widgets.lines import Lines
 from play.app.widgets.spike_text import SpikeText
 from play.language import Language
 from play.views import events, view
@@ -43,7 +44,7 @@ class GameBoard(Board):
 
     def compose(self) -> ComposeResult:
         for name in ("standing", "seats", "own"):
-            yield Static(id=name, markup=False)
+            yield Lines(id=name, markup=False)
         yield NextButton(self._say("next"))
 
     def _say(self, name: str, **values: object) -> str:

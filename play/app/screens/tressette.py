@@ -16,6 +16,7 @@ from play.app.table.board import Board
 from play.app.table.table import HELP, HINT, LEAVE, REVIEW, SAVE, UNDO, TableScreen
 from play.app.widgets.cards import card_box
 from play.app.widgets.keys import Key, bound
+from play.app.widgets.lines import Lines
 from play.app.widgets.seats import HandCard, SeatPlace
 from play.app.widgets.tressette_panel import panel, result_lines
 from play.table.speech import Speech
@@ -48,9 +49,9 @@ class GameBoard(Board):
                     yield SeatPlace(id="left")
                     yield SeatPlace(id="right")
                 yield SeatPlace(id="bottom", classes="beside")
-            yield Static(id="known")
+            yield Lines(id="known")
         with HorizontalGroup(id="hand"):
-            yield Static(id="result")
+            yield Lines(id="result")
             for number in range(_HAND):
                 yield HandCard(number)
 

@@ -17,6 +17,7 @@ from play.app.table.board import Board
 from play.app.table.board_screen import SLOWER, BoardScreen
 from play.app.widgets.help import WATCH
 from play.app.widgets.keys import Key, bound
+from play.app.widgets.lines import Lines
 from play.language import Language
 from play.spectate.commentary import Commentary
 from play.spectate.watching import WatchedGames, board_of
@@ -59,8 +60,8 @@ class WatchScreen(BoardScreen):
         self._timer: Worker[None] | None = None  # until it goes on by itself
 
     def compose_below(self) -> ComposeResult:
-        yield Static(id="opened", markup=False)
-        yield Static(id="values", markup=False)
+        yield Lines(id="opened", markup=False)
+        yield Lines(id="values", markup=False)
         yield from super().compose_below()
 
     def on_mount(self) -> None:

@@ -13,6 +13,7 @@ from textual.widgets import Button, Static
 
 from cards.hand import Move
 from evaluate.review.advisers import Worth
+from play.app.widgets.lines import Lines
 from play.coach.hints import Odds
 from play.table.speech import Speech
 from play.views import page, view
@@ -65,7 +66,7 @@ class Board(Vertical):
         self._advised_at: Any = None
 
     def compose(self) -> ComposeResult:
-        yield Static(id="lines", markup=False)
+        yield Lines(id="lines", markup=False)
 
     def draw(self, seen: Any) -> None:
         """Show a view of the game, see `play.views`."""

@@ -17,6 +17,7 @@ from command.errors import UserError
 from command.terminal.visible import visible
 from play.app.table.board import Board
 from play.app.widgets.keys import Key, KeyBar
+from play.app.widgets.lines import Lines
 from play.language import Language
 
 SLOWER = 2.5  # times the pace after an event that one wants to look at, as a trick
@@ -43,7 +44,7 @@ class BoardScreen(Screen[str]):
         self._unsaved_at = -1  # after how many moves leaving was refused, since nothing could be saved
 
     def compose(self) -> ComposeResult:
-        yield Static(id="title", markup=False)
+        yield Lines(id="title", markup=False)
         with Horizontal(id="middle"):
             yield self.board
             yield RichLog(id="log", wrap=True, markup=False, min_width=0)
@@ -52,8 +53,8 @@ class BoardScreen(Screen[str]):
 
     def compose_below(self) -> ComposeResult:
         """What happened last, and what to do."""
-        yield Static(id="news", markup=False)
-        yield Static(id="prompt", markup=False)
+        yield Lines(id="news", markup=False)
+        yield Lines(id="prompt", markup=False)
 
     def on_resize(self, event: Resize) -> None:
         width, height = self.board.ROOMY

@@ -10,6 +10,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from play.app.widgets.cards import card_box, empty_box
+from play.app.widgets.lines import Lines
 from play.views.trick import Place
 
 
@@ -17,8 +18,8 @@ class SeatPlace(Container):
     """One of the four places: a label of a few lines, and a card or its empty place."""
 
     def compose(self) -> ComposeResult:
-        yield Static(classes="who")
-        yield Static(classes="card")
+        yield Lines(classes="who")
+        yield Lines(classes="card")
 
     def show(self, place: Place, label: Content, large: bool, sign: str) -> None:
         """Show a place; `sign` is what lies where a card is awaited."""
@@ -27,7 +28,7 @@ class SeatPlace(Container):
         self.query_one(".card", Static).update(lies)
 
 
-class HandCard(Static):
+class HandCard(Lines):
     """A card of the own hand, to be clicked; without a card it is not there."""
 
     class Clicked(Message):

@@ -24,8 +24,14 @@ async def _idle(min_sleep: float = 0, max_sleep: float = 1) -> None:
         quiet = 0 if loop._ready else quiet + 1
 
 
+async def _at_once(pilot: object, timeout: float = 0) -> bool:
+    """In place of a message to every widget: wherever a pilot sends these it waits for the loop as well."""
+    return True
+
+
 @pytest.fixture(autouse=True)
 def _pilots_wait_for_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("textual.screen.UPDATE_PERIOD", PERIOD)
     for module in ("textual.app", "textual.pilot"):
         monkeypatch.setattr(f"{module}.wait_for_idle", _idle)
+    monkeypatch.setattr("textual.pilot.Pilot._wait_for_screen", _at_once)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from textual.pilot import Pilot
 
@@ -15,8 +16,9 @@ from play.app.application import TableApp
 from play.app.table.table import TableScreen
 from play.table.settings import PlaySettings
 from tests.limits import seconds
+from tests.play.people import play_on, sit_down
 
-SMALL, LARGE = (80, 24), (200, 60)
+SMALL, LARGE = (80, 24), (160, 44)
 
 
 def application(*overrides: str) -> TableApp:
@@ -24,6 +26,15 @@ def application(*overrides: str) -> TableApp:
     chosen = with_game_options(["pace=0", *overrides], "tressette", PlaySettings)
     settings = compose(PlaySettings, "play", chosen)
     return TableApp(settings, given_by(overrides))
+
+
+def far_on(decisions: int, *overrides: str, hint: str = "monte_carlo:samples=2") -> TableApp:
+    """The application at a table that was saved after that number of decisions of people."""
+    session = sit_down(*overrides)
+    session.path = Path("far_on.json")
+    play_on(session.table, decisions)
+    session.save()
+    return application("save=far_on.json", f"hint={hint}", *(each for each in overrides if each.startswith("lang=")))
 
 
 async def wait(pilot: Pilot[int], what: str, holds: Callable[[], bool], limit: float = 60) -> None:

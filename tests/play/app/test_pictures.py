@@ -100,10 +100,10 @@ PICTURES: dict[str, tuple[tuple[str, ...], Moment, tuple[int, int]]] = {
     "spike-card": ((*SPIKE, "seats=8", "sabacc_pot=true"), at_a_bought_card, SMALL),
     "spike-showdown": ((*SPIKE, "seats=8", "lang=it"), at_a_showdown, SMALL),
     "spike-card-large": ((*SPIKE, "seats=4", "lang=it"), at_a_bought_card, LARGE),
-    "spike-showdown-large": ((*SPIKE, "seats=8"), at_a_showdown, LARGE),
+    "spike-showdown-large": ((*SPIKE, "seats=4"), at_a_showdown, LARGE),
     "blackjack-cards": (BLACKJACK, learned("t"), SMALL),
     "blackjack-table": ((*BLACKJACK, "lang=it"), learned("b"), SMALL),
-    "blackjack-large": (BLACKJACK, learned("t"), LARGE),
+    "blackjack-large": (BLACKJACK, learned("t"), (130, 56)),
 }
 
 

@@ -49,7 +49,7 @@ async def press_anything(pilot: Pilot[int], number: int, chance: random.Random) 
 
 
 @pytest.mark.parametrize("name", GAMES)
-@pytest.mark.parametrize("number", [80, pytest.param(400, marks=[pytest.mark.slow, pytest.mark.timeout(600)])])
+@pytest.mark.parametrize("number", [50, pytest.param(250, marks=[pytest.mark.slow, pytest.mark.timeout(600)])])
 def test_keys_and_clicks(name: str, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The application is started anew when it was left."""
     # One that learns as fast as it can leaves little of the process to the keys.

@@ -47,19 +47,33 @@ class Served:
         return self.process.wait(seconds(30))
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "it's a $folder"  # through a shell
+def folder_in(path: Path) -> Path:
+    made = path / "it's a $folder"  # through a shell
     made.mkdir()
     return made
 
 
 @pytest.fixture
-def served(folder: Path) -> Iterator[Served]:
+def folder(tmp_path: Path) -> Path:
+    return folder_in(tmp_path)
+
+
+def sette_mezzo(folder: Path) -> Iterator[Served]:
     server = Served(folder, "game=sette_mezzo", "limit=4", "seed=3", "pace=0", 'record="it\'s a $record.jsonl"')
     yield server
     if server.process.poll() is None:
-        server.end()
+        assert server.end() == 0
+
+
+@pytest.fixture
+def own(folder: Path) -> Iterator[Served]:
+    yield from sette_mezzo(folder)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server for the tests that do not end it."""
+    yield from sette_mezzo(folder_in(tmp_path_factory.mktemp("served")))
 
 
 def test_who_does_not_know_the_address_is_refused(served: Served) -> None:
@@ -89,7 +103,7 @@ def test_who_does_not_know_the_address_is_refused(served: Served) -> None:
                 assert refused.value.status == 403
 
     asyncio.run(script())
-    assert served.end() == 0 and token in served.said  # said once, to whoever started it; no log of requests has it
+    # Said once, to the person who started it; no log of requests has it.
     assert served.said.count(token) == 1 and f"ssh -N -L {served.port}:127.0.0.1:{served.port} " in served.said
 
 
@@ -146,24 +160,27 @@ async def _loaded(browser: Browser, expression: str) -> Any:
     return found
 
 
-@pytest.mark.parametrize("ending", ["page", signal.SIGINT, signal.SIGHUP])
-def test_what_is_not_over_is_saved(served: Served, ending: str | int) -> None:
+def test_what_is_not_over_is_saved(own: Served) -> None:
     """When its page is closed, and when the server ends."""
-    saves = served.folder / "saves"
+    saves = own.folder / "saves"
+
+    def saved(*names: str) -> None:
+        until("a save", lambda: saves.exists() and {path.name for path in saves.iterdir()} == set(names), 20)
 
     async def script() -> None:
-        async with aiohttp.ClientSession() as http, http.ws_connect(f"{served.address}ws?width=80&height=24") as page:
-            await _turn(page)
-            if ending == "page":
-                await page.close()
-            else:
-                assert await asyncio.to_thread(served.end, int(ending)) == 0
+        address = f"{own.address}ws?width=80&height=24"
+        async with aiohttp.ClientSession() as http:
+            async with http.ws_connect(address) as page:
+                await _turn(page)
+            await asyncio.to_thread(saved, "sette_mezzo-3.json")
+            async with http.ws_connect(address) as page:
+                await _turn(page)
+                assert await asyncio.to_thread(own.end, signal.SIGHUP) == 0
 
     asyncio.run(script())
-    until("a save", lambda: saves.exists() and [path.name for path in saves.iterdir()] == ["sette_mezzo-3.json"], 20)
-    if ending == "page":
-        assert served.end() == 0
-    assert "resume with python -m play save=saves/sette_mezzo-3.json" in served.said
+    names = "sette_mezzo-3.json", "sette_mezzo-3-2.json"
+    saved(*names)
+    assert all(f"resume with python -m play save=saves/{name}" in own.said for name in names)
 
 
 SHORT_GRACE = "import sys, play.app.serve as s, play.__main__ as p; s._SECONDS_TO_SAVE = 2; p.main(sys.argv[1:])"

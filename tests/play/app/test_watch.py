@@ -60,7 +60,7 @@ def test_closed_hands_stay_closed() -> None:
     async def script(pilot: Pilot[int]) -> None:
         screen = await looked_at(pilot)
         await press(pilot, "space", "o")
-        for _ in range(5):
+        for _ in range(3):
             for seat in "0123":
                 await press(pilot, seat)
                 hidden = {
@@ -135,7 +135,7 @@ def test_a_file_with_several_games_and_a_match(tmp_path: Path) -> None:
 
     async def script(pilot: Pilot[int]) -> None:
         await looked_at(pilot)
-        screen = await press(pilot, "space", "p")
+        screen = await press(pilot, "space", "b", "p")
         assert screen.games.number == 0 and "games.jsonl, line 1" in shown(pilot, "#title")
         assert "0, 0 of 11" in shown(pilot, "#title")
         for _ in range(hands - 1):

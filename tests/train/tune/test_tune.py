@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,14 @@ def rows(runs: Path) -> list[dict[str, str]]:
 
 
 def study(runs: Path, *more: str) -> Study:
-    return Study(search_of(typed(runs, LR, *more)), "maximize")
+    return Study(command.search_of(typed(runs, LR, *more)), "maximize")
+
+
+@pytest.fixture(autouse=True)
+def a_search_is_composed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several processes with one command line, as tests pretend them, compose the same, and that takes 0.3 s."""
+    composed = cache(lambda *given: search_of(given))
+    monkeypatch.setattr(command, "search_of", lambda given: composed(*given))
 
 
 def test_a_study_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,19 +123,20 @@ def test_killed_it_goes_on(tmp_path: Path) -> None:
     assert "resumed from" in (run / "train.log").read_text()
 
 
-def test_two_processes_share_a_study(tmp_path: Path) -> None:
-    arguments = typed(tmp_path, LR, "pruner=none", "trials=4", "episodes=256")
-    both = [
-        subprocess.Popen([sys.executable, "-m", "train.tune", *arguments], stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
-    said = [process.communicate(timeout=seconds(110))[1] for process in both]
-    assert [process.returncode for process in both] == [0, 0], said
-    begun = [re.findall(r"^trial (\d) of 4", text, re.M) for text in said]
-    assert sorted(begun[0] + begun[1]) == ["1", "2", "3", "4"]
+def test_two_processes_share_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """This one comes when the other has begun its first trial."""
+    arguments = typed(tmp_path, LR, "pruner=none", "trials=3")
+    line = [sys.executable, "-m", "train.tune", *arguments]
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as other:
+        assert other.stderr is not None
+        said = [next(line for line in other.stderr if line.startswith("trial "))]
+        assert command.main(arguments) == 0
+        said += other.communicate(timeout=seconds(110))[1], capsys.readouterr().err
+    assert other.returncode == 0, said
+    assert sorted(re.findall(r"^trial (\d) of 3", "\n".join(said), re.M)) == ["1", "2", "3"]
     found = rows(tmp_path)
-    assert len(found) == 4 and {row["state"] for row in found} == {"complete"}
-    assert len({row["learner.lr"] for row in found}) == 4
+    assert len(found) == 3 and {row["state"] for row in found} == {"complete"}
+    assert len({row["learner.lr"] for row in found}) == 3
 
 
 def test_a_trial_that_somebody_runs_is_left_to_him(tmp_path: Path) -> None:
@@ -306,7 +315,7 @@ def test_a_trial_that_is_stopped_in_order_may_be_stopped_often(tmp_path: Path, m
 
     with monkeypatch.context() as patch:
         patch.setattr("train.tune.trial.train", stopped)
-        for _ in range(3):
+        for _ in range(3):  # more than a trial may end its processes
             assert command.main(typed(tmp_path, LR, "trials=1", "pruner=none")) == 75
     monkeypatch.setattr("train.tune.trial.train", lambda *_: 0)
     monkeypatch.setattr("train.tune.trial.result", lambda _: (0.5, 0.1))
@@ -455,20 +464,18 @@ def test_the_best_of_a_game_from_elsewhere_is_written(tmp_path: Path, monkeypatc
     assert written["game"] == {"bet": 2} and written["learner"] == {"lr": 0.001}
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "key"),
-    [
-        ((LR,), ("learner.lr=tag(log,interval(1e-3,1e-2))",), "learner.lr"),
-        ((LR,), (LR, "learner.n_step=1,2"), "learner.n_step"),
-        ((LR,), (LR, "learner.batch_size=32"), "learner.batch_size"),
-        ((LR,), (LR, "evaluation.final_deals=16"), "evaluation.final_deals"),
-    ],
-)
-def test_another_search_is_another_study(tmp_path: Path, before: Any, after: Any, key: str) -> None:
-    Study(search_of(typed(tmp_path, *before)), "maximize")
-    with error_about(SettingsError, key, hint="study=..."):
-        Study(search_of(typed(tmp_path, *after)), "maximize")
-    Study(search_of(typed(tmp_path, *before, "trials=99", "rollout.games=16", "pruner=none")), "maximize")
+def test_another_search_is_another_study(tmp_path: Path) -> None:
+    study(tmp_path)
+    others = (
+        ("learner.lr=tag(log,interval(1e-3,1e-2))",),
+        (LR, "learner.n_step=1,2"),
+        (LR, "learner.batch_size=32"),
+        (LR, "evaluation.final_deals=16"),
+    )
+    for other in others:
+        with error_about(SettingsError, other[-1].partition("=")[0], hint="study=..."):
+            Study(search_of(typed(tmp_path, *other)), "maximize")
+    study(tmp_path, "trials=99", "rollout.games=16", "pruner=none")
 
 
 @pytest.mark.parametrize(
