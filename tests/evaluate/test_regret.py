@@ -37,7 +37,7 @@ def many(mask: Any) -> bool:
 
 @pytest.mark.parametrize("name", ["tressette", "spike"])
 def test_branches_are_what_plain_replays_come_to(name: str) -> None:
-    game, seeds = load_game(name), stream(1, STREAM, 0, 30)
+    game, seeds = load_game(name), stream(1, STREAM, 0, 50)
     player = named_player(game, {"tressette": "greedy", "spike": "cautious"}[name])
     player.begin(seeds)
     found, replays = branches_of(game, player, seeds), 0
