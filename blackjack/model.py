@@ -8,6 +8,7 @@ dealer who shows that kind. Cards that do not come back change what is left, so 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ def model(options: Options, reward: str, deck: NDArray[np.int64] | None = None) 
         parse_card=parse_card,
         first_cards=2,
         layouts=_sum_layouts() if infinite else (_pair_layout(),),
-        observed=lambda: _observed(mdp, options, shoe, infinite),
+        observed=cache(lambda: _observed(mdp, options, shoe, infinite)),
     )
 
 

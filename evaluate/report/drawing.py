@@ -183,7 +183,8 @@ def draw_heatmap(name: str, panels: Sequence[Mapping[str, Any]]) -> str:
                 if not np.isnan(cell):
                     text, dark = panel["texts"][row][column], abs(cell - 0.5) > 0.3
                     ink = "#ffffff" if dark else "#1d2329"
-                    axis.text(column + 0.5, row + 0.5, text, ha="center", va="center", size=7, color=ink)
+                    drawn = axis.text(column + 0.5, row + 0.5, text, ha="center", va="center", size=7, color=ink)
+                    drawn.set_in_layout(False)  # within its cell, and one of hundreds
             axis.set_xticks(np.arange(len(panel["columns"])) + 0.5, panel["columns"])
             axis.set_yticks(np.arange(len(panel["rows"])) + 0.5, panel["rows"])
             axis.invert_yaxis()

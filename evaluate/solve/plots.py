@@ -85,13 +85,11 @@ def _heatmap(
     figure = Figure(figsize=(1.8 + 0.6 * columns, 1.4 + 0.34 * rows), layout="constrained")
     axes = figure.subplots()
     image = axes.imshow(cells, cmap=colors, vmin=low, vmax=high, aspect="auto")
-    for (row, column), cell in np.ndenumerate(cells):
-        if not np.isnan(cell):
-            red, green, blue, _ = image.to_rgba(np.array([cell]))[0]
-            dark = 0.299 * red + 0.587 * green + 0.114 * blue < _LIGHT
-            axes.text(
-                column, row, texts[row][column], ha="center", va="center", size=9, color="white" if dark else "black"
-            )
+    dark = image.to_rgba(cells)[..., :3] @ (0.299, 0.587, 0.114) < _LIGHT
+    for row, column in np.argwhere(~np.isnan(cells)).tolist():
+        color = "white" if dark[row, column] else "black"
+        letters = axes.text(column, row, texts[row][column], ha="center", va="center", size=9, color=color)
+        letters.set_in_layout(False)  # they are within their cells, and there are hundreds of them
     axes.set_xticks(range(columns), layout.columns)
     axes.set_yticks(range(rows), layout.rows)
     axes.set_xlabel(layout.column_label)

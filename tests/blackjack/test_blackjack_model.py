@@ -202,14 +202,14 @@ def test_an_engines_states_are_those_of_the_process() -> None:
     for rules in ({}, {"decks": 2}):
         game = load_game("blackjack", rules)
         exact = model(Options(**rules), "value")
-        met = reachable(exact.mdp, np.flatnonzero(exact.mdp.start))
+        met = reachable(exact.mdp, np.flatnonzero(exact.mdp.start)) & legal(exact.mdp).all(axis=1)
         states = game.deal(stream(2, "index", 0, 500))
         for _ in range(2):
             running = states[~game.over(states)]
             assert running.size > 50
             for state in running:
                 at = exact.index(state)
-                assert met[at] and legal(exact.mdp)[at].all()
+                assert met[at]
                 assert f"{state['sum']}" in exact.state_text(at)
                 cards = HANDS.counts[state["hand"]]
                 names = [str(k + 1) if k else "A" for k in range(KINDS) for _ in range(cards[k])]

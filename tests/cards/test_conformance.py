@@ -35,9 +35,6 @@ def blackjack(**options: Any) -> Case:
 
 CASES = {
     "tressette": tressette(),
-    "tressette with signals": tressette(signals=True),
-    "tressette led by the 4 of denari": tressette(first_leader="four_of_denari"),
-    "tressette with accusi": tressette(accusi=True),
     "tressette with all three": tressette(signals=True, first_leader="four_of_denari", accusi=True),
     "spike": spike(),
     "spike with eight seats and special hands": spike(seats=8, special_hands=True),

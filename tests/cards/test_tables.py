@@ -1,8 +1,8 @@
 """Policies in files: what is written is read again, and what is wrong with a file is named."""
 
 import json
+import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -69,22 +69,24 @@ def error(path: Path) -> str:
     return str(raised.value)
 
 
-def changed(text_file: Path, tmp_path: Path, **entries: Any) -> Path:
-    table = json.loads(text_file.read_text()) | entries
-    path = tmp_path / "changed.json"
-    path.write_text(json.dumps({state: action for state, action in table.items() if action is not None}))
-    return path
-
-
 def test_bad_entries_are_named(text_file: Path, tmp_path: Path) -> None:
-    illegal = error(changed(text_file, tmp_path, **{"12180050": 6}))
-    assert "state 12180050: action 6 is not legal there; legal: 3, 4" in illegal
-    missing = error(changed(text_file, tmp_path, **{"12180050": None, "12180051": None}))
-    assert "2 states are missing, the first is 12180050" in missing
-    assert "state 99999999: there is no such round" in error(changed(text_file, tmp_path, **{"99999999": 1}))
-    assert "state 12180050: 'buy' is not an action" in error(changed(text_file, tmp_path, **{"12180050": "buy"}))
+    path = tmp_path / "changed.json"
+    # What is wrong with an entry is said before what is missing.
+    for entry, says in (
+        ('"12180050": 6', "state 12180050: action 6 is not legal there; legal: 3, 4"),
+        ('"99999999": 1', "state 99999999: there is no such round"),
+        ('"12180050": "buy"', "state 12180050: 'buy' is not an action"),
+    ):
+        path.write_text(f"{{{entry}}}")
+        assert says in error(path)
+    whole = text_file.read_text()
+    without = re.sub(r'"1218005[01]":\d,\n', "", whole)
+    assert whole.count("\n") - without.count("\n") == 2
+    path.write_text(without)
+    assert "2 states are missing, the first is 12180050" in error(path)
     # A state of three players: then all of theirs must be there.
-    assert "108,299 states are missing" in error(changed(text_file, tmp_path, **{"01180096": 1}))
+    path.write_text(whole.replace("{", '{"01180096": 1, ', 1))
+    assert "108,299 states are missing" in error(path)
 
 
 def test_files_that_are_no_tables(tmp_path: Path) -> None:

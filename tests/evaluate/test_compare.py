@@ -69,11 +69,10 @@ def test_a_grid_of_which_not_all_has_started(runs: Path, tmp_path: Path, capsys:
     assert compare(grid) == 2
     assert key_of(capsys.readouterr().err) == "--multirun"
     page = tmp_path / "compare" / "tressette,seed"
-    for seed, name in enumerate(("one", "two"), 1):
+    for seed, name in ((1, "one"), (3, "two")):
         shutil.copytree(runs / name, tmp_path / "tressette" / f"g,seed={seed}")
-        assert compare(grid) == 0
-        text = (page / "report.md").read_text()
-        assert f"Not started: {', '.join(f'g,seed={other}' for other in range(seed + 1, 4))}." in text
+    assert compare(grid) == 0
+    assert "Not started: g,seed=2." in (page / "report.md").read_text()
     assert row_of(page, "g")[-1] == "2"
 
 

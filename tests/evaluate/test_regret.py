@@ -132,7 +132,7 @@ def test_stopped_damaged_and_in_other_pieces(tmp_path: Path, monkeypatch: pytest
 
 
 def test_processes_play_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = ("players=[random,champion]", GREEDY, "positions=100")
+    asked = ("players=[random,monte_carlo:samples=5]", GREEDY, "positions=100")
     expected = bench(tmp_path / "one", *asked)
     monkeypatch.setattr(regret, "PIECE", 32)
     assert bench(tmp_path / "two", *asked, "processes=2") == expected

@@ -132,7 +132,7 @@ class Cluster:
     def start_now(self, number: str) -> None:
         """A requeued job waits for two minutes, unless told otherwise once it waits."""
         self.until("back in the queue", lambda: self.job(number).state == "PENDING", 60)
-        time.sleep(3)  # nodes refuse a job that starts in the second in which it ended: "already killed"
+        time.sleep(1.5)  # nodes refuse a job that starts in the second in which it ended: "already killed"
         self.run("scontrol", "update", f"jobid={number}", "StartTime=now")
 
     def kill_host(self, name: str) -> None:

@@ -13,8 +13,11 @@ pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.timeout(600)]
 TWO = ("-N2", "--nodelist=node[1-2]", "rollout=local", "learner.replicas=2", ENDLESS)
 
 
-def test_a_learner_that_is_killed(cluster: Cluster) -> None:
-    """A checkpoint of all that was learned; the next start, of the same job, resumes it. Then scancel cleans both."""
+def test_a_learner_that_is_killed_and_a_node_that_is_lost(cluster: Cluster) -> None:
+    """A checkpoint of all that was learned; the next start, of the same job, resumes it. Then scancel cleans both.
+
+    A node that is lost gives the other no answer for a while; when it is back, the job goes on.
+    """
     job = submit(cluster, "killed", *TWO)
     begun = first_update(cluster, "killed", job)
     plays_on(cluster, "killed", job)
@@ -27,6 +30,7 @@ def test_a_learner_that_is_killed(cluster: Cluster) -> None:
     cluster.start_now(job)
     plays_on(cluster, "killed", job)
     assert f"resumed from {state_path('killed', saved)}" in cluster.log(job)
+    _lose_node2(cluster, "killed", job)
     before = played(cluster, "killed")
     cluster.run("scancel", job)
     cluster.until("clean nodes", lambda: not cluster.left_behind("node1") + cluster.left_behind("node2"), 20)
@@ -35,21 +39,18 @@ def test_a_learner_that_is_killed(cluster: Cluster) -> None:
     assert newest.name == share.name and checkpoint.load(newest)["counters"]["episodes"] >= before
 
 
-def test_a_node_that_is_lost(cluster: Cluster) -> None:
-    """The other has no answer for a while; when the node is back, the job goes on."""
-    job = submit(cluster, "lost", *TWO)
-    first_update(cluster, "lost", job)
-    plays_on(cluster, "lost", job)
+def _lose_node2(cluster: Cluster, name: str, job: str) -> None:
+    """The job goes back into the queue, and goes on when the node is back."""
     cluster.kill_host("node2")
     try:
-        saved = _back_in_the_queue(cluster, "lost", job)
+        saved = _back_in_the_queue(cluster, name, job)
     finally:
         cluster.lab("start-host", "node2")
     cluster.until("node2 is back", lambda: "idle" in cluster.run("sinfo", "-hNn", "node2", "-o%T"), 60)
     cluster.run("bash", "-c", "rm -rf /tmp/busso-*", node="node2")  # it died with its files, as a real one would
     cluster.start_now(job)
-    plays_on(cluster, "lost", job)
-    assert f"resumed from {state_path('lost', saved)}" in cluster.log(job)
+    plays_on(cluster, name, job)
+    assert f"resumed from {state_path(name, saved)}" in cluster.log(job)
 
 
 def _back_in_the_queue(cluster: Cluster, name: str, job: str) -> dict[str, Any]:

@@ -116,6 +116,6 @@ def test_what_it_cannot_see_does_not_matter(game: Game) -> None:
 
 
 def test_it_beats_cautious() -> None:
-    seeds = stream(7, "duel", 0, 500)
+    seeds = stream(7, "duel", 0, 200)
     result = duel(TWO, named_player(TWO, "monte_carlo"), named_player(TWO, "cautious"), seeds)
     assert result.points.mean > result.points.half_width

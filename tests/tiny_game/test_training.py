@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from evaluate.tournament.__main__ import main as tournament
 from train.__main__ import main
 
 ROOT = Path(__file__).parent.parent.parent
 HERE = Path(__file__).parent
 ELSEWHERE = f"hydra.searchpath=[{HERE / 'conf'}]"
-SHORT = ("episodes=40000", "evaluation.deals=64", "evaluation.final_deals=4096", "log_every_episodes=4000")
+SHORT = ("episodes=20000", "evaluation.deals=64", "evaluation.final_deals=4096", "log_every_episodes=4000")
 
 
 def busso(module: str, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -47,12 +48,10 @@ def test_a_short_run_learns_it(trained: Path) -> None:
     assert mean < 2 * half_width
 
 
-def test_it_sits_in_a_tournament(trained: Path) -> None:
+def test_it_sits_in_a_tournament(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(trained)
     players = "players=[runs/kuhn_poker/default,equilibrium,random]"
-    found = busso(
-        "evaluate.tournament", ELSEWHERE, "game=kuhn_poker", players, "folder=cup", "deals=500", folder=trained
-    )
-    assert found.returncode == 0, found.stderr
+    assert tournament([ELSEWHERE, "game=kuhn_poker", players, "folder=cup", "deals=500"]) == 0
     with (trained / "cup" / "results.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 3  # every pair
 

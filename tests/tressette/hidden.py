@@ -1,5 +1,8 @@
 """The cards that a seat of Tressette cannot see, dealt anew in keeping with all that it knows."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from cards.game import States
@@ -8,28 +11,30 @@ from tressette.cards import RANKS, SUITS, THREE, TWO, card_text
 from tressette.rules import BUSSO, LEADER_FOUR_OF_DENARI, STRISCIO
 
 ATTEMPTS = 60
+KNOWN = ("played", "first_leader", "opener", "with_accusi", "accusi", "signals", "owed", "voids")
+Known = Mapping[str, Any] | np.void  # these fields of a state
 
 
 def reshuffle_hidden(states: States, seat: int, random: np.random.Generator) -> None:
     """Swap cards between the other three hands, in place, as far as `seat` cannot tell."""
     state = states[0]
     state["random"] = random.integers(0, 2**64, dtype=np.uint64)
-    for _ in range(ATTEMPTS):
-        one, other = random.choice([k for k in range(4) if k != seat], 2, replace=False)
-        _try_to_swap(state, int(one), int(other), random)
+    known = {name: state[name].tolist() for name in KNOWN}
+    hands: list[int] = state["hands"].tolist()
+    others = [k for k in range(4) if k != seat]
+    for first, step, mine, yours in random.integers(0, 2**32, (ATTEMPTS, 4)).tolist():
+        one, other = others[first % 3], others[(first + 1 + step % 2) % 3]
+        held = cards_of(hands[one]), cards_of(hands[other])
+        if not all(held):
+            continue
+        swap = 1 << held[0][mine % len(held[0])] | 1 << held[1][yours % len(held[1])]
+        if may_hold(known, one, hands[one] ^ swap) and may_hold(known, other, hands[other] ^ swap):
+            hands[one] ^= swap
+            hands[other] ^= swap
+    state["hands"] = hands
 
 
-def _try_to_swap(state: np.void, one: int, other: int, random: np.random.Generator) -> None:
-    hands = [cards_of(int(state["hands"][seat])) for seat in (one, other)]
-    if not all(hands):
-        return
-    mine, yours = (int(random.choice(hand)) for hand in hands)
-    swapped = [int(state["hands"][seat]) ^ (1 << mine | 1 << yours) for seat in (one, other)]
-    if may_hold(state, one, swapped[0]) and may_hold(state, other, swapped[1]):
-        state["hands"][one], state["hands"][other] = swapped
-
-
-def may_hold(state: np.void, seat: int, hand: int) -> bool:
+def may_hold(state: Known, seat: int, hand: int) -> bool:
     """Whether `seat` could, for all that the table knows, hold these cards now."""
     dealt = hand | int(state["played"][seat])
     if state["first_leader"] == LEADER_FOUR_OF_DENARI and (seat == state["opener"]) != bool(dealt & 1):
@@ -39,11 +44,11 @@ def may_hold(state: np.void, seat: int, hand: int) -> bool:
     return all(_fits_what_was_shown(state, seat, suit, hand) for suit in range(SUITS))
 
 
-def _fits_what_was_shown(state: np.void, seat: int, suit: int, hand: int) -> bool:
+def _fits_what_was_shown(state: Known, seat: int, suit: int, hand: int) -> bool:
     rest = hand >> RANKS * suit & (1 << RANKS) - 1
     high = rest >> TWO & 1 or rest >> THREE & 1
     place = SUITS * seat + suit
-    signal, owed = state["signals"][seat, suit], int(state["owed"]) >> place & 1
+    signal, owed = state["signals"][seat][suit], int(state["owed"]) >> place & 1
     if int(state["voids"]) >> place & 1:
         return rest == 0
     if signal == BUSSO and owed:
@@ -53,7 +58,7 @@ def _fits_what_was_shown(state: np.void, seat: int, suit: int, hand: int) -> boo
     return True
 
 
-def declared(state: np.void, seat: int) -> set[str]:
+def declared(state: Known, seat: int) -> set[str]:
     """The accusi of a seat in the words of `tests.tressette.reference.accusi`."""
     bits = int(state["accusi"][seat])
     words = [f"napoletana {suit}" for suit in "DCSB"]

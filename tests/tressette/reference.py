@@ -193,12 +193,9 @@ class Hand:
         bits += [k < sum(THIRDS.get(card[0], 0) for card in table) for k in range(12)]
         gone = {card for _, card, _ in self.history} - set(table)
         others = [card for card in DECK if card not in gone and card not in hand]
-        for card in DECK:
-            beaten = any(suit_of(other) == suit_of(card) and strength(other) > strength(card) for other in others)
-            bits.append(card in hand and not beaten)
-        for card in DECK:
-            higher = [o for o in others if suit_of(o) == suit_of(card) and strength(o) > strength(card)]
-            bits.append(card in others and not higher)
+        best = {suit: max((strength(card) for card in others if suit_of(card) == suit), default=-1) for suit in SUITS}
+        bits += [card in hand and strength(card) > best[suit_of(card)] for card in DECK]
+        bits += [card in others and strength(card) == best[suit_of(card)] for card in DECK]
         return bits
 
     def _reward(self, seat: int, card: str) -> None:

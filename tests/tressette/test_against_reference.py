@@ -1,4 +1,4 @@
-"""The engine against the second implementation, move by move over thousands of random hands."""
+"""The engine against the second implementation, move by move over more than a thousand random hands."""
 
 from typing import Any
 
@@ -14,19 +14,22 @@ from tests.tressette.reference import DECK, SIGNALS, SUITS, Hand
 from tressette.cards import card_text
 from tressette.rules import declared_points
 
+BIT = {card: 1 << number for number, card in enumerate(DECK)}
+
 
 def expect_same(game: Game, states: States, references: list[Hand], number: int) -> None:
-    """Compare all that the states tell with the second implementation, the observation for one hand in eight."""
-    legal = unpack(game.legal(states)[:, None], 40).astype(bool)
+    """Compare all that the states tell with the second implementation, the observation for one hand in sixteen."""
+    legal, turns, leaders = game.legal(states).tolist(), states["turn"].tolist(), states["leader"].tolist()
+    thirds = states["thirds"].tolist()
     for k, hand in enumerate(references):
-        state = states[k]
-        assert {DECK[c] for c in np.flatnonzero(legal[k])} == (set() if hand.over() else set(hand.legal()))
-        assert state["turn"] == hand.turn
-        assert state["leader"] == hand.leader()
-        assert state["thirds"].tolist() == hand.thirds()
+        assert legal[k] == (0 if hand.over() else sum(BIT[card] for card in hand.legal()))
+        assert turns[k] == hand.turn
+        assert leaders[k] == hand.leader()
+        if number % 4 == 0:  # where a trick has been closed; in between they stay
+            assert thirds[k] == hand.thirds()
         if (k + number) % 8 == 0:
-            expect_same_knowledge(state, hand)
-    observed = [(k, seat) for k in range(number % 8, len(references), 8) for seat in range(4)]
+            expect_same_knowledge(states[k], hand)
+    observed = [(k, seat) for k in range(number % 16, len(references), 16) for seat in range(4)]
     games, seats = np.array(observed, np.int64).T
     seen = unpack(game.observe(states, games, seats.astype(np.uint8)), game.bits).astype(bool)
     for row, (k, seat) in zip(seen, observed, strict=True):
@@ -54,9 +57,9 @@ def dealt(game: Game, states: States) -> list[Hand]:
 @pytest.mark.parametrize(
     ("options", "hands"),
     [
-        ({}, 350),
-        ({"signals": True}, 250),
-        ({"accusi": True}, 250),
+        ({}, 150),
+        ({"signals": True}, 150),
+        ({"accusi": True}, 150),
         ({"signals": True, "first_leader": "four_of_denari", "accusi": True}, 700),  # reaches what the others reach
     ],
     ids=["default", "signals", "accusi", "all"],
@@ -72,12 +75,14 @@ def test_every_move(options: dict[str, Any], hands: int) -> None:
     everyone = np.arange(hands)
     for number in range(40):
         expect_same(game, states, references, number)
-        cards = [str(random.choice(hand.legal())) for hand in references]
+        draws = random.integers(0, 2**32, hands).tolist()
+        cards = [legal[draw % len(legal)] for draw, legal in zip(draws, [h.legal() for h in references], strict=True)]
         actions = np.array([DECK.index(card) for card in cards], np.uint8)
         before = states.copy()
         for name, reward in game.rewards.items():
             states[:] = before
             reward_loop(game.rules.apply, reward)(states, everyone, actions, totals[name])
+        assert number % 4 == 3 or np.array_equal(states["thirds"], before["thirds"])
         for hand, card in zip(references, cards, strict=True):
             hand.play(card)
     expect_same(game, states, references, 40)

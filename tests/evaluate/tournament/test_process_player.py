@@ -205,9 +205,9 @@ def test_a_tournament_in_several_processes(tmp_path: Path, capsys: pytest.Captur
         if count == 2:
             marker.touch()
             players = f"players=[{example},random]"
-        assert main([players, "deals=64", f"folder={out}", f"processes={count}", "batch_deals=32"]) == 0
+        assert main([players, "deals=32", f"folder={out}", f"processes={count}", "batch_deals=16"]) == 0
         results.append(json.loads((out / "results.json").read_text())["pairs"])
-        lost = f"{spelled('players', bot('illegal', marker))} lost 1 of 256 games by faults: 1 illegal\n"
+        lost = f"{spelled('players', bot('illegal', marker))} lost 1 of 128 games by faults: 1 illegal\n"
         assert (lost in capsys.readouterr().out) == (count == 1)
     (alone,) = [pair for pair in results[0] if pair["first"] == example and pair["second"] == "random"]
     assert [alone] == results[1] and alone["first_won_low"] > 0.5

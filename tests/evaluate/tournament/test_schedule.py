@@ -115,8 +115,8 @@ EVEN, STRONG = (0.3, 0.4, 0.3), (0.06, 0.18, 0.76)
 def test_intervals_hold_the_truth_although_they_say_when_to_stop(
     chances: tuple[float, float, float], until: float, batch: int
 ) -> None:
-    """1,000 pairs of which each is played until its interval is small enough; the intervals that are then shown."""
-    random, times, held, deals = np.random.default_rng(3), 1_000, 0, 0
+    """500 pairs of which each is played until its interval is small enough; the intervals that are then shown."""
+    random, times, held, deals = np.random.default_rng(3), 500, 0, 0
     truth = chances[1] / 2 + chances[2]
     for _ in range(times):
         plan = Plan(100_000, batch, until)

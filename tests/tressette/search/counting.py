@@ -7,6 +7,7 @@ by which aces, twos and threes it has.
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 
 from tests.tressette.search.table_talk import NAMES, Moment, declared
 
@@ -15,25 +16,38 @@ Share = tuple[tuple[int, frozenset[int]], ...]  # of each hidden seat: how many 
 
 def agreeing(moment: Moment, where: tuple[int, int] | None = None) -> int:
     """How many deals agree; with `where`, a seat and a card, those in which that seat holds it."""
-    others = [seat for seat in range(4) if seat != moment.seat]
-    empty: Share = tuple((0, frozenset()) for _ in others)
-    totals = Counter({empty: 1})
-    for suit in range(4):
-        grown: Counter[Share] = Counter()
-        for share, ways in _shares(moment, others, suit, where).items():
-            for before, number in totals.items():
-                after = tuple((n + m, x | y) for (n, x), (m, y) in zip(before, share, strict=True))
-                if all(n <= len(moment.hands()[seat]) for seat, (n, _) in zip(others, after, strict=True)):
-                    grown[after if moment.accusi else tuple((n, frozenset()) for n, _ in after)] += ways * number
-        totals = grown
+    others = tuple(seat for seat in range(4) if seat != moment.seat)
+    named = where[1] // 10 if where is not None else 0
+    rest = _together(moment, others, tuple(suit for suit in range(4) if suit != named))
+    totals = _added(moment, others, rest, _shares(moment, others, named, where))
     return sum(
         number for share, number in totals.items() if not moment.accusi or _declared_alike(moment, others, share)
     )
 
 
-def _shares(moment: Moment, others: list[int], suit: int, where: tuple[int, int] | None) -> Counter[Share]:
+@lru_cache(64)
+def _together(moment: Moment, others: tuple[int, ...], suits: tuple[int, ...]) -> Counter[Share]:
+    """The shares of several suits, which are the same for every card of the other."""
+    if not suits:
+        return Counter({tuple((0, frozenset[int]()) for _ in others): 1})
+    before = _together(moment, others, suits[:-1])
+    return _added(moment, others, before, _shares(moment, others, suits[-1], None))
+
+
+def _added(moment: Moment, others: tuple[int, ...], before: Counter[Share], suit: Counter[Share]) -> Counter[Share]:
+    most, grown = [len(moment.hands[seat]) for seat in others], Counter[Share]()
+    for share, ways in suit.items():
+        for rest, number in before.items():
+            after = tuple((n + m, x | y) for (n, x), (m, y) in zip(rest, share, strict=True))
+            if all(n <= limit for limit, (n, _) in zip(most, after, strict=True)):
+                grown[after if moment.accusi else tuple((n, frozenset()) for n, _ in after)] += ways * number
+    return grown
+
+
+@lru_cache(64)
+def _shares(moment: Moment, others: tuple[int, ...], suit: int, where: tuple[int, int] | None) -> Counter[Share]:
     shares = Counter({tuple((0, frozenset[int]()) for _ in others): 1})
-    for card in sorted(card for seat in others for card in moment.hands()[seat] if card // 10 == suit):
+    for card in sorted(card for seat in others for card in moment.hands[seat] if card // 10 == suit):
         grown: Counter[Share] = Counter()
         for k, seat in enumerate(others):
             if where is not None and card == where[1] and seat != where[0]:
@@ -78,8 +92,8 @@ def _talk(moment: Moment) -> Iterator[tuple[int, int, int, str | None]]:
             word, number = None, number + 1
 
 
-def _declared_alike(moment: Moment, others: list[int], share: Share) -> bool:
-    played = moment.played()
+def _declared_alike(moment: Moment, others: tuple[int, ...], share: Share) -> bool:
+    played = moment.played
     return all(
         declared(set(high) | played[seat]) == declared(set(moment.dealt[seat]))
         for seat, (_, high) in zip(others, share, strict=True)

@@ -6,6 +6,7 @@ hear the same. Nothing here looks at a state of the engine but to take the dealt
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -35,30 +36,34 @@ class Moment:
         """What the table saw if this was dealt: every card, every word. None if a card was not legal."""
         return _replay(self, dealt)
 
+    @cached_property
+    def heard(self) -> list[object] | None:
+        """What the table did see."""
+        return self.seen(self.dealt)
+
+    @cached_property
     def hands(self) -> Hands:
         return tuple(frozenset(hand - set(self.cards)) for hand in self.dealt)
 
-    def played(self) -> list[set[int]]:
-        by_seat: list[set[int]] = [set(), set(), set(), set()]
-        for card in self.cards:
-            by_seat[next(seat for seat in range(4) if card in self.dealt[seat])].add(card)
-        return by_seat
+    @cached_property
+    def played(self) -> Hands:
+        return tuple(hand & set(self.cards) for hand in self.dealt)
 
     def agrees(self, hands: Hands) -> bool:
         """Whether these could be the hands now, for all that the seat to move knows."""
-        played = self.played()
-        if hands[self.seat] != self.hands()[self.seat] or any(
-            len(one) != len(other) for one, other in zip(hands, self.hands(), strict=True)
+        played = self.played
+        if hands[self.seat] != self.hands[self.seat] or any(
+            len(one) != len(other) for one, other in zip(hands, self.hands, strict=True)
         ):
             return False
         dealt = tuple(frozenset(hand | gone) for hand, gone in zip(hands, played, strict=True))
         if sorted(card for hand in dealt for card in hand) != list(range(40)):
             return False
-        return self.seen(dealt) == self.seen(self.dealt)
+        return self.seen(dealt) == self.heard
 
     def all_deals(self) -> Iterator[Hands]:
         """Every way to share out the unseen cards, whatever is known of them."""
-        hands = self.hands()
+        hands = self.hands
         others = [seat for seat in range(4) if seat != self.seat]
         unseen = frozenset().union(*(hands[seat] for seat in others))
         for first in combinations(sorted(unseen), len(hands[others[0]])):

@@ -87,4 +87,4 @@ def test_it_keeps_an_ace_from_a_two_that_must_fall() -> None:
 def test_whom_it_beats() -> None:
     player = named_player(GAME, "monte_carlo")
     for other, at_least in (("random", 0.75), ("greedy", 0.6)):
-        assert duel(GAME, player, named_player(GAME, other), stream(9, "duel", 0, 400)).win_rate.mean > at_least
+        assert duel(GAME, player, named_player(GAME, other), stream(9, "duel", 0, 150)).win_rate.mean > at_least
