@@ -101,7 +101,7 @@ def test_a_run_of_0_2_0_is_read_played_and_resumed(tmp_path: Path) -> None:
 
 
 def test_a_champion_of_0_2_0_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = shipped_champion("spike")
+    path = shipped_champion(busso.load_game("spike"))
     assert path is not None
     shipped = champion_file.read(path)  # its settings have network.start
     assert shipped.settings.network.inputs == 623

@@ -8,8 +8,9 @@ import torch
 
 from command.settings.checks import SettingsError
 from command.settings.overrides import given
+from train.dqn.network.build import build_network
 from train.dqn.players import champion_file as champion
-from train.dqn.players.load import holds_table, load_champion, load_network
+from train.dqn.players.load import check_name, holds_table, load_champion, load_network
 from train.dqn.players.resolve import resolve_network
 from train.dqn.rollout.request import Weights
 from train.run.checkpoint import checkpoint
@@ -19,6 +20,7 @@ from train.settings.resolve import Chosen, settings_of_run
 from train.settings.saved import settings_of_checkpoint
 
 KEY = "network.init_from"
+_FIRST = "input.weight"
 _SHAPE = ("hidden", "symmetric", "inputs", "dueling")
 
 
@@ -30,7 +32,11 @@ def with_shape_of_start(chosen: Chosen) -> Chosen:
     settings = chosen.settings
     if not isinstance(settings, TrainSettings) or settings.network.init_from is None:
         return chosen
-    shape = _shape_of_begun(settings) or _read(settings)[1]
+    shape, learned = _shape_of_begun(settings), ""
+    if shape is None:
+        trained = _read(settings)[1]
+        shape, options = _whole(trained), trained.load_game().options
+        learned = f"; it learned with {options}" if options != settings.load_game().options else ""
     given_keys = given(chosen.given)
     for name in _SHAPE:
         own, theirs = getattr(settings.network, name), getattr(shape, name)
@@ -44,15 +50,28 @@ def with_shape_of_start(chosen: Chosen) -> Chosen:
     explore = settings.exploration
     if "exploration.start" not in given_keys:  # it need not play at random first
         explore = replace(explore, start=explore.end)
-    line = f"{KEY}: begins with the weights of {settings.network.init_from}, and its shape, hidden={network.hidden}"
+    begins = f"begins with the weights of {settings.network.init_from}, and its shape, hidden={network.hidden}"
     return replace(
-        chosen, settings=replace(settings, network=network, exploration=explore), notes=(*chosen.notes, line)
+        chosen,
+        settings=replace(settings, network=network, exploration=explore),
+        notes=(*chosen.notes, f"{KEY}: {begins}{learned}"),
     )
 
 
 def weights_to_begin_with(settings: TrainSettings) -> Weights:
-    """The weights of the network that `network.init_from` names. Raises SettingsError or CheckpointError."""
-    return _read(settings)[0]
+    """The weights of the network that `network.init_from` names. Raises SettingsError or CheckpointError.
+
+    A network that learned under other options of the game may not know all bits of an observation: the rows of the
+    first layer for these bits are zeros. Rows for bits that this game does not have are left out.
+    """
+    weights, trained = _read(settings)
+    learned, new = build_network(trained.load_game(), trained), build_network(settings.load_game(), settings)
+    rows = {int(bit): row for row, bit in enumerate(learned.input.bit_of[0])}
+    first = torch.zeros_like(new.input.weight)
+    for row, bit in enumerate(new.input.bit_of[0]):
+        if int(bit) in rows:
+            first[row] = weights[_FIRST][rows[int(bit)]]
+    return dict(weights) | {_FIRST: first}
 
 
 def _shape_of_begun(settings: TrainSettings) -> NetworkSettings | None:
@@ -63,20 +82,23 @@ def _shape_of_begun(settings: TrainSettings) -> NetworkSettings | None:
     return settings_of_checkpoint(NetworkSettings, begun)
 
 
-def _read(settings: TrainSettings) -> tuple[Weights, NetworkSettings]:
-    game, text, cpu = settings.load_game(), settings.network.init_from or "", torch.device("cpu")
-    path = resolve_network(game, text, KEY)
+def _read(settings: TrainSettings) -> tuple[Weights, TrainSettings]:
+    """The weights, and the settings that they were learned under: the same game, perhaps other options."""
+    text, cpu = settings.network.init_from or "", torch.device("cpu")
+    path = resolve_network(settings.load_game(), text, KEY)
     if path.suffix == champion.SUFFIX:
-        load_champion(game, path, cpu, KEY)
         found = champion.read(path)
         if len(found.networks) != 1:
             raise SettingsError(KEY, f"{path} holds {len(found.networks)} networks", "name one of their runs")
-        return found.networks[0], _whole(found.settings)
-    path, state = checkpoint.load_named(path)
-    if holds_table(state):
-        raise SettingsError(KEY, f"{path} holds a table, not a network", "say null")
-    _, trained = load_network(game, path, state, cpu, KEY)
-    return state["acting"], _whole(trained)
+        weights, trained = found.networks[0], found.settings
+        load_champion(trained.load_game(), path, cpu, KEY)
+    else:
+        path, state = checkpoint.load_named(path)
+        if holds_table(state):
+            raise SettingsError(KEY, f"{path} holds a table, not a network", "say null")
+        weights, trained = state["acting"], load_network(None, path, state, cpu, KEY)[1]
+    check_name(settings.load_game(), trained, path, KEY)
+    return weights, trained
 
 
 def _whole(trained: TrainSettings) -> NetworkSettings:

@@ -41,6 +41,11 @@ class PackedLinear(nn.Module):
         self.bias = nn.Parameter(torch.empty(width).uniform_(-bound, bound), requires_grad=False)
         self._set_places(np.arange(bits).reshape(1, bits))
 
+    @property
+    def bit_of(self) -> Integers:
+        """Which bit of an observation each row of the weight looks at, for each part: `[parts, bits]`."""
+        return self.places.cpu().numpy().reshape(self.parts, -1)[:, : self.bits].astype(np.int64)
+
     def _set_places(self, bit_of: Integers) -> None:
         """Set `places`, which bit each row of the weight looks at, for each part (`train.dqn.network.bits`)."""
         rows = np.pad(bit_of, ((0, 0), (0, padded(self.bits, ROWS) - self.bits)), constant_values=-1)

@@ -30,11 +30,6 @@ class PartLinear(PackedLinear):
             bit_of[part, row[mine]] = mine
         self._set_places(bit_of)
 
-    @property
-    def bit_of(self) -> Integers:
-        """Which bit of an observation each row of the weight looks at, for each part: `[parts, bits]`."""
-        return self.places.cpu().numpy().reshape(self.parts, -1)[:, : self.bits].astype(np.int64)
-
     def gather(self, words: Words, out: Floats) -> None:
         _sums(words, self._bits, self.weight.numpy(), self.bias.numpy(), out)
 

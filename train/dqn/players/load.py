@@ -77,9 +77,9 @@ def load_trained(
 
 
 def load_network(
-    game: Game, path: Path, state: dict[str, Any], device: torch.device, key: str = "players"
+    game: Game | None, path: Path, state: dict[str, Any], device: torch.device, key: str = "players"
 ) -> tuple[NetworkPlayer, TrainSettings]:
-    """The player of a checkpoint's network, and the settings that it was trained under.
+    """The player of a checkpoint's network, and the settings that it was trained under; game None: its own.
 
     Raises CheckpointError when it holds none, SettingsError naming `key` when it is one for another game.
     """
@@ -89,6 +89,7 @@ def load_network(
         older, rows = "inputs" not in state["settings"]["network"], len(weights["input.weight"])
     except (KeyError, TypeError, SettingsError) as error:
         raise CheckpointError(path, f"holds no network that can play ({error})") from None
+    game = game or settings.load_game()
     check_game(game, settings, path, key)
     check_size(settings, weights, path)
     if older:
@@ -127,12 +128,17 @@ def _network_player(
     return NetworkPlayer(network)
 
 
-def check_game(game: Game, settings: RunSettings, path: Path, key: str = "players") -> None:
-    """Raise SettingsError naming `key` when a run was for another game, or other options of it."""
+def check_name(game: Game, settings: RunSettings, path: Path, key: str = "players") -> None:
+    """Raise SettingsError when a run was for another game."""
     if settings.game_name != game.name:
         raise SettingsError(
             key, f"{path} plays {settings.game_name}, not {game.name}", f"say game={settings.game_name}"
         )
+
+
+def check_game(game: Game, settings: RunSettings, path: Path, key: str = "players") -> None:
+    """Raise SettingsError naming `key` when a run was for another game, or other options of it."""
+    check_name(game, settings, path, key)
     trained = settings.load_game().options
     if not game.suits_players_of(trained):
         raise SettingsError(key, f"{path} was trained with {trained}, not {game.options}", "give the same game options")
