@@ -27,7 +27,7 @@ _FILES: dict[str, tuple[str, ...]] = {
 }
 _OTHER_FLAGS = dict.fromkeys(("train", "compare", "tune"), ("--multirun",))
 _PYTHONS = ("python", "python3")
-_NO_KEYS = ("defaults", "network.larger", "opponents.phases", "space", "common", "rows")  # lists and mappings
+_NO_KEYS = ("defaults", "longer", "opponents.phases", "space", "common", "rows")  # lists and mappings
 
 
 def script_for(wanted: str) -> str:

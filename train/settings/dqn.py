@@ -23,6 +23,7 @@ from train.settings.learning import (
     SIDE,
     ExplorationSettings,
     LeagueSettings,
+    LongerSettings,
     NetworkSettings,
     OpponentSettings,
     ReplaySettings,
@@ -185,6 +186,7 @@ class TrainSettings(RunSettings):
     algo: str = "dqn"
     episodes: int | None = bounded(None, 1, MAX_COUNT)
     minutes: float | None = bounded(None, 0.0, MAX_MINUTES, above=True)
+    longer: list[LongerSettings] = field(default_factory=list)
     device: str = "auto"
     log_every_episodes: int = bounded(10_000, 1, MAX_COUNT)
     log_min_seconds: float = bounded(2.0, 0.0, MAX_SECONDS)

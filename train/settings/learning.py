@@ -23,15 +23,16 @@ MAX_MEMBERS = 256  # of a league: each has the weights of a network, in memory a
 
 
 @dataclass
-class LargerSettings:
-    """Hidden layers for a budget of at least these minutes."""
+class LongerSettings:
+    """`network.hidden` and `learner.muon` of runs of at least these minutes."""
 
     minutes: float = bounded(0.0, 0.0, MAX_MINUTES)
     hidden: list[int] = bounded([], 1, 65_536)
+    muon: float = bounded(0.0, 0.0, 1e6)
 
     def __post_init__(self) -> None:
-        check_numbers("network.larger", self)
-        require(0 < len(self.hidden) <= MAX_LAYERS, "network.larger", f"1 to {MAX_LAYERS} widths", self.hidden)
+        check_numbers("longer", self)
+        require(0 < len(self.hidden) <= MAX_LAYERS, "longer", f"hidden: 1 to {MAX_LAYERS} widths", self.hidden)
 
 
 @dataclass
@@ -39,7 +40,6 @@ class NetworkSettings:
     """Shape of the Q-network. Without `inputs` it sees all bits of an observation."""
 
     hidden: list[int] = bounded([256, 256, 256], 1, 65_536)
-    larger: list[LargerSettings] = field(default_factory=list)
     symmetric: bool = False
     inputs: int | None = bounded(None, 1, MAX_BITS)
     dueling: bool = False
@@ -48,11 +48,6 @@ class NetworkSettings:
     def __post_init__(self) -> None:
         check_numbers("network", self)
         require(0 < len(self.hidden) <= MAX_LAYERS, "network.hidden", f"1 to {MAX_LAYERS} widths", self.hidden)
-
-    def hidden_in(self, minutes: float) -> list[int]:
-        """The hidden layers for this budget: those of the greatest step of `larger` that it reaches, else `hidden`."""
-        reached = [step for step in self.larger if step.minutes <= minutes]
-        return max(reached, key=lambda step: step.minutes).hidden if reached else self.hidden
 
     def check(self, game: Game) -> None:
         """Raise SettingsError where the game has no such bits, or no parts that are alike."""

@@ -27,6 +27,7 @@ BEST_RESPONSE = "best_response"  # conf/experiment/best_response.yaml
 _NEEDED = {BEST_RESPONSE: "opponents.only", "fine_tune": "network.init_from"}  # by an experiment
 
 _SAMPLES, _FLOOR = "learner.samples_per_insert", "learner.samples_floor"
+_OF_LONGER = ("network.hidden", "learner.muon")
 _WAVES = 50  # of rollouts that are out at a time, at least, in a run
 
 
@@ -69,7 +70,7 @@ def resolve(overrides: Sequence[str], machine: Machine) -> Chosen:
     settings = settings_of(plain if len(plain) == len(overrides) else [*plain, *floor])
     if not isinstance(settings, TrainSettings):
         return Chosen(settings, given=tuple(overrides))
-    settings, notes = _sized_by_budget(_measured_against_opponent(settings, named, experiment), named)
+    settings, notes = _for_longer_runs(_measured_against_opponent(settings, named, experiment), named)
     return Chosen(with_rollout(settings, settings.rollout, machine), notes, tuple(overrides))
 
 
@@ -98,20 +99,31 @@ def _measured_against_opponent(
     return replace(settings, evaluation=replace(settings.evaluation, opponents=[only], best_metric=best_metric))
 
 
-def _sized_by_budget(settings: TrainSettings, named: Mapping[str, Override]) -> tuple[TrainSettings, tuple[str, ...]]:
-    """The settings with the hidden layers of `network.larger` for their minutes, and a note where these are others.
+def _for_longer_runs(settings: TrainSettings, named: Mapping[str, Override]) -> tuple[TrainSettings, tuple[str, ...]]:
+    """The settings with those of `longer` for their minutes, and a note where there are such.
 
-    Widths that the command line names stay, and so do those of a run that has begun.
+    What the command line names stays, and so does what a run that has begun was started with.
     """
-    network, minutes = settings.network, settings.training_minutes
-    if not network.larger or minutes is None or "network.hidden" in named:
+    minutes, begun = settings.training_minutes, settings_of_run(settings.folder)
+    values = [dict(zip(_OF_LONGER, (step.hidden, step.muon), strict=True)) for step in settings.longer]
+    if begun:  # with another budget perhaps
+        kept = {key: value_at(begun, key) for key in _OF_LONGER if key not in named}
+        return _changed(settings, {key: kept[key] for key in kept if kept[key] in [each[key] for each in values]}), ()
+    reached = [k for k, step in enumerate(settings.longer) if minutes is not None and step.minutes <= minutes]
+    if not reached:
         return settings, ()
-    begun = value_at(settings_of_run(settings.folder), "network.hidden")
-    hidden = begun if isinstance(begun, list) else network.hidden_in(minutes)
-    if hidden == network.hidden:
-        return settings, ()
-    note = f"network.larger: hidden layers {hidden} for {minutes:g} minutes; network.hidden=... means others"
-    return replace(settings, network=replace(network, hidden=hidden)), (note,)
+    longest = max(reached, key=lambda k: settings.longer[k].minutes)
+    found = {key: value for key, value in values[longest].items() if key not in named}
+    said = ", ".join(f"{key}={value}" for key, value in found.items())
+    return _changed(settings, found), (f"longer: {said}, since the run has {minutes:g} minutes",) if found else ()
+
+
+def _changed(settings: TrainSettings, found: Mapping[str, Any]) -> TrainSettings:
+    """The settings with these values of keys of `longer`."""
+    hidden, muon = (found.get(key) for key in _OF_LONGER)
+    network = settings.network if hidden is None else replace(settings.network, hidden=hidden)
+    learner = settings.learner if muon is None else replace(settings.learner, muon=muon)
+    return replace(settings, network=network, learner=learner)
 
 
 def settings_of_run(folder: Path) -> dict[str, Any]:

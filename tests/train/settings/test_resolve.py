@@ -107,27 +107,36 @@ def test_so_few_games_at_a_time_that_buffer_and_budget_hold_them(tmp_path: Path)
     assert rollout("episodes=1000", "rollout.games=9").games == 9
 
 
-def test_longer_runs_have_larger_networks(tmp_path: Path) -> None:
-    """By minutes, also those of a Slurm job; not where the command line or an experiment names the widths."""
+def test_longer_runs_have_settings_of_their_own() -> None:
+    """By minutes, also those of a Slurm job; not what the command line names, nor an experiment without such."""
 
-    def hidden(*overrides: str) -> list[int]:
-        return dqn(resolve(overrides, LAPTOP)).network.hidden
+    def found(*overrides: str) -> tuple[list[int], float]:
+        settings = dqn(resolve(overrides, LAPTOP))
+        return settings.network.hidden, settings.learner.muon
 
-    small, middle, large = [128] * 3, [192] * 4, [256] * 4
-    assert hidden() == hidden("episodes=100000000") == hidden("minutes=29.9") == small
-    assert hidden("minutes=30") == hidden("minutes=79") == middle and hidden("minutes=240") == large
-    assert hidden("minutes=240", "network.hidden=[8]") == [8]
-    assert hidden("minutes=240", "experiment=study_tressette") == [256, 256]
-    (note,) = resolve(["minutes=240"], LAPTOP).notes
-    assert "[256, 256, 256, 256] for 240 minutes" in note and not resolve([], LAPTOP).notes
-    with error_about(SettingsError, "network.larger"):
-        resolve(["network.larger=[{minutes: 5, hidden: []}]"], LAPTOP)
+    short, long = ([128] * 3, 4.0), ([192] * 4, 0.0)
+    assert found() == found("episodes=100000000") == found("minutes=59.9") == short
+    assert found("minutes=60") == found("minutes=240") == long
+    assert found("minutes=240", "network.hidden=[8]") == ([8], 0.0)
+    assert found("minutes=240", "learner.muon=2") == ([192] * 4, 2.0)
+    assert found("minutes=240", "experiment=study_tressette") == ([256, 256], 0.0)
+    steps = "longer=[{minutes: 5, hidden: [5]}, {minutes: 9, hidden: [9], muon: 1}, {minutes: 7, hidden: [7]}]"
+    assert found(steps, "minutes=8") == ([7], 0.0) and found(steps, "minutes=10") == ([9], 1.0)
+    (note,) = resolve(["minutes=240", "learner.muon=2"], LAPTOP).notes
+    assert note == "longer: network.hidden=[192, 192, 192, 192], since the run has 240 minutes"
+    assert not resolve([], LAPTOP).notes
+    with error_about(SettingsError, "longer"):
+        resolve(["longer=[{minutes: 5, hidden: []}]"], LAPTOP)
 
 
-def test_a_run_that_has_begun_keeps_its_widths(tmp_path: Path) -> None:
+@pytest.mark.parametrize("began", [([192] * 4, 0.0), ([128] * 3, 4.0)])
+def test_a_run_that_has_begun_keeps_its_settings(tmp_path: Path, began: tuple[list[int], float]) -> None:
+    """With another budget, too; but not what only a command line can have named, which it must name again."""
     run = tmp_path / "runs" / "tressette" / "default"
     (run / "checkpoints").mkdir(parents=True)
     (run / "checkpoints" / "episode_1.pt").touch()
-    (run / "config.yaml").write_text("network: {hidden: [128, 128, 128]}")
-    assert dqn(resolve(["minutes=240"], LAPTOP)).network.hidden == [128] * 3
-    assert dqn(resolve(["minutes=240", "name=other"], LAPTOP)).network.hidden == [256] * 4
+    for hidden, expected in ((began[0], began[0]), ([16], [128] * 3)):
+        (run / "config.yaml").write_text(f"network: {{hidden: {hidden}}}\nlearner: {{muon: {began[1]}}}")
+        for minutes in ("minutes=5", "minutes=240"):
+            settings = dqn(resolve([minutes], LAPTOP))
+            assert (settings.network.hidden, settings.learner.muon) == (expected, began[1])
