@@ -61,9 +61,14 @@ def test_hints_of_tressette_are_mean_points_of_the_team() -> None:
 
 
 def test_the_champion_searches_for_hints_where_it_knows_the_rules() -> None:
-    for given, name in (((), "search(champion)"), (("signals=true",), "monte_carlo:samples=400")):
+    for given, name in (
+        ((), "search(champion)"),
+        (("signals=true", "accusi=true"), "search(champion)"),
+        (("signals=true",), "monte_carlo:samples=400"),
+    ):
         table = reply(sit_down("seed=7", *given).table)
-        coach = Coach(table.game, game_defaults("tressette") | {"signals": bool(given)}, None)
+        options = {name: f"{name}=true" in given for name in ("signals", "accusi")}
+        coach = Coach(table.game, game_defaults("tressette") | options, None)
         assert coach.name == name and not coach.chosen
         assert {each.action for each in coach.hint(table.hand) if each.value is not None} == set(table.hand.legal)
 

@@ -66,7 +66,7 @@ class Cluster:
     """The running lab. Jobs are named by their id, array tasks by ARRAY_TASK."""
 
     def __init__(self, state: Path, home: Path) -> None:
-        self.state, self.home = state, home
+        self.state, self.home, self._restarts = state, home, dict[str, int]()
         self._env = {**os.environ, "SLURM_LAB": str(state), "SLURM_LAB_CPUS": "16", "SLURM_LAB_MEM": "64000"}
         cache = Path(os.environ.get("BUSSO_CACHE", "/"))  # the jobs take compiled code from there, as all tests do
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -130,10 +130,21 @@ class Cluster:
         self.run("scancel", "--batch", "--signal=USR1", number)
 
     def start_now(self, number: str) -> None:
-        """A requeued job waits for two minutes, unless told otherwise once it waits."""
-        self.until("back in the queue", lambda: self.job(number).state == "PENDING", 60)
+        """A requeued job waits for two minutes, unless told otherwise once it waits.
+
+        A job whose node was away may have started by itself before.
+        """
+        known = self._restarts.get(number, 0)
+
+        def requeued() -> bool:
+            job = self.job(number)
+            return job.restarts > known and job.state in ("PENDING", "RUNNING")
+
+        self.until("back in the queue", requeued, 60)
         time.sleep(1.5)  # nodes refuse a job that starts in the second in which it ended: "already killed"
-        self.run("scontrol", "update", f"jobid={number}", "StartTime=now")
+        started = f"scontrol show job {number} -o | grep -q JobState=RUNNING"
+        self.run("bash", "-c", f"scontrol update jobid={number} StartTime=now || {started}")
+        self._restarts[number] = self.job(number).restarts
 
     def kill_host(self, name: str) -> None:
         """Kill the first process of a host, and so all of them at once: to the others the machine is gone."""

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 import torch
 
 from command.settings.checks import SettingsError
-from command.settings.overrides import given
+from command.settings.overrides import given, value_text
 from train.dqn.network.build import build_network
 from train.dqn.players import champion_file as champion
 from train.dqn.players.load import check_name, holds_table, load_champion, load_network
@@ -35,8 +35,7 @@ def with_shape_of_start(chosen: Chosen) -> Chosen:
     shape, learned = _shape_of_begun(settings), ""
     if shape is None:
         trained = _read(settings)[1]
-        shape, options = _whole(trained), trained.load_game().options
-        learned = f"; it learned with {options}" if options != settings.load_game().options else ""
+        shape, learned = _whole(trained), _other_options(trained, settings)
     given_keys = given(chosen.given)
     for name in _SHAPE:
         own, theirs = getattr(settings.network, name), getattr(shape, name)
@@ -99,6 +98,13 @@ def _read(settings: TrainSettings) -> tuple[Weights, TrainSettings]:
         weights, trained = state["acting"], load_network(None, path, state, cpu, KEY)[1]
     check_name(settings.load_game(), trained, path, KEY)
     return weights, trained
+
+
+def _other_options(trained: TrainSettings, settings: TrainSettings) -> str:
+    """The options that the network learned with, where the run has others."""
+    here, there = (asdict(each.load_game().options) for each in (settings, trained))
+    other = [f"game.{key}={value_text(value)}" for key, value in there.items() if value != here.get(key)]
+    return f"; it learned with {' '.join(other)}" if other else ""
 
 
 def _whole(trained: TrainSettings) -> NetworkSettings:

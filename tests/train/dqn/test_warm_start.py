@@ -12,7 +12,9 @@ from tests.errors import error_about
 from tests.train.dqn.test_loop import differences, run
 from tests.train.runs import TrainedRuns, folder, settings, small
 from train.__main__ import main
+from train.dqn.network.build import build_network
 from train.dqn.warm_start import weights_to_begin_with, with_shape_of_start
+from train.run.checkpoint import checkpoint
 from train.settings.dqn import TrainSettings
 from train.settings.resolve import Chosen
 
@@ -77,6 +79,25 @@ def test_the_champion_and_what_is_given_besides(tmp_path: Path) -> None:
     assert isinstance(chosen, TrainSettings)
     assert chosen.exploration.start == 0.5 and chosen.network.symmetric
     assert with_shape_of_start(Chosen(settings(tmp_path))) == Chosen(settings(tmp_path))
+
+
+def test_it_may_have_learned_under_other_options(first: Path, tmp_path: Path) -> None:
+    """Bits that are new to it change nothing at first: it says what it said without them."""
+    hears = settings(tmp_path, f"network.init_from={first}", "game.signals=true", "game.accusi=true")
+    found = with_shape_of_start(Chosen(hears))
+    assert found.notes[0].endswith("; it learned with game.signals=false game.accusi=false")
+    chosen, plain = found.settings, settings(tmp_path, *SHAPES)
+    assert isinstance(chosen, TrainSettings)
+    known, new = build_network(plain.load_game(), plain), build_network(hears.load_game(), chosen)
+    source = checkpoint.load_named(first)[1]["acting"]
+    known.load_state_dict(source)
+    new.load_state_dict(weights_to_begin_with(chosen))
+    words = torch.randint(-(2**62), 2**62, (64, hears.load_game().words), generator=torch.Generator().manual_seed(1))
+    bits = torch.arange(hears.load_game().words * 64).reshape(-1, 64)
+    old = ((bits < plain.load_game().bits).long() << torch.arange(64)).sum(1)  # each word: a mask of the known bits
+    mine = known((words & old)[:, : plain.load_game().words])
+    assert torch.allclose(mine, new(words & old), atol=1e-5) and torch.allclose(mine, new(words), atol=1e-5)
+    assert mine.std() > 0
 
 
 @pytest.mark.parametrize(
