@@ -163,9 +163,9 @@ class Game:
         return changed
 
     def suits_players_of(self, options: Any) -> bool:
-        """Whether who has learned under these options may sit here: they are the same, but for `additions` here."""
-        added = {name: getattr(self.options, name) for name in self.additions if not getattr(options, name)}
-        same: bool = dataclasses.replace(options, **added) == self.options
+        """Whether who has learned under these options may sit here: they are the same, but for `additions`."""
+        here = {name: getattr(self.options, name) for name in self.additions}
+        same: bool = dataclasses.replace(options, **here) == self.options
         return same
 
     def deal(self, seeds: NDArray[np.uint64]) -> States:

@@ -132,9 +132,11 @@ def champion_file(game: Game) -> Path | None:
     """The champion of a game with its options; None for a game without one.
 
     `GAME/champion/signals_accusi` has the champion with both options. Where no folder has the name of the options that
-    are true, it is the champion of `GAME/champion`, which knows the default options.
+    are true, it is one that knows `additions` besides, or else `GAME/champion`, which knows the default options.
     """
     folder = champion_folder(game.name)
-    chosen = "_".join(each.name for each in fields(game.options) if getattr(game.options, each.name) is True)
-    paths = (folder / chosen / CHAMPION_FILE, folder / CHAMPION_FILE)
+    names = [each.name for each in fields(game.options)]
+    true = [name for name in names if getattr(game.options, name) is True]
+    more = [name for name in names if name in (*true, *game.additions)]
+    paths = [folder / "_".join(chosen) / CHAMPION_FILE for chosen in (true, more, [])]
     return next((path for path in paths if path.is_file()), None)

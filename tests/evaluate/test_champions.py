@@ -63,7 +63,7 @@ def test_which_games_have_one() -> None:
 
 
 def test_options_have_a_champion_of_their_own(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the names of the options that are true; else it is the one of the default options, who refuses."""
+    """By the names of the options that are true, or these and additions; else it is that of the default options."""
     monkeypatch.setattr(player_specs, "champion_folder", lambda game: tmp_path)
     for folder in (tmp_path, tmp_path / "signals_accusi"):
         folder.mkdir(exist_ok=True)
@@ -71,7 +71,8 @@ def test_options_have_a_champion_of_their_own(made: Path, tmp_path: Path, monkey
     for options, folder in (
         ({}, tmp_path),
         ({"signals": True, "accusi": True}, tmp_path / "signals_accusi"),
-        ({"signals": True}, tmp_path),
+        ({"signals": True}, tmp_path / "signals_accusi"),
+        ({"accusi": True}, tmp_path),
     ):
         assert player_specs.champion_file(GAME.configure(options)) == folder / CHAMPION_FILE
 

@@ -8,7 +8,7 @@ import torch
 
 from command.settings.checks import SettingsError
 from command.settings.overrides import given, value_text
-from train.dqn.network.build import build_network
+from train.dqn.network.build import build_network, weights_for
 from train.dqn.players import champion_file as champion
 from train.dqn.players.load import check_name, holds_table, load_champion, load_network
 from train.dqn.players.resolve import resolve_network
@@ -20,7 +20,6 @@ from train.settings.resolve import Chosen, settings_of_run
 from train.settings.saved import settings_of_checkpoint
 
 KEY = "network.init_from"
-_FIRST = "input.weight"
 _SHAPE = ("hidden", "symmetric", "inputs", "dueling")
 
 
@@ -60,17 +59,11 @@ def with_shape_of_start(chosen: Chosen) -> Chosen:
 def weights_to_begin_with(settings: TrainSettings) -> Weights:
     """The weights of the network that `network.init_from` names. Raises SettingsError or CheckpointError.
 
-    A network that learned under other options of the game may not know all bits of an observation: the rows of the
-    first layer for these bits are zeros. Rows for bits that this game does not have are left out.
+    A network that learned under other options of the game may not know all bits of an observation (`weights_for`).
     """
     weights, trained = _read(settings)
     learned, new = build_network(trained.load_game(), trained), build_network(settings.load_game(), settings)
-    rows = {int(bit): row for row, bit in enumerate(learned.input.bit_of[0])}
-    first = torch.zeros_like(new.input.weight)
-    for row, bit in enumerate(new.input.bit_of[0]):
-        if int(bit) in rows:
-            first[row] = weights[_FIRST][rows[int(bit)]]
-    return dict(weights) | {_FIRST: first}
+    return weights_for(new, learned, weights)
 
 
 def _shape_of_begun(settings: TrainSettings) -> NetworkSettings | None:

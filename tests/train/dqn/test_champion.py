@@ -31,7 +31,7 @@ def networks(chosen: TrainSettings, count: int) -> list[champion.Weights]:
     """As many networks, each with weights of its own, which bfloat16 holds exactly."""
     found = []
     for _ in range(count):
-        weights = build_network(GAME, chosen).state_dict()
+        weights = build_network(chosen.load_game(), chosen).state_dict()
         found.append({name: torch.randn_like(value).bfloat16().float() for name, value in weights.items()})
     return found
 
@@ -68,6 +68,23 @@ def test_it_plays_as_its_network_does(tmp_path: Path, chosen: TrainSettings) -> 
     expected = NetworkPlayer(network.to_format(torch.float32)).values(words)
     assert np.allclose(player.values(words), expected, rtol=0.05, atol=0.5)  # players round to their device's format
     assert isinstance(player_of(game, str(tmp_path), CPU), NetworkPlayer)  # by its folder
+    with error_about(SettingsError, "seats", "signals=True", hint="same game options"):
+        load_champion(GAME, path, CPU, "seats")
+
+
+@pytest.mark.parametrize("shape", ["network.symmetric=true", "network.symmetric=false"])
+def test_it_sits_where_there_is_less_to_see(tmp_path: Path, shape: str) -> None:
+    """Without accusi a network that learned with them says what it says where all of these bits are 0."""
+    learned = settings(tmp_path, "game.signals=true", "game.accusi=true", shape)
+    path, (weights,) = tmp_path / CHAMPION_FILE, networks(learned, 1)
+    champion.write(path, learned, [weights], {})
+    full, here = learned.load_game(), GAME.configure({"signals": True})
+    assert full.bits > here.bits and full.words >= here.words
+    words = np.random.default_rng(1).integers(0, 2**63, (16, full.words), np.uint64)
+    for bit in range(here.bits, full.words * 64):
+        words[:, bit // 64] &= ~(np.uint64(1) << np.uint64(bit % 64))
+    values = [load_champion(game, path, CPU)[0].values(words[:, : game.words]) for game in (full, here)]
+    assert values[0].std() > 0 and np.allclose(*values, rtol=0.02, atol=1e-3)
     with error_about(SettingsError, "seats", "signals=True", hint="same game options"):
         load_champion(GAME, path, CPU, "seats")
 

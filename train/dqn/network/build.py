@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from cards.game import Game
 from train.dqn.network.equivariant_network import EquivariantNetwork
@@ -14,6 +16,8 @@ from train.dqn.network.precision import player_format
 from train.dqn.network.q_network import QNetwork
 from train.run.checkpoint.checkpoint import CheckpointError
 from train.settings.dqn import TrainSettings
+
+_FIRST = "input.weight"
 
 
 def build_network(game: Game, settings: TrainSettings) -> QNetwork:
@@ -25,6 +29,19 @@ def build_network(game: Game, settings: TrainSettings) -> QNetwork:
         if shape.symmetric and game.symmetry is not None:
             return EquivariantNetwork(game.symmetry.first(bits), game.actions, shape.hidden, shape.dueling)
         return QNetwork(bits, game.actions, shape.hidden, shape.dueling)
+
+
+def weights_for(new: QNetwork, learned: QNetwork, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of a network that learned with other bits of an observation, for a new one of the same shape.
+
+    Rows of the first layer for bits that are new are zeros; those for bits that it does not see are left out.
+    """
+    rows = {int(bit): row for row, bit in enumerate(learned.input.bit_of[0])}
+    first = torch.zeros_like(new.input.weight)
+    for row, bit in enumerate(new.input.bit_of[0]):
+        if int(bit) in rows:
+            first[row] = weights[_FIRST][rows[int(bit)]]
+    return dict(weights) | {_FIRST: first}
 
 
 def check_size(settings: TrainSettings, weights: Any, path: Path) -> None:

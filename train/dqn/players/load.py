@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from cards.play import Player
 from cards.players import make_player
 from cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of
 from command.settings.checks import SettingsError
-from train.dqn.network.build import check_size, inference_network
+from train.dqn.network.build import build_network, check_size, inference_network, weights_for
 from train.dqn.network.q_network import NetworkPlayer
 from train.dqn.players import champion_file as champion
 from train.dqn.players.mixture import MixturePlayer
@@ -117,12 +118,15 @@ def load_champion(
 def _network_player(
     game: Game, settings: TrainSettings, weights: Any, path: Path, device: torch.device
 ) -> NetworkPlayer:
-    # Where it sits there may be more to see than where it has learned.
-    settings.network.inputs = settings.network.inputs or settings.load_game().bits
-    network = inference_network(game, settings, device)
+    # Where it sits there may be more to see than where it has learned, or less.
+    settings.network.inputs = inputs = settings.network.inputs or settings.load_game().bits
+    here = replace(settings, network=replace(settings.network, inputs=min(inputs, game.bits)))
+    network = inference_network(game, here, device)
     try:
+        if inputs > game.bits:
+            weights = weights_for(network, build_network(settings.load_game(), settings), weights)
         network.load_state_dict(weights)
-    except (RuntimeError, AttributeError, TypeError) as error:
+    except (RuntimeError, AttributeError, TypeError, LookupError) as error:
         reason = str(error).splitlines()[-1].strip()
         raise CheckpointError(path, f"its weights do not fit the network of its settings ({reason})") from None
     return NetworkPlayer(network)
