@@ -9,6 +9,7 @@ from cards.compiled.jit import njit
 from tressette.cards import ACE, RANKS, TWO
 from tressette.rules import NO_CARD, POINTS, SEATS, over, points
 
+WIN = 3  # what a hand won counts in points_and_win, in points of the own team
 # A trick is worth 0.5, and 0.3 for each high card. A table, because a GPU would round the product and the sum once, a
 # CPU twice.
 _TRICK_WORTH = np.array([0.5 + 0.3 * high for high in range(SEATS + 1)])
@@ -36,6 +37,15 @@ def by_win(before: Any, card: int, after: Any, totals: NDArray[np.float32]) -> N
 
 
 @njit
+def by_points_and_win(before: Any, card: int, after: Any, totals: NDArray[np.float32]) -> None:
+    """At the end, the point difference, and WIN more for the team with more points, over 11: -14/11 to 14/11."""
+    if over(after):
+        for seat in range(SEATS):
+            difference = _difference(after, seat)
+            totals[seat] += (difference + WIN if difference > 0 else difference - WIN) / POINTS
+
+
+@njit
 def by_study(before: Any, card: int, after: Any, totals: NDArray[np.float32]) -> None:
     """The reward of the published study, which pays something for every card.
 
@@ -60,4 +70,4 @@ def by_study(before: Any, card: int, after: Any, totals: NDArray[np.float32]) ->
             totals[other] += _difference(after, other)
 
 
-REWARDS = {"points": by_points, "win": by_win, "study": by_study}
+REWARDS = {"points": by_points, "win": by_win, "points_and_win": by_points_and_win, "study": by_study}

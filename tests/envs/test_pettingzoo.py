@@ -94,7 +94,7 @@ def test_a_seed_is_its_game_and_masks_and_observations_are_the_rules_own(make: M
         assert np.array_equal(env.table.states[:1], states)
 
 
-@pytest.mark.parametrize("reward", ["points", "win", "study"])
+@pytest.mark.parametrize("reward", ["points", "win", "points_and_win", "study"])
 def test_what_agents_earn_is_what_the_reward_says(reward: str) -> None:
     env = tressette_v0.env(reward=reward)
     env.reset(seed=5)

@@ -56,7 +56,7 @@ class Hand:
         self.first_leader = leader
         self.with_signals = signals
         self.history: list[tuple[int, str, str | None]] = []
-        self.rewards = {"points": [0.0] * 4, "win": [0.0] * 4, "study": [0.0] * 4}
+        self.rewards = {"points": [0.0] * 4, "win": [0.0] * 4, "points_and_win": [0.0] * 4, "study": [0.0] * 4}
 
     def trick(self) -> list[tuple[int, str]]:
         """The trick on the table: seats and cards in order; empty when the next card opens one."""
@@ -213,6 +213,7 @@ class Hand:
                 seed[each] += difference
                 self.rewards["points"][each] += difference / 11
                 self.rewards["win"][each] += 1 if difference > 0 else -1
+                self.rewards["points_and_win"][each] += (difference + (3 if difference > 0 else -3)) / 11
 
 
 def taker(trick: list[tuple[int, str]]) -> int:

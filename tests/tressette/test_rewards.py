@@ -50,7 +50,7 @@ def test_seed_of_a_whole_hand() -> None:
     assert earned("study", table(CROSSED), CROSSED_PLAYS) == expected
 
 
-@pytest.mark.parametrize("reward, own", [("points", -5 / 11), ("win", -1.0)])
+@pytest.mark.parametrize("reward, own", [("points", -5 / 11), ("win", -1.0), ("points_and_win", -8 / 11)])
 def test_rewards_at_the_end(reward: str, own: float) -> None:
     states = table(CROSSED)
     plays = CROSSED_PLAYS.split()
