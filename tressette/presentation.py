@@ -12,6 +12,7 @@ from cards.game import Game, States
 from cards.hand import Hand
 from cards.presentation import Judging, Presentation, Row
 from tressette.cards import RANKS, SUIT_NAMES, SUIT_TEXT, SUITS, card_text
+from tressette.rewards import WIN
 from tressette.rules import BUSSO, POINTS, SEATS, SILENT, STRISCIO, TRICKS
 from tressette.search import cheating, endgame
 
@@ -119,7 +120,15 @@ PRESENTATION = Presentation(
         },
         refined=endgame.refined,
         # A difference over 11 as points of the own team.
-        units=lambda game: {"points": ("points", POINTS / 2, POINTS / 2), "win": ("wins", 1.0, 0.0)},
+        units=lambda game: {
+            "points": ("points", POINTS / 2, POINTS / 2),
+            "win": ("wins", 1.0, 0.0),
+            "points_and_win": (f"points and {WIN} for the win", POINTS / 2, (POINTS + WIN) / 2),
+        },
     ),
-    units=lambda game: {"points": ("points of difference", float(POINTS)), "win": ("wins less losses", 1.0)},
+    units=lambda game: {
+        "points": ("points of difference", float(POINTS)),
+        "win": ("wins less losses", 1.0),
+        "points_and_win": (f"points of difference and {WIN} for the win", float(POINTS)),
+    },
 )

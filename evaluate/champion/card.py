@@ -67,11 +67,18 @@ def facts(found: Champion, file: Path, game: Game) -> Iterator[str]:
     yield from (f"| {name} | {text} |" for name, text in rows.items())
 
 
+def _but(game: Game) -> str:
+    """Other options under which it may sit."""
+    learned = [name for name in game.additions if getattr(game.options, name)]
+    unseen = [name for name in game.additions if name not in learned]
+    but = [f"{name}=true, where it does not see what is added" for name in unseen]
+    but += [f"{name}=false" for name in learned]
+    return f", but for {' and '.join(but)}" if but else ""
+
+
 def limits(found: Champion, game: Game) -> Iterator[str]:
     """What it cannot do, as a list."""
-    unseen = [name for name in game.additions if not getattr(game.options, name)]
-    but = f", but for {' and '.join(unseen)}=true, where it does not see what is added" if unseen else ""
-    yield f"* It knows the options above only; a table with other options refuses it{but}."
+    yield f"* It knows the options above only; a table with other options refuses it{_but(game)}."
     yield "* It chooses by values that a network has learned, without looking ahead."
     if len(found.networks) > 1:
         yield "* Who knows that several networks take turns, game by game, may learn in a game which one plays."

@@ -77,7 +77,7 @@ def limits_of(game: Game, unit: str) -> Limits:
     - the result of a small game, from -1 to 1, is exact: 0.02 and 0.1 are 1 and 5 wins in a hundred; `wins` is the
       same for sampled values.
     """
-    if unit == "points":
+    if unit.startswith("points"):
         return Limits(0.1, 0.34, 1.0)
     if unit == "credits":
         bet = float(getattr(game.options, "bet", 2))

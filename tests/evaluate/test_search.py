@@ -225,6 +225,22 @@ def test_cards_of_much_less_value_are_not_tried() -> None:
     )
 
 
+def test_a_hint_counts_points_where_the_network_counts_the_win_too() -> None:
+    """Results of the hands picked alone, since the network's values are no points; of forced cards as well."""
+    states, _ = next(moments(GAME, stream(14, "unit", 0, 12), "random", [21]))
+    decisions, seeds = Decisions(GAME, states, np.arange(states.size)), stream(15, "generators", 0, states.size)
+    found = []
+    for reward, prior in (("points_and_win", 30.0), ("points", 0.0), ("points_and_win", 0.0)):
+        player = SearchPlayer(GAME, network(), TressetteSearchOptions(samples="8", prior=prior), reward=reward)
+        player.begin(seeds)
+        found.append(player.action_values(decisions))
+        assert player.unit == "points"
+    several = np.isfinite(found[0]).sum(axis=1) > 1
+    assert 2 < several.sum() < states.size and np.nanmin(found[0]) >= 0 and np.nanmax(found[0]) <= 11
+    assert np.array_equal(found[0][several], found[1][several], equal_nan=True)
+    assert np.array_equal(found[0], found[2], equal_nan=True) and not np.array_equal(found[0], found[1], equal_nan=True)
+
+
 def test_a_search_of_the_true_hands_is_the_bound_from_above() -> None:
     """Its card is the best one by play-outs of the hands as they are; what it looks at is no hint."""
     asked = network()
@@ -241,7 +257,7 @@ def test_a_search_of_the_true_hands_is_the_bound_from_above() -> None:
 def runs(trained_run: TrainedRuns, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three times the same network, in runs named after what they say that they have learned."""
     folder = tmp_path_factory.mktemp("runs")
-    for reward in ("points", "win", "study"):
+    for reward in ("points", "win", "points_and_win", "study"):
         best = trained_run().rename(folder / reward) / "checkpoints" / "best.pt"
         state = checkpoint.load(best)
         state["settings"]["game"]["reward"] = reward
@@ -249,7 +265,7 @@ def runs(trained_run: TrainedRuns, tmp_path_factory: pytest.TempPathFactory) -> 
     return folder
 
 
-@pytest.mark.parametrize("name", ["points", "win"])
+@pytest.mark.parametrize("name", ["points", "win", "points_and_win"])
 def test_a_run_is_searched_with(runs: Path, name: str) -> None:
     player = load_player(GAME, f"search({runs / name}):samples=4", CPU)
     result = duel(GAME, player, load_player(GAME, str(runs / name), CPU), stream(10, "duel", 0, 4))

@@ -64,10 +64,11 @@ def test_the_champion_searches_for_hints_where_it_knows_the_rules() -> None:
     for given, name in (
         ((), "search(champion)"),
         (("signals=true", "accusi=true"), "search(champion)"),
-        (("signals=true",), "monte_carlo:samples=400"),
+        (("signals=true",), "search(champion)"),
+        (("first_leader=four_of_denari",), "monte_carlo:samples=400"),
     ):
         table = reply(sit_down("seed=7", *given).table)
-        options = {name: f"{name}=true" in given for name in ("signals", "accusi")}
+        options = {name: value == "true" or value for name, value in (each.split("=") for each in given)}
         coach = Coach(table.game, game_defaults("tressette") | options, None)
         assert coach.name == name and not coach.chosen
         assert {each.action for each in coach.hint(table.hand) if each.value is not None} == set(table.hand.legal)

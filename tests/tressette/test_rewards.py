@@ -9,6 +9,7 @@ from cards.compiled.batch import reward_loop
 from cards.game import States
 from tests.tressette.table import A_SUIT_EACH, CROSSED, CROSSED_PLAYS, GAME, table
 from tressette.cards import parse_card
+from tressette.search.network_search import paid
 
 SWEEP = " ".join(rank + suit for rank in "4567FCRA23" for suit in "DCSB")
 
@@ -56,6 +57,7 @@ def test_rewards_at_the_end(reward: str, own: float) -> None:
     plays = CROSSED_PLAYS.split()
     assert earned(reward, states, " ".join(plays[:-1])) == [0, 0, 0, 0]
     assert earned(reward, states, plays[-1]) == [own, -own, own, -own]
+    assert paid(np.array([3.0, 8.0]), reward) == pytest.approx([own, -own])  # what search makes of these points
 
 
 def test_the_default_reward_is_points() -> None:

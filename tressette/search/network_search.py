@@ -15,6 +15,7 @@ from cards.play import Actions, Decisions
 from cards.player_specs import MOST_SAMPLES
 from cards.players import PlayerOptions, StochasticPlayer, ValueNetwork
 from tressette.cards import CARDS
+from tressette.rewards import WIN
 from tressette.rules import POINTS, SEATS, TRICKS
 from tressette.search.resampling import drop_clearly_worse, resample
 from tressette.search.sampler import sampled_states
@@ -25,6 +26,8 @@ AUTO = "auto"
 _SAMPLES, _SAMPLES_ON_GPU, _DRAWS = 96, 4096, 3.0  # what auto means
 _STAGES = 3  # a quarter of the hands for all cards, half and then all of them for those that are not clearly worse
 _ERRORS = 2.0  # standard errors that a card may be behind the best one to stay
+# What a search can look for: how much of the point difference over 11 a reward pays, and for the hand won.
+_PAID = {"points": (1.0, 0.0), "win": (0.0, 1.0), "points_and_win": (1.0, WIN / POINTS)}
 _TIES = 1e-3  # share of the network's value that decides between equal results, whose steps are 2/11
 # Worlds that are drawn, and that are played out, side by side: on a CPU they shall stay in the cache.
 _DRAWN, _DRAWN_ON_GPU = 1 << 15, 1 << 20
@@ -67,11 +70,22 @@ class TressetteSearchOptions(PlayerOptions):
         return samples, min(MOST_SAMPLES, int(_DRAWS * samples)) if self.draws == AUTO else int(self.draws)
 
 
+@dataclass(frozen=True)
+class _Aim:
+    """What a search looks for: results by this `reward`, among which the network's values count as `prior` hands.
+
+    A decision is searched where `least` cards are to be tried.
+    """
+
+    reward: str
+    prior: float
+    least: int = 2
+
+
 class SearchPlayer(StochasticPlayer):
     """Plays the card of the best mean result over the hands picked; forced cards at once.
 
-    The result is what `network` gives values of: the difference of points over 11, or, if it `counts_wins`, who wins.
-    `unit` is that of `action_values`.
+    The result is the `reward` that `network` has learned. `unit` is that of `action_values`.
     """
 
     def __init__(
@@ -80,12 +94,12 @@ class SearchPlayer(StochasticPlayer):
         network: ValueNetwork,
         options: TressetteSearchOptions,
         on_gpu: bool = False,
-        counts_wins: bool = False,
+        reward: str = "points",
     ) -> None:
         super().__init__()
         self._network, self._options = network, options
         self._samples, self._draws = options.budget(on_gpu)
-        self._counts_wins, self.unit = counts_wins, "wins" if counts_wins else "points"
+        self._aim, self.unit = _Aim(reward, options.prior), "wins" if reward == "win" else "points"
         self._drawn = _DRAWN_ON_GPU if on_gpu else _DRAWN
         self.simulator = WorldSimulator(game, network, _BATCH_ON_GPU if on_gpu else _BATCH)
         self._temperatures = np.array([options.partner_temperature, options.temperature])
@@ -97,46 +111,50 @@ class SearchPlayer(StochasticPlayer):
         if rows.size:
             plays, first = decisions.states["plays"][decisions.games[rows]], SEATS * (TRICKS - self._options.tricks)
             near = np.where(plays < first, 0.0, self._options.near)
-            actions[rows] = self._card_values(decisions.of(rows), near, _STAGES).argmax(axis=1)
+            actions[rows] = self._card_values(decisions.of(rows), near, _STAGES, self._aim).argmax(axis=1)
         return actions
 
     def action_values(self, decisions: Decisions) -> NDArray[np.float64]:
         """What each card is worth in `unit`, `[decisions, cards]`; NaN for those not legal.
 
-        All cards are tried, on all hands picked. Cards that come to the same as one that was tried have its value.
+        All cards are tried, on all hands picked. Cards that come to the same as one that was tried have its value. The
+        values of a network that has learned `points_and_win` are no points, so they do not count here.
         """
         near, run = np.full(decisions.games.size, np.inf), np.empty(CARDS, np.int64)
-        values = self._card_values(decisions, near, stages=1)
+        aim = _Aim("points", 0.0, 1) if self._aim.reward == "points_and_win" else self._aim
+        values = self._card_values(decisions, near, 1, aim)
         values[np.isneginf(values)] = np.nan
         for found, mask, game in zip(values, decisions.legal, decisions.games, strict=True):
             run[:] = -1
             runs_of(decisions.states[game], mask, run)
             for card in np.flatnonzero((run >= 0) & np.isnan(found)):
                 found[card] = np.nanmax(found[run == run[card]])
-        return values if self._counts_wins else (values + 1) / 2 * POINTS
+        return values if self.unit == "wins" else (values + 1) / 2 * POINTS
 
-    def _card_values(self, decisions: Decisions, near: NDArray[np.float64], stages: int) -> NDArray[np.float64]:
-        """What each card is found to be worth, `[decisions, cards]`, -1 to 1; -inf for one illegal or not tried.
+    def _card_values(
+        self, decisions: Decisions, near: NDArray[np.float64], stages: int, aim: _Aim
+    ) -> NDArray[np.float64]:
+        """What each card is found to be worth, `[decisions, cards]`; -inf for one illegal or not tried.
 
-        Tried are those that the network values at most `near`, `[decisions]`, below its best one. Where that is one
-        alone, its value is the network's.
+        Tried are those that the network values at most `near`, `[decisions]`, below its best one. Where these are fewer
+        than `aim.least`, the value is the network's.
         """
         prior, masks = self._network.values(decisions.observation), decisions.legal.copy()
         one_of_each_run(decisions.states, decisions.games, decisions.legal, prior, masks)
         alive = _bits(masks)
         values = np.where(alive, prior.astype(np.float64), -np.inf)
         alive &= values >= values.max(axis=1, keepdims=True) - near[:, None]
-        open_, at_a_time = np.flatnonzero(alive.sum(axis=1) > 1), max(1, self._drawn // self._draws)
+        open_, at_a_time = np.flatnonzero(alive.sum(axis=1) >= aim.least), max(1, self._drawn // self._draws)
         for first in range(0, open_.size, at_a_time):
             some = open_[first : first + at_a_time]
-            values[some] = self._searched(decisions.of(some), values[some], alive[some], stages)
+            values[some] = self._searched(decisions.of(some), values[some], alive[some], stages, aim)
         return values
 
     def _searched(
-        self, decisions: Decisions, prior: NDArray[np.float64], alive: NDArray[np.bool_], stages: int
+        self, decisions: Decisions, prior: NDArray[np.float64], alive: NDArray[np.bool_], stages: int, aim: _Aim
     ) -> NDArray[np.float64]:
-        """The same for decisions with more than one card to try; `alive` says which, and is changed."""
-        games, weight_of_prior = decisions.games, self._options.prior
+        """The same for decisions with enough cards to try; `alive` says which, and is changed."""
+        games = decisions.games
         worlds = sampled_states(decisions.states, games, self._draws, self._generators)
         picked, times = self._picked(worlds, games)
         worth = np.zeros((*alive.shape, self._samples), np.float32)
@@ -144,11 +162,11 @@ class SearchPlayer(StochasticPlayer):
         values = prior
         for stage in range(stages):
             until = np.maximum(done + 1, count >> (stages - 1 - stage))
-            self._try(worlds, picked, (done <= place) & (place < until) & (times > 0), alive, worth)
+            self._try(worlds, picked, (done <= place) & (place < until) & (times > 0), alive, worth, aim)
             done, counted = until, np.where(place < until, times, 0)
             total = np.einsum("kcp,kp->kc", worth, counted)
-            weight = counted.sum(axis=1, keepdims=True) + weight_of_prior
-            values = np.where(alive, (total + weight_of_prior * np.where(alive, prior, 0)) / weight, -np.inf)
+            weight = counted.sum(axis=1, keepdims=True) + aim.prior
+            values = np.where(alive, (total + aim.prior * np.where(alive, prior, 0)) / weight, -np.inf)
             if stage + 1 < stages:
                 drop_clearly_worse(values, worth, counted, _ERRORS, alive)
         return values
@@ -169,12 +187,13 @@ class SearchPlayer(StochasticPlayer):
         now: NDArray[np.bool_],
         alive: NDArray[np.bool_],
         worth: NDArray[np.float32],
+        aim: _Aim,
     ) -> None:
         """Write what the cards `alive` come to, in the worlds `picked` whose turn is `now`, where there is a choice."""
-        several = alive & (alive.sum(axis=1, keepdims=True) > 1)
+        several = alive & (alive.sum(axis=1, keepdims=True) >= aim.least)
         decision, card, place = np.nonzero(several[:, :, None] & now[:, None, :])
         points = self.simulator.points(worlds, picked[decision, place], card.astype(np.uint8))
-        worth[decision, card, place] = _worth(points, self._counts_wins)
+        worth[decision, card, place] = paid(points, aim.reward)
 
 
 class CheatingSearch:
@@ -184,8 +203,8 @@ class CheatingSearch:
     network values most. So it is the bound from above of a search with this network. It gives no hints.
     """
 
-    def __init__(self, game: Game, network: ValueNetwork, on_gpu: bool, counts_wins: bool) -> None:
-        self._network, self._counts_wins = network, counts_wins
+    def __init__(self, game: Game, network: ValueNetwork, on_gpu: bool, reward: str) -> None:
+        self._network, self._reward = network, reward
         self._simulator = WorldSimulator(game, network, _BATCH_ON_GPU if on_gpu else _BATCH)
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:
@@ -195,7 +214,7 @@ class CheatingSearch:
         prior, values = self._network.values(decisions.observation), np.full((decisions.games.size, CARDS), -np.inf)
         row, card = np.nonzero(_bits(decisions.legal))
         points = self._simulator.points(decisions.states, decisions.games[row], card.astype(np.uint8))
-        values[row, card] = _worth(points, self._counts_wins) + _TIES * prior[row, card]
+        values[row, card] = paid(points, self._reward) + _TIES * prior[row, card]
         return values.argmax(axis=1).astype(np.uint8)
 
 
@@ -204,25 +223,27 @@ def _bits(masks: NDArray[np.uint64]) -> NDArray[np.bool_]:
     return found
 
 
-def _worth(points: NDArray[np.float64], counts_wins: bool) -> NDArray[np.float64]:
-    """What points of the team are worth in what the network has learned, -1 to 1."""
+def paid(points: NDArray[np.float64], reward: str) -> NDArray[np.float64]:
+    """What points of the team pay by a reward of `tressette.rewards`."""
+    share, won = _PAID[reward]
     worth: NDArray[np.float64] = 2 * points / POINTS - 1
-    return np.sign(worth) if counts_wins else worth
+    return share * worth + won * np.sign(worth)
 
 
 def network_search(
     game: Game, options: TressetteSearchOptions, network: ValueNetwork, reward: str, on_gpu: bool
 ) -> SearchPlayer:
     """The player with these options. Raises InputError for a reward whose sum is not what a search counts."""
-    return SearchPlayer(game, network, options, on_gpu, _counts_wins(reward))
+    return SearchPlayer(game, network, options, on_gpu, _searchable(reward))
 
 
 def cheating_search(game: Game, options: None, network: ValueNetwork, reward: str, on_gpu: bool) -> CheatingSearch:
     """The player. Raises as `network_search`."""
-    return CheatingSearch(game, network, on_gpu, _counts_wins(reward))
+    return CheatingSearch(game, network, on_gpu, _searchable(reward))
 
 
-def _counts_wins(reward: str) -> bool:
-    if reward not in ("points", "win"):
-        raise InputError("network", f"it has learned the reward {reward}", "search needs a network of points or win")
-    return reward == "win"
+def _searchable(reward: str) -> str:
+    if reward not in _PAID:
+        problem = f"it has learned the reward {reward}"
+        raise InputError("network", problem, f"search needs a network that has learned {', '.join(_PAID)}")
+    return reward
