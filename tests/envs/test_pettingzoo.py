@@ -204,7 +204,7 @@ def test_the_number_of_agents_is_that_of_the_game() -> None:
     [
         ({"signal": True}, "signal", "signals"),
         ({"signals": "yes"}, "signals", ""),
-        ({"reward": "money"}, "reward", "points, win, study"),
+        ({"reward": "money"}, "reward", "points, win, points_and_win, study"),
         ({"render_mode": "rgb_array"}, "render_mode", ""),
     ],
 )

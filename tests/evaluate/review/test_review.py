@@ -135,8 +135,10 @@ def test_rules_that_the_champion_does_not_know_have_another_grader() -> None:
     one_hand = load_game("spike", {"credits": 200, "hands": 1, "seats": 4})  # as records of hands have it
     assert grader_of(one_hand, "auto", CPU, None).name == "search(champion)"
     assert grader_of(load_game("spike", {"bet": 4}), "auto", CPU, None).name.startswith("monte_carlo")
-    assert grader_of(load_game("tressette", {"signals": True}), "auto", CPU, None).name.startswith("monte_carlo")
-    assert grader_of(load_game("tressette", {"accusi": True}), "auto", CPU, None).name.startswith("search(champion)")
+    four = load_game("tressette", {"first_leader": "four_of_denari"})
+    assert grader_of(four, "auto", CPU, None).name.startswith("monte_carlo")
+    for options in ({"accusi": True}, {"signals": True}, {"signals": True, "accusi": True}):
+        assert grader_of(load_game("tressette", options), "auto", CPU, None).name.startswith("search(champion)")
 
 
 # ---------------------------------------------------------------------- what is written

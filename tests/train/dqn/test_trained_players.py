@@ -62,7 +62,7 @@ def test_a_network_of_an_older_version_sees_the_bits_that_it_knew(trained: Path)
 
 
 def test_who_learned_without_accusi_sits_where_seats_declare(trained: Path) -> None:
-    """It looks at the bits that it knows; who learned with accusi needs them, and older ones lay elsewhere."""
+    """It looks at the bits that it knows. Other options are refused; older networks have the bits of accusi elsewhere."""
     path = trained / "checkpoints" / "best.pt"
     state = checkpoint.load(path)
     with_accusi = GAME.configure({"accusi": True})
@@ -73,9 +73,12 @@ def test_who_learned_without_accusi_sits_where_seats_declare(trained: Path) -> N
     assert states[1]["accusi"].any()
     seen = [game.observe(dealt) for game, dealt in zip((GAME, with_accusi), states, strict=True)]
     assert np.array_equal(players[0].values(seen[0]), players[1].values(seen[1]))
-    declaring = state | {"settings": state["settings"] | {"game": state["settings"]["game"] | {"accusi": True}}}
-    with error_about(SettingsError, "players", "accusi=True", hint="same game options"):
-        load_network(GAME, path, declaring, CPU)
+    signalling, declaring = (
+        state | {"settings": state["settings"] | {"game": state["settings"]["game"] | {name: True}}}
+        for name in ("signals", "accusi")
+    )
+    with error_about(SettingsError, "players", "signals=True", hint="same game options"):
+        load_network(GAME, path, signalling, CPU)
     del declaring["settings"]["network"]["inputs"]
     with error_about(CheckpointError, path, "older version", hint="train it anew"):
         load_network(with_accusi, path, declaring, CPU)
