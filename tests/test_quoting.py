@@ -70,8 +70,10 @@ def test_what_hydra_understands_is_left_to_it(override: str) -> None:
     assert quoted(override) == override
 
 
-def test_players_with_options_in_a_mapping() -> None:
-    typed = "opponents.phases=[{until: null, mix: {network: 0.7, alpha_beta:samples=20:ms=5: 0.2, runs/a: 0.1}}]"
+@pytest.mark.parametrize("quote", ["", "'", '"'])
+def test_players_with_options_in_a_mapping(quote: str) -> None:
+    player = f"{quote}alpha_beta:samples=20:ms=5{quote}"
+    typed = f"opponents.phases=[{{until: null, mix: {{network: 0.7, {player}: 0.2, runs/a: 0.1}}}}]"
     (phase,) = compose(TrainSettings, "train", [typed, "rollout=local"]).opponents.phases
     assert phase.mix == {"network": 0.7, "alpha_beta:samples=20:ms=5": 0.2, "runs/a": 0.1}
     assert quoted(quoted(typed)) == quoted(typed)

@@ -18,8 +18,10 @@ _PLAIN = re.compile(r"""[^'"\[\]{}$]+""")  # nothing in it has a meaning for Hyd
 # A program may have anything in its command.
 _PLAYER = re.compile(rf"(?:{_NAME}:)?{_NAME}(?:\([^()]*\))?(?::\w+=[^:]*)+|{_NAME}\([^()]*\)|{PROCESS}[:(].+")
 
-# A player with options in a mapping, as in `{network: 0.5, monte_carlo:samples=20: 0.5}`.
-_PLAYER_AS_KEY = re.compile(rf"(?<=[{{,\s]){_NAME}(?::\w+=[^:,{{}}\s\\]+)+(?=\s*:)")
+# A player with options in a mapping, as in `{network: 0.5, monte_carlo:samples=20: 0.5}`, perhaps in quotes.
+_PLAYER_AS_KEY = re.compile(
+    rf"""(?<=[{{,\s])(?P<quote>['"]?)(?P<player>{_NAME}(?::\w+=[^:,{{}}\s\\'"]+)+)(?P=quote)(?=\s*:)"""
+)
 
 
 def spelled(key: str, player: str) -> str:
@@ -43,7 +45,7 @@ def quoted(override: str) -> str:
 
 
 def _escaped(found: re.Match[str]) -> str:
-    return re.sub("[:=]", r"\\\g<0>", found[0])
+    return re.sub("[:=]", r"\\\g<0>", found["player"])
 
 
 def _quoted_value(text: str) -> str:

@@ -20,7 +20,8 @@ _UNKNOWN = "not known"
 
 def card(found: Champion, file: Path, game: Game, results: Mapping[str, Any], command: str) -> str:
     """Markdown; `results` are as in results.json, and `command` measures them again."""
-    lines = (f"# The champion of {game.name}", "", *facts(found, file, game), "", "## Results", "")
+    title = f"# The champion of {game.name}{_beside_defaults(game)}"
+    lines = (title, "", *facts(found, file, game), "", "## Results", "")
     measured = (*results_table(results, game), "Measured by", "", "```", command, "```", "")
     return "\n".join((*lines, *measured, "## Limits", "", *limits(found, game))) + "\n"
 
@@ -65,6 +66,13 @@ def facts(found: Champion, file: Path, game: Game) -> Iterator[str]:
     }
     yield from ("| | |", "|---|---|")
     yield from (f"| {name} | {text} |" for name, text in rows.items())
+
+
+def _beside_defaults(game: Game) -> str:
+    """The options that differ from the defaults, for a title."""
+    defaults = asdict(type(game.options)())
+    other = {key: value for key, value in asdict(game.options).items() if value != defaults[key]}
+    return "".join(f", {key}={value_text(value)}" for key, value in other.items())
 
 
 def _but(game: Game) -> str:

@@ -62,7 +62,7 @@ def test_a_network_of_an_older_version_sees_the_bits_that_it_knew(trained: Path)
 
 
 def test_who_learned_without_accusi_sits_where_seats_declare(trained: Path) -> None:
-    """It looks at the bits that it knows. Other options are refused; older networks have the bits of accusi elsewhere."""
+    """It looks at the bits that it knows. Other options are refused; older networks have accusi at other bits."""
     path = trained / "checkpoints" / "best.pt"
     state = checkpoint.load(path)
     with_accusi = GAME.configure({"accusi": True})
