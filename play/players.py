@@ -37,7 +37,7 @@ def _cpu() -> torch.device:
 
 
 def _ask_once(game: Game, player: Player) -> None:
-    """What a player needs compiled takes seconds: that is waited for when it sits down, not at its first move or hint."""
+    """Compiling takes seconds: that is waited for when a player sits down, not at its first move or hint."""
     from cards.play import Decisions
 
     seeds, the_one = np.zeros(1, np.uint64), np.zeros(1, np.int64)

@@ -36,9 +36,8 @@ class WorldSimulator:
         first, number = np.empty(len(words), np.int64), np.empty(len(words), np.int64)
         count = distinct_rows(words, first, number)
         self.rows += count
-        if count == len(words):
-            return self._network.values(words)
-        return self._network.values(words[first[:count]])[number]
+        found: NDArray[np.float32] = self._network.values(words[first[:count]])[number]
+        return found
 
     def log_likelihood(self, worlds: States, temperatures: NDArray[np.float64], slack: float) -> NDArray[np.float64]:
         """How likely all other seats than the one to move were to play as they did, as a logarithm for each world.

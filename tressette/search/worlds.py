@@ -111,7 +111,7 @@ def past_choices(past: Any, seats: NDArray[np.uint8], live: Indices, rows: Indic
 
 @njit(nogil=True)
 def distinct_rows(words: NDArray[np.uint64], first: Indices, number: Indices) -> int:
-    """Number equal rows of `words` alike, in order of their first places, `first[number]`; returns how many there are."""
+    """Give equal rows of `words` the same `number`, by the order of their `first` places; returns how many differ."""
     places = 1
     while places < 2 * words.shape[0]:
         places *= 2
@@ -133,10 +133,10 @@ def distinct_rows(words: NDArray[np.uint64], first: Indices, number: Indices) ->
 
 @njit
 def _equal(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> bool:
+    differing = np.uint64(0)
     for k in range(one.size):
-        if one[k] != other[k]:
-            return False
-    return True
+        differing |= one[k] ^ other[k]
+    return differing == np.uint64(0)
 
 
 @njit
