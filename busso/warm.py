@@ -113,11 +113,11 @@ def fill(name: str) -> Filled:
 
 def _players(game: Game) -> list[str]:
     """One of each kind that the game has; searches with few samples."""
-    kinds = []
+    kinds, champion = [], [CHAMPION] if champion_file(game) else []
     for name, kind in game.kinds.items():
-        if not kind.of_network:
-            kinds.append(f"{name}:samples=2" if hasattr(kind.options, "samples") else name)
-    champion = [CHAMPION] if champion_file(game) else []
+        player = f"{name}({CHAMPION})" if kind.of_network else name
+        if champion or not kind.of_network:
+            kinds.append(f"{player}:samples=2" if hasattr(kind.options, "samples") else player)
     return [*game.policies, *champion, *kinds, "random"]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cards.game import Game
+from cards.game import Game, States
 from train.dqn.players.resolve import resolve
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from cards.play import Player
 
 HUMAN = "human"
+_LATER = 8  # actions after which a search is asked once: two tricks of Tressette, in which it plays as its network
 
 
 def seated_player(game: Game, text: str) -> Player:
@@ -36,14 +37,27 @@ def _cpu() -> torch.device:
 
 
 def _ask_once(game: Game, player: Player) -> None:
-    """What a player needs compiled takes seconds: that is waited for when it sits down, not at its first move."""
+    """Compiling takes seconds: that is waited for when a player sits down, not at its first move or hint."""
     from cards.play import Decisions
 
-    seeds = np.zeros(1, np.uint64)
+    seeds, the_one = np.zeros(1, np.uint64), np.zeros(1, np.int64)
     states = game.deal(seeds)
     if not game.over(states)[0]:
         player.begin(seeds)
-        player.act(Decisions(game, states, np.zeros(1, np.int64)))
+        player.act(Decisions(game, states, the_one))
+        if hasattr(player, "action_values"):
+            player.action_values(Decisions(game, _later(game, states), the_one))
+
+
+def _later(game: Game, states: States) -> States:
+    """A game after `_LATER` actions, always the lowest legal one; after fewer where it would then be over."""
+    for _ in range(_LATER):
+        mask, after = int(game.legal(states)[0]), states.copy()
+        game.apply(after, np.array([(mask & -mask).bit_length() - 1], np.uint8))
+        if game.over(after)[0]:
+            break
+        states = after
+    return states
 
 
 def default_opponent(game: Game) -> str:

@@ -37,7 +37,7 @@ from train.run.device import choose_device
 
 log = logging.getLogger("evaluate")
 
-PIECE = 256  # deals of a task: what a stop may lose, and which a search player takes about half a minute for
+PIECE = 256  # deals of a task: what a stop may lose, and which a search player takes about ten seconds for
 
 
 def run(settings: RegretSettings) -> None:

@@ -29,7 +29,7 @@ from tressette.search.network_search import SearchPlayer, TressetteSearchOptions
 from tressette.search.resampling import drop_clearly_worse, resample
 from tressette.search.sampler import sampled_states
 from tressette.search.simulator import WorldSimulator
-from tressette.search.worlds import one_of_each_run
+from tressette.search.worlds import distinct_rows, one_of_each_run
 
 CPU = torch.device("cpu")
 OPTIONS: list[dict[str, Any]] = [{}, {"signals": True, "accusi": True}]
@@ -106,6 +106,20 @@ def test_how_worlds_go_on(options: dict[str, Any]) -> None:
             play_out_by_hand(game, asked, states[k], int(card)) for k, card in zip(which, cards, strict=True)
         ]
         assert np.array_equal(states, before)
+
+
+def test_equal_observations_are_one_row_of_a_forward_pass() -> None:
+    """Whatever their order; rows that differ in one bit are two."""
+    asked = network()
+    rows = np.random.default_rng(1).integers(0, 2**64, (40, GAME.words), np.uint64)
+    rows[20:] = rows[:20] ^ (np.arange(GAME.words) == GAME.words - 1).astype(np.uint64)
+    repeated = np.random.default_rng(2).integers(0, 40, 300)
+    simulator = WorldSimulator(GAME, asked, 64)
+    assert np.allclose(simulator.values(rows[repeated]), asked.values(rows)[repeated], atol=1e-5)
+    assert simulator.rows == np.unique(repeated).size
+    first, number = np.empty(300, np.int64), np.empty(300, np.int64)
+    assert distinct_rows(rows[repeated], first, number) == simulator.rows
+    assert np.array_equal(repeated[first[number]], repeated) and np.all(np.diff(first[: simulator.rows]) > 0)
 
 
 def test_worlds_are_picked_as_often_as_they_are_likely() -> None:

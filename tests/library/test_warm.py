@@ -9,6 +9,7 @@ import pytest
 
 from busso import warm
 from cards.compiled import jit as compiled
+from cards.game import load_game
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,6 +21,14 @@ LARGE = [pytest.param(game, marks=SLOW) for game in ("tressette", "spike")]
 @pytest.mark.parametrize("game", ["sette_mezzo", "blackjack", *LARGE])
 def test_every_step_of_a_game_works(game: str) -> None:
     assert warm.fill(game).failed == ()
+
+
+def test_every_kind_of_player_plays() -> None:
+    """Searches of the champion, too, where the game has one."""
+    assert {"search(champion):samples=2", "cheating_search(champion)", "alpha_beta:samples=2"} <= set(
+        warm._players(load_game("tressette"))
+    )
+    assert not any("(" in player for player in warm._players(load_game("blackjack")))
 
 
 def test_what_is_counted_is_of_one_game(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,17 +3,22 @@
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 
-from cards.game import load_game
+from cards.game import States, load_game
 from cards.play import Actions, Decisions
 from play.players import HUMAN, seated_player
 from play.table.table import Setup, Table
 from tests.limits import seconds
 from tests.play.people import choice
 from train.dqn.network.q_network import NetworkPlayer, QNetwork
+from tressette.search.network_search import SearchPlayer
+from tressette.search.simulator import WorldSimulator
 
 
 @pytest.fixture
@@ -53,3 +58,17 @@ def test_a_network_is_compiled_when_it_sits_down(
     network = Counted(QNetwork(game.bits, game.actions, [8], False))
     monkeypatch.setattr("evaluate.players.load_resolved", lambda *_: network)
     assert seated_player(game, str(tmp_path)) is network and asked == [1]
+
+
+def test_a_search_is_compiled_when_it_sits_down(monkeypatch: pytest.MonkeyPatch, one_thread: None) -> None:
+    """It replays what was played and plays on, as for a hint, and not in its first tricks alone, without a search."""
+    replayed: list[int] = []
+
+    class Watched(WorldSimulator):
+        def log_likelihood(self, worlds: States, *how: Any) -> NDArray[np.float64]:
+            replayed.append(int(worlds["plays"].min()))
+            return super().log_likelihood(worlds, *how)
+
+    monkeypatch.setattr("tressette.search.network_search.WorldSimulator", Watched)
+    player = seated_player(load_game("tressette"), "search(champion):samples=4")
+    assert isinstance(player, SearchPlayer) and replayed == [8] and player.simulator.rows > 100

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from cards.game import Game, States
 from cards.players import ValueNetwork
 from tressette.search.worlds import (
+    distinct_rows,
     past_choices,
     play_best,
     play_card,
@@ -31,9 +32,12 @@ class WorldSimulator:
         self.rows = 0
 
     def values(self, words: NDArray[np.uint64]) -> NDArray[np.float32]:
-        """Values of packed observations, `[rows, actions]`."""
-        self.rows += len(words)
-        return self._network.values(words)
+        """Values of packed observations, `[rows, actions]`; the network is asked once for rows that are equal."""
+        first, number = np.empty(len(words), np.int64), np.empty(len(words), np.int64)
+        count = distinct_rows(words, first, number)
+        self.rows += count
+        found: NDArray[np.float32] = self._network.values(words[first[:count]])[number]
+        return found
 
     def log_likelihood(self, worlds: States, temperatures: NDArray[np.float64], slack: float) -> NDArray[np.float64]:
         """How likely all other seats than the one to move were to play as they did, as a logarithm for each world.

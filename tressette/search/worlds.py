@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cards.compiled.bits import bit, has, lowest, popcount
 from cards.compiled.jit import njit
+from cards.compiled.splitmix import mix
 from tressette.cards import CARDS, DECK, RANKS, THIRDS, TWO
 from tressette.observation import observe
 from tressette.rules import NO_CARD, apply, begin, legal, points
@@ -106,6 +107,36 @@ def past_choices(past: Any, seats: NDArray[np.uint8], live: Indices, rows: Indic
             observe(past[k], past[k].turn, words[count])
             count += 1
     return count
+
+
+@njit(nogil=True)
+def distinct_rows(words: NDArray[np.uint64], first: Indices, number: Indices) -> int:
+    """Give equal rows of `words` the same `number`, by the order of their `first` places; returns how many differ."""
+    places = 1
+    while places < 2 * words.shape[0]:
+        places *= 2
+    table = np.full(places, -1, np.int64)  # of numbers, by open addressing
+    count = 0
+    for k in range(words.shape[0]):
+        digest = np.uint64(0)
+        for word in words[k]:
+            digest = mix(digest ^ word)
+        place = np.int64(digest & np.uint64(places - 1))
+        while table[place] >= 0 and not _equal(words[first[table[place]]], words[k]):
+            place = (place + 1) & (places - 1)
+        if table[place] < 0:
+            table[place], first[count] = count, k
+            count += 1
+        number[k] = table[place]
+    return count
+
+
+@njit
+def _equal(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> bool:
+    differing = np.uint64(0)
+    for k in range(one.size):
+        differing |= one[k] ^ other[k]
+    return differing == np.uint64(0)
 
 
 @njit

@@ -45,19 +45,25 @@ def _by_one_dnn(x: Tensor) -> bool:
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool = False) -> Tensor:
     """`x @ weight.T + bias` in the number format of `x`, `[batch, in]` -> `[batch, out]`; with `relu`, not below 0."""
-    bias = None if bias is None else bias.to(x.dtype)
-    out: Tensor = _Linear.apply(x, weight.to(x.dtype), bias, relu)  # type: ignore[no-untyped-call]
+    weight, bias = weight.to(x.dtype), None if bias is None else bias.to(x.dtype)
+    if not torch.is_grad_enabled():  # a function with a derivative takes longer to call
+        return _forward(x, weight, bias, relu)
+    out: Tensor = _Linear.apply(x, weight, bias, relu)  # type: ignore[no-untyped-call]
     return out
+
+
+def _forward(x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tensor:
+    if _by_one_dnn(x):  # the ReLU while a result is still in a register
+        out: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "relu" if relu else "none", [], "")
+        return out
+    out = F.linear(x, weight, bias)
+    return out.relu_() if relu else out
 
 
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tensor:
-        if _by_one_dnn(x):  # the ReLU while a result is still in a register
-            out: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "relu" if relu else "none", [], "")
-        else:
-            out = F.linear(x, weight, bias)
-            out = out.relu_() if relu else out
+        out = _forward(x, weight, bias, relu)
         ctx.save_for_backward(x, weight, out if relu else None)
         return out
 

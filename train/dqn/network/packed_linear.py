@@ -54,9 +54,16 @@ class PackedLinear(nn.Module):
     def forward(self, words: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
         """The layer's output, in this number format."""
         if words.device.type == "cpu":
+            if not torch.is_grad_enabled():
+                return self._gathered(words, dtype)
             out: Tensor = _Gather.apply(words, self.weight, self.bias, self, dtype)  # type: ignore[no-untyped-call]
             return out
         return self.multiply(words, dtype)
+
+    def _gathered(self, words: Tensor, dtype: torch.dtype) -> Tensor:
+        sums = torch.empty(len(words) * self.parts, self.bias.numel())
+        self.gather(words.numpy().view(np.uint64), sums.numpy())
+        return sums.to(dtype)
 
     def multiply(self, words: Tensor, dtype: torch.dtype) -> Tensor:
         """The same by a matrix product."""
@@ -79,9 +86,7 @@ class _Gather(torch.autograd.Function):
     def forward(
         ctx: Any, words: Tensor, weight: Tensor, bias: Tensor, layer: PackedLinear, dtype: torch.dtype
     ) -> Tensor:
-        sums = torch.empty(len(words) * layer.parts, bias.numel())
-        layer.gather(words.numpy().view(np.uint64), sums.numpy())
-        ctx.layer, out = layer, sums.to(dtype)
+        ctx.layer, out = layer, layer._gathered(words, dtype)
         ctx.save_for_backward(words, out)
         return out
 
