@@ -75,7 +75,7 @@ cluster: $(TOOLS) ## pytest of slurm/ on a Slurm of two nodes, as root with Debi
 	$(PYTEST) -s tests/slurm $(ARGS)
 
 SOAK_MINUTES ?= 60
-soak: $(TOOLS) ## kill a run with Ray for an hour (SOAK_MINUTES=60), draw soak/soak.png, and fail where anything grows
+soak: $(TOOLS) ## kill a run with Ray for an hour (SOAK_MINUTES=60), and fail where anything grows
 	$(BIN)/python -m tests.soak --minutes $(SOAK_MINUTES) $(ARGS)
 
 faults: $(TOOLS) ## seed faults one at a time and see whether the tests catch them; ARGS="n-step-one-too-many" the named ones

@@ -62,7 +62,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     add("--info", "-i", metavar="WHAT", help=f"print how settings are composed, and stop: {', '.join(INFO)}")
     add("--config-dir", "-cd", metavar="DIR", help="a folder of your own, with experiment/NAME.yaml and the like")
     add("--multirun", "-m", action="store_true", help="several runs: key=a,b in one command (train)")
-    add("--shell-completion", "-sc", metavar="install=SHELL", help="print the completion for bash, zsh or fish")
+    add("--shell-completion", "-sc", metavar="install=bash", help="print the completion for bash")
     add("--run", "-r", action="store_true", help=argparse.SUPPRESS)  # Hydra's word for what is done anyway
     for flags in (("--config-name", "-cn"), ("--config-path", "-cp"), ("--package", "-p")):
         add(*flags, nargs="?", const="", help=argparse.SUPPRESS)  # refused in words of their own

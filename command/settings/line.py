@@ -56,7 +56,7 @@ def parse(
     refuse_flags(found, multirun)
     overrides = [*search_path(found.config_dir, found.overrides), *found.overrides]
     if found.shell_completion is not None:
-        from command.settings.completion_scripts import script_for
+        from command.settings.completion_script import script_for
 
         print(script_for(found.shell_completion), end="")
         sys.exit(0)

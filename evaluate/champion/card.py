@@ -32,19 +32,13 @@ def results_table(results: Mapping[str, Any], game: Game) -> Iterator[str]:
     yield f"| against | deals | games won | 95% interval | {unit} more | 95% interval |"
     yield "|---|---|---|---|---|---|"
     for name, result in results.items():
-        won, low, high = share_of(result)
+        won, around = result["win_rate"]
+        low, high = result.get("win_rate" + INTERVAL) or (won - around, won + around)
         more, half = result[unit]
         places = decimals(half)
         share = f"{won:.1%} | {100 * low:.1f} to {high:.1%}"
         yield f"| {code(name)} | {result['deals']:,} | {share} | {more:+.{places}f} | ± {half:.{places}f} |"
     yield from ("", f"Duplicate deals, single games; {meaning_of_won(game)}.")
-
-
-def share_of(result: Mapping[str, Any]) -> tuple[float, float, float]:
-    """The share of games won of a row of results.json, and both ends of its interval."""
-    won, half = result["win_rate"]
-    low, high = result.get("win_rate" + INTERVAL) or (won - half, won + half)
-    return float(won), float(low), float(high)
 
 
 def facts(found: Champion, file: Path, game: Game) -> Iterator[str]:

@@ -1,31 +1,35 @@
 """The card of an export, README.md in the form that model hubs read: YAML for machines, then Markdown for people.
 
 The keys of the YAML are those of Hugging Face's model cards (https://huggingface.co/docs/hub/model-cards), which other
-hubs read, too; `model-index` has the results, each with its 95% interval and the number of deals.
+hubs read, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from command.settings.checks import SettingsError
-from evaluate.champion.card import facts, limits, results_table, share_of
+from evaluate.champion.card import facts, limits, results_table
 from evaluate.export.source import ExportSource
 from evaluate.markdown import literal
 
 FILE = "README.md"
-_TASK = {"type": "reinforcement-learning", "name": "reinforcement learning"}
 _OWN = "library_name: busso"  # by which a card is known that may be written anew
 
 
 def card(source: ExportSource, file: Path, form: str, layout: str, use: str, license_name: str) -> str:
     """The text of the card; `layout` explains the observation, `use` is the code that loads the file."""
-    front = yaml.safe_dump(front_matter(source, form, license_name), sort_keys=False, allow_unicode=True, width=1000)
-    return "---\n" + front + "---\n\n" + "\n".join(_lines(source, file, layout, use)) + "\n"
+    front = {
+        "license": license_name,
+        "library_name": "busso",
+        "pipeline_tag": "reinforcement-learning",
+        "tags": ["reinforcement-learning", "deep-reinforcement-learning", "dqn", "card-games", source.game.name, form],
+    }
+    written = yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=1000)
+    return "---\n" + written + "---\n\n" + "\n".join(_lines(source, file, layout, use)) + "\n"
 
 
 def check_free(folder: Path) -> None:
@@ -33,42 +37,6 @@ def check_free(folder: Path) -> None:
     path = folder / FILE
     if path.exists() and _OWN not in path.read_text(errors="replace").partition("\n---\n")[0].splitlines():
         raise SettingsError("to", f"{path} is not the card of an export, which takes this name", "name another folder")
-
-
-def front_matter(source: ExportSource, form: str, license_name: str) -> dict[str, Any]:
-    """What machines read."""
-    tags = ["reinforcement-learning", "deep-reinforcement-learning", "dqn", "card-games", source.game.name, form]
-    front: dict[str, Any] = {
-        "license": license_name,
-        "library_name": "busso",
-        "pipeline_tag": "reinforcement-learning",
-        "tags": tags,
-    }
-    if metrics := [metric for name in source.results for metric in _metrics(source, name)]:
-        dataset = {"name": source.game.name, "type": source.game.name}
-        result = {"task": dict(_TASK), "dataset": dataset, "metrics": metrics}
-        front["model-index"] = [{"name": source.title, "results": [result]}]
-    return front
-
-
-def _metrics(source: ExportSource, opponent: str) -> Iterator[dict[str, Any]]:
-    found, unit = source.results[opponent], source.game.unit
-    (won, *ends), (more, half) = share_of(found), found[unit]
-    for kind, name, value, interval in (
-        ("win_rate", "games won", won, ends),
-        (f"mean_{unit}", f"{unit} more a game", more, [more - half, more + half]),
-    ):
-        yield {
-            "type": kind,
-            "name": f"{name} against {opponent}",
-            "value": _rounded(value),
-            "args": {"deals": found["deals"], "interval_95": [_rounded(end) for end in interval]},
-            "verified": False,
-        }
-
-
-def _rounded(value: float) -> float:
-    return round(float(value), 4)
 
 
 def _lines(source: ExportSource, file: Path, layout: str, use: str) -> Iterator[str]:

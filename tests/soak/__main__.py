@@ -26,7 +26,6 @@ from pathlib import Path
 from tests.limits import until
 from tests.soak import samples
 from tests.soak.judging import faults
-from tests.soak.picture import draw
 from tests.soak.samples import Samples
 from tests.train.processes import alive
 from train.dqn.rollout.ray.supervisor import descendants
@@ -174,12 +173,11 @@ class Soak:
 
 
 def judged(to: Path, problems: Sequence[str] = ()) -> int:
-    """Draw the samples of a soak and say what grows; returns the exit code."""
+    """Say what grows in the samples of a soak; returns the exit code."""
     series, events = samples.read(to / "samples.csv")
-    draw(series, events, to / "soak.png")
     lines = [*problems, *faults(series)]
     lives = len({owner for owner, _ in series if owner.startswith("trainer ")})
-    print(f"{lives} lives of a trainer, {len(events)} kills and stops; {to / 'soak.png'} has all that was sampled")
+    print(f"{lives} lives of a trainer, {len(events)} kills and stops; {to / 'samples.csv'} has all that was sampled")
     for line in lines:
         print(f"FAILED: {line}")
     print("nothing grows" if not lines else f"{len(lines)} faults")
@@ -190,11 +188,9 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser("python -m tests.soak", description="A run that is killed and watched.")
     parser.add_argument("--minutes", type=float, default=60.0, help="how long")
-    parser.add_argument("--to", type=Path, default=Path("soak"), help="folder for the run, samples.csv and soak.png")
+    parser.add_argument("--to", type=Path, default=Path("soak"), help="folder for the run and samples.csv")
     parser.add_argument("--seed", type=int, default=1, help="of what is killed when")
-    parser.add_argument(
-        "--judge", type=Path, metavar="FOLDER", help="judge and draw the samples of an earlier soak alone"
-    )
+    parser.add_argument("--judge", type=Path, metavar="FOLDER", help="judge the samples of an earlier soak alone")
     options = parser.parse_args(arguments)
     if options.judge is not None:
         return judged(options.judge)

@@ -71,10 +71,9 @@ def soaked(folder: Path, leak: float) -> Path:
     return folder
 
 
-def test_the_samples_of_a_soak_are_judged_and_drawn_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_samples_of_a_soak_are_judged_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`--judge` reads what a soak has left."""
     assert main(["--judge", str(soaked(tmp_path, 0))]) == 0
-    assert (tmp_path / "soak.png").read_bytes().startswith(b"\x89PNG")
     assert main(["--judge", str(soaked(tmp_path, 200e3))]) == 1
     assert "trainer 5: memory grew" in capsys.readouterr().out
 

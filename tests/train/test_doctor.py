@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from command.lock import trial as lock_trial
-from tests.test_lock import mounted
 from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main
 from train.doctor import measure, together
@@ -85,44 +83,6 @@ def test_runs_that_could_not_be_resumed(tmp_path: Path, trained_run: TrainedRuns
     (newest,) = checkpoint.listed(settings(tmp_path).folder / "checkpoints")
     newest.write_bytes(b"damaged")
     assert folder().verdict == "error" and newest.exists()  # looking changes nothing
-
-
-@pytest.mark.parametrize(
-    ("mount", "says", "verdict"),
-    [
-        ("locks", "byte-range locks: hold, flock: hold", "ok"),
-        ("pretended", "byte-range locks: do not hold", "warning"),
-        ("refused", "byte-range locks: none (No locks available)", "warning"),
-    ],
-)
-def test_locks_of_the_folder_are_tried(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mount: str, says: str, verdict: str
-) -> None:
-    mounted(monkeypatch, mount)
-    (found,) = doctor._locks(settings(tmp_path))
-    assert found.what == "locks" and says in found.says and found.verdict == verdict
-    assert ("only the owner file" in found.says) == (verdict == "warning") and not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("line", "says", "verdict"),
-    [
-        ("server:/x {} nfs4 rw,relatime,vers=4.2,local_lock=none 0 0", "(on nfs4)", "ok"),
-        ("server:/x {} nfs rw,nolock,local_lock=all 0 0", "(on nfs nolock local_lock=all)", "warning"),
-        ("10.0.0.1@tcp:/x {} lustre rw,localflock 0 0", "(on lustre localflock)", "warning"),
-        ("10.0.0.1@tcp:/x {} lustre rw,flock 0 0", "(on lustre flock)", "ok"),
-    ],
-)
-def test_the_mount_says_how_far_locks_reach(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, says: str, verdict: str
-) -> None:
-    mounts, here = tmp_path / "mounts", tmp_path / "a b"
-    here.mkdir()
-    point = str(here).replace(" ", "\\040")
-    mounts.write_text(f"none / tmpfs rw 0 0\n{line.format(point)}\nnone {tmp_path}/another tmpfs rw 0 0\n")
-    monkeypatch.setattr(lock_trial, "_MOUNTS", mounts)
-    (found,) = doctor._locks(settings(here))
-    assert says in found.says and found.verdict == verdict
 
 
 PASSED = Check("values", "", 0.1)

@@ -115,7 +115,7 @@ def files(folder: Path) -> set[str]:
 
 
 def assert_same_end(kind: Kind, one: Path, other: Path) -> None:
-    """The same bits in the last checkpoint, the same curves and pictures, the same results, the same files."""
+    """The same bits in the last checkpoint, the same curves and histograms, the same results, the same files."""
     found = equal(newest(kind, one), newest(kind, other))
     assert [path for path in found if path not in OWN_TO_A_RUN] == []
     first, second = kind.folder(one), kind.folder(other)

@@ -124,7 +124,7 @@ def _played(
     settings: TrainSettings, device: torch.device, make: Make, seconds: float
 ) -> tuple[Transitions | TransitionTensors, float]:
     """What the run's own rollouts bring, of Ray one worker in this process; and a CPU's seconds for a decision."""
-    rollout = replace(settings.rollout, nodes=1, workers=None, dashboard=False)
+    rollout = replace(settings.rollout, nodes=1, workers=None)
     if rollout.kind == "ray":
         rollout, device = replace(rollout, kind="local"), choose_device("cuda" if rollout.gpus_per_worker else "cpu")
     with closing(make(replace(settings, rollout=rollout), device)) as rollouts:

@@ -10,14 +10,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from rich.table import Table
 from rich.text import Text
 
 from command.errors import UserError
-from command.lock.trial import try_locks
 from command.settings.checks import SettingsError
 from train.doctor import measure as stages
 from train.doctor.gpu_memory import buffer_bytes, check_gpu_memory
@@ -47,7 +45,6 @@ class Finding:
 def examine(settings: TrainSettings) -> list[Finding]:
     """Everything but the speeds. No finding with verdict "error": a run would start."""
     findings = [_versions(), *_gpus(settings), _cpus(settings), _memory(settings), _folder(settings)]
-    findings += _locks(settings)
     if _speaks_to_ray(settings):
         findings += _ray(settings)
     if would_start(findings):
@@ -131,7 +128,8 @@ def _memory(settings: TrainSettings) -> Finding:
 
 
 def _folder(settings: TrainSettings) -> Finding:
-    folder, there = settings.folder, _nearest(settings.folder)
+    folder = settings.folder
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     try:
         with tempfile.TemporaryFile(dir=there) as file:
             file.write(b"x")
@@ -146,22 +144,6 @@ def _folder(settings: TrainSettings) -> Finding:
     start = f"resumes from {newest.name}" if newest else "starts from the beginning"
     says = f"{folder} {start}; {free / GIB:.1f} GiB free, at most {wanted / GIB:.1f} GiB wanted"
     return Finding("run folder", says, "ok" if wanted <= free else "warning")
-
-
-def _nearest(folder: Path) -> Path:
-    """The folder, or the nearest above it that is there."""
-    return next(path for path in (folder, *folder.absolute().parents) if path.exists())
-
-
-def _locks(settings: TrainSettings) -> Iterator[Finding]:
-    """Nothing where nothing can be written: that is said of the folder."""
-    try:
-        says, fine = try_locks(_nearest(settings.folder))
-    except OSError:
-        return
-    if not fine:
-        says += "; between nodes only the owner file keeps two trainers of a run apart"
-    yield Finding("locks", says, "ok" if fine else "warning")
 
 
 def _ray(settings: TrainSettings) -> list[Finding]:

@@ -108,7 +108,6 @@ class RolloutSettings:
     heartbeat_seconds: float = bounded(60.0, 0.0, MAX_WAIT, above=True)
     nodes: int = bounded(1, 1, 1_000_000)
     join_seconds: float = bounded(120.0, 0.0, MAX_WAIT, above=True)
-    dashboard: bool = False
 
     def __post_init__(self) -> None:
         check_numbers("rollout", self)
@@ -116,7 +115,6 @@ class RolloutSettings:
         alone = self.kind == "threads" and self.nodes == 1
         wanted = "null without other nodes, which have rollout.nodes=N with rollout=threads; or rollout=ray"
         require(not (alone and self.workers), "rollout.workers", wanted, self.workers)
-        require(not (alone and self.dashboard), "rollout.dashboard", wanted.replace("null", "false"), self.dashboard)
         fits = self.gpus_per_worker <= 1 or self.gpus_per_worker.is_integer()
         require(fits, "rollout.gpus_per_worker", "a share from 0 to 1, or whole GPUs", self.gpus_per_worker)
 

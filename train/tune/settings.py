@@ -36,7 +36,6 @@ class TuneSettings:
 
     study: str = "tune"
     trials: int = bounded(20, 1, MAX_TRIALS)
-    sampler: str = "tpe"
     pruner: str = "median"
     startup: int = bounded(5, 0, MAX_TRIALS)
     space: dict[str, str] = field(default_factory=dict)
@@ -44,8 +43,7 @@ class TuneSettings:
     def __post_init__(self) -> None:
         check_numbers("", self)
         require(is_run_name(self.study), "study", "a folder of letters, digits and -_=,.", self.study)
-        check_one_of("sampler", self.sampler, "tpe", "random")
-        check_one_of("pruner", self.pruner, "median", "halving", "none")
+        check_one_of("pruner", self.pruner, "median", "none")
 
 
 OWN = tuple(TuneSettings.__dataclass_fields__)

@@ -244,8 +244,6 @@ class Study:
 
 def _sampler(search: Search, number: int) -> optuna.samplers.BaseSampler:
     seed = int(stream(search.base.seed, "tune", number, 1)[0] % 2**32)
-    if search.settings.sampler == "random":
-        return optuna.samplers.RandomSampler(seed=seed)
     return optuna.samplers.TPESampler(n_startup_trials=search.settings.startup, seed=seed)
 
 
@@ -253,8 +251,6 @@ def _pruner(search: Search) -> optuna.pruners.BasePruner:
     """Steps are twentieths of the budget, see `trial.py`."""
     if search.settings.pruner == "median":
         return optuna.pruners.MedianPruner(n_startup_trials=search.settings.startup, n_warmup_steps=5)
-    if search.settings.pruner == "halving":
-        return optuna.pruners.SuccessiveHalvingPruner(min_resource=5, reduction_factor=4)
     return optuna.pruners.NopPruner()
 
 

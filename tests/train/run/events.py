@@ -5,7 +5,7 @@ from typing import Any
 
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-EVERYTHING = {"histograms": 0, "images": 0, "tensors": 0, "scalars": 0, "compressedHistograms": 0}
+EVERYTHING = {"histograms": 0, "tensors": 0, "scalars": 0, "compressedHistograms": 0}
 
 
 def read(run: Path) -> EventAccumulator:
@@ -14,17 +14,16 @@ def read(run: Path) -> EventAccumulator:
 
 
 def shown(run: Path) -> dict[str, list[tuple[int, Any]]]:
-    """Every curve, histogram and picture: its steps, with values where these do not follow the clock."""
+    """Every curve and histogram: its steps, with values where these do not follow the clock."""
     found = read(run)
     tags = found.Tags()
     scalars = {tag: [(each.step, str(each.value)) for each in found.Scalars(tag)] for tag in tags["scalars"]}
     histograms = {
         tag: [(each.step, each.histogram_value) for each in found.Histograms(tag)] for tag in tags["histograms"]
     }
-    pictures = {tag: [(each.step, None) for each in found.Images(tag)] for tag in tags["images"]}
     of_clock = (tag for tag in scalars if tag.startswith("time") or tag.endswith("seconds"))
     timed = {tag: [(step, None) for step, _ in scalars[tag]] for tag in of_clock}
-    return scalars | timed | histograms | pictures
+    return scalars | timed | histograms
 
 
 def curves(run: Path) -> dict[str, list[int]]:

@@ -14,7 +14,6 @@ from tests.train.run.events import curves
 from tests.train.runs import settings
 from train.run.metrics import metrics
 from train.run.metrics.curves import read
-from train.run.metrics.matrix import drawn
 from train.run.metrics.metrics import Metrics
 from train.run.metrics.scalars import SCALARS
 from train.run.read import Run
@@ -55,7 +54,6 @@ def test_readers_hold_numbers_alone(tmp_path: Path) -> None:
     library = Run(run, settings(tmp_path))
     assert peak(lambda: found.append(library.curves()["train/loss"])) < 2.5 * numbers
     assert peak(lambda: read(run)) < 1.5 * numbers
-    assert peak(lambda: drawn(run, {"random": 0.5})) < 5e6
     steps, values = found[0]
     assert steps.size == SOME and steps[-1] == 10 * SOME and np.all(values == 0.0123)
 

@@ -482,7 +482,6 @@ def test_another_search_is_another_study(tmp_path: Path) -> None:
     ("arguments", "key"),
     [
         (["trials=0"], "trials"),
-        (["sampler=cma"], "sampler"),
         (["pruner=best"], "pruner"),
         (["study=../x"], "study"),
         (["algo=dqn,batch_q"], "algo"),

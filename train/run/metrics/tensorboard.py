@@ -27,7 +27,7 @@ from tensorboard.plugins.hparams import metadata
 from tensorboard.plugins.hparams.api_pb2 import STATUS_SUCCESS
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData, SessionEndInfo, SessionStartInfo
 from tensorboard.summary.writer.record_writer import RecordWriter
-from torch.utils.tensorboard.summary import custom_scalars, histogram, image, scalar, text
+from torch.utils.tensorboard.summary import custom_scalars, histogram, scalar, text
 
 from cards.base.files import write_atomic
 from command.settings.checks import SettingsError
@@ -142,8 +142,7 @@ class TensorBoardFiles:
 def finish(run: Path, env_steps: int) -> None:
     """Write the results of a complete run, from its results.json, once; nothing where it has none.
 
-    Each mean is a curve `at_end/...` of one point, which the page HParams has as a metric; the results of the whole run
-    are a picture.
+    Each mean is a curve `at_end/...` of one point, which the page HParams has as a metric.
     """
     try:
         results = read_results(run)
@@ -154,15 +153,9 @@ def finish(run: Path, env_steps: int) -> None:
     folder, about = run / FOLDER, {"env_steps": env_steps, "results": results}
     if _read(folder / _FINISHED) == about:
         return
-    found = final_scalars(results)
     events = EventFile(folder, purge_step=env_steps + 1)
-    for name, value in found.items():
+    for name, value in final_scalars(results).items():
         events.add(scalar(name, value), env_steps + 1)
-    if any("/win_rate_vs_" in name for name in found):
-        from train.run.metrics.matrix import drawn  # matplotlib takes half a second
-
-        picture = drawn(run, {opponent: result["win_rate"][0] for opponent, result in results.items()})
-        events.add(image("results/games_won", picture, dataformats="HWC"), env_steps + 1)
     events.add(_end(), env_steps + 1)
     events.close()
     write_atomic(folder / _FINISHED, json.dumps(about))

@@ -8,45 +8,16 @@ from __future__ import annotations
 
 import itertools
 import pickle
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import ray
-from ray.util.metrics import Counter, Gauge
 
 from train.dqn.rollout.ray.messages import HEALTH, Arrays, WeightArrays
 from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 
 if TYPE_CHECKING:
     from train.settings.dqn import TrainSettings
-
-DECISIONS, GAMES = "busso_decisions", "busso_games"
-RATE, LAG = "busso_decisions_per_second", "busso_weights_lag"
-
-
-class Gauges:
-    """Metrics of a rollout worker for Ray's dashboard, and for Prometheus, where it reads the nodes of the cluster.
-
-    Ray puts `ray_` before each name, and says beside it which worker on which node it is of.
-    """
-
-    def __init__(self, run: str) -> None:
-        keys, self._tags = ("run",), {"run": run}
-        self._decisions = Counter(DECISIONS, "decisions that were played", keys)
-        self._games = Counter(GAMES, "games that were played", keys)
-        self._rate = Gauge(RATE, "decisions a second in the last rollout, with the wait before it", keys)
-        self._lag = Gauge(LAG, "updates between the weights of the last rollout and the newest heard of", keys)
-        self._last = time.perf_counter()
-
-    def played(self, games: int, decisions: int, lag: int) -> None:
-        """A rollout has been played, with weights that are `lag` updates old."""
-        now = time.perf_counter()
-        self._decisions.inc(decisions, self._tags)
-        self._games.inc(games, self._tags)
-        self._rate.set(decisions / max(now - self._last, 1e-9), self._tags)
-        self._lag.set(lag, self._tags)
-        self._last = now
 
 
 def _tensors(arrays: WeightArrays) -> Weights:
@@ -70,7 +41,6 @@ class WorkerActor:
         torch.set_num_threads(rollout.torch_threads)
         self._worker = RolloutWorker(settings, choose_device("cuda" if rollout.gpus_per_worker else "cpu"))
         self._worker.play(RolloutRequest(0, 1, 0.0))  # compiles the game, so that a heartbeat need not allow for it
-        self._gauges = Gauges(f"{settings.game_name}/{settings.name}") if rollout.dashboard else None
         self._loaded = -1
         self._newest: tuple[int, list[Any]] = (-1, [])
 
@@ -93,10 +63,7 @@ class WorkerActor:
             self._worker.load(newest, _tensors(ray.get(reference[0])))
             self._loaded = newest
         rollout = self._worker.play(request, _tensors(ray.get(member[0])) if member else None)
-        arrays = rollout.transitions  # of NumPy: this worker keeps nothing on a device
-        if self._gauges is not None:
-            self._gauges.played(request.count, len(arrays.action), max(0, self._newest[0] - self._loaded))
-        return replace(rollout, transitions=None), list(arrays)
+        return replace(rollout, transitions=None), list(rollout.transitions)  # of NumPy: none is on a device
 
     def _hear_of(self, version: int, weights: list[Any]) -> None:
         """One exchange of a reference: heartbeats come in another thread."""

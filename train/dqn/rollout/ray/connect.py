@@ -6,7 +6,6 @@ who may enter it.
 
 from __future__ import annotations
 
-import importlib
 import logging
 import os
 import socket
@@ -19,7 +18,6 @@ from ray.exceptions import AuthenticationError
 from ray.util.placement_group import placement_group
 
 from command.settings.checks import SettingsError
-from train.dqn.rollout.ray import private
 from train.run.metrics import resources
 from train.settings.dqn import RolloutSettings
 
@@ -36,11 +34,10 @@ class NotStartedError(Exception):
     """Ray did not come up, for a reason that may be gone with the next start; one line."""
 
 
-def connect(rollout: RolloutSettings, asked: str, instead: str) -> str:
+def connect(rollout: RolloutSettings, asked: str, instead: str) -> None:
     """Join the cluster of RAY_ADDRESS, or start one here within what this job may use.
 
-    Returns where its dashboard is; "" if it has none. Raises NotStartedError, and SettingsError, which says how it was
-    `asked` for and what to say `instead`.
+    Raises NotStartedError, and SettingsError, which says how it was `asked` for and what to say `instead`.
     """
     address = os.environ.get("RAY_ADDRESS")
     if address:
@@ -69,10 +66,6 @@ def connect(rollout: RolloutSettings, asked: str, instead: str) -> str:
     _await_nodes(rollout)
     _check_resource("CPU", "rollout.workers", rollout.workers or 1)
     _check_resource("GPU", "rollout.gpus_per_worker", (rollout.workers or 1) * rollout.gpus_per_worker)
-    if not cluster.dashboard_url:
-        return ""
-    page = f"http://{cluster.dashboard_url}"
-    return page if address else f"{page} (its token is in {private.write_token()})"
 
 
 def alive_nodes() -> list[dict[str, Any]]:
@@ -115,11 +108,9 @@ def _has(resources_of_node: dict[str, float]) -> str:
 
 def _own_cluster(rollout: RolloutSettings) -> dict[str, Any]:
     """The resources that a cluster of this process may use. Ray itself looks at the whole machine, not at the job."""
-    if rollout.dashboard:
-        _check_dashboard()
     started = {
         "num_cpus": rollout.workers or resources.cpus(),
-        "include_dashboard": rollout.dashboard,
+        "include_dashboard": False,
         "object_store_memory": resources.object_store(),
         "_memory": resources.memory(),
     }
@@ -132,17 +123,6 @@ def _check_private(address: str, asked: str, instead: str) -> None:
         ray.shutdown()
         problem = f"Ray {ray.__version__} listens at {address}, where other machines reach it"
         raise SettingsError(asked, problem, f"install the version of constraints.txt, or try {instead}")
-
-
-def _check_dashboard() -> None:
-    """Raises SettingsError unless what it needs is installed."""
-    try:
-        importlib.import_module("ray.dashboard.optional_deps")
-    except ImportError as error:
-        missing = error.name or "some packages"
-        raise SettingsError(
-            "rollout.dashboard", f"{missing} is not installed", "pip install 'busso[dashboard]', or leave it out"
-        ) from None
 
 
 def _probe(address: str) -> None:

@@ -84,14 +84,13 @@ class Driver:
         """Until the learner closes its end."""
         order: Order = self._channel.recv()
         threading.Thread(target=self._listen, daemon=True).start()
-        dashboard = connect(order.rollout, order.asked, order.instead)
+        connect(order.rollout, order.asked, order.instead)
         ignore_signals()  # again: Ray has put handlers of its own in their place
         if order.describe_nodes:
             tell(self._channel, "hello", "\n".join(describe_nodes()))
             return
         pool = self._pool = (TaskPool if order.tasks else WorkerPool)(order, self._tell, self._events.put)
-        shown = f"; Ray's dashboard: {dashboard}" if order.rollout.dashboard and dashboard else ""
-        tell(self._channel, "hello", pool.describe() + shown)
+        tell(self._channel, "hello", pool.describe())
         said = 0.0
         while not self._ended:
             pool.look_after_workers()

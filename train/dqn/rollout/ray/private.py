@@ -17,7 +17,7 @@ from pathlib import Path
 
 from command.lock.owner import read_owner, this_process
 
-PREFIX, OWNER, TOKEN = "busso-", "owner", "token"
+PREFIX, OWNER = "busso-", "owner"
 EXIT_LOST = 3  # of a driver that has said the last words of Ray itself
 _LONGEST = 39  # characters of a folder: a socket's path has 107, of which Ray takes 68, `/ray` with them
 _REMOVE_SECONDS = 5.0
@@ -91,14 +91,6 @@ def remove(folder: Path) -> None:
     while folder.exists() and time.monotonic() < end:
         shutil.rmtree(folder, ignore_errors=True)
         time.sleep(0.02)
-
-
-def write_token() -> Path:
-    """The token of this process in a file that its user alone can read, for a page that asks for it."""
-    path = Path(os.environ["RAY_TMPDIR"]) / TOKEN
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(os.environ["RAY_AUTH_TOKEN"])
-    return path
 
 
 def say_last_words() -> None:

@@ -1,4 +1,4 @@
-"""The completion of commands and settings, as scripts for bash, zsh and fish that have all words in them."""
+"""The completion of commands and settings, as a script for bash that has all words in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from command.conf_folder import CONF, groups_of
 from command.settings.as_hydra import CFG, INFO
 from command.settings.checks import SettingsError
 
-SHELLS = ("bash", "zsh", "fish")
 _WITH_VALUES = (*(f"--cfg={word}" for word in CFG[:1]), *(f"--info={word}" for word in INFO))
 FLAGS = ("--help", "--cfg", "--resolve", "--info", "--config-dir", *_WITH_VALUES)
 # The files of conf/ whose settings a command takes, by the name of the command; others take one of their own name.
@@ -26,18 +25,19 @@ _FILES: dict[str, tuple[str, ...]] = {
     "exploit": ("exploit", "train"),
 }
 _OTHER_FLAGS = dict.fromkeys(("train", "compare", "tune"), ("--multirun",))
-_PYTHONS = ("python", "python3")
 _NO_KEYS = ("defaults", "longer", "opponents.phases", "space", "common", "rows")  # lists and mappings
 
 
-def script_for(wanted: str) -> str:
-    """The script for a shell, also as Hydra's users ask for it: `install=bash`. Raises SettingsError for another."""
-    shell = wanted.removeprefix("install=")
-    if shell not in SHELLS:
-        raise SettingsError(
-            "completion", f"one of {', '.join(SHELLS)}, not {wanted!r}", "to be without it, leave its line out"
-        )
-    return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell]()
+def script_for(shell: str) -> str:
+    """The script for bash, also as Hydra's users ask for it: `install=bash`. Raises SettingsError for another."""
+    if shell.removeprefix("install=") != "bash":
+        raise SettingsError("completion", f"is for bash, not {shell!r}", "to be without it, leave its line out")
+    return _BASH.format(
+        cases="\n".join(f"    {name}) settings=({' '.join(map(repr, words_of(name)))}) ;;" for name in COMMANDS),
+        names="\n".join(f"    {module}) name='{name}' ;;" for module, name in _modules().items()),
+        commands=" ".join(COMMANDS),
+        modules=" ".join(_modules()),
+    )
 
 
 def words_of(command: str) -> list[str]:
@@ -81,20 +81,6 @@ def _modules() -> dict[str, str]:
     """Commands by what `python -m` is given."""
     plain = {name: each for name, each in COMMANDS.items() if not each.first}
     return {each.module.removesuffix(".__main__"): name for name, each in plain.items()}
-
-
-def _cases(indent: str) -> str:
-    """For bash and zsh: the words of each command, in an array `settings` (`words` is zsh's for the line typed)."""
-    lines = []
-    for name in COMMANDS:
-        quoted = " ".join(f"'{word}'" for word in words_of(name))
-        lines.append(f"{indent}{name}) settings=({quoted}) ;;")
-    return "\n".join(lines)
-
-
-def _names(indent: str) -> str:
-    """For bash and zsh: the command of each module."""
-    return "\n".join(f"{indent}{module}) name='{name}' ;;" for module, name in _modules().items())
 
 
 _BASH = """\
@@ -147,87 +133,3 @@ _busso_python() {{ # python -m MODULE ...: what else Python is given is complete
 complete -o default -F _busso busso
 complete -o bashdefault -o default -F _busso_python python python3
 """
-
-_ZSH = """\
-# Completion of busso for zsh.
-(( $+functions[compdef] )) || {{ autoload -Uz compinit && compinit -i }}
-
-_busso_settings() {{ # NAME: sets settings
-    settings=()
-    case $1 in
-{cases}
-    esac
-}}
-
-_busso_add() {{ # NAME
-    local -a settings open full
-    _busso_settings "$1"
-    open=(${{(M)settings:#*=}})
-    full=(${{settings:#*=}})
-    compadd -S '' -- $open
-    compadd -- $full
-    _files
-}}
-
-_busso() {{
-    if ((CURRENT == 2)); then
-        compadd -- {commands} --help --version
-    else
-        local name=${{words[2]}}
-        _busso_add "$name"
-    fi
-}}
-
-_busso_python() {{
-    local at=${{words[(i)-m]}} name=''
-    if ((at >= CURRENT)); then
-        _files
-        return
-    elif ((at + 1 == CURRENT)); then
-        compadd -- {modules}
-        return
-    fi
-    case ${{words[at+1]}} in
-{names}
-    *) _files; return ;;
-    esac
-    _busso_add "$name"
-}}
-
-compdef _busso busso
-compdef _busso_python python python3
-"""
-
-
-def _parts() -> dict[str, str]:
-    return {
-        "cases": _cases("    "),
-        "names": _names("    "),
-        "commands": " ".join(COMMANDS),
-        "modules": " ".join(_modules()),
-    }
-
-
-def _bash() -> str:
-    return _BASH.format(**_parts())
-
-
-def _zsh() -> str:
-    return _ZSH.format(**_parts())
-
-
-def _fish() -> str:
-    lines = ["# Completion of busso for fish.", "complete -c busso -f"]
-    first = "__fish_use_subcommand"
-    lines += [f"complete -c busso -n {first} -a '{name}'" for name in COMMANDS]
-    at_module = r"""'string match -rq -- "-m +[a-z_.]*\$" (commandline -cp)'"""
-    lines += [f"complete -c {python} -f -n {at_module} -a '{' '.join(_modules())}'" for python in _PYTHONS]
-    modules = {name: module for module, name in _modules().items()}
-    for name in COMMANDS:
-        words = " ".join(words_of(name))
-        lines.append(f"complete -c busso -f -n '__fish_seen_subcommand_from {name}' -a '{words}'")
-        if name in modules:
-            after = f'string match -rq -- "-m +{modules[name].replace(".", chr(92) + ".")} " (commandline -cp)'
-            for python in _PYTHONS:
-                lines.append(f"complete -c {python} -n '{after}' -a '{words}'")
-    return "\n".join(lines) + "\n"
