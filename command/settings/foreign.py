@@ -74,7 +74,7 @@ def check_values(values: Any) -> None:
             if isinstance(text, str) and "${" in text:
                 raise SettingsError(key[:100], "holds ${...}, which a file may not", "write the value itself there")
             if isinstance(text, str) and _HALVES.search(text):
-                raise SettingsError(visible(key[:100]), "holds half a character, which can be written nowhere")
+                raise SettingsError(visible(key[:100]), "holds half a character, which cannot be written")
 
 
 def _walk(values: Any) -> Iterator[tuple[str, Any, int]]:

@@ -194,7 +194,7 @@ def test_with_a_damaged_segment_that_all_need_the_buffer_is_lost_and_nothing_els
         fresh = ReplayBuffer(CAPACITY, 2, CPU, seed=1)
         fresh.load_state_dict(found.state["replay"])
     assert fresh.size == fresh.inserted == 0 and fresh.bootstraps
-    assert f"replay: {run.files()[0]} is not what it was: the replay buffer starts empty" in caplog.messages[-1]
+    assert f"replay: {run.files()[0]} has changed: the replay buffer starts empty" in caplog.messages[-1]
     fresh.add(rows(7000, 300))
     path = checkpoint.path_for(tmp_path, 9000)
     checkpoint.save(path, {"replay": fresh.state_dict()})

@@ -36,7 +36,7 @@ class BackendLostError(UserError):
 
     def hopeless(self) -> BackendLostError:
         """The same for a run whose starts get nowhere: a job script does not start it again."""
-        error = BackendLostError(self.key, self, "but this start got nowhere, nor would the next")
+        error = BackendLostError(self.key, self, "but this start made no progress, and the next would make none")
         error.exit_code, error.weights_lost = 1, self.weights_lost
         return error
 
