@@ -1,6 +1,6 @@
-"""Players of all kinds by what a person calls them, tables of tabular learning too.
+"""Players of all kinds by their text, including tables of tabular learning.
 
-PyTorch is imported for those made of a file alone.
+PyTorch is imported only for players that are made from a file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether the locks of a file system keep two processes apart: a trial, for a person who wants to know."""
+"""Tests whether the locks of a file system keep two processes apart."""
 
 from __future__ import annotations
 

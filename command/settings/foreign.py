@@ -1,4 +1,4 @@
-"""What may come out of files, which may be other people's: games from a list, and values that are taken as they are."""
+"""Values from files that other people may have written: games from a list, and values taken literally."""
 
 from __future__ import annotations
 

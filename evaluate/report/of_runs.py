@@ -1,4 +1,4 @@
-"""Several runs side by side: those that differ in their seed alone are one kind, with an interval over seeds."""
+"""Several runs side by side: runs that differ only in their seed are one kind, with an interval over seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who grades: `by` of the settings turned into an adviser for each game, and two looks at what seems a mistake."""
+"""The player that grades: `by` of the settings as an adviser for each game, and a second look at apparent mistakes."""
 
 from __future__ import annotations
 

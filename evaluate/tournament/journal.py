@@ -1,4 +1,4 @@
-"""The batches that were played, on disk as they come: a line each, with a checksum, so that a tournament resumes."""
+"""The batches of a tournament on disk, one line each with a checksum; a tournament resumes from them."""
 
 from __future__ import annotations
 

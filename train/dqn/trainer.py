@@ -1,4 +1,4 @@
-"""Deep Q-learning: requests out, rollouts in, updates in step with them, and now and then a look at the result."""
+"""The DQN trainer: sends requests, receives rollouts, updates in step with them, and evaluates at times."""
 
 from __future__ import annotations
 

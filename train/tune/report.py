@@ -1,4 +1,4 @@
-"""What a study has found: a table of its trials, and the best settings as an experiment."""
+"""The results of a study: a table of its trials, and the best settings as an experiment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `python -m train.tune` searches, and the settings that hold for every trial."""
+"""The keys that `python -m train.tune` searches, and the settings of every trial."""
 
 from __future__ import annotations
 
@@ -107,7 +107,9 @@ def search_of(overrides: Sequence[str]) -> Search:
         if key in KEYS:
             raise SettingsError(key, f"it is {KEYS[key]} now")
         if key in _NOT_SEARCHED or (key.startswith(_NOT_SEARCHED_GROUPS) and key != _SEARCHED_ALL_THE_SAME):
-            raise SettingsError(key, "decides how trials are measured, so it is the same for all", "use one study=... for each value")
+            raise SettingsError(
+                key, "decides how trials are measured, so it is the same for all", "use one study=... for each value"
+            )
     require(bool(dimensions), "space", "something to search, as learner.lr=1e-3,3e-4", settings.space)
     given = [*_budget(given, chosen.settings), *given]
     return Search(settings, dimensions, given, resolve([*given, named], this_machine()))

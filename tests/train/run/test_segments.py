@@ -262,7 +262,7 @@ def test_segments_deleted_when_their_rows_are_no_longer_held_are_an_error(
     held = run.replay.state_dict()["rows"].held(tmp_path)
     run.add(500)
     run.files()[0].unlink()
-    with pytest.raises(OSError, match="there no more"):
+    with pytest.raises(OSError, match="no longer on disk"):
         segments.write_segments(held, tmp_path)
     held.release()
 

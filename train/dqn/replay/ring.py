@@ -1,4 +1,4 @@
-"""A ring of rows that is written to files while new rows go on replacing the oldest."""
+"""A ring of rows that is written to files while new rows replace the oldest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where rollouts and evaluations are played: what a trainer asks of a backend, and the one of its own process."""
+"""Rollout backends: the interface that a trainer uses, and the backend of its own process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns too large for a second copy of them, such as those of the replay buffer: saved and loaded piece by piece."""
+"""Columns too large to be copied, such as those of the replay buffer: saved and loaded piece by piece."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of what a checkpoint holds: finite numbers, and no more memory than its file is long."""
+"""Checks of a checkpoint's content: finite numbers, and no more memory than its file is long."""
 
 from __future__ import annotations
 

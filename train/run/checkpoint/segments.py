@@ -1,4 +1,4 @@
-"""The rows of a replay buffer in files of their own, so that a checkpoint costs what is new since the one before.
+"""The rows of a replay buffer in separate files, so a checkpoint writes only the rows since the one before.
 
 Rows are counted from the first that was ever inserted. They are cut into segments at multiples of a fixed length; each
 segment is a file beside the checkpoints, written once, never changed, and named after its rows and its checksum. The
