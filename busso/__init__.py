@@ -1,8 +1,8 @@
 """busso as a library: the names below are stable, and their arguments and results have types.
 
 Games: `load_game`, `deal`, `look`, `step`. Players: `load_player`, `choose`, `duel`, `tournament`, `solve`. Runs:
-`train`, `load_run`, `export`. What a caller can mend raises `BussoError`, a ValueError of one line. Each has an example
-in its docstring; docs/howto/library.md is the page about them.
+`train`, `load_run`, `export`. Errors that a caller can correct raise `BussoError`, a ValueError of one line. Each has
+an example in its docstring; docs/howto/library.md is the page about them.
 
 Each name is loaded when it is first used: games wait for neither PyTorch nor Ray.
 """

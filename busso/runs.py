@@ -1,4 +1,4 @@
-"""Runs: training them, reading what came of them, and handing their networks on."""
+"""Runs: training them, reading their results, and exporting their networks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The contract of a game: one state record, six functions, and what is derived from them.
 
-Numba comes with the first game, not with this module: who only reads settings, or shows a menu, does not wait for it.
+The first game imports Numba, not this module: reading settings or showing a menu does not wait for it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One deal as it is played: every position in it, so that one can go back."""
+"""One deal during play, with all its positions, so that decisions can be undone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Players, and the one loop in which games are played: training, evaluation and tournaments all use it."""
+"""Players, and the one loop that plays games; training, evaluation and tournaments all use it."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property

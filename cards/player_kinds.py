@@ -1,4 +1,4 @@
-"""The players of a game that need no file, and the kind and the options of one. Nothing here is compiled."""
+"""The players of a game that need no file, with their kinds and options. Nothing here is compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person writes for a player, as `monte_carlo:samples=100:ms=5`, in its parts."""
+"""The text of a player, such as `monte_carlo:samples=100:ms=5`, in its parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Players that the games have by name, and the base of those that draw."""
+"""Players that the games have by name, and the base class of those that use random numbers."""
 
 from __future__ import annotations
 

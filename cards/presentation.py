@@ -1,4 +1,4 @@
-"""How a game is shown and judged: what a game brings in its module `presentation`, and what any other game gets."""
+"""How a game is shown and judged: the parts of a game's module `presentation`, and defaults for other games."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Games as JSON Lines: writing down games that are played, reading a file of records, and checking their fields."""
+"""Games as JSON Lines: writing games, reading a file of records, and checking its fields."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Games that are given up while they are played, because a stop was asked for."""
+"""Stopping games during play, after a stop request."""
 
 from __future__ import annotations
 

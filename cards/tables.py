@@ -1,4 +1,4 @@
-"""Policies in tables: a game's decisions as numbered states, players that look their action up, and the files.
+"""Policies in tables: players that look up a numbered state, and the files of such tables.
 
 A table file is either compact (`.npz`) or the text form (`.json`), one object from the text of a state to an action.
 """

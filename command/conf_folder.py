@@ -1,4 +1,4 @@
-"""Where the settings of the commands lie, and which groups they have."""
+"""The folder with the settings of the commands, and its groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every command is: a function, whose errors become one line on standard error and an exit code that is not 0."""
+"""What all commands share: a function whose errors become one line on standard error and an exit code other than 0."""
 
 from __future__ import annotations
 

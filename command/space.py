@@ -1,4 +1,4 @@
-"""What a search of settings may choose from, as Hydra's grammar says it: `1,2,4`, `range(1,5)`, `interval(0.1,1)`."""
+"""The choices of a search of settings, in Hydra's grammar: `1,2,4`, `range(1,5)`, `interval(0.1,1)`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text that may come out of a file, in Markdown that others show: it loads nothing, and is no markup but a name's."""
+"""Text from files in Markdown that others show: it loads nothing and cannot contain markup."""
 
 from __future__ import annotations
 

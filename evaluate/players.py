@@ -1,6 +1,6 @@
-"""Players of all kinds by what a person calls them, tables of tabular learning too.
+"""Players of all kinds by their text, including tables of tabular learning.
 
-PyTorch is imported for those made of a file alone.
+PyTorch is imported only for players that are made from a file.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _learned_player(game: Game, path: Path, state: dict[str, Any]) -> TablePlaye
     table = table_of(path, state)
     check_game(game, table.settings, path)
     if table.settings.policy is not None:
-        holds = f"{path} holds what {table.settings.policy} is worth, learned by {table.settings.algo}"
+        holds = f"{path} holds values of the policy {table.settings.policy}, learned by {table.settings.algo}"
         hint = "name a run of algo=q_learning, or a player that the game has by name"
         raise SettingsError("players", f"{holds}, and no choice of actions", hint)
     model = load_model(table.settings)

@@ -1,4 +1,4 @@
-"""Recorded games as hands that one can step through."""
+"""Recorded games as hands that can be stepped through."""
 
 from __future__ import annotations
 

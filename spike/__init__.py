@@ -1,4 +1,4 @@
-"""Corellian Spike: two to eight seats, credits, a sum as near to zero as can be."""
+"""Corellian Spike: two to eight seats, credits, and a sum as close to zero as possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawing and shuffling. A card is drawn at random from those left, where the order of the deck is not yet settled."""
+"""Drawing and shuffling. While the order of the deck is open, a card is drawn at random from those left."""
 
 from typing import Any
 

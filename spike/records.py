@@ -1,9 +1,9 @@
 """Games of Corellian Spike as JSON records: writing one, and playing one through the engine.
 
-A hand is `{"game", "players", "credits", "deck", "dice", "tie_break", "actions"}`, with `first` when another seat than
-0 acts first, `options` where they are not the default ones, `second_pot` when credits lie there, and `shuffle`, the
-seed of the reshuffles (see `spike.deck`), when the discards were shuffled in; without it they go under the deck, lowest
-first. A match of several hands is `{"game", "players", "hands": [...]}`.
+A hand is `{"game", "players", "credits", "deck", "dice", "tie_break", "actions"}`, with `first` if another seat than 0
+acts first, `options` if they are not the defaults, `second_pot` if it has credits, and `shuffle`, the seed of the
+reshuffles (see `spike.deck`), if the discards were shuffled in. Without it they go under the deck, lowest first. A
+match of several hands is `{"game", "players", "hands": [...]}`.
 """
 
 from dataclasses import asdict

@@ -1,7 +1,7 @@
-"""Which hand wins.
+"""The winner of a showdown.
 
-The smallest |sum|; of equal ones a positive sum, then the greater sum of the positive cards, then the greatest single
-card, then the lot.
+The smallest |sum| wins; among equal ones a positive sum, then the greater sum of the positive cards, then the greatest
+single card, then the lot.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Training as functions: a run from its settings, what learns in it, and who plays for it."""
+"""Training as functions: a run from its settings, its trainer and its players."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ class _Rounds:
                 if self._stop.signal is not None:
                     return self._stop.exit_code(again=True)  # it ended the waiting
                 self.left.append((said, chosen))
-                print(f"left to the other process: {error}", file=sys.stderr)
+                print(f"another process trains this run: {error}", file=sys.stderr)
             except (UserError, OSError, MemoryError) as error:
                 message, self.failed[said or chosen.settings.name] = failure_of(error)
                 print(f"error: {message}", file=sys.stderr)
@@ -220,4 +220,4 @@ def _refuse_launcher(overrides: Sequence[str]) -> None:
     count = len(grid_of(rest).runs)
     script = f"sbatch --array=0-{count - 1} slurm/sweep.sh {shlex.join(rest)}"
     here = f"on this machine python -m train --multirun {shlex.join(rest)}"
-    raise SettingsError(key_of(others[0]), f"as jobs of Slurm the same is {script}", here)
+    raise SettingsError(key_of(others[0]), f"the command for Slurm is {script}", here)

@@ -1,4 +1,4 @@
-"""Accusi: what a seat declares of its ten dealt cards before it plays the first of them, and what that is worth.
+"""Accusi: the combinations that a seat declares from its ten dealt cards before its first card, and their points.
 
 Each declaration is one bit of a word; `k` is the place of the rank among ace, two and three:
 

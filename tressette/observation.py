@@ -21,9 +21,9 @@
 | 918-993   | with `game.accusi`: declared by relative seat 0, 1, 2, 3         |
 
 Each seat's 19 bits of declarations are those of `tressette.accusi`. What a signal still owes (`owed` in the state) is
-not here: a network has the newest signals and the cards played. What 782 to 917 say follows from the bits before: a
-network learns sooner with them (docs/explanation/strength.md). The first 462 bits are those of older versions, whose
-networks look at no others, and a network that has learned without accusi looks at the first 918 where seats declare
+not here: a network has the newest signals and the cards played. Bits 782 to 917 follow from the bits before; a
+network learns sooner with them (docs/explanation/experiments/suits.md). The first 462 bits are those of older versions,
+whose networks see no others. A network that learned without accusi sees the first 918 if seats declare
 (`network.inputs`).
 """
 

@@ -2,7 +2,7 @@
 
 40 cards, 10 each. The leader plays any card, the others follow suit if they can; the highest card of the suit led
 takes the trick and its seat leads next. Thirds of points are counted per team, the last trick is worth a point,
-and each team's thirds are rounded down, so that 11 points are shared out in every hand.
+and each team's thirds are rounded down, so every hand has 11 points.
 """
 
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""What every module may need: errors, bounds of settings, safe files, stopping."""
+"""Basics that every module may use: errors, bounds of settings, safe files, stopping."""

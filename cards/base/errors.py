@@ -1,4 +1,4 @@
-"""The error that says what it is about and the way out, as data."""
+"""The error that names its key, the problem and the way out, as data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are whole or as they were: written beside the old one, synced, then renamed over it."""
+"""Files that are written whole or not at all: written beside the old one, synced, then renamed over it."""
 
 from __future__ import annotations
 

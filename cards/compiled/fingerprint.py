@@ -1,4 +1,4 @@
-"""What a compiled function is, as a hash: its bytecode and the values it names, and so through all functions it calls.
+"""The hash of a compiled function: its bytecode and the values it names, including all functions it calls.
 
 Two functions with one fingerprint compile to the same code. The lines, files and comments around them do not count.
 """

@@ -1,4 +1,4 @@
-"""splitmix64: the generator that every game state carries and every seed is derived with.
+"""splitmix64: the random generator of every game state; all seeds are derived with it.
 
 Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014; the constants are those
 of Vigna's public-domain splitmix64.c.

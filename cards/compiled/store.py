@@ -1,7 +1,7 @@
-"""Machine code on disk: one file a function and signature, in a folder that only its user can write.
+"""Machine code on disk: one file per function and signature, in a folder that only its user can write.
 
-The folder is $BUSSO_CACHE, else $XDG_CACHE_HOME/busso, else ~/.cache/busso. Whatever goes wrong with it, a function is
-compiled as if there were no folder; one line in the log says why.
+The folder is $BUSSO_CACHE, else $XDG_CACHE_HOME/busso, else ~/.cache/busso. If the folder cannot be used, a
+function is compiled as if there were none; one line in the log says why.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Parts of a game that are alike: exchanging two of them, in all that is seen and done, leaves the game the same."""
+"""Interchangeable parts of a game: exchanging two of them in all observations and actions leaves the game the same."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Matches as records: one line for each hand, which says of what match it is, and checking that the lines fit together.
+"""Matches as records: one line for each hand, which names its match; and the check that the lines fit together.
 
-A hand of a match is the record of a hand with `"match"`, a name or number of the match; `"to"`, the score to which it
-goes; `"hand"`, from 1; and `"score"`, by team, before the hand.
+A hand of a match is the record of a hand with `"match"`, a name or number of the match; `"to"`, the score at which
+it ends; `"hand"`, from 1; and `"score"`, by team, before the hand.
 """
 
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""States by number: their numbering, a game as a Markov decision process, and policies in tables."""
+"""Numbered states: their numbering, games as Markov decision processes, and policies in tables."""

@@ -1,4 +1,4 @@
-"""Finite Markov decision processes, and how a game whose states can be enumerated describes its own."""
+"""Finite Markov decision processes, and how a game with a finite list of states describes its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hands in which only the values of the cards matter: all of them up to a total, and hitting or standing with one.
+"""Hands in which only the values of the cards matter: all of them up to a total, with the moves hit and stand.
 
 The dealer draws by a fixed rule.
 """

@@ -110,7 +110,7 @@ def search_space(overrides: Sequence[str]) -> dict[str, Dimension]:
 
 def _interval(key: str, sweep: Any) -> Interval:
     low, high, log = sweep.start, sweep.end, "log" in sweep.tags
-    require(low < high, key, "an interval whose end is greater than its begin", (low, high))
+    require(low < high, key, "an interval whose end is greater than its start", (low, high))
     require(low > 0 or not log, key, "an interval above 0, with tag(log,...)", (low, high))
     return Interval(low, high, log, isinstance(low, int) and isinstance(high, int))
 
@@ -192,7 +192,7 @@ def _one_line(error: Exception) -> SettingsError:
         given = text.partition("'")[2].rstrip("'")
         return SettingsError(given, "several values are for --multirun, which runs them all")
     if "is not in struct" in text or re.match("Key '.*' not in '", text):
-        return SettingsError(key, "there is no such setting with these choices", "--cfg prints those that there are")
+        return SettingsError(key, "there is no such setting with these choices", "--cfg prints all settings")
     if text.startswith("provider=hydra.searchpath"):
         missing = text.partition("path=")[2].removesuffix(" is not available.")
         return SettingsError("hydra.searchpath", f"there is no folder {missing}")

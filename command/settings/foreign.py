@@ -1,4 +1,4 @@
-"""What may come out of files, which may be other people's: games from a list, and values that are taken as they are."""
+"""Values from files that other people may have written: games from a list, and values taken literally."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def check_values(values: Any) -> None:
             if isinstance(text, str) and "${" in text:
                 raise SettingsError(key[:100], "holds ${...}, which a file may not", "write the value itself there")
             if isinstance(text, str) and _HALVES.search(text):
-                raise SettingsError(visible(key[:100]), "holds half a character, which can be written nowhere")
+                raise SettingsError(visible(key[:100]), "holds half a character, which cannot be written")
 
 
 def _walk(values: Any) -> Iterator[tuple[str, Any, int]]:

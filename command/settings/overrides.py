@@ -1,4 +1,4 @@
-"""What an override of the command line names: `key=value`, `+key=value`, `~key` or `group@package=choice`."""
+"""The key that an override of the command line names: `key=value`, `+key=value`, `~key` or `group@package=choice`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of players on the command line, as `search(runs/x):samples=100`, in the quotes that Hydra's grammar wants."""
+"""Quotes around names of players on the command line, such as `search(runs/x):samples=100`, for Hydra's grammar."""
 
 from __future__ import annotations
 

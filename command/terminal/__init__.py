@@ -1,1 +1,1 @@
-"""What a command writes to a terminal or a pipe: progress, plain text, safe characters."""
+"""Output of commands to a terminal or a pipe: progress, plain text, safe characters."""

@@ -1,4 +1,4 @@
-"""The console of Rich that everything here draws on. Rich is imported where there is something to draw."""
+"""The Rich console that all output here uses. Rich is imported only when there is something to draw."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far long work has come: a bar with the time that is left on a terminal, sparse lines elsewhere, on stderr."""
+"""The progress of long work, on stderr: a bar with the time left on a terminal, a few lines elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Standard input, output and error where they are closed or full: what is meant for a person goes nowhere then."""
+"""Standard input, output and error that are closed or full: then messages to a person are dropped."""
 
 from __future__ import annotations
 

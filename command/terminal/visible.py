@@ -1,4 +1,4 @@
-"""Text out of files on a terminal: what would command the terminal is shown instead."""
+"""Text from files on a terminal: control characters are shown instead of executed."""
 
 from __future__ import annotations
 

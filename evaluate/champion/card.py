@@ -1,4 +1,4 @@
-"""The card of a champion: what it is, how it came about, what it won, what it cannot do."""
+"""The card of a champion: what it is, how it was trained, what it won, what it cannot do."""
 
 from __future__ import annotations
 

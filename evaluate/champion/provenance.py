@@ -1,4 +1,4 @@
-"""What a checkpoint says of how its network came about: game, command, decisions, hours."""
+"""How a checkpoint's network was trained: game, command, decisions, hours."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def main(arguments: Sequence[str]) -> int:
     if option := next((key for key in keys if key.startswith("game.")), None):
         raise SettingsError(option, "a network is exported with the options that it was trained with", "leave it out")
     done = export(settings, "game" in keys)
-    print(f"{done.file} ({done.file.stat().st_size / 1e6:.2f} MB) does what the network does: {done.checked}")
+    print(f"{done.file} ({done.file.stat().st_size / 1e6:.2f} MB) agrees with the network: {done.checked}")
     print(f"its card: {done.file.parent / hub_card.FILE}")
     return 0
 

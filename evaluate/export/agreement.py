@@ -1,4 +1,4 @@
-"""Whether what was exported does what the network does: the same values, and the same action."""
+"""Whether an exported file agrees with its network: the same values, and the same action."""
 
 from __future__ import annotations
 

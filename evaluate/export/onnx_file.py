@@ -1,4 +1,4 @@
-"""A network as an ONNX file, with all in its metadata that a program has to know to play by it."""
+"""A network as an ONNX file; its metadata has all that a program needs to play by it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is exported: the network, or several, that a run, a checkpoint or a champion holds, with what is known of it."""
+"""The network or networks to export from a run, a checkpoint or a champion, and their origin."""
 
 from __future__ import annotations
 

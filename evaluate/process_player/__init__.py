@@ -1,1 +1,1 @@
-"""Players that are programs of their own, by lines of JSON; docs/howto/tournaments.md has the protocol."""
+"""Players that are programs of their own and exchange lines of JSON; docs/howto/tournaments.md has the protocol."""

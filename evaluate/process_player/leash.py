@@ -1,4 +1,4 @@
-"""`python leash.py LIFELINE COMMAND...`: runs a program, and ends it and all that it started with busso.
+"""`python leash.py LIFELINE COMMAND...`: runs a program; when busso ends, it ends the program and all its processes.
 
 LIFELINE is the number of a pipe whose other end busso holds. The kernel closes that end however busso ends, by
 `kill -9` too. This process starts without Python's site packages, in a few milliseconds.

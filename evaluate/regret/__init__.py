@@ -1,1 +1,1 @@
-"""The bench of regret: what one other decision would have won, on the true deal."""
+"""Regret: how much one other decision would have won, on the true deal."""

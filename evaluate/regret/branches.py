@@ -1,4 +1,4 @@
-"""Positions of self-play, what each legal action comes to there, and what a player chooses."""
+"""Positions of self-play, the result of each legal action there, and the choices of players."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the decisions of players gain: a table, results.json and results.csv."""
+"""The gains of players' decisions: a table, results.json and results.csv."""
 
 from __future__ import annotations
 

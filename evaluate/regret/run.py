@@ -1,4 +1,4 @@
-"""The bench from its settings to its table: what is not yet in the folder is played, and kept there as it comes."""
+"""Regret from its settings to its table: plays what is missing in the folder, and saves it at once."""
 
 from __future__ import annotations
 

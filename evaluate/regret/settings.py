@@ -1,4 +1,4 @@
-"""The settings of the bench of regret."""
+"""The settings of `python -m evaluate.regret`."""
 
 from __future__ import annotations
 

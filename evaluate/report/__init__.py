@@ -1,1 +1,1 @@
-"""Reports: what is known of runs, gathered as plain data, and the page and the Markdown that are made of it."""
+"""Reports: data about runs, and the page and the Markdown made from them."""

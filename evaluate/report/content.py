@@ -1,4 +1,4 @@
-"""What a report says, as plain data, of which the page and the Markdown are both made."""
+"""The content of a report as plain data, for the page and for the Markdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The drawings of reports: matplotlib figures as SVG that takes its letters and colours from the page around it."""
+"""The drawings of reports: matplotlib figures as SVG, with the fonts and colours of the page around them."""
 
 from __future__ import annotations
 

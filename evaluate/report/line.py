@@ -1,4 +1,4 @@
-"""Runs without `run=` on the command line of the commands that report on runs."""
+"""The command line of the commands that report on runs: runs may be given without `run=`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a run: what its folder says, and what its agent does in games that are played for it."""
+"""The report of a run: the data of its folder, and games that its agent plays for the report."""
 
 from __future__ import annotations
 

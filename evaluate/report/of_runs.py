@@ -1,4 +1,4 @@
-"""Several runs side by side: those that differ in their seed alone are one kind, with an interval over seeds."""
+"""Several runs side by side: runs that differ only in their seed are one kind, with an interval over seeds."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class Comparison:
         )
         text += "Differences are over pairs of runs with the same seed; one is significant if its interval excludes 0."
         if len(self.kinds) > 2:
-            text += " The first of many is flattered by luck: train it again with another seed."
+            text += " The best of many runs is partly luck: train it again with another seed."
         return text + (f" Not started: {', '.join(self.missing)}." if self.missing else "")
 
     def report(self) -> Report:

@@ -1,4 +1,4 @@
-"""Runs beside each other: the settings in which they differ, kinds of runs (which differ in their seed), curves."""
+"""Several runs: the settings in which they differ, their kinds (runs that differ in the seed only), and curves."""
 
 from __future__ import annotations
 

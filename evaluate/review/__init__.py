@@ -1,1 +1,1 @@
-"""Decisions of recorded games, graded: what each was worth to its seat, for what that seat could know."""
+"""Graded decisions of recorded games: the value of each to its seat, given what that seat could know."""

@@ -1,7 +1,7 @@
 """What each action is worth in a position: from what the seat to move may know, unless an adviser says otherwise.
 
-Shared by the reviews of recorded games and by hints at the table, so that both judge alike. PyTorch is imported by
-those who need it alone.
+Reviews of recorded games and hints at the table share these, so both judge alike. PyTorch is imported only by those
+that need it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who grades: `by` of the settings turned into an adviser for each game, and two looks at what seems a mistake."""
+"""The player that grades: `by` of the settings as an adviser for each game, and a second look at apparent mistakes."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _solver(game: Game, spec: PlayerSpec) -> Adviser:
     solver = presentation_of(game).judging.solvers.get(spec.name)
     if solver is None:
         there = "an exact solution" if spec.name == EXACT else "a solver of open cards"
-        raise SettingsError("by", f"{game.name} has not {there}", f"name a network, or {valuing(game)}")
+        raise SettingsError("by", f"{game.name} does not have {there}", f"name a network, or {valuing(game)}")
     try:
         options, make = solver
         return make(read_options(options, spec))

@@ -1,6 +1,6 @@
-"""One decision judged: what it cost against the best action, and the grade that this is worth.
+"""One graded decision: its cost against the best action, and the grade for that cost.
 
-Grades are for what a seat knew, never for how it came out: a best action that lost stays the best.
+Grades are for what a seat knew, never for the result: a best action that lost stays the best.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A review as one page of HTML that needs nothing else: it opens offline, by day and night, and prints."""
+"""A review as one page of HTML without other files: it opens offline, in light and dark, and prints."""
 
 from __future__ import annotations
 

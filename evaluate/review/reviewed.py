@@ -1,4 +1,4 @@
-"""What a review found: of each hand its decisions, and of each seat or player how many were of which grade."""
+"""The results of a review: the decisions of each hand, and the grades counted by seat and player."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a table or a network has learned of a small game beside the exact values: errors in numbers and pictures."""
+"""A learned table or network of a small game beside the exact values: errors in numbers and pictures."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A small game solved exactly, and the solution as text.
 
-What solves it is imported when it is asked to: Numba takes a while, for which no --help waits.
+The solver is imported when it is needed: Numba takes a while, and --help does not wait for it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The batches that were played, on disk as they come: a line each, with a checksum, so that a tournament resumes."""
+"""The batches of a tournament on disk, one line each with a checksum; a tournament resumes from them."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _played(line: bytes) -> Played:
     """The batch in a line. Raises ValueError, KeyError, TypeError or zlib.error for one that is not whole."""
     checksum, _, text = line.partition(b" ")
     if int(checksum, 16) != zlib.crc32(text):
-        raise ValueError("the checksum is another one")
+        raise ValueError("the checksum does not match")
     content = json.loads(text)
     batch = Batch(**content["unit"] | {"pair": tuple(content["unit"]["pair"])})
     numbers = np.frombuffer(zlib.decompress(base64.b64decode(content["duel"])), "<f8").astype(np.float64)

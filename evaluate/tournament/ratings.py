@@ -1,4 +1,4 @@
-"""Ratings of players from the games that each pair played: the model of Bradley and Terry, on the scale of Elo."""
+"""Ratings of players from the games of each pair: the model of Bradley and Terry, on the Elo scale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tournament from its settings to its tables: who plays, until every pair has been played enough."""
+"""A tournament from its settings to its tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which batch of deals is played next, and when a pair has been played enough."""
+"""Decides which batch of deals is played next, and when a pair has played enough."""
 
 from __future__ import annotations
 

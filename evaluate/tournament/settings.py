@@ -1,4 +1,4 @@
-"""The settings of a tournament, and the pairs that they mean."""
+"""The settings of a tournament, and its pairs of players."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def read_save(path: Path) -> dict[str, Any]:
         raise _broken(path, f"its version is {saved.get('version')!r}, this busso reads {VERSION}")
     for name, holds in _FORM.items():
         if name not in saved or not holds(saved[name]):
-            raise _broken(path, f"{name}: missing or not what belongs there")
+            raise _broken(path, f"{name}: missing or invalid")
     return saved
 
 
@@ -75,9 +75,9 @@ def restore(path: Path, saved: dict[str, Any], player_of: Callable[[Game, str], 
     setup = Setup(game, tuple(saved["seats"]), saved["seed"], saved["match"])
     score = Score(**saved["score"])
     if (len(score.wins), len(score.totals)) != (len(game.teams), game.seats):
-        raise _broken(path, "score: not that of such a table")
+        raise _broken(path, "score: it does not fit the table")
     if len(setup.seats) != game.seats or HUMAN not in setup.seats:
-        raise _broken(path, f"seats: {len(setup.seats)}, of which one must be human, where {game.seats} belong")
+        raise _broken(path, f"seats: {game.seats} are needed, at least one human, not {list(setup.seats)}")
     if setup.match is not None and (game.match is None or setup.match not in game.match.targets):
         raise _broken(path, f"match: {game.name} is not played to {setup.match}")
     table = Table(setup, player_of)

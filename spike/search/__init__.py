@@ -1,1 +1,1 @@
-"""Players of Corellian Spike that sample what they cannot see."""
+"""Search players of Corellian Spike, which sample hidden cards and dice."""

@@ -1,4 +1,4 @@
-"""The player `monte_carlo` of Corellian Spike: every legal action tried on cards and dice that the seat cannot see."""
+"""The player `monte_carlo` of Corellian Spike: plays out every legal action on sampled cards and dice."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""`search(RUN)` of Corellian Spike: every action tried on cards and dice that the seat cannot see, a network plays on.
+"""The player `search(RUN)` of Corellian Spike: a network plays out every action on sampled cards and dice.
 
-As `spike.search.monte_carlo`, whose draws it shares, with a network at all seats in place of `cautious`.
+It draws as `spike.search.monte_carlo`, and a network plays all seats in place of `cautious`.
 """
 
 from __future__ import annotations

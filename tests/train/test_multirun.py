@@ -217,7 +217,7 @@ def test_all_are_checked_before_the_first(capsys: pytest.CaptureFixture[str]) ->
 def test_other_launchers_name_the_job(more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["-m", "seed=0,1,2", "learner.lr=1e-3,3e-4", *more]) == 2
     said = capsys.readouterr().err
-    assert said.startswith(f"error: {more[0].partition('=')[0]}: as jobs of Slurm the same is ")
+    assert said.startswith(f"error: {more[0].partition('=')[0]}: the command for Slurm is ")
     assert "sbatch --array=0-5 slurm/sweep.sh seed=0,1,2 learner.lr=1e-3,3e-4;" in said
 
 

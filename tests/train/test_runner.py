@@ -213,7 +213,7 @@ def test_a_job_whose_starts_get_nowhere_is_not_started_for_ever(
         patch.setattr(kind.trainer, "begin", interrupted)
         assert tuple(kind.train(tmp_path) for _ in kind.idle_codes) == kind.idle_codes
     text = capsys.readouterr().err
-    assert text.count("error: this start got nowhere, nor would the next: give the job more time") == 1
+    assert text.count("error: this start made no progress, and the next would make none: give the job more time") == 1
     with signal_after(kind, 1, signal.SIGUSR1):
         assert kind.train(tmp_path) == 75
 

@@ -1,1 +1,1 @@
-"""`python -m train doctor`: what a run would get on this machine, and its memory."""
+"""`python -m train doctor`: the speed and the memory that a run would have on this machine."""

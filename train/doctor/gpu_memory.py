@@ -1,7 +1,7 @@
-"""Whether a GPU has room for a run, before anything is allocated there.
+"""Whether a GPU has enough memory for a run, before anything is allocated there.
 
-What these formulas give was 1.0 to 1.5 times the bytes of the tensors that were alive on the tests' pretended GPU, at
-the worst moment. It has neither PyTorch's allocator nor the libraries; what is set aside for these is an estimate.
+On the tests' pretended GPU these formulas gave 1.0 to 1.5 times the most bytes of tensors at a time. That GPU has
+neither PyTorch's allocator nor the libraries; the memory for these is an estimate.
 """
 
 from __future__ import annotations

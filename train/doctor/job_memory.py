@@ -1,4 +1,4 @@
-"""Whether a job has the memory for a learner on CPUs, before anything is allocated."""
+"""Whether a job has enough memory for a learner on CPUs, before anything is allocated."""
 
 from __future__ import annotations
 

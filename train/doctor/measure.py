@@ -1,4 +1,4 @@
-"""How many decisions a second each stage of a run can do on this machine, measured for a second or two each."""
+"""How many decisions a second each stage of a run can make on this machine, measured for a second or two each."""
 
 from __future__ import annotations
 

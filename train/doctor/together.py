@@ -1,4 +1,4 @@
-"""How many decisions a second a whole run plays and learns from here, by each kind of rollout, where there is a GPU."""
+"""How many decisions a second a whole run plays and learns from, by kind of rollout, on a machine with a GPU."""
 
 from __future__ import annotations
 

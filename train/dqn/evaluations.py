@@ -1,4 +1,4 @@
-"""The evaluations of a run: which are under way, their curves, and the best network that they have found."""
+"""The evaluations of a run: those in progress, their curves, and the best network so far."""
 
 from __future__ import annotations
 

@@ -198,7 +198,9 @@ class Requests:
         if not 1 / _NOTABLE < samples / self._said < _NOTABLE:
             self._said, workers = samples, self._rollouts.workers()
             log.info(
-                "learner.samples_per_insert: %.2g now, as far as the learner keeps up with %d workers", samples, workers
+                "learner.samples_per_insert: %.2g now, as many as the learner can make with %d workers",
+                samples,
+                workers,
             )
 
     def state_dict(self) -> dict[str, Any]:

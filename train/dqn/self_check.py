@@ -1,7 +1,7 @@
-"""A check of the GPU at the start of a run: kernels and CUDA graphs against plain updates, decisions against the CPU's.
+"""The check of the GPU at the start of a run: kernels and CUDA graphs against plain updates, decisions against the CPU.
 
-What differs or raises is switched off: kernels, CUDA graphs, the kind of rollout. The run itself is not touched: the
-check has networks, buffers and rollouts of its own, all small, and frees them.
+If kernels, CUDA graphs or the kind of rollout differ or raise, they are switched off. The check does not touch the run
+itself: it has small networks, buffers and rollouts of its own, and frees them.
 """
 
 from __future__ import annotations

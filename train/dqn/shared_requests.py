@@ -1,4 +1,4 @@
-"""The requests of one of several replicas: episodes are dealt in turn, and all count what all have played."""
+"""The requests of one of several replicas: they take episodes in turn, and all count the episodes of all."""
 
 from __future__ import annotations
 

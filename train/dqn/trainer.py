@@ -1,4 +1,4 @@
-"""Deep Q-learning: requests out, rollouts in, updates in step with them, and now and then a look at the result."""
+"""The DQN trainer: sends requests, receives rollouts, updates in step with them, and evaluates at times."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ class DqnTrainer:
             raise ValueError("of an older version, which had no opponent")
         for name, file in state.get("players", {}).items():
             if self._files.get(name, file) != file:
-                raise ValueError(f"the file of {name}, which it learns with, is another one since")
+                raise ValueError(f"the file of {name}, which it learns with, has changed since")
         rank, size = (self._group.rank, self._group.size) if self._group else (0, 1)
         shares = shares_of(self._folder.checkpoints, state)
         requests = open_requests_of(shares, rank, size, state["counters"])

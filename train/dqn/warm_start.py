@@ -1,4 +1,4 @@
-"""A run that begins with the network of another one, instead of with random weights."""
+"""A run that starts with the network of another run instead of random weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gpu_check.md: what passed, what limits, how the run learned, and which rows of performance.md to replace."""
+"""gpu_check.md: parts that passed, the bottleneck, how the run learned, and the rows of performance.md to replace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doing the parts of a check one by one: what is done is in gpu_check.json at once, and is not done again."""
+"""Runs the parts of a check one by one; finished parts are in gpu_check.json at once and are not repeated."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The parts of a run that do not depend on what learns."""
+"""The parts of a run that all kinds of learning share."""

@@ -1,4 +1,4 @@
-"""How long a run may train, in episodes or minutes, and how much of that is spent."""
+"""The budget of a run in episodes or minutes, and the spent part of it."""
 
 from __future__ import annotations
 

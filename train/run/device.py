@@ -1,6 +1,6 @@
-"""Which device to compute on.
+"""The device to compute on.
 
-PyTorch is imported when one is asked for: tournaments of rule players need none.
+PyTorch is imported when a device is needed: tournaments of rule players need none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""When something that is done every N episodes is due."""
+"""When an action of every N episodes is due."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of a run: who may use it, under which settings, and where it stands."""
+"""The folder of a run: its owner, its settings and its newest checkpoint."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A GPU that ought to be there and is not, or that fails in the middle of a run.
+"""A GPU that should be there and is not, or that fails during a run.
 
-Both end a start with exit code 75: on another node the same command resumes from the last checkpoint. How many such
-starts came in a row, without a checkpoint between them, lies in a file of the run: after MOST the job is not requeued.
+Both end a start with exit code 75: on another node the same command resumes from the last checkpoint. A file of
+the run counts such starts in a row, without a checkpoint between them: after MOST the job is not requeued.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What each start of a run ran on and with which program: starts.json of its folder, for reports.
+"""The machine and program of each start of a run: starts.json of its folder, for reports.
 
-As a program it prints what a start here would be on: for those that must not speak CUDA themselves.
+As a program it prints these facts for a start here, for processes that must not use CUDA themselves.
 """
 
 from __future__ import annotations

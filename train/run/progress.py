@@ -1,4 +1,4 @@
-"""The display of a run: how far it is, its newest evaluation, and a table at the end."""
+"""The display of a run: its progress, its newest evaluation, and a table at the end."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def load_run(path: str | Path) -> Run:
     try:
         values = read_yaml(file.read_text())
         if not isinstance(values, dict):
-            raise SettingsError("settings", "none of a run")
+            raise SettingsError("settings", "not those of a run")
         return Run(folder, settings_of_checkpoint(SCHEMAS.get(str(values.get("algo")), TrainSettings), values))
     except OSError:
         what = "has no config.yaml" if folder.is_dir() else "is no folder"

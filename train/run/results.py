@@ -1,7 +1,6 @@
 """The results at the end of a run: results.json of its folder, with one writer and one reader.
 
-Beside the results lies, as `_run`, of which run they are and of which
-checkpoint. They count while that is the newest.
+`_run` in the file names the run and the checkpoint of the results. They are valid while that checkpoint is the newest.
 """
 
 from __future__ import annotations

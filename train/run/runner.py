@@ -1,8 +1,7 @@
-"""The life of a run, whatever learns in it.
+"""The loop of a run, for every kind of learning.
 
-A start of a run resumes from the newest good checkpoint, takes step after step until the trainer is complete or a
-signal asks for an end, logs and saves on the way, and leaves a checkpoint, whatever ended it. Once the run is complete
-it says what came of it.
+A start of a run resumes from the newest good checkpoint. It takes steps until the trainer is complete or a signal asks
+for an end, logs and saves during that time, and leaves a checkpoint at every end. A complete run shows its results.
 """
 
 from __future__ import annotations

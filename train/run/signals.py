@@ -1,4 +1,4 @@
-"""Signals that ask a run to end in order: with a checkpoint."""
+"""Signals that ask a run to end with a checkpoint."""
 
 from __future__ import annotations
 
@@ -69,7 +69,10 @@ class StopRequest:
         if self.signal != signal.SIGUSR1:
             return 128 + (self.signal or 0)
         if not again:
-            print("error: this start got nowhere, nor would the next: give the job more time", file=sys.stderr)
+            print(
+                "error: this start made no progress, and the next would make none: give the job more time",
+                file=sys.stderr,
+            )
         return EXIT_REQUEUE if again else 1
 
     def _handle(self, number: int, frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""Settings of batch Q-learning in a table, which has no network, no replay buffer and no workers."""
+"""Settings of batch Q-learning in a table: it has no network, no replay buffer and no workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Players that a run meets, by the names in its settings; files are looked at later, before the run starts."""
+"""Players in the settings of a run, by name; their files are looked up later, before the run starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command line of `python -m train` means on this machine: settings that leave nothing open."""
+"""The settings of `python -m train` on this machine, with a value in place of each `auto`."""
 
 from __future__ import annotations
 

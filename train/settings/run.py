@@ -1,4 +1,4 @@
-"""Settings that every run has, whatever learns in it."""
+"""Settings of every run, for all kinds of learning."""
 
 from __future__ import annotations
 

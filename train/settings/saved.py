@@ -1,4 +1,4 @@
-"""Settings and counters of older checkpoints, which may lack keys of today or have keys that are gone."""
+"""Settings and counters of older checkpoints, which may lack today's keys or have removed ones."""
 
 from __future__ import annotations
 

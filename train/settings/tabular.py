@@ -1,4 +1,4 @@
-"""Settings of tabular learning, which has no network, no replay buffer and no workers."""
+"""Settings of tabular learning: it has no network, no replay buffer and no workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tabular learning: a table, learned from episodes of the game in batches, and read from its checkpoint."""
+"""Tabular learning: a table that learns from batches of episodes, and is read from its checkpoint."""
 
 from __future__ import annotations
 

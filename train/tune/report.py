@@ -1,4 +1,4 @@
-"""What a study has found: a table of its trials, and the best settings as an experiment."""
+"""The results of a study: a table of its trials, and the best settings as an experiment."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def show(study: Study) -> None:
     where, name = path.parent.parent, path.stem
     if len(complete) > 1:
         print(
-            f"the first of {len(complete)} is flattered by luck: train it again with another seed before you trust it",
+            f"the best of {len(complete)} trials is partly luck: train it again with another seed before you trust it",
             file=sys.stderr,
         )
     print(

@@ -1,4 +1,4 @@
-"""What `python -m train.tune` searches, and the settings that hold for every trial."""
+"""The keys that `python -m train.tune` searches, and the settings of every trial."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Search:
         """
         check_values(dict(values))
         for key in values:
-            require(key in self.dimensions, key, "one of what is searched", key)
+            require(key in self.dimensions, key, "a key that is searched", key)
         given = [*self.fixed, *(f"{key}={value}" for key, value in values.items())]
         return resolve([*given, f"name='{self.settings.study}/trial-{number:03d}'"], this_machine())
 
@@ -105,7 +105,9 @@ def search_of(overrides: Sequence[str]) -> Search:
         if key in KEYS:
             raise SettingsError(key, f"it is {KEYS[key]} now")
         if key in _NOT_SEARCHED or (key.startswith(_NOT_SEARCHED_GROUPS) and key != _SEARCHED_ALL_THE_SAME):
-            raise SettingsError(key, "decides how trials are measured, so all have the same", "a study=... for each")
+            raise SettingsError(
+                key, "decides how trials are measured, so it is the same for all", "use one study=... for each value"
+            )
     require(bool(dimensions), "space", "something to search, as learner.lr=1e-3,3e-4", settings.space)
     given = [*_budget(given, chosen.settings), *given]
     return Search(settings, dimensions, given, resolve([*given, named], this_machine()))

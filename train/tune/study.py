@@ -1,4 +1,4 @@
-"""The study of a search as Optuna keeps it: in a journal file that many processes, on many nodes, may write to."""
+"""The Optuna study of a search, in a journal file that many processes on many nodes may write to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One trial: a run, its evaluations as the pruner sees them, and its result."""
+"""One trial: a run, its evaluations for the pruner, and its result."""
 
 from __future__ import annotations
 

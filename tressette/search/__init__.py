@@ -1,1 +1,1 @@
-"""Search players of Tressette, and what they know and compute."""
+"""Search players of Tressette: what a seat knows, samples of it, and the players."""

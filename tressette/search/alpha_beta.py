@@ -1,9 +1,9 @@
 """The player `alpha_beta`: perfect information Monte Carlo over the exact solver.
 
-Each sample is a deal drawn from all that agree with what the seat knows, looked at with open hands: every card that is
-still in question is played, `greedy` plays on for all seats until the last tricks, and those are solved exactly. After
-a quarter and a half of the samples the worse half of the cards is dropped (sequential halving: Karnin, Koren and
-Somekh, 2013, ICML), so that the samples go where cards are close.
+Each sample is a deal that agrees with what the seat knows, with open hands. Every candidate card is played, then
+`greedy` plays all seats until the last tricks, which are solved exactly. After a quarter and a half of the samples the
+worse half of the cards is dropped, so more samples compare close cards (sequential halving: Karnin, Koren and Somekh,
+2013, ICML).
 """
 
 import time

@@ -1,4 +1,4 @@
-"""The player `cheating`, which looks into all four hands: no fair player can, and it is the upper bound of a table."""
+"""The player `cheating`, which sees all four hands: it is an upper bound, not a fair player."""
 
 from dataclasses import dataclass
 from typing import Any

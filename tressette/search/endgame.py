@@ -1,4 +1,4 @@
-"""Tressette by the solver of open hands: the last tricks over all that a seat may think; if asked, the true hands."""
+"""Advice by the solver of open hands: the last tricks over all possible hands, or the true hands on request."""
 
 from __future__ import annotations
 

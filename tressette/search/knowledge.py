@@ -6,7 +6,7 @@ The unseen cards are those neither in its own hand nor played. Of them it knows 
 * signals: after striscio a seat has neither the 2 nor the 3 of the suit, and, as long as it has played no card of it
   since, at least one other; after busso it holds the 2 or the 3, as long as it has played neither since;
 * accusi: the dealt hand of a seat that has played holds the combinations that it declared and no other;
-* with the option `first_leader=four_of_denari`, who led first holds the 4 of denari until it is played.
+* with the option `first_leader=four_of_denari`, the first leader holds the 4 of denari until it is played.
 
 Nothing else of `state` is looked at: no hand but that of the seat itself, except for how many cards are in it.
 """

@@ -1,7 +1,7 @@
-"""A hand of Tressette played out with `greedy` for all four seats, with nothing written down but who won what.
+"""Play-outs of a hand with `greedy` in all four seats; only thirds and the last trick are counted.
 
-The same choices as `tressette.players.greedy` makes on states, in a fraction of the time: cards are bits by strength
-and then by suit, `4 * strength + suit`, where all four suits are compared at once, and of cards worth the same the
+The choices are those of `tressette.players.greedy` on states, in a fraction of the time. Cards are bits by strength
+and then by suit, `4 * strength + suit`: one instruction compares all four suits, and among cards worth the same the
 weakest of the first suit is the lowest bit.
 """
 

@@ -1,4 +1,4 @@
-"""From likelihoods to worlds, from values to cards worth another look: compiled loops over decisions."""
+"""Picks worlds by likelihood, and drops clearly worse cards: compiled loops over decisions."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,13 +1,14 @@
 """Hands that the seat to move does not see, drawn uniformly from all that agree with what it knows.
 
-All deals that agree are numbered from 0 on, and the deal of a random number is written down. Within a suit, ace, 2 and
-3 are placed one by one where signals, accusi or voids tell them apart (at most 27 ways), the others in as many ways as
-multinomial coefficients count. How many ways there are to give the three seats a, b and c cards of each suit is then
-added up over two pairs of suits and over both pairs: at most 30! / 10!^3 = 5.6e12 deals, counted exactly. Digit by
-digit the number of a deal says how many cards of each pair, of each suit, and which cards each seat gets.
+All deals that agree are numbered from 0 on, and a random number gives a deal. Within a suit, ace, 2 and 3 are placed
+one by one if signals, accusi or voids tell them apart (at most 27 ways). Multinomial coefficients count the ways of the
+other cards. The ways to give the three seats a, b and c cards of each suit are then added up over two pairs of suits
+and over both pairs: at most 30! / 10!^3 = 5.6e12 deals, counted exactly. Digit by digit the number of a deal says how
+many cards of each pair, of each suit, and which cards each seat gets.
 
-One kind of knowledge goes across suits and is not counted: under accusi, that a seat did not declare three or four of a
-rank. Where it forces a card away it is counted; else a deal that breaks it is drawn again: those kept are uniform.
+One kind of knowledge concerns several suits and is not counted: under accusi, that a seat did not declare three or four
+of a rank. If it alone forbids a card, the count includes it. Otherwise a deal that breaks it is drawn again, so the
+kept deals are uniform.
 """
 
 from itertools import accumulate

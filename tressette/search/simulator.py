@@ -1,4 +1,4 @@
-"""What a network says of possible worlds: how likely their past is, and how they go on."""
+"""A network over possible worlds: the likelihood of their past, and play-outs of their future."""
 
 from __future__ import annotations
 

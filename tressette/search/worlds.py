@@ -1,8 +1,8 @@
 """Possible worlds of a decision: what each seat would have seen and done in them, and how they may go on.
 
 A world is a state in which the hidden hands are filled in (`sampler.sampled_states`). Its past is replayed from the
-deal on, to ask how likely its seats were to play as they did; its future is played out by who gives values to cards.
-These are the loops over worlds; who gives values (`evaluate.players`) has a network, and is asked for many at a time.
+deal on, to compute how likely its seats were to play as they did. Its future is played out by a network. This module
+has the loops over worlds; `simulator` asks the network about many worlds at a time.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""What each team gets at the least, seen without a search: by cards that cannot be beaten."""
+"""Lower bounds of each team's thirds without a search: from cards that cannot be beaten."""
 
 from typing import Any
 

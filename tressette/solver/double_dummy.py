@@ -1,9 +1,9 @@
-"""The exact value of a position of Tressette with all hands open: what both teams get when everybody plays best.
+"""The exact value of a position of Tressette with all hands open: what both teams get with best play of all seats.
 
 Alpha-beta with a window of one third over the cards of a hand, iterated until the points are known (MTD(f): Plaat,
 Schaeffer, Pijls and de Bruin, 1996, Artificial Intelligence 87). The search counts thirds of team 0, the last trick as
-three: the points are these rounded down, for either team, and rounding keeps the order of results, so that the best
-play for thirds is best for points too.
+three. Points are thirds rounded down, for either team. Rounding keeps the order of results, so the best play for thirds
+is best for points too.
 """
 
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""Hands of Tressette that are played on to their last tricks, and those solved: what the players that search share."""
+"""Plays hands on to their last tricks and solves these: shared by the search players."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the double-dummy solver has found out, by position: bounds of the thirds that team 0 still gets.
+"""Bounds of the thirds that team 0 still gets, by position: the memory of the double-dummy solver.
 
 A position at the beginning of a trick is who leads and, of each suit, the owners and values of the cards left, in the
 order of their strength. Which cards are gone does not matter, and neither do the thirds taken so far: the result in

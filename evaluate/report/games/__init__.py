@@ -1,1 +1,1 @@
-"""What reports say of one game alone: the module of its name here has `blocks`, `sections` and `remarks`."""
+"""Parts of reports for one game: the module with the game's name has `blocks`, `sections` and `remarks`."""

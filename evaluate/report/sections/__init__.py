@@ -1,1 +1,1 @@
-"""Sections of a report, a module each."""
+"""Sections of a report, one module each."""

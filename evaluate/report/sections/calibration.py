@@ -1,4 +1,4 @@
-"""Values against what came of them: whether the values of a network are what they say."""
+"""Predicted values against results: whether the values of a network are right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent may do and does, by the stages of the game."""
+"""The legal actions and the choices of an agent, by the stages of the game."""
 
 from __future__ import annotations
 

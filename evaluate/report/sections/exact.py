@@ -1,4 +1,4 @@
-"""A small game: what was learned beside the exact solution."""
+"""A small game: the learned policy beside the exact solution."""
 
 from __future__ import annotations
 

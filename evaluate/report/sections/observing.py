@@ -1,4 +1,4 @@
-"""Games of an agent with every decision written down: what was legal, what it did, its values, and what came of it."""
+"""Games of an agent with every decision: legal actions, choice, values and result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A game played out, decision by decision, with the values of what was played and of what else was legal."""
+"""One game, decision by decision, with the values of the played and the other legal actions."""
 
 from __future__ import annotations
 

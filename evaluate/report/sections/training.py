@@ -1,4 +1,4 @@
-"""How a run was trained: its settings, program and machine, its speed and what limited it, and its curves."""
+"""How a run was trained: its settings, program and machine, its speed and bottleneck, and its curves."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Published studies and our runs of them: a module each, with `report(runs, folder, games, seed)`."""
+"""Published studies and our runs of them, one module each, with `report(runs, folder, games, seed)`."""

@@ -1,4 +1,4 @@
-"""Pairs of players of Corellian Spike by name, among them the runs of the study, and the results of their games."""
+"""Pairs of players of Corellian Spike by name, including the runs of the study, and the results of their games."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the published study of Corellian Spike says; what our page says about it is in spike.md."""
+"""The published results of the study of Corellian Spike; our text about them is in spike.md."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_a_game_goes_on_where_nothing_can_be_written_and_may_be_left() -> None:
         await asked(pilot)
         assert len(table.table.hand.moves) == before
         await pilot.press("q")
-        await wait(pilot, "a line", lambda: "Leave once more to leave without it." in notes(pilot))
+        await wait(pilot, "a line", lambda: "Leave again to quit without saving." in notes(pilot))
         assert pilot.app.screen is table and table.may_act
         await pilot.press("q")
         await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen))

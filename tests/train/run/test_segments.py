@@ -194,7 +194,7 @@ def test_with_a_damaged_segment_that_all_need_the_buffer_is_lost_and_nothing_els
         fresh = ReplayBuffer(CAPACITY, 2, CPU, seed=1)
         fresh.load_state_dict(found.state["replay"])
     assert fresh.size == fresh.inserted == 0 and fresh.bootstraps
-    assert f"replay: {run.files()[0]} is not what it was: the replay buffer starts empty" in caplog.messages[-1]
+    assert f"replay: {run.files()[0]} has changed: the replay buffer starts empty" in caplog.messages[-1]
     fresh.add(rows(7000, 300))
     path = checkpoint.path_for(tmp_path, 9000)
     checkpoint.save(path, {"replay": fresh.state_dict()})
@@ -262,7 +262,7 @@ def test_segments_deleted_when_their_rows_are_no_longer_held_are_an_error(
     held = run.replay.state_dict()["rows"].held(tmp_path)
     run.add(500)
     run.files()[0].unlink()
-    with pytest.raises(OSError, match="there no more"):
+    with pytest.raises(OSError, match="no longer on disk"):
         segments.write_segments(held, tmp_path)
     held.release()
 

@@ -1,1 +1,1 @@
-"""CUDA kernels in place of chains of PyTorch's operations, each with the chain that it stands for."""
+"""CUDA kernels that replace chains of PyTorch operations, each beside the chain that it replaces."""

@@ -1,4 +1,4 @@
-"""CUDA C compiled where it runs, by the NVRTC of PyTorch's CUDA builds: without compiler, headers or other packages."""
+"""Compiles CUDA C at run time with the NVRTC of PyTorch's CUDA builds: no compiler, headers or packages are needed."""
 
 from __future__ import annotations
 

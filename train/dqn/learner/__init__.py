@@ -1,1 +1,1 @@
-"""The update: loss, optimizer, schedules, and what is measured of it."""
+"""The update: loss, optimizer, schedules and metrics."""

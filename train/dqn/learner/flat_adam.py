@@ -1,4 +1,4 @@
-"""Adam on the weights of a network in one tensor: what is done to all of them is one operation."""
+"""Adam on the weights of a network in one tensor: one operation updates all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an update computes between its networks, each step as one operation on a GPU."""
+"""The computations of an update between its networks, each as one operation on a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changes as a run goes on: epsilon and the learning rate."""
+"""Values that change during a run: epsilon and the learning rate."""
 
 from __future__ import annotations
 

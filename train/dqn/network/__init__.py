@@ -1,1 +1,1 @@
-"""Q-networks, their layers and how they are evaluated."""
+"""Q-networks, their layers and their evaluation."""

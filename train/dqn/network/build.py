@@ -1,4 +1,4 @@
-"""Networks by the settings of their run: new ones, and those to play with."""
+"""Builds networks from the settings of their run: new ones, and trained ones for play."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many updates as one CUDA graph: a GPU is given all their operations at once, not each by itself.
+"""Many updates as one CUDA graph: the CPU launches all their operations at once.
 
 https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs
 """

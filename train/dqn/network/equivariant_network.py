@@ -1,4 +1,4 @@
-"""The Q-network of a game with parts that are alike, such as suits without trumps: one looks at each of them."""
+"""The Q-network of a game with interchangeable parts, such as suits without trumps: they share weights."""
 
 from __future__ import annotations
 

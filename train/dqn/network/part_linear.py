@@ -1,4 +1,4 @@
-"""The first layer of a network whose game has parts that are alike: the same weights for each of them."""
+"""The first layer of a network for a game with interchangeable parts: the same weights for each part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which number format the hidden layers of a network multiply in; everything else is float32."""
+"""The number format of a network's hidden layers; everything else is float32."""
 
 from __future__ import annotations
 

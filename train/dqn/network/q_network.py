@@ -1,4 +1,4 @@
-"""The Q-network and the player that asks it."""
+"""The Q-network and the player that uses it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Networks that travel: one file, read without running code, with all that builds them again.
+"""Champion files: networks in one file that is read without running code, with all that is needed to build them.
 
 A file in the format safetensors. Its metadata has, as JSON under `busso`: the version of busso, the settings that shape
 the networks, a checksum of the weights, and what is known of how they came about (`about`). The weights of network

@@ -1,4 +1,4 @@
-"""The player whose network lies on another device than its games: packed words go up, one byte each comes back."""
+"""The player with a network on another device than its games: packed observations go up, one byte each comes back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choosing actions where their values lie, by tensors of any device: the same draws and choices as `network.choose`."""
+"""Epsilon-greedy choices on the device of the values: the same draws and choices as `network.choose`."""
 
 from __future__ import annotations
 

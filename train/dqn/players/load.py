@@ -1,4 +1,4 @@
-"""Players made of what they were resolved to: rules, searches, and what was trained, as networks and tables."""
+"""Makes players from resolved texts: rule players, search players, networks and tables."""
 
 from __future__ import annotations
 

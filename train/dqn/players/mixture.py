@@ -1,4 +1,4 @@
-"""Several networks as one player, of which one is drawn for each game and plays it to its end."""
+"""Several networks as one player; one of them is drawn for each game."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Which player is meant by a text: its kind, its options and its file, looked up once in a command.
+"""Resolves the text of a player once per command: its kind, its options and its file.
 
-Without PyTorch, for which players that need no file do not wait.
+It does not import PyTorch, so players without a file start fast.
 """
 
 from __future__ import annotations

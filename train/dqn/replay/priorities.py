@@ -1,4 +1,4 @@
-"""Priorities in a flat tensor: drawing and changing many at once, on any device, in a handful of operations."""
+"""Priorities in a flat tensor: draws and changes many at once, on any device, in a few operations."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A ring of rows that is written to files while new rows go on replacing the oldest."""
+"""A ring of rows that is written to files while new rows replace the oldest."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class RingColumns(GrowingColumns):
     def between(self, first: int, end: int) -> Iterator[list[Tensor]]:
         """See `GrowingColumns`; asking for the next piece sets the one before free."""
         if first < self._held_from:
-            raise FileNotFoundError(f"rows from {first} on were on disk, and are there no more")
+            raise FileNotFoundError(f"rows from {first} on are no longer on disk")
         for start in range(first, end, self.piece):
             stop = min(start + self.piece, end)
             yield [self._slice(tensor, start, stop) for tensor in self._ring]

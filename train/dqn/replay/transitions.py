@@ -1,4 +1,4 @@
-"""From the decisions of a batch of games to transitions, each between two decisions of the SAME seat."""
+"""Makes transitions from the decisions of a batch of games, each between two decisions of the SAME seat."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple

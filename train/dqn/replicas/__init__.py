@@ -1,1 +1,1 @@
-"""Several learners of one run: how they start, what they tell each other, and the average of their gradients."""
+"""Several learners of one run: their start, their messages, and the average of their gradients."""

@@ -1,4 +1,4 @@
-"""What the replicas of a learner tell each other: a few words a step through a store, and the average of gradients."""
+"""Communication of the replicas: a few numbers per step through a store, and the average of gradients."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The shares of the replay buffer of several learners, in checkpoints beside that of the run.
 
 Share k of a checkpoint, for k = 1, 2, ..., is a file of the same name in the folder `replica_k` beside it, with
-segments of its own; share 0 is in the checkpoint itself. A share that is missing or damaged is lost with a warning: the
-run resumes with fewer transitions.
+segments of its own; share 0 is in the checkpoint itself. If a share is missing or damaged, the run resumes with
+a warning and fewer transitions.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Rollout workers and what runs them: in this process, in threads, on a GPU, by Ray."""
+"""Rollout workers, in this process, in threads, on a GPU or by Ray."""

@@ -1,4 +1,4 @@
-"""Where rollouts and evaluations are played: what a trainer asks of a backend, and the one of its own process."""
+"""Rollout backends: the interface that a trainer uses, and the backend of its own process."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class BackendLostError(UserError):
 
     def hopeless(self) -> BackendLostError:
         """The same for a run whose starts get nowhere: a job script does not start it again."""
-        error = BackendLostError(self.key, self, "but this start got nowhere, nor would the next")
+        error = BackendLostError(self.key, self, "but this start made no progress, and the next would make none")
         error.exit_code, error.weights_lost = 1, self.weights_lost
         return error
 

@@ -1,4 +1,4 @@
-"""Recording decisions that were uploaded to a device: transitions that are there from the beginning."""
+"""Records decisions whose observations are on a device, and makes the transitions there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Playing duplicate deals with a network that learns, to see how strong it is."""
+"""Plays duplicate deals with the learning network, to measure its strength."""
 
 from __future__ import annotations
 

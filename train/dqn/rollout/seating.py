@@ -1,4 +1,4 @@
-"""Who sits in the seats while a network learns."""
+"""The players in the seats while a network learns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints written beside the learning, one after another."""
+"""Writes checkpoints one after another, while learning continues."""
 
 from __future__ import annotations
 

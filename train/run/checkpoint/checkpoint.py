@@ -2,12 +2,12 @@
 
 A file is one line of text, `busso-checkpoint 3 <sha256 of the rest>`; one line of JSON that describes the large columns
 of the state, if it has any (`train.run.checkpoint.columns`); their bytes; and what `torch.save` wrote of all else.
-Neither writing nor loading one makes a copy of the columns. Those that only grow lie in files of their own
-(`train.run.checkpoint.segments`), which checkpoints share: one that is copied without them is enough to play.
+Neither writing nor loading one makes a copy of the columns. Columns that only grow are in files of their
+own (`train.run.checkpoint.segments`), which checkpoints share: a checkpoint that is copied without them can still play.
 Format 2, that of version 0.2.0, knows no segments, and is read as well. A newer format is refused.
 
-What is wrong with a file decides what follows. One that is damaged is set aside, and the one before it is used. One
-that cannot be read may be whole: it is tried again, then the run ends with exit code 75, and everything stays.
+A damaged file is renamed, and the one before it is used. A file that cannot be read may be whole: the read is tried
+again, then the run ends with exit code 75, and all files stay.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Columns too large for a second copy of them, such as those of the replay buffer: saved and loaded piece by piece."""
+"""Columns too large to be copied, such as those of the replay buffer: saved and loaded piece by piece."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def kinds_of(description: dict[str, Any]) -> tuple[list[RowType], int, int, int]
     rows, first, piece = (description[key] for key in ("rows", "first", "piece"))
     numbers = [rows, first, piece, *(size for kind in kinds for size in kind.shape)]
     if not all(type(number) is int and number >= 0 for number in numbers) or first > rows or piece < 1:
-        raise ValueError("its columns are described in numbers that cannot be")
+        raise ValueError("its columns have impossible numbers")
     return kinds, rows, first, piece
 
 

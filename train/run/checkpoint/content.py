@@ -1,4 +1,4 @@
-"""Checks of what a checkpoint holds: finite numbers, and no more memory than its file is long."""
+"""Checks of a checkpoint's content: finite numbers, and no more memory than its file is long."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def check_archive(file: IO[bytes], nbytes: int) -> None:
     finally:
         file.seek(at)
     if any(each.compress_type != zipfile.ZIP_STORED for each in entries):
-        raise ValueError("it is compressed, as no checkpoint is")
+        raise ValueError("it is compressed, but checkpoints are not")
     if sum(each.file_size for each in entries) > nbytes:
         raise ValueError("its parts are longer than the file")
 
@@ -38,7 +38,7 @@ def check_state(state: Any) -> None:
         value, depth = waiting.pop()
         left -= 1
         if left < 0 or depth > DEEPEST:
-            raise ValueError("it is nested as no checkpoint is")
+            raise ValueError("it has too many values or levels for a checkpoint")
         if isinstance(value, torch.Tensor):
             _check_tensor(value)
         elif isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""Files that are whole or not there, with a checksum over all but their first line.
+"""Files that are whole or absent, with a checksum over all but their first line.
 
-That line begins with a magic, a name and the number of a format: `busso-checkpoint 3 `. A number that is not known is
-that of a newer busso. A read that fails says nothing of what is in a file: it is tried again.
+That line begins with a magic, a name and the number of a format: `busso-checkpoint 3 `. An unknown number is that of
+a newer busso. A failed read says nothing about the content of a file: it is tried again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The id of a run, which its checkpoints, its best network, its results and its starts bear.
+"""The id of a run, which its checkpoints, its best network, its results and its starts have.
 
-A start that leaves no checkpoint was a run of its own: the next one in its folder may have other settings.
+A start that leaves no checkpoint counts as a separate run: the next one in its folder may have other settings.
 """
 
 from __future__ import annotations

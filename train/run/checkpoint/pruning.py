@@ -1,4 +1,4 @@
-"""Which checkpoints of a run stay, and which segments of its replay buffer they need."""
+"""Which checkpoints of a run are kept, and which segments of its replay buffer they need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of a replay buffer in files of their own, so that a checkpoint costs what is new since the one before.
+"""The rows of a replay buffer in separate files, so a checkpoint writes only the rows since the one before.
 
 Rows are counted from the first that was ever inserted. They are cut into segments at multiples of a fixed length; each
 segment is a file beside the checkpoints, written once, never changed, and named after its rows and its checksum. The
@@ -154,7 +154,7 @@ class StoredSegments(Columns):
         for segment in self.segments:
             numbers = (segment.first, segment.end, segment.piece)
             if not _NAME.fullmatch(segment.name) or not all(type(number) is int for number in numbers):
-                raise ValueError("its segments have names or numbers that cannot be")
+                raise ValueError("its segments have impossible names or numbers")
             if not 0 <= segment.first <= at < segment.end or segment.piece < 1:
                 raise ValueError("its segments do not follow one another")
             at = segment.end
@@ -174,7 +174,7 @@ class StoredSegments(Columns):
                 whole = hashlib.file_digest(file, "sha256").hexdigest() == segment.sha256  # type: ignore[arg-type]
             refuse_newer(path, line, [MAGIC])
             if not whole or line != MAGIC + segment.sha256.encode() + b"\n":
-                raise ValueError(f"{path} is not what it was")
+                raise ValueError(f"{path} has changed")
         self._checked = True
 
     def pieces(self) -> Iterator[tuple[int, list[Tensor]]]:

@@ -1,4 +1,4 @@
-"""Copies of what is small in a state, made without holding up those that change it."""
+"""Copies of the small parts of a state, made without stopping the threads that change them."""
 
 from __future__ import annotations
 

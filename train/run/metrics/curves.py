@@ -1,4 +1,4 @@
-"""The curves of a run, as metrics.csv has them: read row by row, and kept as numbers."""
+"""The curves of a run from metrics.csv: read row by row, and kept as numbers."""
 
 from __future__ import annotations
 

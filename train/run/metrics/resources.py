@@ -1,4 +1,4 @@
-"""The CPUs and the memory that this process may use of a machine which others use, too."""
+"""The CPUs and the memory that this process may use on a shared machine."""
 
 from __future__ import annotations
 

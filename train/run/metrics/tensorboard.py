@@ -1,4 +1,4 @@
-"""TensorBoard's files of a run: curves, the settings as text and as hyperparameters, histograms, and what came of it.
+"""TensorBoard's files of a run: curves, settings as text and as hyperparameters, histograms, and results.
 
 All of it lies in one folder, a file for each start, which TensorBoard reads in the order of their names. A start that
 resumes from a checkpoint has TensorBoard forget what was written after it; what is written once, at the first start,

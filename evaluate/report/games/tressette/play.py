@@ -1,4 +1,4 @@
-"""How an agent plays Tressette: what it plays in each trick, which suits it leads, and what its leads signal."""
+"""How an agent plays Tressette: its cards by trick, the suits it leads, and the signals of its leads."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Rollouts whose games are played on a GPU."""
+"""Rollouts with games on a GPU."""

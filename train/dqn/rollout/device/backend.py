@@ -1,4 +1,4 @@
-"""RolloutBackend for games on the learner's GPU: from the deal to the replay buffer nothing leaves it."""
+"""RolloutBackend for games on the learner's GPU: from the deal to the replay buffer all data stay there."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A block of games on a CUDA device, played round by round without leaving it.
 
-One round: what the seats to move see, values, choices, those of players without a network, one action in every game,
-and all of it written down. On a GPU ROUNDS rounds are one CUDA graph; in Numba's simulator the same code runs step by
-step on the CPU, where tensors and the simulator's arrays are the same memory.
+One round has the observations of the seats to move, values, choices (also of players without a network), one action in
+every game, and a record of all of it. On a GPU ROUNDS rounds are one CUDA graph; in Numba's simulator the same code
+runs step by step on the CPU, where tensors and the simulator's arrays are the same memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From the rounds of a block on a device to transitions there: successors and returns by seat."""
+"""Makes transitions from the rounds of a block on a device: successors and returns by seat."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The actors of a Ray cluster: a rollout worker, and the evaluator.
 
-The driver hands on what they take and give without looking at it, so it needs neither PyTorch nor the games: all that
-is imported when an actor starts.
+The driver passes their arguments and results on as bytes, so it needs neither PyTorch nor the games: an actor imports
+them when it starts.
 """
 
 from __future__ import annotations

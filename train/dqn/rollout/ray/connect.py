@@ -1,7 +1,7 @@
 """A Ray cluster to play on: the one of RAY_ADDRESS, or one of this process alone.
 
-The environment of the supervisor (`private.environment`) keeps others out of the second. The owner of the first says
-who may enter it.
+The environment of the supervisor (`private.environment`) keeps other users out of the second. The owner of the first
+decides who may use it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Any work over the CPUs of a Ray cluster, as a `concurrent.futures.Executor`. No Ray here.
 
-As with rollouts a process of its own speaks Ray, which may end that process at any moment.
+As with rollouts a separate process speaks Ray, since Ray may end that process at any moment.
 """
 
 from __future__ import annotations

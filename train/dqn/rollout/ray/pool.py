@@ -1,4 +1,4 @@
-"""Rollout workers and the evaluator, as Ray actors: who has which request, who is alive, who takes whose place."""
+"""Rollout workers and the evaluator as Ray actors: their requests, their failures and their replacements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of a Ray cluster of one's own, and what keeps other users of the machine out. No Ray here.
+"""The private folder of a run's own Ray cluster, protected from other users of the machine. No Ray here.
 
 Left alone, Ray listens on all interfaces, keeps its token where others may read it, and its sockets and logs in a
 folder that is open to all and stays.

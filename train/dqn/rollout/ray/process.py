@@ -1,4 +1,4 @@
-"""Starting, hearing and ending the process that speaks Ray, from the learner's process. No Ray here."""
+"""Starts and ends the process that speaks Ray, and receives its messages, in the learner's process. No Ray here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process between a learner and Ray, which sees to it that nothing is left behind. It imports next to nothing.
+"""The process between a learner and Ray, which leaves no process and no file behind. It imports next to nothing.
 
 `python -m train.dqn.rollout.ray.supervisor FOLDER LIFELINE CHANNEL SLOT...` forks the driver, which speaks Ray; all but
 the folder are file descriptors. When the driver has ended, however it did, or the other end of LIFELINE is closed, it
