@@ -10,11 +10,11 @@ from rich.table import Table
 
 from train.dqn.learner_threads import STEPS
 
-MOST_BATCH = 16_384  # of all replicas together: more cost strength (docs/performance.md, large batches)
+MOST_BATCH = 16_384  # of all replicas together: more cost strength (docs/explanation/performance.md)
 # Assumed, not measured: what a ring of replicas takes to average one gradient.
 _BYTES_PER_SECOND = {False: 2e9, True: 1e9}  # within a node, and between nodes with 10 Gbit/s
 _STEP_SECONDS = {False: 5e-5, True: 1e-4}  # of each of the 2 (replicas - 1) steps of a ring
-_BY_RAY = 3.8e6  # decisions a second that the process which speaks Ray takes, of each replica (docs/performance.md)
+_BY_RAY = 3.8e6  # decisions a second that the process which speaks Ray takes, for each replica (the same page)
 _REPLICAS = (1, 2, 4, 8, 16)
 
 

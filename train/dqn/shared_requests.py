@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from command.settings.checks import MAX_COUNT
 from train.dqn.counters import DqnCounters
 from train.dqn.learner.learner import Learner
-from train.dqn.replicas.group import Group, Words
 from train.dqn.requests import Requests
 from train.dqn.rollout.backend import RolloutBackend
 from train.dqn.rollout.request import Rollout, RolloutRequest
 from train.run.budget import Budget
 from train.settings.dqn import TrainSettings
+
+if TYPE_CHECKING:
+    from train.dqn.replicas.group import Group, Words
 
 
 class SharedRequests(Requests):
