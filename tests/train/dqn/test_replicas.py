@@ -117,7 +117,7 @@ def test_one_learner_needs_no_torch_distributed() -> None:
 
 
 def test_a_replica_uses_the_gpu_of_its_number_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another one may be in exclusive mode. All have the kind of device of the first: a node without GPUs is refused."""
+    """Another one may be in exclusive mode. All use the kind of device of the first: a node without it is refused."""
     asked = list[str]()
     monkeypatch.setattr(follower, "choose_device", lambda text: asked.append(text) or torch.device(text))
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
