@@ -81,7 +81,7 @@ class SharedRequests(Requests):
                 self.league.count(rollout.request.member, rollout.league)
         for words in said:
             self.counters.add(words["news"])
-        if self.counters.rollouts:
+        if any(words["news"]["rollouts"] for words in said):
             self._budget.start_clock()
         self._held = self._group.size * min(words["rows"] for words in said)
         self._deal([words["wants"] for words in said], [words["games"] for words in said])

@@ -1,18 +1,13 @@
 """Several learners of one run: the average of their gradients, equal weights, resuming with another number, a death."""
 
-import operator
 import os
 import signal
-import subprocess
-import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
 from command.settings.checks import SettingsError
@@ -23,110 +18,19 @@ from tests.train.dqn.test_learner import filled
 from tests.train.processes import named, trainer
 from tests.train.runs import TrainedRuns, equal, folder, newest, settings, small, whole
 from train.__main__ import main
-from train.dqn import follower
 from train.dqn.counters import DqnCounters
 from train.dqn.learner.learner import Learner
 from train.dqn.replay.buffer import ReplayBuffer, TransitionTensors
 from train.dqn.replicas import shares
-from train.dqn.replicas.group import Group
-from train.dqn.replicas.launch import LOOPBACK, ReplicaPlace, connect, listen, place_of, share_of, start_beside
+from train.dqn.replicas.launch import place_of, share_of
 from train.dqn.requests import RateLimiter
-from train.dqn.rollout.backend import BackendLostError, LocalBackend
-from train.dqn.trainer import DqnTrainer
 from train.run.checkpoint import checkpoint
-from train.run.folder import RunFolder
 from train.run.signals import EXIT_REQUEUE
 from train.settings.dqn import LearnerSettings, TrainSettings
 from train.settings.resolve import Machine, resolve
 
-CPU = torch.device("cpu")
 TWO = "learner.replicas=2"
-GRADIENTS = ([1.0, 2.0, 3.0], [3.0, -2.0, 0.5])
-DIES = 9
-
-
-def _second(number: int, chosen: Any, first: ReplicaPlace, parent: int, means: object) -> None:
-    """Averages once, says the result, and dies without a word."""
-    place = first.beside(number + 1)
-    group = Group(connect(place), place)
-    group.connect(CPU)
-    gradient = torch.tensor(GRADIENTS[1])
-    group.average(gradient)
-    group.exchange({"mean": gradient.tolist()})
-    os._exit(DIES)
-
-
-def test_mean_of_two_gradients_and_a_death(tmp_path: Path) -> None:
-    chosen = settings(tmp_path, TWO)
-    store, place = listen(place_of(chosen))
-    group = Group(store, place, start_beside(_second, chosen, place, None))
-    group.connect(CPU)
-    gradient = torch.tensor(GRADIENTS[0])
-    group.average(gradient)
-    assert gradient.tolist() == [2.0, 0.0, 1.75]
-    assert [words["mean"] for words in group.exchange({"mean": gradient.tolist()})] == [[2.0, 0.0, 1.75]] * 2
-    with pytest.raises(BackendLostError, match=f"replica 1 ended with exit code {DIES}") as lost:
-        group.average(gradient)
-    assert lost.value.exit_code == EXIT_REQUEUE
-    group.end()
-
-
-def _alone(nodes: int = 1) -> Group:
-    """A group of one replica, that is not connected."""
-    store, place = listen(ReplicaPlace(1, 1, 0, 0, LOOPBACK, 0))
-    return Group(store, replace(place, nodes=nodes))
-
-
-@pytest.mark.parametrize("lost", [False, True])
-def test_cuda_graphs_end_before_the_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: bool) -> None:
-    """At the end of a run, and at the loss of a replica, after which the run ends in order: NCCL waits for them."""
-    seen, chosen, group = list[str](), settings(tmp_path), _alone()
-    for name in ("destroy_process_group", "distributed_c10d._abort_process_group"):
-        real = operator.attrgetter(name)(dist)
-        monkeypatch.setattr(f"torch.distributed.{name}", lambda name=name, real=real: (seen.append(name), real()))
-    monkeypatch.setattr(Learner, "drop_graphs", lambda self: seen.append("graphs"))
-    group.connect(CPU)
-    with RunFolder(chosen) as held:
-        DqnTrainer(chosen, held, CPU, LocalBackend(chosen, CPU), group)
-    if lost:
-        group._on_gpu = True
-        assert group._gone("killed").weights_lost
-    group.end()
-    assert seen == ["graphs", "distributed_c10d._abort_process_group" if lost else "destroy_process_group"]
-
-
-@pytest.mark.parametrize(("nodes", "listens_at"), [(1, ["lo", "lo"]), (2, [None, "eth7"])])
-def test_on_one_node_they_listen_there_alone(
-    nodes: int, listens_at: list[str | None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names, seen, group = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"), list[str | None](), _alone(nodes)
-    monkeypatch.delenv(names[0], raising=False)
-    monkeypatch.setenv(names[1], "eth7")
-    monkeypatch.setattr(dist, "init_process_group", lambda *_, **__: seen.extend(map(os.environ.get, names)))
-    monkeypatch.setattr(dist, "destroy_process_group", lambda: None)
-    group.connect(CPU)
-    assert seen == listens_at and [*map(os.environ.get, names)] == [None, "eth7"]
-    group.end()
-
-
-def test_one_learner_needs_no_torch_distributed() -> None:
-    """PyTorch can be built without it."""
-    lacks = "import torch.distributed as dist; del dist.TCPStore, dist.PrefixStore"
-    code = f"{lacks}; import train.api, train.dqn.trainer, train.dqn.learner_threads"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_a_replica_uses_the_gpu_of_its_number_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another one may be in exclusive mode. All use the kind of device of the first: a node without it is refused."""
-    asked = list[str]()
-    monkeypatch.setattr(follower, "choose_device", lambda text: asked.append(text) or torch.device(text))
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    place = ReplicaPlace(4, 2, 3, 1, LOOPBACK, 0)
-    assert follower.device_of_replica("cpu", place) == CPU and asked == []
-    assert follower.device_of_replica("cuda", place) == torch.device("cuda", 1) and asked == ["cuda:1"]
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    with pytest.raises(SettingsError, match="2 learners on a node with 0 GPUs"):
-        follower.device_of_replica("cuda", place)
+CPU = torch.device("cpu")
 
 
 def _rows(first: int, distances: list[int]) -> TransitionTensors:
@@ -284,22 +188,6 @@ def test_the_average_is_in_the_captured_update() -> None:
             each.update_many(24)
         assert gpu.counts["replays"] > 0 and gpu.problems == []
         assert still.fingerprint() == before != moved.fingerprint()
-
-
-@pytest.mark.gpu("NCCL has no stand-in")
-def test_nccl_averages_in_a_cuda_graph() -> None:
-    """Of one replica alone, which changes nothing; two need two GPUs."""
-    device = torch.device("cuda", 0)
-    store, place = listen(ReplicaPlace(1, 1, 0, 0, LOOPBACK, 0))
-    group = Group(store, place)
-    group.connect(device)
-    alone, averaged = (filled(on_cuda("float32"), discount=0.9) for _ in range(2))
-    averaged._average = group.average
-    for each in (alone, averaged):
-        each.update_many(48)
-        assert each._graphs is not None and not each._graphs.failed
-    assert torch.allclose(alone._weights, averaged._weights, atol=1e-5)
-    group.end()
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ import torch.multiprocessing as mp
 from torch import Tensor
 from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined]
 
-from train.dqn.replicas.launch import KEY, Beats, ReplicaPlace
+from train.dqn.replicas.launch import JOIN_SECONDS, KEY, Beats, ReplicaPlace
 from train.dqn.rollout.backend import BackendLostError
 
 Words = dict[str, Any]  # as JSON has them
@@ -157,6 +157,9 @@ class Group:
         with suppress(BackendLostError):
             self.say({**self.last_words(), "end": True})
         self._disconnect()
+        for rank, process in enumerate(self._processes, start=1):
+            if not self._store.add(f"alive/{rank}", 0):  # it is still starting, and has nothing to save
+                process.kill()
         since = time.monotonic()
         until = since + _GRACE_SECONDS
         for rank in range(1, self.size):
@@ -210,8 +213,9 @@ class Group:
         self._raise_failure()
         if not self.leads and (words := self._words_of_end()):
             raise EndedError(words)
-        if time.monotonic() - self._last_sign(rank, begun) > _SILENT_SECONDS:
-            raise self._gone(f"replica {rank} gave no sign of life for {_SILENT_SECONDS:.0f} s")
+        silent = time.monotonic() - self._last_sign(rank, begun)
+        if silent > (most := _SILENT_SECONDS if self._seen[rank][0] else JOIN_SECONDS):
+            raise self._gone(f"replica {rank} gave no sign of life for {most:.0f} s")
 
     def _last_sign(self, rank: int, since: float) -> float:
         """When this replica was first seen to have given its newest sign of life; `since`, if that is later."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # PyTorch can be built without torch.distributed, which one l
 KEY = "learner.replicas"
 LOOPBACK = "127.0.0.1"
 STORE_TIMEOUT = timedelta(seconds=60)
+JOIN_SECONDS = 300.0  # for a replica to start: PyTorch from a network's disk takes minutes
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,9 @@ def connect(place: ReplicaPlace) -> TCPStore:
     """The store of the first replica. Raises RuntimeError when it does not answer."""
     from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
-    return TCPStore(place.address, place.port, is_master=False, timeout=STORE_TIMEOUT)
+    store = TCPStore(place.address, place.port, is_master=False, timeout=timedelta(seconds=JOIN_SECONDS))
+    store.set_timeout(STORE_TIMEOUT)
+    return store
 
 
 def start_beside(
