@@ -5,7 +5,7 @@
 #   sbatch slurm/train_dqn.sh game=spike learner.lr=1e-4 seed=3      # what follows the script are settings of the run
 #   sbatch -N 4 -p long --gres=gpu:a100:1 slurm/train_dqn.sh         # what precedes it takes the place of the lines below
 #   sbatch --gres=none slurm/train_dqn.sh                            # no GPU: the learner uses CPUs too
-#   sbatch -N 2 --gres=gpu:l40:4 slurm/train_dqn.sh learner.replicas=8   # a learner on each of eight GPUs (docs/cluster.md)
+#   sbatch -N 2 --gres=gpu:l40:4 slurm/train_dqn.sh learner.replicas=8   # a learner on each of eight GPUs: docs/howto/learners.md
 #
 # It trains for the time it asks for: the four hours of --time below, less five minutes for --signal and two to begin and to
 # end. Another budget: --time before the script, or minutes=60 or episodes=1000000 after it.

@@ -80,10 +80,10 @@ def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Traine
         from train.dqn.replicas.launch import place_of, share_of
 
         place = place_of(settings)
-        device = device_of_replica(device, place)
+        device = device_of_replica(device.type, place)
         with led(settings, place, Means(checked, make_backend)) as group:
             settings = checked(settings, device, folder)
-            with closing(make_backend(share_of(settings, place), device)) as rollouts:
+            with closing(make_backend(share_of(settings, place, device.type == "cuda"), device)) as rollouts:
                 yield DqnTrainer(settings, folder, device, rollouts, group)
 
 
@@ -103,7 +103,7 @@ def checked(settings: TrainSettings, device: torch.device, folder: RunFolder) ->
         from train.dqn.replicas.launch import place_of, share_of
 
         place = place_of(settings)
-        share = share_of(settings, place)
+        share = share_of(settings, place, device.type == "cuda")
         of_node = replace(settings, replay=replace(settings.replay, capacity=place.here * share.replay.capacity))
     if device.type == "cuda":
         look_at_gpus(share, device)

@@ -14,7 +14,7 @@ MOST_BATCH = 16_384  # of all replicas together: more cost strength (docs/explan
 # Assumed, not measured: what a ring of replicas takes to average one gradient.
 _BYTES_PER_SECOND = {False: 2e9, True: 1e9}  # within a node, and between nodes with 10 Gbit/s
 _STEP_SECONDS = {False: 5e-5, True: 1e-4}  # of each of the 2 (replicas - 1) steps of a ring
-_BY_RAY = 3.8e6  # decisions a second of the process that speaks Ray, per replica (docs/explanation/performance.md)
+_BY_RAY = 3.8e6  # decisions a second of the process that speaks Ray, per replica (the same page)
 _REPLICAS = (1, 2, 4, 8, 16)
 
 

@@ -63,10 +63,13 @@ def follow_on_node(settings: TrainSettings, place: ReplicaPlace, means: Means) -
     return _follow(settings, place, means)
 
 
-def device_of_replica(device: torch.device, place: ReplicaPlace) -> torch.device:
-    """The GPU of a replica is that of its number on the node. Raises SettingsError where the node has fewer."""
-    if device.type != "cuda":
-        return device
+def device_of_replica(kind: str, place: ReplicaPlace) -> torch.device:
+    """The first's kind of device for all; the GPU of a replica is that of its number on the node, and it uses no other.
+
+    Raises SettingsError where the node has fewer.
+    """
+    if kind != "cuda":
+        return torch.device(kind)
     if place.here > (count := torch.cuda.device_count()):
         raise SettingsError(KEY, f"{place.here} learners on a node with {count} GPUs", "say fewer, or device=cpu")
     return choose_device(f"cuda:{place.local}")
@@ -106,11 +109,12 @@ class _Follower:
             return
         settings, folder = self._settings, RunFolder(self._settings)
         settings = replace(settings, learner=replace(settings.learner, threads=words["threads"]))
-        device = device_of_replica(choose_device(settings.device), self._group.place)
+        device = device_of_replica(words["device"], self._group.place)
         settings = self._means.checked(settings, device, folder)
         self._group.exchange({})  # a replica that failed until here has said so, or is seen to be gone
         self._group.connect(device)
-        with closing(self._means.make_backend(share_of(settings, self._group.place), device)) as rollouts:
+        share = share_of(settings, self._group.place, device.type == "cuda")
+        with closing(self._means.make_backend(share, device)) as rollouts:
             trainer = DqnTrainer(settings, folder, device, rollouts, self._group)
             if words["checkpoint"]:
                 state = checkpoint.load(folder.checkpoints / words["checkpoint"], to_go_on=True)

@@ -14,7 +14,7 @@ import torch
 from cards.stopping import StoppedError
 from train.dqn.learner.learner import Learner
 from train.dqn.network.build import build_network
-from train.dqn.replicas.launch import place_of
+from train.dqn.replicas.launch import place_of, with_named_players
 from train.dqn.rollout.request import RolloutRequest
 from train.dqn.rollout.worker import RolloutWorker, build_replay
 from train.run.launches import read_launches
@@ -40,9 +40,10 @@ def with_learner_threads(settings: TrainSettings) -> TrainSettings:
     """
     if settings.learner.threads != AUTO:
         return settings
-    threads, most = _kept(settings), most_threads(settings)
+    share = settings if settings.learner.replicas == 1 else with_named_players(settings, place_of(settings))
+    threads, most = _kept(settings), most_threads(share)
     if threads is None and most > 1:
-        threads, rates = measured(settings, most)
+        threads, rates = measured(share, most)
         said = ", ".join(f"{rate:,.1f} with {each}" for each, rate in rates.items())
         log.info("learner.threads=auto: %d; updates/s that the run can make: %s", threads, said or "not measured")
     return replace(settings, learner=replace(settings.learner, threads=threads or 1))

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from command.settings.checks import MAX_COUNT
 from train.dqn.counters import DqnCounters
 from train.dqn.learner.learner import Learner
-from train.dqn.replicas.group import Group, Words
 from train.dqn.requests import Requests
 from train.dqn.rollout.backend import RolloutBackend
 from train.dqn.rollout.request import Rollout, RolloutRequest
 from train.run.budget import Budget
 from train.settings.dqn import TrainSettings
+
+if TYPE_CHECKING:
+    from train.dqn.replicas.group import Group, Words
 
 
 class SharedRequests(Requests):
@@ -79,7 +81,7 @@ class SharedRequests(Requests):
                 self.league.count(rollout.request.member, rollout.league)
         for words in said:
             self.counters.add(words["news"])
-        if self.counters.rollouts:
+        if any(words["news"]["rollouts"] for words in said):
             self._budget.start_clock()
         self._held = self._group.size * min(words["rows"] for words in said)
         self._deal([words["wants"] for words in said], [words["games"] for words in said])

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -23,7 +23,6 @@ from train.dqn.learner.schedules import linear
 from train.dqn.network.build import build_network
 from train.dqn.network.precision import described
 from train.dqn.players.load import files_of_training
-from train.dqn.replicas.group import Group
 from train.dqn.replicas.launch import share_of
 from train.dqn.replicas.shares import delete_shares_from, load_replay, open_requests_of, replicas_of, shares_of
 from train.dqn.requests import Requests
@@ -42,6 +41,9 @@ from train.run.metrics.scalars import SCALARS
 from train.run.progress import Status
 from train.run.runner import Runner
 from train.settings.dqn import TrainSettings
+
+if TYPE_CHECKING:
+    from train.dqn.replicas.group import Group
 
 log = logging.getLogger("train")
 
@@ -72,11 +74,14 @@ class DqnTrainer:
         self._folder = folder
         self._device = device
         self._game = settings.load_game()
-        self.replay = build_replay(self._game, share_of(settings, group.place) if group else settings, device)
+        held = share_of(settings, group.place, device.type == "cuda") if group else settings
+        self.replay = build_replay(self._game, held, device)
         if group is not None:  # each draws other rows
             self.replay.generator.manual_seed((settings.seed + (group.rank << 32)) % 2**63)
         network, average = build_network(self._game, settings), group.average if group else None
         self.learner = Learner(network, self.replay, settings.learner, device, self._game.actions, average)
+        if group is not None:
+            group.drop_graphs = self.learner.drop_graphs
         given = settings, rollouts, self.learner, self.budget
         self.shared = SharedRequests(*given, group) if group else None
         self.requests: Requests = self.shared or Requests(*given)
@@ -120,8 +125,8 @@ class DqnTrainer:
         with self._loss_excused_by_a_stop():
             if self._group is not None:
                 resumed = runner.resumed_from.name if runner.resumed_from else None
-                threads = self.settings.learner.threads
-                self._group.exchange({"checkpoint": resumed, "run": self._folder.run_id, "threads": threads})
+                begins = {"checkpoint": resumed, "run": self._folder.run_id, "device": self._device.type}
+                self._group.exchange({**begins, "threads": self.settings.learner.threads})
                 self._group.exchange({})
                 self._group.connect(self._device)
                 runner.display.say(self._group.describe())

@@ -148,7 +148,8 @@ def with_rollout(settings: TrainSettings, rollout: RolloutSettings, machine: Mac
         on_gpu = machine.learns_on_gpu(settings.device)
         playing = rollout.actor_threads_on(on_gpu, machine.cpus - settings.learner.cpu_threads)
         most = _games(settings, rollout, rollout.games_on(on_gpu), playing)
-        if on_gpu or settings.learner.threads != AUTO:  # else what the learner leaves, once that was measured
+        # Else what the learner leaves, once that was measured; replicas divide the CPUs of their node.
+        if settings.learner.replicas == 1 and (on_gpu or settings.learner.threads != AUTO):
             threads = playing
     elif rollout.kind == "device":
         most = _games(settings, rollout, rollout.games_on_device(), 0)
@@ -163,7 +164,7 @@ def _games(settings: TrainSettings, rollout: RolloutSettings, most: int, threads
     """
     if rollout.games:
         return rollout.games
-    out = threads + 2
+    out = (threads + 2) * settings.learner.replicas
     games = min(most, settings.replay.capacity // (MOST_DECISIONS * out))
     if settings.episodes:
         games = min(games, settings.episodes // (_WAVES * out))

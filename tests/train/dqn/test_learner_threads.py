@@ -78,6 +78,9 @@ def threads_of(chosen: TrainSettings) -> object:
         (64, ["rollout=ray"], MEASURED + 63),
         (64, ["rollout=ray", "rollout.workers=80", "rollout.nodes=2"], MEASURED + 24),
         (8, ["rollout=threads"], MEASURED + 7),
+        (64, ["rollout=ray", "learner.replicas=4"], MEASURED + 15),
+        (64, ["rollout=ray", "rollout.workers=32", "learner.replicas=4"], MEASURED + 8),
+        (64, ["rollout=threads", "rollout.actor_threads=32", "learner.replicas=4"], MEASURED + 8),
     ],
 )
 def test_where_nothing_is_measured(

@@ -22,44 +22,15 @@ from train.dqn.counters import DqnCounters
 from train.dqn.learner.learner import Learner
 from train.dqn.replay.buffer import ReplayBuffer, TransitionTensors
 from train.dqn.replicas import shares
-from train.dqn.replicas.group import Group
-from train.dqn.replicas.launch import LOOPBACK, ReplicaPlace, connect, listen, place_of, share_of, start_beside
+from train.dqn.replicas.launch import place_of, share_of
 from train.dqn.requests import RateLimiter
-from train.dqn.rollout.backend import BackendLostError
 from train.run.checkpoint import checkpoint
 from train.run.signals import EXIT_REQUEUE
-from train.settings.dqn import LearnerSettings
+from train.settings.dqn import LearnerSettings, TrainSettings
+from train.settings.resolve import Machine, resolve
 
-CPU = torch.device("cpu")
 TWO = "learner.replicas=2"
-GRADIENTS = ([1.0, 2.0, 3.0], [3.0, -2.0, 0.5])
-DIES = 9
-
-
-def _second(number: int, chosen: Any, first: ReplicaPlace, parent: int, means: object) -> None:
-    """Averages once, says the result, and dies without a word."""
-    place = first.beside(number + 1)
-    group = Group(connect(place), place)
-    group.connect(CPU)
-    gradient = torch.tensor(GRADIENTS[1])
-    group.average(gradient)
-    group.exchange({"mean": gradient.tolist()})
-    os._exit(DIES)
-
-
-def test_mean_of_two_gradients_and_a_death(tmp_path: Path) -> None:
-    chosen = settings(tmp_path, TWO)
-    store, place = listen(place_of(chosen))
-    group = Group(store, place, start_beside(_second, chosen, place, None))
-    group.connect(CPU)
-    gradient = torch.tensor(GRADIENTS[0])
-    group.average(gradient)
-    assert gradient.tolist() == [2.0, 0.0, 1.75]
-    assert [words["mean"] for words in group.exchange({"mean": gradient.tolist()})] == [[2.0, 0.0, 1.75]] * 2
-    with pytest.raises(BackendLostError, match=f"replica 1 ended with exit code {DIES}") as lost:
-        group.average(gradient)
-    assert lost.value.exit_code == EXIT_REQUEUE
-    group.end()
+CPU = torch.device("cpu")
 
 
 def _rows(first: int, distances: list[int]) -> TransitionTensors:
@@ -113,8 +84,27 @@ def test_an_update_of_two_replicas_pays_for_twice_the_rows() -> None:
 
 def test_shares_of_buffer_and_workers(tmp_path: Path) -> None:
     chosen = settings(tmp_path, "rollout=ray", "rollout.workers=5", TWO)
-    mine = share_of(chosen, place_of(chosen))
+    mine = share_of(chosen, place_of(chosen), on_gpu=False)
     assert (mine.replay.capacity, mine.rollout.workers) == (2000, 2)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "overrides", "threads"),
+    [
+        (True, [], 7),
+        (True, ["rollout.actor_threads=8"], 2),
+        (False, [], 7),
+        (False, ["learner.threads=2"], 6),
+    ],
+)
+def test_replicas_divide_the_cpus_among_threads(
+    tmp_path: Path, gpu: bool, overrides: list[str], threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("train.run.metrics.resources.cpus", lambda: 32)
+    named = small(tmp_path, "rollout=threads", "learner.replicas=4", "rollout.games=null", *overrides)
+    chosen = resolve(named, Machine(gpu, 32)).settings
+    assert isinstance(chosen, TrainSettings)
+    assert share_of(chosen, place_of(chosen), gpu).rollout.actor_threads == threads
 
 
 @pytest.mark.parametrize(
@@ -198,22 +188,6 @@ def test_the_average_is_in_the_captured_update() -> None:
             each.update_many(24)
         assert gpu.counts["replays"] > 0 and gpu.problems == []
         assert still.fingerprint() == before != moved.fingerprint()
-
-
-@pytest.mark.gpu("NCCL has no stand-in")
-def test_nccl_averages_in_a_cuda_graph() -> None:
-    """Of one replica alone, which changes nothing; two need two GPUs."""
-    device = torch.device("cuda", 0)
-    store, place = listen(ReplicaPlace(1, 1, 0, 0, LOOPBACK, 0))
-    group = Group(store, place)
-    group.connect(device)
-    alone, averaged = (filled(on_cuda("float32"), discount=0.9) for _ in range(2))
-    averaged._average = group.average
-    for each in (alone, averaged):
-        each.update_many(48)
-        assert each._graphs is not None and not each._graphs.failed
-    assert torch.allclose(alone._weights, averaged._weights, atol=1e-5)
-    group.end()
 
 
 @pytest.mark.slow

@@ -250,6 +250,10 @@ class Learner:
         self._sums.copy_(state["sums"].nan_to_num(0.0, 0.0, 0.0))
         self._sums_of_rows.zero_()
         self._summed = state["summed"]
+        self.drop_graphs()
+
+    def drop_graphs(self) -> None:
+        """Give back what CUDA graphs hold; the next update captures anew."""
         if self._graphs is not None:
             self._graphs.forget()
 

@@ -17,7 +17,7 @@ import torch.multiprocessing as mp
 from torch import Tensor
 from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined]
 
-from train.dqn.replicas.launch import KEY, Beats, ReplicaPlace
+from train.dqn.replicas.launch import JOIN_SECONDS, KEY, Beats, ReplicaPlace
 from train.dqn.rollout.backend import BackendLostError
 
 Words = dict[str, Any]  # as JSON has them
@@ -29,7 +29,7 @@ _UPDATE_TIMEOUT = timedelta(seconds=120)  # of one average: replicas begin their
 _GRACE_SECONDS = 60.0  # for the others to write their shares of the replay buffer
 _REASON_SECONDS = 2.0  # in which a replica that ended has said why
 _SOURCE = re.compile(r"^\[[^]]*\] *")  # of gloo's messages: [.../pair.cc:553]
-_INTERFACE = "GLOO_SOCKET_IFNAME"
+_INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
 _FAILED, _LEFT = "failed", "left"
 
 
@@ -47,6 +47,9 @@ class Group:
         self.place, self.rank, self.size = place, place.rank, place.size
         self._now = 0.0
         self.last_words: Callable[[], Words] = dict  # that the first says besides that the run ends
+        # NCCL ends a group only after the CUDA graphs that captured its averages, and waits for that without an end:
+        # https://docs.nvidia.com/dl-cuda-graph/troubleshooting/process-hang.html
+        self.drop_graphs: Callable[[], None] = lambda: None
         self._store, self._processes = store, processes
         self._step, self._connected, self._on_gpu = 0, False, False
         self._seen: dict[int, tuple[int, float]] = {}
@@ -154,6 +157,9 @@ class Group:
         with suppress(BackendLostError):
             self.say({**self.last_words(), "end": True})
         self._disconnect()
+        for rank, process in enumerate(self._processes, start=1):
+            if not self._store.add(f"alive/{rank}", 0):  # it is still starting, and has nothing to save
+                process.kill()
         since = time.monotonic()
         until = since + _GRACE_SECONDS
         for rank in range(1, self.size):
@@ -175,11 +181,12 @@ class Group:
 
     # ------------------------------------------------------------------ who is there
 
-    def _disconnect(self) -> None:
+    def _disconnect(self, abort: bool = False) -> None:
         if self._connected:
             self._connected = False
+            self.drop_graphs()
             with suppress(RuntimeError):
-                dist.destroy_process_group()
+                (dist.distributed_c10d._abort_process_group if abort else dist.destroy_process_group)()
 
     def _hear(self, step: int, rank: int) -> Words:
         key = f"{step}/{rank}"
@@ -206,8 +213,9 @@ class Group:
         self._raise_failure()
         if not self.leads and (words := self._words_of_end()):
             raise EndedError(words)
-        if time.monotonic() - self._last_sign(rank, begun) > _SILENT_SECONDS:
-            raise self._gone(f"replica {rank} gave no sign of life for {_SILENT_SECONDS:.0f} s")
+        silent = time.monotonic() - self._last_sign(rank, begun)
+        if silent > (most := _SILENT_SECONDS if self._seen[rank][0] else JOIN_SECONDS):
+            raise self._gone(f"replica {rank} gave no sign of life for {most:.0f} s")
 
     def _last_sign(self, rank: int, since: float) -> float:
         """When this replica was first seen to have given its newest sign of life; `since`, if that is later."""
@@ -246,8 +254,7 @@ class Group:
         if self._on_gpu and self._connected:
             # An average that the lost one takes no part in holds up all that the GPU has yet to do.
             error.weights_lost = True
-            with suppress(RuntimeError):
-                dist.distributed_c10d._abort_process_group()
+            self._disconnect(abort=True)
         return error
 
     def _has_left(self, rank: int, since: float) -> bool:
@@ -265,14 +272,15 @@ class Group:
 
 @contextmanager
 def _on_loopback(alone: bool) -> Iterator[None]:
-    """Where all replicas are on one node, gloo listens there alone."""
-    before = os.environ.get(_INTERFACE)
+    """Where all replicas are on one node, gloo and NCCL listen there alone."""
+    before = {name: os.environ.get(name) for name in _INTERFACES}
     if alone:
-        os.environ[_INTERFACE] = "lo"
+        os.environ.update(dict.fromkeys(_INTERFACES, "lo"))
     try:
         yield
     finally:
-        if alone and before is None:
-            del os.environ[_INTERFACE]
-        elif before is not None:
-            os.environ[_INTERFACE] = before
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

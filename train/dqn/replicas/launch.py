@@ -15,19 +15,21 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
-
-import torch.multiprocessing as mp
-from torch.distributed import TCPStore  # type: ignore[attr-defined]
-from torch.multiprocessing.spawn import start_processes
+from typing import TYPE_CHECKING
 
 from command.settings.checks import SettingsError
 from train.run.metrics import resources
 from train.run.signals import StopRequest
 from train.settings.dqn import TrainSettings
 
+if TYPE_CHECKING:  # PyTorch can be built without torch.distributed, which one learner does not need
+    import torch.multiprocessing as mp
+    from torch.distributed import TCPStore  # type: ignore[attr-defined]
+
 KEY = "learner.replicas"
 LOOPBACK = "127.0.0.1"
 STORE_TIMEOUT = timedelta(seconds=60)
+JOIN_SECONDS = 300.0  # for a replica to start: PyTorch from a network's disk takes minutes
 
 
 @dataclass(frozen=True)
@@ -67,26 +69,35 @@ def place_of(settings: TrainSettings) -> ReplicaPlace:
     return ReplicaPlace(size, nodes, first, 0, address, _number("MASTER_PORT", 0) if nodes > 1 else 0)
 
 
-def share_of(settings: TrainSettings, place: ReplicaPlace) -> TrainSettings:
+def with_named_players(settings: TrainSettings, place: ReplicaPlace) -> TrainSettings:
+    """The settings with a replica's share of the players that they name."""
+    workers, threads = settings.rollout.workers, settings.rollout.actor_threads
+    workers = None if workers is None else max(1, workers // place.size)
+    threads = None if threads is None else max(1, threads // place.here)
+    return replace(settings, rollout=replace(settings.rollout, workers=workers, actor_threads=threads))
+
+
+def share_of(settings: TrainSettings, place: ReplicaPlace, on_gpu: bool) -> TrainSettings:
     """What a replica has of the replay buffer, and of the CPUs that play."""
-    rollout, cpus = settings.rollout, resources.cpus() // place.here
+    rollout = with_named_players(settings, place).rollout
+    cpus = resources.cpus() // place.here - settings.learner.cpu_threads
     if rollout.kind == "ray":
-        workers = cpus - settings.learner.cpu_threads if rollout.workers is None else rollout.workers // place.size
-        rollout = replace(rollout, workers=max(1, workers))
+        rollout = replace(rollout, workers=rollout.workers or max(1, cpus))
     elif rollout.kind == "threads":
-        named = rollout.actor_threads
-        threads = named // place.here if named else cpus - settings.learner.cpu_threads
-        rollout = replace(rollout, actor_threads=max(1, threads))
+        rollout = replace(rollout, actor_threads=rollout.actor_threads_on(on_gpu, cpus))
     held = replace(settings.replay, capacity=-(-settings.replay.capacity // place.size))
     return replace(settings, rollout=rollout, replay=held)
 
 
 def listen(place: ReplicaPlace) -> tuple[TCPStore, ReplicaPlace]:
     """The store by which replicas talk, at a free port of the loopback address where all are on one node."""
+    from torch.distributed import TCPStore  # type: ignore[attr-defined]
+
     try:
         listening = socket.create_server((place.address, place.port))
     except OSError as error:
-        raise SettingsError(KEY, f"cannot listen at {place.address}:{place.port} ({error.strerror})") from None
+        problem = f"cannot listen at {place.address}:{place.port} ({error.strerror})"
+        raise SettingsError(KEY, problem, "start again with another MASTER_PORT, as a job does by itself") from None
     place = replace(place, port=listening.getsockname()[1])
     file = listening.detach()
     store = TCPStore(
@@ -97,7 +108,11 @@ def listen(place: ReplicaPlace) -> tuple[TCPStore, ReplicaPlace]:
 
 def connect(place: ReplicaPlace) -> TCPStore:
     """The store of the first replica. Raises RuntimeError when it does not answer."""
-    return TCPStore(place.address, place.port, is_master=False, timeout=STORE_TIMEOUT)
+    from torch.distributed import TCPStore  # type: ignore[attr-defined]
+
+    store = TCPStore(place.address, place.port, is_master=False, timeout=timedelta(seconds=JOIN_SECONDS))
+    store.set_timeout(STORE_TIMEOUT)
+    return store
 
 
 def start_beside(
@@ -107,6 +122,8 @@ def start_beside(
 
     What a terminal or a scheduler sends waits until they can take it.
     """
+    from torch.multiprocessing.spawn import start_processes
+
     if place.here == 1:
         return []
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, StopRequest.SIGNALS)
