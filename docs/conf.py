@@ -9,8 +9,8 @@ extensions = ["myst_parser", "sphinx.ext.autodoc"]
 
 # The source folder is the root of the repository.
 root_doc = "docs/index"
-card_files = ["*/champion/CARD.md", "*/champion/*/CARD.md"]  # Sphinx's ** is at least one folder
-include_patterns = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", *card_files, "docs/**"]
+include_patterns = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**"]
+include_patterns += ["*/champion/CARD.md", "*/champion/*/CARD.md"]  # Sphinx's ** needs a folder between
 exclude_patterns = ["docs/site"]
 
 myst_heading_anchors = 4  # GitHub's anchors

@@ -1,7 +1,7 @@
 """`python examples/champion_in_environments.py`: the agent that comes with busso plays in PettingZoo and Gymnasium.
 
-It is given what these hand out, observations and action masks, as any agent of other people's code is. `--player
-runs/tressette/NAME` is a network of one's own, `--game spike` the other game with several seats.
+It gets observations and action masks from the environments, as an agent of your own would. `--player
+runs/tressette/NAME` names another network, `--game spike` the other game with several seats.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from train.dqn.players.load import player_of
 
 
 def parse() -> argparse.Namespace:
-    """What may be given on the command line."""
+    """The options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--game", default="tressette", choices=["tressette", "spike"], help="which game")
     parser.add_argument("--player", default="champion", help="a run folder, a checkpoint or champion (default)")
@@ -32,7 +32,7 @@ def parse() -> argparse.Namespace:
 
 
 def in_pettingzoo(env: SeatsEnv, player: Player, against: str, games: int) -> NDArray[np.float64]:
-    """The loop of PettingZoo: `player` sits with player_0 and its partner; what player_0 earned in each game."""
+    """The loop of PettingZoo: `player` has the seat of player_0 and its partner. What player_0 earned in each game."""
     ours = Seated(env.game, player)
     other = named_player(env.game, against)
     team = next(team for team in env.game.teams if 0 in team)
@@ -52,14 +52,14 @@ def in_pettingzoo(env: SeatsEnv, player: Player, against: str, games: int) -> ND
 
 
 def in_gymnasium(game: str, player: Player, against: str, games: int) -> NDArray[np.float64]:
-    """256 games at a time; what the first seat of `player` earned in each."""
+    """256 games at a time. What the first seat of `player` earned in each."""
     width = min(256, games)
     many = gymnasium.make_vec(f"busso/{game.capitalize()}-v0", num_envs=width, others=against)
     ours = Seated(many.unwrapped.game, player, width)  # type: ignore[attr-defined]
     seen, _ = many.reset(seed=0)
     each, running = -(-games // width), np.zeros(width)
     earned: list[list[float]] = [[] for _ in range(width)]
-    # As many games of each environment: the first to be over are the short ones.
+    # The same number of games from each environment: the first games to end are the short ones.
     while min(map(len, earned)) < each:
         seen, reward, over, _, _ = many.step(ours.act(seen))
         running += reward

@@ -1,9 +1,9 @@
 """`python examples/dqn_tressette.py`: a DQN in one file learns Tressette in a minute, with torch and the environments.
 
-In the style of single-file implementations such as CleanRL's. The learner plays seats 0 and 2 of 128 games at a time,
-random players the others. What a card game asks for besides the usual: a transition joins two decisions of the SAME
-seat, and the value of the next decision is the best of ITS legal actions. At the end it plays new games without
-exploration, and prints what share of them it wins.
+The style is that of single-file implementations such as CleanRL's. The learner plays seats 0 and 2 of 128 games at a
+time, random players the others. Two things differ from the usual DQN: a transition joins two decisions of the SAME
+seat, and the value of the next decision is the best of ITS legal actions. At the end the learner plays new games
+without exploration, and prints the share that it wins.
 """
 
 import argparse
@@ -22,13 +22,13 @@ Array = NDArray[Any]
 
 
 def parse() -> argparse.Namespace:
-    """What may be given on the command line."""
+    """The options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument("--decisions", type=int, default=300_000, help="how many of its decisions it learns from")
-    parser.add_argument("--seed", type=int, default=1, help="of games, network and exploration")
-    parser.add_argument("--opponents", default="random", help="who plays the other seats, as in greedy")
+    parser.add_argument("--decisions", type=int, default=300_000, help="decisions to learn from")
+    parser.add_argument("--seed", type=int, default=1, help="seed of games, network and exploration")
+    parser.add_argument("--opponents", default="random", help="player of the other seats, such as greedy")
     parser.add_argument("--num-envs", type=int, default=128, help="games at a time")
-    parser.add_argument("--hidden", type=int, default=256, help="units of each of the two hidden layers")
+    parser.add_argument("--hidden", type=int, default=256, help="width of the two hidden layers")
     parser.add_argument("--lr", type=float, default=1e-3, help="learning rate of Adam, which falls to 0")
     parser.add_argument("--batch-size", type=int, default=512, help="transitions of an update")
     parser.add_argument("--capacity", type=int, default=100_000, help="transitions in the replay buffer")
@@ -81,7 +81,7 @@ def best(q: nn.Module, seen: dict[str, Array]) -> Array:
 
 
 def update(q: nn.Module, target: nn.Module, optimizer: torch.optim.Optimizer, batch: list[Tensor]) -> float:
-    """One step of double deep Q-learning; the discount is 1, for a hand has an end."""
+    """One step of double deep Q-learning. The discount is 1, because a hand ends after ten decisions of a seat."""
     observation, action, reward, following, legal, done = batch
     with torch.no_grad():
         after = following.float()
@@ -104,7 +104,7 @@ def learn(args: argparse.Namespace) -> nn.Module:
     target.load_state_dict(q.state_dict())
     optimizer = torch.optim.Adam(q.parameters(), lr=args.lr)
     replay = Replay(args.capacity, bits, actions)
-    # The newest decision of every seat in every game, which waits for the next one of that seat.
+    # The newest decision of every seat in every game: its transition waits for the next decision of that seat.
     waiting = np.zeros((args.num_envs, 4), bool)
     observation, action = np.zeros((args.num_envs, 4, bits), np.int8), np.zeros((args.num_envs, 4), np.int64)
     seen, info = games.reset(seed=args.seed)
@@ -119,7 +119,7 @@ def learn(args: argparse.Namespace) -> nn.Module:
         chosen = np.where(explores, by_chance, best(q, seen))
         observation[every, seat], action[every, seat], waiting[every, seat] = seen["observation"], chosen, True
         seen, reward, over, _, info = games.step(chosen)
-        for each in (0, 2):  # the last decision of each seat earns what the hand was worth
+        for each in (0, 2):  # the last decision of each seat gets the reward of the hand
             ended = np.flatnonzero(over & waiting[:, each])
             last = observation[ended, each], action[ended, each]
             replay.add(*last, reward[ended], seen["observation"][ended], seen["action_mask"][ended], True)
@@ -144,7 +144,7 @@ def evaluate(q: nn.Module, args: argparse.Namespace) -> tuple[Array, Array]:
     games = gymnasium.make_vec("busso/Tressette-v0", num_envs=width, others=args.opponents)
     seen, _ = games.reset(seed=10**9 + args.seed)
     points: list[Array] = []
-    # Games of equal length, so that no short ones are favoured.
+    # All hands have the same length, so the first to end are a fair sample.
     while sum(map(len, points)) < args.games:
         seen, _, over, _, info = games.step(best(q, seen))
         if over.any():
@@ -159,7 +159,7 @@ def interval(values: Array) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Learn, play, say how it went."""
+    """Learn, play, print the result."""
     args = parse()
     torch.set_num_threads(1)
     q = learn(args)

@@ -1,4 +1,4 @@
-"""Plays a network exported as ONNX against a rule player: numpy, onnxruntime and the games, no torch.
+"""Plays a network exported as ONNX against a rule player, with NumPy, onnxruntime and the games, without PyTorch.
 
 `python -m evaluate.export` makes the file, `python examples/play_onnx.py FOLDER/model.onnx greedy` plays it.
 """
@@ -16,16 +16,16 @@ from command.settings.game import load_configured_game
 
 
 class OnnxPlayer:
-    """What cards.play wants of a player, without a thought between decisions."""
+    """A player for cards.play that keeps nothing between decisions."""
 
     def __init__(self, session):
         self.session = session
 
     def begin(self, seeds):
-        """A batch of games is about to start."""
+        """A batch of games starts."""
 
     def act(self, decisions):
-        """The legal action of the greatest value in each of the decisions."""
+        """The legal action with the greatest value for each decision."""
         values = self.session.run(["values"], {"observation": decisions.observation})[0]
         legal = decisions.legal[:, None] >> np.arange(values.shape[1], dtype=np.uint64) & np.uint64(1)
         return np.where(legal, values, -np.inf).argmax(1).astype(np.uint8)
@@ -35,7 +35,7 @@ path, opponent = sys.argv[1], (sys.argv[2:] or ["random"])[0]
 session = onnxruntime.InferenceSession(path)
 about = json.loads(session.get_modelmeta().custom_metadata_map["busso"])
 if about["observation"]["form"] != "packed" or about["networks"] > 1:
-    sys.exit(f"{path}: this example plays one network with input=packed; export it so")
+    sys.exit(f"{path}: this example plays a single network, exported with input=packed")
 game = load_configured_game({**about["game"]["options"], "name": about["game"]["name"]})
 result = duel(game, OnnxPlayer(session), named_player(game, opponent), stream(1, "example", 0, 512))
 print(f"{game.name}: won {result.win_rate} of 1,024 games against {opponent}, {result.points} {game.unit} more a game")

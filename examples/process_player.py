@@ -1,4 +1,4 @@
-"""A player of Tressette in a program of its own, which knows nothing of busso but the lines; docs/howto/tournaments.md.
+"""A player of Tressette in a program of its own, without busso; docs/howto/tournaments.md has the form of the lines.
 
 `python -m evaluate.tournament 'players=[process(python examples/process_player.py),random]' deals=64`
 """
@@ -11,7 +11,7 @@ THIRDS = {"A": 3, "F": 1, "C": 1, "R": 1, "2": 1, "3": 1}  # of a point
 
 
 def choose(names, table):
-    """The strongest card to lead, the last to play takes what it can with the most points, else what is worth least."""
+    """Lead the strongest card; take the trick when last, if possible; else play the card with the fewest points."""
     if not table:  # this seat leads
         return max(names, key=lambda card: STRENGTH.index(card[0]))
     suit, highest = table[0][1][1], max(STRENGTH.index(card[0]) for _, card in table if card[1] == table[0][1][1])

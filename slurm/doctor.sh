@@ -1,12 +1,12 @@
 #!/bin/bash
 # What a training job would get, without training: GPUs and driver, CPUs, memory, disk, Ray's nodes, the rate of each stage;
-# on a GPU also whether it computes what the CPU does, and which kind of rollout is the fastest.
+# on a GPU also whether it computes the same as the CPU, and which kind of rollout is the fastest.
 #
 #   sbatch slurm/doctor.sh game=spike learner.lr=1e-4      # settings as for train_dqn.sh
 #   sbatch -N 4 -p long slurm/doctor.sh name=wide          # options of sbatch too
 #   cat slurm/logs/doctor-*.out
 #
-# The job fails when a run with these settings would not start. The lines below are those of train_dqn.sh.
+# The job fails if a run with these settings would not start. The lines below are those of train_dqn.sh, but for the time.
 #
 #SBATCH --job-name=doctor
 #SBATCH --nodes=1

@@ -6,11 +6,11 @@
 #   sbatch -N 4 slurm/evaluate.sh 'players=[monte_carlo:samples=1000,greedy]' until=0.5% folder=tournaments/long
 #   sbatch --gres=gpu:l40:1 slurm/evaluate.sh game=spike 'players=[runs/spike/default,cautious]'
 #
-# What follows the script are settings of `python -m evaluate.tournament`, conf/tournament.yaml. The tables are in the log,
-# and results.csv, results.json and ratings.csv in tournaments/<game>/<time>/, or in folder=...: with a folder, the same
-# command goes on where the time limit, or anything else, has stopped it.
-# All CPUs play, as soon as more than five minutes of work are left; on several nodes all of theirs, by Ray. A network of the
-# usual size gains little from a GPU.
+# What follows the script are settings of `python -m evaluate.tournament`, conf/tournament.yaml. The tables are in the log.
+# results.csv, results.json and ratings.csv are in tournaments/<game>/<time>/, or in folder=...: then the same command resumes
+# after the time limit or any other end.
+# All CPUs play if more than five minutes of work are left; on several nodes all of theirs, by Ray. A network of the usual
+# size gains little from a GPU.
 #
 #SBATCH --job-name=evaluate
 #SBATCH --nodes=1

@@ -7,8 +7,8 @@
 #   cat slurm/logs/play-*.out
 #
 # Any setting of `python -m play` may follow, but for serve and port. It listens on the node itself (127.0.0.1), and your ssh
-# goes through the login node to that node. The address has a secret in it, and no other user can read the log. What is not
-# over is saved when its page is closed, with scancel, and before the time is over.
+# goes through the login node to that node. The address has a secret in it, and no other user can read the log. Unfinished
+# games are saved when their page is closed, at scancel, and before the time limit.
 #
 #SBATCH --job-name=play
 #SBATCH --nodes=1

@@ -9,7 +9,7 @@
 # finished. A job that waits for all tasks writes a table, runs/compare/<game>,<swept keys>/, and its log shows it;
 # `.venv/bin/python -m evaluate.compare --multirun learner.lr=1e-3,3e-4 seed=0,1,2,3` shows it at any time.
 #
-# Each task trains for the time it asks for, unless minutes= or episodes= say otherwise; see train_dqn.sh.
+# Without minutes= or episodes= each task trains for as long as --time allows; see train_dqn.sh.
 # What you may want to change: the lines below, for one task each.
 #
 #SBATCH --job-name=sweep

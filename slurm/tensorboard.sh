@@ -7,8 +7,8 @@
 #   cat slurm/logs/tensorboard-*.out
 #
 # It listens on the node itself (127.0.0.1), and your ssh goes through the login node to that node. With --public it listens
-# on the node's address, and ssh goes to the login node alone; but TensorBoard asks for no password: then everybody on
-# the cluster can look at the curves. It ends with scancel.
+# on the node's address, and ssh goes to the login node only. But TensorBoard has no password: then every user of the
+# cluster can see the curves. scancel ends it.
 #
 #SBATCH --job-name=tensorboard
 #SBATCH --nodes=1

@@ -3,21 +3,20 @@
 #
 #   sbatch slurm/train_dqn.sh                                        # Tressette, conf/train.yaml
 #   sbatch slurm/train_dqn.sh game=spike learner.lr=1e-4 seed=3      # what follows the script are settings of the run
-#   sbatch -N 4 -p long --gres=gpu:a100:1 slurm/train_dqn.sh         # what precedes it takes the place of the lines below
+#   sbatch -N 4 -p long --gres=gpu:a100:1 slurm/train_dqn.sh         # what precedes it replaces the lines below
 #   sbatch --gres=none slurm/train_dqn.sh                            # no GPU: the learner uses CPUs too
-#   sbatch -N 2 --gres=gpu:l40:4 slurm/train_dqn.sh learner.replicas=8   # a learner on each of eight GPUs: docs/howto/learners.md
+#   sbatch -N 2 --gres=gpu:l40:4 slurm/train_dqn.sh learner.replicas=8   # a learner on each of eight GPUs (docs/howto/learners.md)
 #
-# It trains for the time it asks for: the four hours of --time below, less five minutes for --signal and two to begin and to
-# end. Another budget: --time before the script, or minutes=60 or episodes=1000000 after it.
+# It trains for the four hours of --time below, less five minutes for --signal and two to start and end. Another budget: --time before
+# the script, or minutes=60 or episodes=1000000 after it.
 #
-# The run is runs/<game>/<name>; the same command resumes it, and so does the job by itself when its time is up or
-# another job takes its place: five minutes before, it writes a checkpoint and goes back into the queue.
+# The run is runs/<game>/<name>, and the same command resumes it. Five minutes before its time limit, or when it is preempted,
+# the job writes a checkpoint and goes back into the queue: it resumes by itself.
 #
 # What you may want to change: the lines below, and slurm/site.env (modules, scratch folder; see site.env.example).
-# Every CPU but the learner's plays games, by Ray's workers: more CPUs, more games. The GPU of the first node is the
-# learner's; workers have a share of it, and of those of other nodes, with rollout.gpus_per_worker=0.1 and the like.
-# doctor.sh measures what rollout=threads and rollout=device would bring. Change a GPU with --gres, not with --gpus: they
-# add up.
+# Ray workers play on every CPU but the learner's: more CPUs, more games. The learner has the GPU of the first node. With
+# rollout.gpus_per_worker=0.1 each worker has a tenth of a GPU, on any node. doctor.sh measures the speed of rollout=threads
+# and rollout=device. Choose a GPU with --gres, not with --gpus: they add up.
 #
 #SBATCH --job-name=train_dqn
 #SBATCH --nodes=1

@@ -4,8 +4,8 @@
 #   sbatch --array=0-3 slurm/tune.sh study=lr trials=40 minutes=30 learner.lr='tag(log,interval(1e-4,1e-2))' learner.n_step=1,2,4
 #   sbatch --array=0-3 slurm/tune.sh study=first game=spike minutes=30       # what conf/tune.yaml searches
 #
-# Trials are the runs runs/<game>/<study>/trial-000 and so on; docs/howto/tuning.md has more. A task ends when there are as
-# many trials as trials= says; one that is stopped resumes its trial, and the same command resumes the study.
+# Trials are the runs runs/<game>/<study>/trial-000 and so on; docs/howto/tuning.md has more. A task ends when
+# the study has trials= trials. A stopped task resumes its trial, and the same command resumes the study.
 #
 # What you may want to change: the lines below, for one task each.
 #
