@@ -36,7 +36,7 @@ def test_search_players_are_opponents(tmp_path: Path) -> None:
     [
         ("monte_carlo:sample=5", "'sample'"),
         ("monte_carlo:samples=many", "samples: "),
-        ("search(runs/x)", "tressette"),
+        ("search(runs/x)", "say runs/x"),
     ],
 )
 def test_an_opponent_that_cannot_be_is_one_line(

@@ -25,6 +25,9 @@ def check_player(game: Game, key: str, text: str) -> None:
     """
     try:
         spec = PlayerSpec.parse(text)
+        if spec.name in game.kinds and game.kinds[spec.name].of_network:
+            alone = spec.argument or CHAMPION
+            raise InputError(spec, "a search with a network does not play in training", f"say {alone}")
         if not spec.file:
             kind_and_options(game, spec, f", {CHAMPION}, or give a run folder or a checkpoint file")
     except InputError as error:

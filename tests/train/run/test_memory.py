@@ -13,7 +13,7 @@ ROWS = 5_000_000  # of 141 bytes
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 def test_a_checkpoint_takes_little_besides_the_buffer(tmp_path: Path) -> None:
-    """Besides the columns, which are not copied, the priorities, which are: 4.1 of 89 bytes."""
+    """Besides the columns, which are not copied, the priorities, which are: 4.1 of 141 bytes."""
     saving, saved = over_buffer("save", tmp_path, ROWS, "replay.prioritised=true")
     loading, loaded = over_buffer("load", tmp_path, ROWS, "replay.prioritised=true")
     assert saved["buffer"] > 400e6 and saving > 0.95 and loading > 0.95, "the buffer itself is in the peak"
