@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from command.conf_folder import CONF
 from command.settings.compose import compose
 from command.settings.game import game_defaults
 from tests.train.runs import TrainedRuns, settings, small
@@ -45,7 +47,10 @@ def test_changes_are_dotted_and_only_of_keys_that_both_have() -> None:
 
 @pytest.mark.parametrize("game", ["tressette", "spike", "sette_mezzo", "blackjack"])
 def test_defaults_of_a_game_are_those_of_conf(game: str) -> None:
-    assert compose(TrainSettings, "train", [f"game={game}"]).game == game_defaults(game)
+    """But for what its recipe sets."""
+    path = CONF / "recipe" / "dqn" / f"{game}.yaml"
+    recipe = yaml.safe_load(path.read_text()).get("game", {}) if path.exists() else {}
+    assert compose(TrainSettings, "train", [f"game={game}"]).game == game_defaults(game) | recipe
 
 
 def rewrite(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
