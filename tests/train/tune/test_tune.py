@@ -82,7 +82,7 @@ def test_a_study_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[s
         assert (run / "checkpoints" / checkpoint.BEST).exists() and not checkpoint.listed(run / "checkpoints")
         assert not list((run / "checkpoints" / "replay").glob("*"))
     said = capsys.readouterr()
-    assert "games won against random" in said.out and "flattered by luck" in said.err
+    assert "games won against random" in said.out and "partly luck" in said.err
     # The same command again has nothing left to do.
     assert command.main([*arguments, "trials=3"]) == 0
     assert "trial 3" not in capsys.readouterr().err and rows(tmp_path) == found
