@@ -220,7 +220,8 @@ def test_workers_that_are_lost_before_anything_is_played_are_not_waited_for_for_
         codes = [main(small(tmp_path, "episodes=64")) for _ in range(2)]
     errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
     assert codes == [75, 1]
-    assert [key_of(f"{line}\n") for line in errors] == ["rollout", "rollout"] and "this start made no progress" in errors[1]
+    assert [key_of(f"{line}\n") for line in errors] == ["rollout", "rollout"]
+    assert "this start made no progress" in errors[1]
     assert main(small(tmp_path, "episodes=64")) == 0 and state_of(tmp_path)["counters"]["idle_starts"] == 0
 
 
