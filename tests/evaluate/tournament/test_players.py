@@ -38,7 +38,7 @@ def test_players_made_of_a_network(trained_run: TrainedRuns) -> None:
     run = trained_run()
     assert isinstance(load_player(game, f"seek({run}):samples=5", CPU), PolicyPlayer)
     ((options, network, *others),) = made
-    assert options == SampleOptions(5) and others == ["points", False]
+    assert options == SampleOptions(5) and others == ["points_and_win", False]
     assert network.values(GAME.observe(GAME.deal(torch.arange(3).numpy().astype("uint64")))).shape == (3, 40)
     for text, says, hint in (
         ("seek:samples=5", "seek:samples=5", "seek(runs/tressette/default)"),
