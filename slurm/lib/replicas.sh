@@ -24,17 +24,29 @@ start_replicas() { # OVERRIDES...
     export MASTER_ADDR MASTER_PORT
     if [[ ${BUSSO_INTERFACE:-} ]]; then export GLOO_SOCKET_IFNAME=$BUSSO_INTERFACE NCCL_SOCKET_IFNAME=$BUSSO_INTERFACE; fi
     for ((k = 1; k < ${#nodes[@]}; k++)); do
-        GROUP_RANK=$k srun --overlap --export=ALL --no-kill --nodes=1 --ntasks=1 --nodelist="${nodes[k]}" \
-            --cpus-per-task="${SLURM_CPUS_PER_TASK:-1}" --cpu-bind=none --kill-on-bad-exit=0 \
-            slurm/lib/replica-node "$@" </dev/null >"$(replica_log "${nodes[k]}")" 2>&1 &
+        GROUP_RANK=$k replica_step "${nodes[k]}" "$@" &
         replica_steps+=($!)
+    done
+}
+
+# Slurm may refuse a step on a node that has just come back ("Invalid generic resource"): then it is asked again.
+replica_step() { # NODE OVERRIDES...
+    local tries log node=$1
+    shift
+    log=$(replica_log "$node")
+    for ((tries = 0; tries < 20; tries++)); do
+        srun --overlap --export=ALL --no-kill --nodes=1 --ntasks=1 --nodelist="$node" \
+            --cpus-per-task="${SLURM_CPUS_PER_TASK:-1}" --cpu-bind=none --kill-on-bad-exit=0 \
+            slurm/lib/replica-node "$@" </dev/null >"$log" 2>&1
+        grep -q 'Unable to create step' "$log" || return
+        sleep 3
     done
 }
 
 stop_replicas() { # they end with the trainer; what does not is killed
     local pid
     for pid in "${replica_steps[@]}"; do
-        timeout_wait "$pid" 12 || kill -KILL "$pid" 2>/dev/null
+        timeout_wait "$pid" 12 || { pkill -KILL -P "$pid"; kill -KILL "$pid"; } 2>/dev/null
     done
     replica_steps=()
 }

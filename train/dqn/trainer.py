@@ -124,6 +124,7 @@ class DqnTrainer:
         self._rates.per_second(self.counters.env_steps, self.learner.updates)
         with self._loss_excused_by_a_stop():
             if self._group is not None:
+                self._group.stop_requested = runner.stop_requested
                 resumed = runner.resumed_from.name if runner.resumed_from else None
                 begins = {"checkpoint": resumed, "run": self._folder.run_id, "device": self._device.type}
                 self._group.exchange({**begins, "threads": self.settings.learner.threads})

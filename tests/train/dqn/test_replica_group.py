@@ -122,6 +122,9 @@ def test_a_replica_has_minutes_to_start_and_one_that_starts_is_not_waited_for(
     now[0] = begun + 301
     with pytest.raises(BackendLostError, match="no sign of life for 300 s"):
         group._look_after(1, begun)
+    now[0], group.stop_requested = begun + 1, lambda: True
+    with pytest.raises(BackendLostError, match="replica 1 has not started yet"):
+        group._look_after(1, begun)
     store.add("alive/1", 1)
     group._look_after(1, begun)
     now[0] += 61

@@ -50,6 +50,7 @@ class Group:
         # NCCL ends a group only after the CUDA graphs that captured its averages, and waits for that without an end:
         # https://docs.nvidia.com/dl-cuda-graph/troubleshooting/process-hang.html
         self.drop_graphs: Callable[[], None] = lambda: None
+        self.stop_requested: Callable[[], bool] = lambda: False  # a stop does not wait for those that still start
         self._store, self._processes = store, processes
         self._step, self._connected, self._on_gpu = 0, False, False
         self._seen: dict[int, tuple[int, float]] = {}
@@ -213,8 +214,10 @@ class Group:
         self._raise_failure()
         if not self.leads and (words := self._words_of_end()):
             raise EndedError(words)
-        silent = time.monotonic() - self._last_sign(rank, begun)
-        if silent > (most := _SILENT_SECONDS if self._seen[rank][0] else JOIN_SECONDS):
+        silent, begins = time.monotonic() - self._last_sign(rank, begun), not self._seen[rank][0]
+        if begins and self.stop_requested():
+            raise self._gone(f"replica {rank} has not started yet")
+        if silent > (most := JOIN_SECONDS if begins else _SILENT_SECONDS):
             raise self._gone(f"replica {rank} gave no sign of life for {most:.0f} s")
 
     def _last_sign(self, rank: int, since: float) -> float:
@@ -258,12 +261,12 @@ class Group:
         return error
 
     def _has_left(self, rank: int, since: float) -> bool:
-        """Whether it has said so, or has ended or been silent since then."""
+        """Whether it has said so, or has ended or been silent since then, or never began."""
         local = rank - self.rank - 1
         if local < len(self._processes):
             return self._processes[local].exitcode is not None
         try:
-            if self._store.check([f"{_LEFT}/{rank}"]):
+            if self._store.check([f"{_LEFT}/{rank}"]) or not self._store.add(f"alive/{rank}", 0):
                 return True
             return time.monotonic() - self._last_sign(rank, since) > 2 * Beats.SECONDS
         except RuntimeError:
