@@ -29,18 +29,21 @@ start_replicas() { # OVERRIDES...
     done
 }
 
-# Slurm may refuse a step on a node that has just come back ("Invalid generic resource"): then it is asked again.
+# Slurm (22.05) may refuse all steps of a job that starts in the moment in which a lost node comes back ("Invalid generic
+# resource"): it has lost the GPUs of the allocation. After some tries the job goes back into the queue for a new one.
 replica_step() { # NODE OVERRIDES...
     local tries log node=$1
     shift
     log=$(replica_log "$node")
-    for ((tries = 0; tries < 20; tries++)); do
+    for ((tries = 0; tries < 5; tries++)); do
         srun --overlap --export=ALL --no-kill --nodes=1 --ntasks=1 --nodelist="$node" \
             --cpus-per-task="${SLURM_CPUS_PER_TASK:-1}" --cpu-bind=none --kill-on-bad-exit=0 \
             slurm/lib/replica-node "$@" </dev/null >"$log" 2>&1
         grep -q 'Unable to create step' "$log" || return
         sleep 3
     done
+    say "Slurm makes no step on $node, see $log"
+    kill -USR1 $$ # the job's: a checkpoint, and back into the queue
 }
 
 stop_replicas() { # they end with the trainer; what does not is killed
