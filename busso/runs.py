@@ -56,10 +56,9 @@ def train(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
     >>> player = busso.load_player(busso.load_game(run.game), run)
     """
     from train.api import train as start
-    from train.run.device import this_machine
     from train.settings.resolve import resolve
 
-    chosen = resolve([*overrides, *_overrides(settings)], this_machine())
+    chosen = resolve([*overrides, *_overrides(settings)])
     with ExitStack() as stack:
         if quiet:
             nowhere = stack.enter_context(Path(os.devnull).open("w"))

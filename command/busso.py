@@ -30,7 +30,6 @@ class Command(NamedTuple):
 COMMANDS = {
     "train": Command("train.__main__"),
     "doctor": Command("train.__main__", ("doctor",), "train.doctor.report"),
-    "gpu-check": Command("train.gpu_check.__main__"),
     "tournament": Command("evaluate.tournament.__main__"),
     "play": Command("play.__main__"),
     "record": Command("evaluate.record"),
@@ -50,6 +49,7 @@ COMMANDS = {
 }
 REPLACED = {
     "ablation": "train --multirun row=all seed=1,2,3, then busso compare",
+    "gpu-check": "doctor",
     "sweep": "compare --multirun key=a,b",
     "sweep-task": "train --multirun task=0/8 key=a,b",
 }

@@ -25,7 +25,6 @@ from evaluate.review.settings import ReviewSettings
 from evaluate.solve.__main__ import SolveSettings
 from evaluate.tournament.settings import TournamentSettings
 from play.table.settings import PlaySettings
-from train.gpu_check.__main__ import GpuCheckSettings
 from train.multirun import MultirunSettings
 from train.settings.batch_q import BatchQSettings
 from train.settings.dqn import TrainSettings
@@ -57,7 +56,6 @@ SCHEMAS: dict[str, type[Any]] = {
     "champion": ChampionSettings,
     "export": ExportSettings,
     "tune": TuneSettings,
-    "gpu_check": GpuCheckSettings,
 }
 COMMANDS = (
     ("tournament", "python -m evaluate.tournament"),
@@ -73,7 +71,6 @@ COMMANDS = (
     ("champion", "python -m evaluate.champion"),
     ("export", "python -m evaluate.export"),
     ("tune", "python -m train.tune"),
-    ("gpu_check", "python -m train.gpu_check"),
 )
 TABLES = (
     ("q_learning", "tables of the small games"),

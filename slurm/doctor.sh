@@ -1,6 +1,5 @@
 #!/bin/bash
-# What a training job would get, without training: GPUs and driver, CPUs, memory, disk, Ray's nodes, the rate of each stage;
-# on a GPU also whether it computes the same as the CPU, and which kind of rollout is the fastest.
+# What a training job would get, without training: GPUs and driver, CPUs, memory, disk, Ray's nodes, the rate of each stage.
 #
 #   sbatch slurm/doctor.sh game=spike learner.lr=1e-4      # settings as for train_dqn.sh
 #   sbatch -N 4 -p long slurm/doctor.sh name=wide          # options of sbatch too

@@ -1,22 +1,23 @@
 #!/bin/bash
 # Train on a cluster, on one node or on several. Submit from the repository root, after `make install`:
 #
-#   sbatch slurm/train_dqn.sh                                        # Tressette, conf/train.yaml
+#   sbatch slurm/train_dqn.sh experiment=hour minutes=null           # Tressette, for all of the job's time
 #   sbatch slurm/train_dqn.sh game=spike learner.lr=1e-4 seed=3      # what follows the script are settings of the run
 #   sbatch -N 4 -p long --gres=gpu:a100:1 slurm/train_dqn.sh         # what precedes it replaces the lines below
 #   sbatch --gres=none slurm/train_dqn.sh                            # no GPU: the learner uses CPUs too
-#   sbatch -N 2 --gres=gpu:l40:4 slurm/train_dqn.sh learner.replicas=8   # a learner on each of eight GPUs (docs/howto/learners.md)
 #
-# It trains for the four hours of --time below, less five minutes for --signal and two to start and end. Another budget: --time before
-# the script, or minutes=60 or episodes=1000000 after it.
+# minutes=null trains for the four hours of --time below, less five minutes for --signal and two to start and end; so does a command that
+# names no budget. Another budget: --time before the script, or minutes=60 or episodes=1000000 after it.
+#
+# The script adds no settings of its own; its log has the command. experiment=hour is the network of Tressette for an hour or more,
+# without it the recipe of nine minutes is trained (docs/explanation/experiments/budgets.md).
 #
 # The run is runs/<game>/<name>, and the same command resumes it. Five minutes before its time limit, or when it is preempted,
 # the job writes a checkpoint and goes back into the queue: it resumes by itself.
 #
 # What you may want to change: the lines below, and slurm/site.env (modules, scratch folder; see site.env.example).
 # Ray workers play on every CPU but the learner's: more CPUs, more games. The learner has the GPU of the first node. With
-# rollout.gpus_per_worker=0.1 each worker has a tenth of a GPU, on any node. doctor.sh measures the speed of rollout=threads
-# and rollout=device. Choose a GPU with --gres, not with --gpus: they add up.
+# rollout.gpus_per_worker=0.1 each worker has a tenth of a GPU, on any node. Choose a GPU with --gres, not with --gpus: they add up.
 #
 #SBATCH --job-name=train_dqn
 #SBATCH --nodes=1

@@ -1,4 +1,7 @@
-"""Other kinds of CPU, emulated: a test chooses the number format and kernel, whatever the CPU of this machine has."""
+"""Other kinds of CPU, emulated: a test chooses the number format and kernel, whatever the CPU of this machine has.
+
+One of them computes on this CPU what other devices would: all by PyTorch's own operations.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,14 @@ class Chip(NamedTuple):
 
     format: str
     one_dnn: bool
+    own_code: bool = True
 
 
 CHIPS = {
     "bfloat16": Chip("bfloat16", True),  # AVX512-BF16 or AMX
     "float32_one_dnn": Chip("float32", True),
     "float32_pytorch": Chip("float32", False),
+    "other_device": Chip("float32", False, own_code=False),
 }
 
 
@@ -39,4 +44,5 @@ def emulated_chip(name: str) -> Iterator[Chip]:
         patch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: chip.format == "bfloat16")
         patch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: chip.format == "bfloat16")
         patch.setattr(matmul, "prefers_one_dnn", lambda: one_dnn)
+        patch.setattr(matmul, "OWN_CODE_ON", "cpu" if chip.own_code else "no device")
         yield chip

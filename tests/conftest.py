@@ -21,7 +21,6 @@ from tests import processes
 from tests.chips import CHIPS, Chip, emulated_chip
 from tests.composed import composed_once
 from tests.limits import seconds
-from train.run.device import problem_with
 
 if TYPE_CHECKING:
     from tests.train.runs import TrainedRuns
@@ -82,12 +81,6 @@ def _settings_are_composed_once() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True)
-def _asks_for_a_gpu_anew() -> None:
-    """Tests pretend that there is one, or an old driver."""
-    problem_with.cache_clear()
-
-
 def _ends_what_it_starts(whose: str, session: bool = False) -> Iterator[None]:
     before = processes.children()
     yield
@@ -136,27 +129,13 @@ def _state() -> dict[str, object]:
 
 
 @pytest.fixture(autouse=True)
-def _gpu(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A test marked `gpu` has one: that of this machine, else a pretended one, in which no fault may be found.
+def _gpu(request: pytest.FixtureRequest) -> None:
+    """A test marked `gpu` is skipped where there is none."""
+    if request.node.get_closest_marker("gpu") is not None:
+        import torch
 
-    `@pytest.mark.gpu("REASON")` is for a test that only a real one can pass.
-    """
-    mark = request.node.get_closest_marker("gpu")
-    if mark is None:
-        yield
-        return
-    import torch
-
-    if torch.cuda.is_available():
-        yield
-    elif mark.args:
-        pytest.skip(f"needs a real GPU: {mark.args[0]}")
-    else:
-        from tests.pretended_gpu import pretend
-
-        with pretend() as pretended:
-            yield
-        assert pretended.problems == []
+        if not torch.cuda.is_available():
+            pytest.skip("needs a CUDA device")
 
 
 @pytest.fixture(params=CHIPS)

@@ -10,12 +10,12 @@ from command.busso import COMMANDS
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
-# Without the page about what is gone.
-TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES if page.name != "migration.md")
+MIGRATION = ("migration.md", "migration_0_4.md")  # the pages about what is gone
+TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES if page.name not in MIGRATION)
 BLOCKS: list[str] = re.findall(r"^```[^\n]*\n(.*?)^```", TEXT, re.M | re.S)
 _PLACEHOLDER = re.compile(r"\b(FILE|FOLDER|GAME|NAME|PATH|RUN)\b")
 _SHELL = ("|", ">", "<", "&&", "&", ";")
-_JOBS = {"train_dqn": "train", "sweep": "train --multirun", "evaluate": "tournament", "gpu_check": "gpu-check"}
+_JOBS = {"train_dqn": "train", "sweep": "train --multirun", "evaluate": "tournament"}
 
 
 def commands() -> Iterator[tuple[str, tuple[str, ...]]]:

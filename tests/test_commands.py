@@ -14,7 +14,7 @@ from tests.pages import ROOT, commands
 from train.__main__ import main as train
 
 # Without settings, or without --cfg: tests/test_busso.py holds that they exist.
-WITHOUT_CFG = {"completion", "curves", "doctor", "gpu-check", "replay", "warm"}
+WITHOUT_CFG = {"completion", "curves", "doctor", "replay", "warm"}
 # Games of one's own: tests/test_howto.py runs them.
 ELSEWHERE = re.compile(r"hydra\.searchpath|\bgame=(?!(?:blackjack|sette_mezzo|spike|tressette)\b)")
 COMMANDS_OF_PAGES = [

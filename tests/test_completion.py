@@ -10,7 +10,7 @@ import pytest
 from command.busso import COMMANDS
 from command.completion import main
 from command.settings.completion_script import script_for, words_of
-from train.settings.resolve import Machine, resolve
+from train.settings.resolve import resolve
 
 ASK = """
 source "$1"
@@ -80,7 +80,7 @@ def test_every_word_of_train_is_a_setting() -> None:
     for word in choices:
         if word.startswith(("rollout.", "learner.", "replay.", "network.")):
             group = ["rollout=ray"] if word.startswith("rollout.") else []
-            resolve([*group, word], Machine(gpu=False, cpus=2))
+            resolve([*group, word])
 
 
 def test_the_command_prints_it_without_torch(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from command.busso import COMMANDS
 ROOT = Path(__file__).parents[1]
 GAMES = {"tressette", "spike", "blackjack", "sette_mezzo"}
 HEAVY = GAMES | {
-    *("torch", "numba", "numba.cuda", "ray", "hydra", "omegaconf", "rich", "scipy", "matplotlib", "textual", "pandas"),
+    *("torch", "numba", "ray", "hydra", "omegaconf", "rich", "scipy", "matplotlib", "textual", "pandas"),
     *("optuna", "safetensors", "tensorboard", "aiohttp", "jinja2", "markdown_it", "onnx", "onnxruntime", "sqlalchemy"),
 }
 SETTINGS = {"hydra", "omegaconf"}

@@ -1,4 +1,4 @@
-"""Keys of version 0.2.0: refused with the new name on a command line, renamed in what was saved with them."""
+"""Settings of earlier versions: refused on a command line with what to write instead, mapped in what was saved."""
 
 import re
 from dataclasses import asdict
@@ -13,11 +13,11 @@ from cards.player_specs import champion_file as shipped_champion
 from command.busso import REPLACED
 from command.settings.checks import SettingsError
 from command.settings.compose import compose
-from command.settings.old_keys import CHOICES, KEYS, upgraded
+from command.settings.old_keys import CHOICES, GONE, KEYS, upgraded
 from evaluate.solve.__main__ import SolveSettings
 from play.table.settings import PlaySettings
 from tests.errors import error_about
-from tests.pages import ROOT
+from tests.pages import MIGRATION, ROOT
 from tests.train.runs import settings, small
 from train.__main__ import main
 from train.dqn.players import champion_file
@@ -45,19 +45,28 @@ def test_an_old_name_is_refused_with_the_new_one(old: str, new: str) -> None:
         compose(TrainSettings, "train", [old])
 
 
-@pytest.mark.parametrize("key", KEYS)
-def test_a_deleted_or_searched_key_is_refused_with_the_new_one(key: str) -> None:
-    with error_about(SettingsError, key, KEYS[key]):
+@pytest.mark.parametrize("old", GONE)
+def test_what_is_gone_is_refused_with_what_to_say_instead(old: str) -> None:
+    given = old if "=" in old else f"{old}=2"
+    with error_about(SettingsError, old.partition("=")[0], "no longer exists", GONE[old]):
+        compose(TrainSettings, "train", [given])
+    compose(TrainSettings, "train", re.findall(r"[a-z._]+=[a-z0-9.]+", GONE[old]))
+
+
+@pytest.mark.parametrize("key", [*KEYS, *(key for key in GONE if "=" not in key)])
+def test_a_deleted_or_searched_key_is_refused_too(key: str) -> None:
+    with error_about(SettingsError, key, KEYS.get(key, ""), GONE.get(key, "")):
         compose(TrainSettings, "train", [f"~{key}"])
-    with error_about(SettingsError, key, KEYS[key]):
+    with error_about(SettingsError, key, KEYS.get(key, ""), GONE.get(key, "")):
         search_of([f"{key}=1,2"])
 
 
-def test_the_page_on_the_way_from_0_2_0_has_each_old_name() -> None:
-    page = (ROOT / "docs" / "migration.md").read_text()
+def test_the_pages_on_the_way_from_earlier_versions_have_each_old_name() -> None:
+    page, newer = ((ROOT / "docs" / name).read_text() for name in MIGRATION)
     settings_section, commands_section = re.findall(r"^## (?:Settings|Commands)\n(.*?)(?=^## )", page, re.M | re.S)
     assert dict(re.findall(r"^\| `(\S+)` \| `(\S+)` \|$", settings_section, re.M)) == KEYS | CHOICES
-    assert set(re.findall(r"^\| `busso (\S+)`", commands_section, re.M)) == set(REPLACED)
+    assert set(re.findall(r"^\| `busso (\S+)`", commands_section + newer, re.M)) == set(REPLACED)
+    assert set(GONE) <= set(re.findall(r"`(\S+)`", newer))
 
 
 def test_the_key_of_another_command_is_not_an_old_one() -> None:
@@ -76,6 +85,8 @@ def test_saved_settings_get_the_names_of_today(tmp_path: Path) -> None:
     assert upgraded({"algo": "td", "step_size": 1.0}) == {"algo": "td", "step_size": 1.0}
     assert upgraded({"opponent": None, "opponents": 3, "rollout": [1]}) == {"opponents": 3, "rollout": [1]}
     assert upgraded(["opponent"]) == ["opponent"]
+    old = {"rollout": {"kind": "threads", "games": None}, "learner": {"precision": "float16", "lr": 1.0}}
+    assert upgraded(old) == {"rollout": {"kind": "ray", "games": 512}, "learner": {"precision": "auto", "lr": 1.0}}
 
 
 def test_a_run_of_0_2_0_is_read_played_and_resumed(tmp_path: Path) -> None:

@@ -6,19 +6,27 @@ import re
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import gymnasium
+import numpy as np
 import pytest
+import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from cards.compiled.bits import unpack
 from cards.game import Game, load_game
 from tests.pages import ROOT
 from tests.train.runs import TrainedRuns
+from train.dqn.network.build import build_network
 from train.run.folder import CHANGEABLE, CHANGEABLE_GROUPS
+from train.settings.dqn import TrainSettings
+from train.settings.saved import settings_of_checkpoint
 from train.tabular import batch_q_trainer
 from train.tabular import trainer as table_trainer
 
 REFERENCE = ROOT / "docs" / "reference"
+RUN_FILES = (REFERENCE / "run_files.md").read_text(encoding="utf-8")
 CURVES = (REFERENCE / "curves.md").read_text(encoding="utf-8")
 GAMES = ("tressette", "spike", "sette_mezzo", "blackjack")
 FORM = ["Rules", "Seats", "Actions", "Observation", "Rewards", "Options", "Players", "Version"]
@@ -73,9 +81,37 @@ def test_every_curve_of_a_table_is_on_the_page(title: str, scalars: tuple[str, .
 
 
 def test_every_file_of_a_run_is_on_the_page(run: Path) -> None:
-    patterns = named((REFERENCE / "run_files.md").read_text(encoding="utf-8"))
+    patterns = named(RUN_FILES)
     there = [path.relative_to(run).as_posix() for path in run.rglob("*") if path.is_file()]
     assert there and all(any(fnmatch.fnmatch(name, pattern) for pattern in patterns) for name in there), there
+
+
+def test_torch_loads_all_checkpoints_and_the_page_has_their_keys(run: Path) -> None:
+    checkpoints = run / "checkpoints"
+    paths = [*checkpoints.glob("episode_*.pt"), checkpoints / "best.pt"]
+    assert set(run.rglob("*.pt")) == set(paths) and len(paths) == 4
+    table = list(rows(section(RUN_FILES, "Checkpoints")))
+    for path in paths:
+        kind = "best.pt" if path.name == "best.pt" else "episode_*.pt"
+        keys = {
+            key for cells in table if cells[1].strip(" `") in ("both", kind) for key in re.findall("`(.*?)`", cells[0])
+        }
+        for mapped in (False, True):
+            assert torch.load(path, weights_only=True, mmap=mapped).keys() == keys
+
+
+def test_the_lines_on_the_page_load_a_network_by_torch_alone(trained_run: TrainedRuns) -> None:
+    best = trained_run("game=spike", "network.hidden=[32,16,8]") / "checkpoints" / "best.pt"
+    code = section(RUN_FILES, "Checkpoints").partition("```python\n")[2].partition("```")[0]
+    found: dict[str, Any] = {}
+    exec(code.replace("runs/spike/default/checkpoints/best.pt", str(best)), found)
+    game = load_game("spike")
+    ours = build_network(game, settings_of_checkpoint(TrainSettings, found["state"]["settings"]))
+    ours.load_state_dict(found["state"]["acting"])
+    observations = game.observe(game.deal(np.arange(50, dtype=np.uint64)))
+    bits = torch.from_numpy(unpack(observations, game.bits)).float()
+    values = ours(torch.from_numpy(observations.view(np.int64)))
+    assert torch.allclose(found["network"](bits), values, atol=1e-5) and values.std() > 1e-3
 
 
 def test_what_may_change_in_a_run_is_on_the_page() -> None:

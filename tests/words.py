@@ -7,16 +7,14 @@ GONE: dict[str, tuple[str, tuple[str, ...]]] = {
     "behaviour": ("opponents", ()),
     "broker": ("driver", ()),
     "cadence": ("every", ()),
-    "captured": ("CUDA graphs", ()),
     "crew": ("executor", ()),
     "crews": ("executors", ()),
     "distributions": ("histograms", ()),
     "door": ("resolve", ()),
     "doors": ("resolve", ()),
     "frozen": ("trained players", ()),
-    "joined": ("hybrid", ()),
     "keeper": ("supervisor", ()),
-    "kernels": ("matmul", ("cards", "train")),  # those of CUDA
+    "kernels": ("matmul", ()),
     "mixed": ("master weights", ()),
     "pace": ("rate limiter", ("play",)),  # the setting of a table
     "starts": ("launches", ("sette_mezzo", "train/dqn", "train/settings")),  # `learning_starts`, `idle_starts`

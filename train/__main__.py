@@ -16,8 +16,8 @@ from command.main import command
 from command.settings.checks import SettingsError
 from command.settings.compose import as_yaml
 from command.settings.line import parse
-from train.api import make_backend, train
-from train.run.device import choose_device, this_machine
+from train.api import train
+from train.run.device import choose_device
 from train.settings.dqn import TrainSettings
 from train.settings.resolve import Chosen, resolve
 
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
         if options.print_config:
             return multirun([*options.overrides, "jobs=1"], _print_one_of_many)
         return multirun(options.overrides, train)
-    chosen = resolve(options.overrides, this_machine())
+    chosen = resolve(options.overrides)
     return _print_settings(chosen) if options.print_config else train(chosen)
 
 
@@ -60,12 +60,11 @@ def examine(arguments: Sequence[str]) -> int:
     from command.terminal.progress import Progress
     from train.doctor import measure as stages
     from train.doctor import report as doctor
-    from train.doctor.together import compare_kinds
     from train.dqn.learner_threads import with_learner_threads
     from train.dqn.players.load import check_players
     from train.dqn.warm_start import with_shape_of_start
 
-    settings = with_shape_of_start(resolve(options.overrides, this_machine())).settings
+    settings = with_shape_of_start(resolve(options.overrides)).settings
     if not isinstance(settings, TrainSettings):
         raise SettingsError(
             "doctor", f"looks at runs of algo=dqn, not of {settings.algo}, which need one CPU and no Ray"
@@ -76,9 +75,8 @@ def examine(arguments: Sequence[str]) -> int:
         starts = doctor.would_start(findings)
         if starts and choose_device(settings.device).type == "cpu":
             settings = with_learner_threads(settings)
-        measured = stages.measure(settings, make_backend) if starts else None
-        kinds = list(compare_kinds(settings, make_backend)) if starts else []
-    for part in (*doctor.screen(findings, measured), *kinds):
+        measured = stages.measure(settings) if starts else None
+    for part in doctor.screen(findings, measured):
         result_console().print(part)
     return 0 if starts else 2
 

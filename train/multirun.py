@@ -22,7 +22,6 @@ from command.settings.as_hydra import PLAIN_LAUNCHER
 from command.settings.checks import MAX_THREADS, SettingsError, check_numbers, check_one_of
 from command.settings.compose import combinations, compose
 from command.settings.overrides import key_of, parsed
-from train.run.device import this_machine
 from train.run.folder import RunInUseError
 from train.run.signals import EXIT_REQUEUE, StopRequest
 from train.settings.resolve import Chosen, resolve
@@ -135,8 +134,8 @@ def multirun(overrides: Sequence[str], train: Train) -> int:
     _refuse_launcher(given)
     grid = grid_of(given)
     if (task := grid.task()) is not None:
-        return train(resolve(task.overrides, this_machine()))
-    runs = [(_said(run), resolve(run.overrides, this_machine())) for run in grid.runs]
+        return train(resolve(task.overrides))
+    runs = [(_said(run), resolve(run.overrides)) for run in grid.runs]
     with StopRequest() as stop, _helpers(given, grid.settings.jobs - 1) as helpers:  # a signal counts between two runs
         rounds = _Rounds(train, stop)
         code = rounds.run(runs)
@@ -191,6 +190,8 @@ class _Rounds:
                 self.left.append((said, chosen))
                 print(f"another process trains this run: {error}", file=sys.stderr)
             except (UserError, OSError, MemoryError) as error:
+                if isinstance(error, UserError) and error.key == "device":
+                    raise  # of this machine, for all runs
                 message, self.failed[said or chosen.settings.name] = failure_of(error)
                 print(f"error: {message}", file=sys.stderr)
             else:

@@ -19,13 +19,12 @@ FLAGS = ("--help", "--cfg", "--resolve", "--info", "--config-dir", *_WITH_VALUES
 _FILES: dict[str, tuple[str, ...]] = {
     "train": ("train", "multirun"),
     "doctor": ("train",),
-    "gpu-check": ("gpu_check",),
     "compare": ("compare", "multirun", "train"),
     "tune": ("tune", "train"),
     "exploit": ("exploit", "train"),
 }
 _OTHER_FLAGS = dict.fromkeys(("train", "compare", "tune"), ("--multirun",))
-_NO_KEYS = ("defaults", "longer", "opponents.phases", "space", "common", "rows")  # lists and mappings
+_NO_KEYS = ("defaults", "opponents.phases", "space", "common", "rows")  # lists and mappings
 
 
 def script_for(shell: str) -> str:

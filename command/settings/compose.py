@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
-from command.conf_folder import CONF
+from command.conf_folder import CONF, groups_of
 from command.settings.as_hydra import refuse_what_has_no_effect
 from command.settings.checks import SettingsError, check_one_of, require
 from command.settings.foreign import check_values, name_game
-from command.settings.old_keys import CHOICES, KEYS
+from command.settings.nearest import dotted, nearest
+from command.settings.old_keys import refusal
 from command.settings.overrides import given, key_of
 from command.settings.quoting import quoted
 from command.space import Categorical, Dimension, Interval
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 _ELSEWHERE = "'hydra.searchpath=[FOLDER/conf]', where FOLDER/conf/game/NAME.yaml is"
+_UNKNOWN = "there is no such setting with these choices"
 T = TypeVar("T")
 
 
@@ -157,7 +159,7 @@ def _initialised() -> Iterator[None]:
 def _refused_by_name(overrides: Sequence[str], config_name: str = "") -> Iterator[None]:
     """Raise a SettingsError that names the key for whatever Hydra or the dataclasses refuse.
 
-    Of a setting of training that has another name now it gives that name.
+    Of a setting of training of earlier versions it says what to write instead, of a mistyped one which may be meant.
     """
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
@@ -167,14 +169,27 @@ def _refused_by_name(overrides: Sequence[str], config_name: str = "") -> Iterato
     except (HydraException, OmegaConfBaseException, ValueError, TypeError, UserWarning) as error:
         found = error if isinstance(error, SettingsError) else _one_line(error)
         keys = [key_of(override) for override in overrides]
-        old = next((key for key in (found.key, *keys) if key in KEYS), "") if config_name == "train" else ""
-        if old:
-            raise SettingsError(old, f"it is {KEYS[old]} now") from None
+        if config_name == "train" and (old := refusal(found.key, *overrides)):
+            raise old from None
+        if config_name and found.problem == _UNKNOWN and (near := nearest(found.key, _known(config_name, overrides))):
+            raise SettingsError(found.key, "there is no such setting", f"did you mean {near}?") from None
         if not found.key and len(keys) == 1:  # Hydra may quote no more than the value
             raise SettingsError(keys[0], found.problem, found.hint) from None
         named = any(key.partition(".")[0] in str(found) for key in keys)
         given = "" if named else f" (given: {' '.join(overrides)})"
         raise SettingsError(found.key, found.problem + given, found.hint) from None
+
+
+def _known(config_name: str, overrides: Sequence[str]) -> Iterator[str]:
+    """The groups of a command and its keys, with the groups chosen as in these overrides."""
+    from omegaconf import OmegaConf
+
+    groups = list(groups_of(CONF / f"{config_name}.yaml"))
+    chosen = [each for each in overrides if key_of(each) in (*groups, "hydra.searchpath")]
+    composed = OmegaConf.to_container(_composed(config_name, chosen))
+    assert isinstance(composed, dict)
+    yield from groups
+    yield from dotted(composed)  # type: ignore[arg-type]
 
 
 def _one_line(error: Exception) -> SettingsError:
@@ -185,14 +200,14 @@ def _one_line(error: Exception) -> SettingsError:
     text = text.replace("incompatible with type hint 'Union[int, str]'", "no whole number, and no word such as auto")
     key = getattr(cause, "full_key", None) or key_of(str(getattr(error, "override", None) or ""))
     if choice := re.search(r"Could not find '(.+)/([^/]+)'", text):  # those that there are follow
-        return _no_such_choice(choice[1], choice[2], lines[2:20])
+        return _no_such_choice(choice[1], choice[2], lines[2:])
     if "is not a ListConfig" in text or "to list" in text.lower():
         return SettingsError(key, "a list is wanted, such as [a,b]")
     if text.startswith("Ambiguous value for argument"):
         given = text.partition("'")[2].rstrip("'")
         return SettingsError(given, "several values are for --multirun, which runs them all")
     if "is not in struct" in text or re.match("Key '.*' not in '", text):
-        return SettingsError(key, "there is no such setting with these choices", "--cfg prints all settings")
+        return SettingsError(key, _UNKNOWN, "--cfg prints all settings")
     if text.startswith("provider=hydra.searchpath"):
         missing = text.partition("path=")[2].removesuffix(" is not available.")
         return SettingsError("hydra.searchpath", f"there is no folder {missing}")
@@ -201,11 +216,13 @@ def _one_line(error: Exception) -> SettingsError:
 
 def _no_such_choice(group: str, choice: str, lines: Sequence[str]) -> SettingsError:
     """The error for a choice that a group does not have; the lines of Hydra's message name those that there are."""
-    if new := CHOICES.get(f"{group}={choice}"):
-        return SettingsError(group, f"{choice} is {new.partition('=')[2]} now")
+    if old := refusal(f"{group}={choice}"):
+        return old
     there = [line for line in lines if "search path" not in line and "provider=" not in line]
     elsewhere = f"; one of your own: {_ELSEWHERE}" if group == "game" else ""
-    return SettingsError(group, f"there is no {choice!r}", f"there are {', '.join(there)}{elsewhere}")
+    near = nearest(choice, there)
+    known = f"did you mean {near}? There are" if near else "there are"
+    return SettingsError(group, f"there is no {choice!r}", f"{known} {', '.join(there)}{elsewhere}")
 
 
 def settings_from_dict(schema: type[T], values: Any) -> T:

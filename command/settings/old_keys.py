@@ -1,8 +1,11 @@
-"""Keys of version 0.2.0 that have another name: refused with the new one, and renamed in what was saved with them."""
+"""Settings of earlier versions: refused with what to write instead, and mapped in what was saved with them."""
 
 from __future__ import annotations
 
 from typing import Any
+
+from command.settings.checks import SettingsError
+from command.settings.overrides import parsed
 
 KEYS = {
     "behaviour": "opponents.phases",
@@ -11,14 +14,50 @@ KEYS = {
     "learner.n_step_cut": "learner.watkins_cut",
     "network.start": "network.init_from",
     "opponent": "opponents.only",
-    "rollout.blocks": "rollout.actor_threads",
     "rollout.threads": "rollout.torch_threads",
 }
 CHOICES = {"experiment=finish": "experiment=fine_tune"}
+# What 0.4.0 no longer has, keys and choices, and what to do instead.
+GONE = {
+    "learner.cuda_graphs": "leave it out, or say learner.compile=true on a GPU",
+    "learner.precision=float16": "say learner.precision=auto",
+    "learner.replicas": "leave it out: a run has one learner",
+    "learner.samples_per_insert=auto": "say learner.samples_floor=0.25",
+    "longer": "say experiment=hour, or network.hidden and learner.muon",
+    "rollout.actor_threads": "say rollout=ray, and rollout.workers=N",
+    "rollout.blocks": "say rollout=ray, and rollout.workers=N",
+    "rollout.games=null": "say rollout.games=512",
+    "rollout.kind=device": "say rollout=ray, the default",
+    "rollout.kind=threads": "say rollout=ray, the default, or rollout=local on one CPU",
+    "rollout=auto": "say rollout=ray, the default",
+    "rollout=device": "say rollout=ray, the default, with rollout.gpus_per_worker=0.1 to use the GPU",
+    "rollout=threads": "say rollout=ray, the default, or rollout=local on one CPU",
+}
+# Saved values that no setting has today, and which one stands for them: by group, name and value.
+_SAVED = {
+    ("rollout", "kind", "threads"): "ray",
+    ("rollout", "kind", "device"): "ray",
+    ("rollout", "games", None): 512,
+    ("learner", "precision", "float16"): "auto",
+}
+
+
+def refusal(*overrides: str) -> SettingsError | None:
+    """The error that says what to write in place of the first old one of these overrides; None if none is old."""
+    for key, value in ((each.key, (each.value or "").strip("'\"")) for each in map(parsed, overrides)):
+        choice = f"{key}={value}"
+        if key in KEYS:
+            return SettingsError(key, f"it is {KEYS[key]} now")
+        if choice in CHOICES:
+            return SettingsError(key, f"{value} is {CHOICES[choice].partition('=')[2]} now")
+        for gone, said in ((key, "it"), (choice, value)):
+            if gone in GONE:
+                return SettingsError(key, f"{said} no longer exists", GONE[gone])
+    return None
 
 
 def upgraded(settings: Any) -> Any:
-    """A copy of saved settings of version 0.2.0 under the names of today; anything but a dictionary as it is."""
+    """A copy of saved settings of earlier versions as today's; anything but a dictionary as it is."""
     if not isinstance(settings, dict):
         return settings
     found = {key: dict(value) if isinstance(value, dict) else value for key, value in settings.items()}
@@ -31,6 +70,10 @@ def upgraded(settings: Any) -> Any:
             there = found.setdefault(group, {})
             if isinstance(there, dict):
                 there.setdefault(name, value)
+    for (group, name, value), today in _SAVED.items():
+        there = found.get(group)
+        if isinstance(there, dict) and name in there and there[name] == value:
+            there[name] = today
     opponents = found.get("opponents")
     if isinstance(opponents, dict) and isinstance(phases := opponents.get("phases"), list):
         opponents["phases"] = [{"each": "seat", **phase} if isinstance(phase, dict) else phase for phase in phases]

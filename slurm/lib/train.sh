@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Training in a job: Ray on its nodes, signals to the trainer, and back into the queue when time is up.
 MISSING_NODES=69 # exit code of the trainer: not all nodes joined
-CHECKPOINTED=75 # exit code of the trainer: stopped by USR1, or Ray or the GPU is gone; it resumes from its checkpoint
+CHECKPOINTED=75 # exit code of the trainer: stopped by USR1, or Ray or the GPU failed; it resumes from its checkpoint
 trainer='' signals=0 signal='' told='' cancelled=''
 
 # USR1, shortly before the time limit or a preemption: checkpoint, and back into the queue. TERM, of scancel, or when
@@ -22,8 +22,6 @@ trap 'on_signal TERM' TERM
 source slurm/lib/job.sh
 # shellcheck source=slurm/lib/ray.sh
 source slurm/lib/ray.sh
-# shellcheck source=slurm/lib/replicas.sh
-source slurm/lib/replicas.sh
 # shellcheck source=slurm/lib/budget.sh
 source slurm/lib/budget.sh
 
@@ -46,19 +44,11 @@ tell() {
 # shellcheck disable=SC2154 # module: what the trainer is, set by tune.sh
 train() { # OVERRIDES...: ends the job
     local before code
-    trap 'stop_replicas; stop_ray; remove_tmp' EXIT
+    trap 'stop_ray; remove_tmp' EXIT
     set_minutes
     say "job $SLURM_JOB_ID on $SLURM_JOB_NODELIST, start $((${SLURM_RESTART_COUNT:-0} + 1)): python -m ${module:-train} $*"
-    if ((SLURM_JOB_NUM_NODES > 1)) && has_replicas "$@"; then
-        if [[ ${module:-train} != train ]]; then
-            echo "error: learner.replicas: on several nodes for slurm/train_dqn.sh alone; submit with -N 1" >&2
-            exit 2
-        fi
-        start_replicas "$@" || exit 2
-    else
-        start_ray || exit 2
-        if ((SLURM_JOB_NUM_NODES > 1)); then set -- "rollout.nodes=$SLURM_JOB_NUM_NODES" "$@"; fi
-    fi
+    start_ray || exit 2
+    if ((SLURM_JOB_NUM_NODES > 1)); then set -- "rollout.nodes=$SLURM_JOB_NUM_NODES" "$@"; fi
     [[ $signal == TERM ]] && exit 143
     # In the background, because a trap waits for a command in the foreground.
     "${python[@]}" -m "${module:-train}" "$@" &
@@ -77,7 +67,6 @@ train() { # OVERRIDES...: ends the job
         say "unless the GPU failed, Ray is lost, see $(ray_log "${ray_nodes[0]}")" # its head may not have ended yet: the trainer is quicker
     fi
     trap - EXIT
-    stop_replicas
     stop_ray
     remove_tmp
     if [[ ! $cancelled ]] && ((code == CHECKPOINTED)); then back_into_the_queue; fi

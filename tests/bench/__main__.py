@@ -14,7 +14,6 @@ import torch
 
 from tests.bench import (
     cluster,
-    device,
     environments,
     figures,
     games,
@@ -22,11 +21,10 @@ from tests.bench import (
     memory,
     peers,
     start_up,
-    threads,
     tressette,
 )
 
-MODULES = (tressette, peers, threads, device, memory, games, cluster, environments, start_up)
+MODULES = (tressette, peers, memory, games, cluster, environments, start_up)
 BENCH = ["-m", "tests.bench"]
 
 

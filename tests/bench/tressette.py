@@ -19,10 +19,8 @@ from cards.players import RandomPlayer
 from command.settings.compose import compose
 from tests.bench.timing import report, seconds
 from tests.chips import emulated_chip
-from train.dqn.learner.flat_adam import FlatAdam
 from train.dqn.learner.learner import Learner
-from train.dqn.network.build import inference_network
-from train.dqn.network.flat import flatten
+from train.dqn.network.build import build_network, inference_network
 from train.dqn.network.matmul import linear, multiply, prefers_one_dnn
 from train.dqn.network.precision import fastest_format, learner_format
 from train.dqn.network.q_network import QNetwork
@@ -133,17 +131,26 @@ def update() -> None:
     """`Learner.update`, sampling included, against a bare update of the same network and format."""
     settings = LearnerSettings(batch_size=512, target_tau=0.0, ema_decay=0.0)
     replay = _filled_replay(200_000, 200_000)
-    learner = Learner(QNetwork(GAME.bits, GAME.actions, [256, 256], False), replay, settings, CPU, 40)
+    learner = Learner(QNetwork(GAME.bits, GAME.actions, [256, 256], False), replay, settings, CPU)
     whole, bare = seconds(learner.update, _bare_update(settings.batch_size))
     report("learner_updates", 1 / whole, "updates/s")
     report("update_over_bare_update", bare / whole, "ratio", target=0.85)
 
 
+def recipe_updates() -> None:
+    """`Learner.update` of the default run of Tressette, whose symmetric network Muon and Adam learn."""
+    settings = compose(TrainSettings, "train", ["rollout=local"])
+    replay, network = _filled_replay(200_000, 200_000), build_network(GAME, settings)
+    (best,) = seconds(Learner(network, replay, settings.learner, CPU).update)
+    report("recipe_updates", 1 / best, "updates/s")
+
+
 def _bare_update(rows: int) -> Callable[[], None]:
     online = QNetwork(GAME.bits, GAME.actions, [256, 256], False)
     online.format = learner_format("auto", CPU)
-    target, weights = copy.deepcopy(online), flatten(online)
-    optimizer = FlatAdam(weights, online, 3e-4)
+    target, weights = copy.deepcopy(online), list(online.requires_grad_(True).parameters())
+    optimizer = torch.optim.Adam(weights, lr=3e-4, fused=True)
+    target.requires_grad_(False)
     x, y = _observations(2 * rows).split(rows)
     action, reward = torch.randint(40, (rows, 1)), torch.rand(rows)
 
@@ -152,7 +159,7 @@ def _bare_update(rows: int) -> Callable[[], None]:
             wanted = reward + 0.9 * target(y).amax(dim=1)
         optimizer.zero_grad()
         huber_loss(online(x).gather(1, action).squeeze(1), wanted).backward()  # type: ignore[no-untyped-call]
-        clip_grad_norm_([weights], 10.0)
+        clip_grad_norm_(weights, 10.0, foreach=True)
         optimizer.step()
 
     return step
@@ -182,7 +189,7 @@ def update_operations() -> None:
     for prioritised in (False, True):
         replay = _filled_replay(10_000, 10_000, 0.6 if prioritised else 0.0)
         settings = LearnerSettings(batch_size=512)
-        learner = Learner(QNetwork(GAME.bits, GAME.actions, [256, 256], False), replay, settings, CPU, GAME.actions)
+        learner = Learner(QNetwork(GAME.bits, GAME.actions, [256, 256], False), replay, settings, CPU)
         learner.update()
         with _Operations() as operations:
             learner.update()
@@ -215,4 +222,4 @@ def kernels() -> None:
         report("kernel", operations / best, "GFLOP/s", kernel=name, used=name == chosen)
 
 
-FIGURES = (random_play, kernels, rollout, update, update_operations)
+FIGURES = (random_play, kernels, rollout, update, recipe_updates, update_operations)

@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cards.compiled.bits import bit, has, highest, lowest, nth_bit, popcount, put, put_thermometer, unpack, words_for
-from train.dqn.network.bits import see
 
 WORDS = st.one_of(st.integers(0, 2**64 - 1), st.sampled_from([0, 1, 2**63, 2**64 - 1]))
 INDICES = st.integers(0, 63)
@@ -86,24 +84,3 @@ def test_unpack_refuses_bits_that_do_not_fit(shape: tuple[int, ...], bits: int) 
 @pytest.mark.parametrize("bits, words", [(1, 1), (64, 1), (65, 2), (128, 2), (462, 8)])
 def test_words_for(bits: int, words: int) -> None:
     assert words_for(bits) == words
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-@given(packed())
-def test_see(dtype: torch.dtype, rows: tuple[NDArray[np.uint64], int]) -> None:
-    """Every bit, and twice none."""
-    words, bits = rows
-    places = torch.tensor([*range(bits), -1, -1], dtype=torch.int32)
-    ones = see(torch.from_numpy(words.view(np.int64)), places, 1, dtype)
-    assert ones.dtype == dtype
-    assert ones.tolist() == [[*row, 0, 0] for row in naive(words, bits)]
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_see_on_the_gpu(dtype: torch.dtype) -> None:
-    words = np.random.default_rng(1).integers(0, 2**64, (100, 8), np.uint64)
-    places = torch.tensor([*range(462), -1, -1], dtype=torch.int32).cuda()
-    ones = see(torch.from_numpy(words.view(np.int64)).cuda(), places, 2, dtype)
-    assert ones.device.type == "cuda" and ones.shape == (200, 232)
-    assert np.array_equal(ones.float().cpu().numpy().reshape(100, 464)[:, :462], unpack(words, 462))

@@ -299,8 +299,6 @@ def _modules() -> list[str]:
 
 @pytest.mark.parametrize("module", _modules())
 def test_everything_compiled_can_be_kept(module: str) -> None:
-    if module == "cards.gpu" or module.startswith("train.dqn.rollout.device"):
-        pytest.importorskip("numba_cuda")
     for value in vars(importlib.import_module(module)).values():
         if isinstance(value, Dispatcher):
             assert len(fingerprint(value.py_func, compiled.unwrap)) == 64

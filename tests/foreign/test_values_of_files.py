@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import resource
@@ -20,11 +21,11 @@ from command.settings.compose import settings_from_dict
 from command.settings.foreign import MOST_VALUES, check_values, read_json, read_yaml
 from tests.errors import error_about, key_of
 from tests.foreign.files import champion_of, change_checkpoints, change_config, header_of, write_champion
+from tests.train.runs import saved
 from train.dqn.players import champion_file as champion
 from train.dqn.players.load import load_trained, player_of
-from train.run.checkpoint import checkpoint
+from train.run.checkpoint import archive, checkpoint
 from train.run.checkpoint.checkpoint import CheckpointError
-from train.run.checkpoint.files import Hashing, on_disk
 from train.settings.dqn import TrainSettings
 
 NAME, SECRET = "BUSSO_TEST_SECRET", "correct-horse"
@@ -263,18 +264,11 @@ def test_weights_that_are_one_piece_of_memory_count_once(trained_run: Any) -> No
 
 
 def write_checkpoint(path: Path, body: bytes) -> Path:
-    """A checkpoint of this body with a right checksum, as `train.run.checkpoint.checkpoint` has it."""
-    with on_disk(path, checkpoint.MAGIC) as file:
-        assert isinstance(file, Hashing)
-        file.write(b"[]\n")
-        file.write(body)
+    """A checkpoint of this body with a right checksum, as `train.run.checkpoint.archive` has it."""
+    comment = b"\n[]\n" + archive.MAGIC
+    whole = body[:-2] + (len(comment) + 65).to_bytes(2, "little") + comment
+    path.write_bytes(whole + hashlib.sha256(whole).hexdigest().encode() + b"\n")
     return path
-
-
-def saved(state: Any) -> bytes:
-    body = io.BytesIO()
-    torch.save(state, body)
-    return body.getvalue()
 
 
 def deflated(body: bytes) -> bytes:
@@ -283,12 +277,6 @@ def deflated(body: bytes) -> bytes:
         for each in old.infolist():
             new.writestr(each.filename, old.read(each))
     return found.getvalue()
-
-
-def legacy(state: Any) -> bytes:
-    body = io.BytesIO()
-    torch.save(state, body, _use_new_zipfile_serialization=False)
-    return body.getvalue()
 
 
 def nested(depth: int) -> Any:
@@ -311,7 +299,7 @@ SMALL_FILES = {
     "sparse": lambda: saved({"acting": {"a": torch.sparse_coo_tensor([[0]], [1.0], (1 << 32,))}}),
     "meta": lambda: saved({"acting": {"a": torch.empty(1 << 40, device="meta")}}),
     "deflated": lambda: deflated(saved({"acting": {"a": torch.zeros(1 << 24)}})),
-    "legacy": lambda: legacy({"acting": {"a": torch.zeros(3)}}),
+    "legacy": lambda: saved({"acting": {"a": torch.zeros(3)}}, _use_new_zipfile_serialization=False),
     "shared": lambda: saved({"acting": shared(9)}),
     "deep": lambda: saved({"acting": nested(200)}),
 }

@@ -23,7 +23,7 @@ from tests.train.runs import settings, small
 from train.__main__ import main as train_command
 from train.run.results import read_results
 from train.settings.dqn import TrainSettings
-from train.settings.resolve import Machine, resolve
+from train.settings.resolve import resolve
 
 ROOT = Path(__file__).parent.parent.parent
 FUNCTIONS = [name for name in busso.__all__ if inspect.isfunction(getattr(busso, name))]
@@ -170,7 +170,7 @@ def test_settings_are_those_of_the_command_line() -> None:
             "rollout": "local",
         }
     )
-    settings = resolve(list(mixed), Machine(gpu=False, cpus=2)).settings
+    settings = resolve(list(mixed)).settings
     assert isinstance(settings, TrainSettings)
     assert (settings.runs, settings.episodes, settings.minutes) == ("a b/it's", 1000, None)
     assert settings.network.hidden == [16, 8] and settings.network.dueling and settings.game["signals"] is True

@@ -49,7 +49,7 @@ def snapshots(game: Game, opponent: Player | None, games: int, seed: int, count:
     Without an opponent it plays itself, and learns from both seats.
     """
     settings = small_settings(game, seed)
-    learner = Learner(build_network(game, settings), build_replay(game, settings, CPU), settings.learner, CPU, 9)
+    learner = Learner(build_network(game, settings), build_replay(game, settings, CPU), settings.learner, CPU)
     network = inference_network(game, settings, CPU)
     player = NetworkPlayer(network)
     per_update = settings.learner.batch_size / settings.learner.samples_per_insert
@@ -60,7 +60,8 @@ def snapshots(game: Game, opponent: Player | None, games: int, seed: int, count:
         _play_one_batch(game, player, opponent, batch * BATCH, settings, learner)
         if learner.replay.inserted >= settings.learner.learning_starts:
             learner.lr = linear(settings.learner.lr, settings.learner.lr_end, spent)
-            learner.update_many(int(learner.replay.inserted / per_update) - learner.updates)
+            for _ in range(int(learner.replay.inserted / per_update) - learner.updates):
+                learner.update()
             network.load_state_dict(learner.inference_weights())
         if (batch + 1) * count // batches > batch * count // batches:
             yield NetworkPlayer(copy.deepcopy(network))

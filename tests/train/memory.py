@@ -46,7 +46,7 @@ def seen(trainer: DqnTrainer) -> dict[str, Any]:
     """What a restored buffer has in common with the one that was saved."""
     replay = trainer.replay
     total = sum(float(column.numpy().sum(dtype=np.float64)) for column in replay._data[2:5])  # with no copy of them
-    priorities = float(replay._priorities.total) if replay._priorities else 0.0
+    priorities = float(replay._priorities._sums.sum()) if replay._priorities else 0.0
     return {"peak": peak(), "buffer": replay.nbytes, "inserted": replay.inserted, "total": total + priorities}
 
 

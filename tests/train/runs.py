@@ -1,6 +1,7 @@
 """Small runs for the tests of the trainer."""
 
 import hashlib
+import io
 import json
 import shutil
 from pathlib import Path
@@ -12,7 +13,7 @@ from torch import Tensor
 from command.lock.lock import Lock
 from command.settings.compose import compose
 from train.run.checkpoint import checkpoint
-from train.run.checkpoint.columns import Columns
+from train.run.checkpoint.columns import Columns, Place, put, without_columns
 from train.settings.dqn import TrainSettings
 
 OWN_TO_A_RUN = (".settings.runs", ".counters.seconds", ".run")  # what differs between two with the same settings
@@ -118,11 +119,37 @@ def whole(columns: Columns) -> list[Tensor]:
     return tensors
 
 
-def save_format_2(path: Path, state: dict[str, Any]) -> None:
-    """As checkpoints were written when each held its whole buffer. `state` has columns that do not grow."""
-    checkpoint.save(path, state)
-    data = path.read_bytes()
-    path.write_bytes(data.replace(b"busso-checkpoint 3 ", b"busso-checkpoint 2 ", 1))
+PRIORITIES = ("replay", "priorities", "weights")
+
+
+def save_0_3_0(path: Path, state: dict[str, Any]) -> None:
+    """Write a checkpoint as version 0.3.0 did, which kept priorities beside the archive."""
+    priorities = state.get("replay", {}).get("priorities")
+    save_old(path, state, {PRIORITIES: [priorities["weights"]]} if priorities else {}, 3)
+
+
+def save_old(path: Path, state: dict[str, Any], inside: dict[Place, list[Tensor]], number: int) -> None:
+    """Write a checkpoint in format 2 or 3, with some tensors `inside` the file but beside the archive."""
+    columns: dict[Place, Columns] = {}
+    body, rest = io.BytesIO(), without_columns(state, columns)
+    descriptions = [{"place": place, **each.written(path.parent)} for place, each in columns.items()]
+    for place, tensors in inside.items():
+        put(rest, place, None)
+        kinds = [[str(each.dtype).removeprefix("torch."), list(each.shape[1:])] for each in tensors]
+        rows = len(tensors[0])
+        descriptions.append({"place": place, "kinds": kinds, "rows": rows, "first": 0, "piece": max(1, rows)})
+    body.write(json.dumps(descriptions).encode() + b"\n")
+    body.writelines(each.numpy().tobytes() for tensors in inside.values() for each in tensors)
+    body.write(saved(rest))
+    digest = hashlib.sha256(body.getvalue()).hexdigest()
+    path.write_bytes(f"busso-checkpoint {number} {digest}\n".encode() + body.getvalue())
+
+
+def saved(state: Any, **how: bool) -> bytes:
+    """What `torch.save` writes."""
+    body = io.BytesIO()
+    torch.save(state, body, **how)  # type: ignore[arg-type]
+    return body.getvalue()
 
 
 def equal(a: Any, b: Any, path: str = "") -> list[str]:

@@ -8,20 +8,17 @@ import torch
 
 from tests.train.runs import TrainedRuns, settings, small
 from train.__main__ import main
-from train.doctor import measure, together
+from train.doctor import measure
 from train.doctor import report as doctor
-from train.dqn.self_check import Check
 from train.run.checkpoint import checkpoint
 from train.run.folder import RunFolder
 from train.run.metrics import resources
-from train.settings.dqn import TrainSettings
 
 
 @pytest.fixture
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each stage is measured for a moment."""
     monkeypatch.setattr(measure, "measure", partial(measure.measure, seconds=0.1))
-    monkeypatch.setattr(together, "compare_kinds", partial(together.compare_kinds, seconds=0.5))
 
 
 @pytest.mark.usefixtures("_short")
@@ -50,17 +47,6 @@ def test_runs_that_would_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert [finding.what for finding in findings if finding.verdict == "error"] == ["Ray"]
 
 
-def test_threads_of_several_nodes_want_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray is looked at: nobody listens at the address."""
-    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
-    chosen = settings(tmp_path, "rollout=threads", "rollout.nodes=2")
-    findings = doctor.examine(chosen)
-    assert [finding.what for finding in findings if finding.verdict == "error"] == ["Ray"]
-    found = {finding.what: finding for finding in findings}
-    assert "other nodes are not counted" in found["CPUs"].says
-    assert "Ray" not in {each.what for each in doctor.examine(settings(tmp_path, "rollout=threads"))}
-
-
 def test_workers_of_a_cluster_are_not_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = settings(tmp_path, "rollout=ray", "rollout.workers=3")
     guessed = settings(tmp_path, "rollout=ray", "rollout.workers=null")
@@ -85,34 +71,6 @@ def test_runs_that_could_not_be_resumed(tmp_path: Path, trained_run: TrainedRuns
     assert folder().verdict == "error" and newest.exists()  # looking changes nothing
 
 
-PASSED = Check("values", "", 0.1)
-FAULTY = Check("updates", "16 updates in CUDA graphs give another network", 0.1, "learner.cuda_graphs=false")
-
-
-@pytest.mark.parametrize(
-    ("checks", "says", "verdict"),
-    [
-        ([PASSED], ["on 4,096 decisions the GPU computes what the CPU does: values"], "ok"),
-        ([PASSED, FAULTY], ["does: values", f"{FAULTY.fault}; a run would use learner.cuda_graphs=false"], "error"),
-        (RuntimeError("CUDA error: other values\nsecond line"), ["CUDA error: other values"], "error"),
-    ],
-)
-def test_a_gpu_that_computes_something_else_is_an_error(
-    checks: list[Check] | Exception, says: list[str], verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def check(settings: TrainSettings, device: torch.device) -> tuple[TrainSettings, list[Check]]:
-        if isinstance(checks, Exception):
-            raise checks
-        return settings, checks
-
-    monkeypatch.setattr(doctor, "self_check", check)
-    found = list(doctor._self_check(settings(tmp_path)))
-    assert len(found) == len(says) and all(text in each.says for each, text in zip(found, says, strict=True))
-    assert found[-1].verdict == verdict and "\n" not in found[-1].says
-    monkeypatch.setattr("train.doctor.measure.measure", lambda *rest: None)
-    assert main(["doctor", *small(tmp_path)]) == (0 if verdict == "ok" else 2)
-
-
 def test_exit_code_and_what_it_does_not_look_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", *small(tmp_path, "device=cuda:77")]) == 2
     assert "device" in capsys.readouterr().out
@@ -134,17 +92,3 @@ def test_what_a_job_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_MEM_PER_NODE", "99999999")
     monkeypatch.setenv("SLURM_CPUS_PER_TASK", "9999")
     assert resources.memory() == all_memory and resources.cpus() == everything
-
-
-@pytest.mark.gpu
-@pytest.mark.ray
-@pytest.mark.slow
-@pytest.mark.usefixtures("_short")
-def test_a_node_with_a_gpu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """All of it, with Ray workers: the self-check, the stages, and what the other kinds bring, if anything."""
-    given = small(tmp_path, "device=cuda", "rollout=threads", "rollout.actor_threads=1")
-    assert main(["doctor", *given]) == 0
-    says = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert "the GPU computes what the CPU does: values, kernels, updates, rollout=threads" in says
-    assert "rollout=threads: " in says and "decisions/s, played and learned from" in says
-    assert not any(tmp_path.iterdir())

@@ -252,7 +252,8 @@ def test_a_checkpoint_of_another_kind_of_run_is_refused_in_one_line(
     kind, other = KINDS[name], KINDS[others]
     state, own = newest(other, uninterrupted(other)), newest(kind, uninterrupted(kind))
     path = checkpoint.path_for(kind.folder(tmp_path) / "checkpoints", 1)
-    path.parent.mkdir(parents=True)
+    of_other = other.folder(uninterrupted(other)) / "checkpoints"
+    shutil.copytree(of_other, path.parent, ignore=shutil.ignore_patterns("*.pt"))  # the segments
     for foreign, message in (
         (state, "error: game.name: the run in"),
         (state | {"settings": own["settings"] | {"runs": str(tmp_path)}}, f"error: {path}: does not fit this run"),

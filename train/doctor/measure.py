@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from typing import NamedTuple
 
 import torch
 from rich.table import Table
 
-from train.doctor import foretold
 from train.dqn.learner.learner import Learner
-from train.dqn.learner_threads import STEPS, seconds_of_update
 from train.dqn.network.build import build_network
-from train.dqn.replay.buffer import TransitionTensors
 from train.dqn.replay.transitions import Transitions
-from train.dqn.requests import UPDATES_AT_ONCE
-from train.dqn.rollout.backend import RolloutBackend
-from train.dqn.rollout.request import Rollout, RolloutRequest
-from train.dqn.rollout.worker import build_replay
+from train.dqn.rollout.request import RolloutRequest
+from train.dqn.rollout.worker import RolloutWorker, build_replay
 from train.run.device import choose_device
 from train.run.metrics import resources
-from train.settings.dqn import CPU_GAMES, TrainSettings
-
-Make = Callable[[TrainSettings, torch.device], RolloutBackend]
+from train.settings.dqn import TrainSettings
 
 _SECONDS = 1.5  # of measuring, for each stage
-_IN_TURN = {
-    "local": ("in the learner's process", "rollout=ray, which plays on the other CPUs"),
-    "device": ("on the learner's GPU", "a smaller network.hidden"),
-}
-_FEWER_UPDATES = "learner.samples_per_insert=auto, a larger learner.batch_size, or more learner.replicas"
+_GAMES = 512  # played at a time, at most: enough to measure
+_IN_TURN = ("in the learner's process", "rollout=ray, which plays on the other CPUs")
+_FEWER_UPDATES = "learner.samples_floor=0.25, or a larger learner.batch_size"
 
 
 def workers_here(settings: TrainSettings) -> int:
@@ -42,12 +31,6 @@ def workers_here(settings: TrainSettings) -> int:
     if settings.rollout.kind != "ray":
         return 0
     return settings.rollout.workers or max(1, resources.cpus() - settings.learner.cpu_threads)
-
-
-def counts_this_node_alone(settings: TrainSettings) -> bool:
-    """Whether the run takes as many workers as a cluster has CPUs, of which only those of this node are known here."""
-    rollout = settings.rollout
-    return rollout.kind == "ray" and not rollout.workers and bool(os.environ.get("RAY_ADDRESS"))
 
 
 class Stage(NamedTuple):
@@ -65,7 +48,6 @@ class Measured:
 
     stages: list[Stage]
     in_turn: bool
-    speeds: foretold.Speeds | None = None  # of a run with Ray workers, for what it would get elsewhere
 
     @property
     def limit(self) -> Stage:
@@ -90,91 +72,61 @@ class Measured:
         return f"limited by the {limit.name}: {says}: {limit.change}"
 
 
-def measure(settings: TrainSettings, make: Make, seconds: float = _SECONDS) -> Measured:
-    """Measure each stage by itself for `seconds`, in this process; `make` opens rollouts."""
-    kind, device, game = settings.rollout.kind, choose_device(settings.device), settings.load_game()
-    torch.set_num_threads(settings.rollout.torch_threads)
-    transitions, playing = _played(settings, device, make, seconds)
+def measure(settings: TrainSettings, seconds: float = _SECONDS) -> Measured:
+    """Measure each stage by itself for `seconds`, in this process."""
+    device, game, rollout = choose_device(settings.device), settings.load_game(), settings.rollout
+    on_ray = rollout.kind == "ray"
+    torch.set_num_threads(rollout.torch_threads)
+    of_players = choose_device("cuda" if rollout.gpus_per_worker else "cpu") if on_ray else device
+    transitions, playing = _played(settings, of_players, seconds)
     buffer = build_replay(game, settings, device)
     inserting = seconds_of(lambda: buffer.add(transitions), device, seconds) / len(transitions.action)
-    torch.set_num_threads(settings.learner.cpu_threads)
-    learner = Learner(build_network(game, settings), buffer, settings.learner, device, game.actions)
-    update = seconds_of(lambda: learner.update_many(UPDATES_AT_ONCE), device, seconds) / UPDATES_AT_ONCE
-    stage, pays = _learner(settings, update)
     replay = Stage("replay", 1 / inserting, "writing to the buffer", "nothing: it does nothing else")
-    if kind in ("local", "device"):
-        return Measured([Stage("rollout", 1 / playing, *_IN_TURN[kind]), replay, stage], True)
-    on_gpu = device.type == "cuda"
-    speeds, learning = None, inserting + settings.learner.cpu_threads * update / pays
-    if kind == "ray":
-        updating = {1: update} if on_gpu else _updating(learner)
-        weights = sum(each.numel() for each in learner.online.parameters())
-        batch = settings.learner.batch_size
-        floor = settings.learner.samples_floor
-        speeds = foretold.Speeds(playing, inserting, updating, pays * floor, floor, weights, batch, on_gpu)
-    return Measured([*_players(settings, playing, learning, on_gpu), replay, stage], False, speeds)
+    torch.set_num_threads(settings.learner.cpu_threads)
+    learner = Learner(build_network(game, settings), buffer, settings.learner, device)
+    if settings.learner.compile:
+        learner.compile()
+    update = seconds_of(learner.update, device, seconds)
+    stage, pays = _learner(settings, update, device.type == "cuda")
+    if not on_ray:
+        return Measured([Stage("rollout", 1 / playing, *_IN_TURN), replay, stage], True)
+    learning = inserting + settings.learner.cpu_threads * update / pays
+    return Measured([*_workers(settings, playing, learning), replay, stage], False)
 
 
-def _updating(learner: Learner) -> dict[int, float]:
-    """Seconds of an update by each number of threads that has CPUs here."""
-    return {threads: seconds_of_update(learner, threads) for threads in STEPS if threads <= resources.cpus()}
+def _played(settings: TrainSettings, device: torch.device, seconds: float) -> tuple[Transitions, float]:
+    """A rollout by the run's own worker, and its seconds for a decision."""
+    games = min(settings.rollout.games, _GAMES)
+    worker, starts = RolloutWorker(settings, device), count(0, games)
+
+    def play() -> Transitions:
+        return worker.play(RolloutRequest(next(starts), games, settings.exploration.end)).transitions
+
+    first = play()  # compiles
+    started, decisions = time.perf_counter(), 0
+    while not decisions or time.perf_counter() < started + seconds:
+        decisions += len(play().action)
+    return first, (time.perf_counter() - started) / decisions
 
 
-def _played(
-    settings: TrainSettings, device: torch.device, make: Make, seconds: float
-) -> tuple[Transitions | TransitionTensors, float]:
-    """What the run's own rollouts bring, of Ray one worker in this process; and a CPU's seconds for a decision."""
-    rollout = replace(settings.rollout, nodes=1, workers=None)
-    if rollout.kind == "ray":
-        rollout, device = replace(rollout, kind="local"), choose_device("cuda" if rollout.gpus_per_worker else "cpu")
-    with closing(make(replace(settings, rollout=rollout), device)) as rollouts:
-        games = min(rollouts.games(), CPU_GAMES) if device.type == "cpu" else rollouts.games()
-        starts = count(0, games)
-
-        def some() -> list[Rollout]:
-            while rollouts.free_slots() > 0:
-                rollouts.submit(RolloutRequest(next(starts), games, settings.exploration.end))
-            return rollouts.ready(wait=True)
-
-        while not (first := some()):  # compiles
-            pass
-        started, decisions = now(device), 0
-        while not decisions or time.perf_counter() < started + seconds:
-            decisions += sum(len(each.transitions.action) for each in some())
-        return first[0].transitions, _threads(settings) * (now(device) - started) / decisions
-
-
-def _threads(settings: TrainSettings) -> int:
-    """How many CPUs play in the learner's process."""
-    rollout, cpus = settings.rollout, resources.cpus()
-    if rollout.kind != "threads":
-        return 1
-    return min(rollout.actor_threads or max(1, cpus - settings.learner.cpu_threads), cpus)
-
-
-def _learner(settings: TrainSettings, update: float) -> tuple[Stage, float]:
+def _learner(settings: TrainSettings, update: float, on_gpu: bool) -> tuple[Stage, float]:
     """The learner whose update takes these seconds, and the decisions that one pays for at most."""
     learner = settings.learner
     least = learner.batch_size / learner.samples_per_insert
     pays = least / learner.samples_floor
     each = f"{pays:,.0f}" if pays == least else f"{least:,.0f} to {pays:,.0f}"
-    how = f"{1 / update:,.0f} updates/s with learner.threads={learner.cpu_threads} pay for {each} decisions each"
-    return Stage("learner", pays / update, how, _FEWER_UPDATES), pays
+    what = "on the GPU" if on_gpu else f"with learner.threads={learner.cpu_threads}"
+    how = f"{1 / update:,.0f} updates/s {what}, one for {each} decisions"
+    compiled = "learner.compile=true, " if on_gpu and not learner.compile else ""
+    return Stage("learner", pays / update, how, compiled + _FEWER_UPDATES), pays
 
 
-def _players(settings: TrainSettings, playing: float, learning: float, on_gpu: bool = False) -> Iterator[Stage]:
-    """Ray workers, or threads of the learner's process; and the CPUs of this node, unless threads wait for a GPU."""
+def _workers(settings: TrainSettings, playing: float, learning: float) -> Iterator[Stage]:
+    """Ray's workers, and the CPUs of this node, which they share with the learner. In CPU seconds a decision."""
     cpus, rollout = resources.cpus(), settings.rollout
-    if rollout.kind == "ray":
-        players = rollout.workers or workers_here(settings) * rollout.nodes
-        here = -(-players // rollout.nodes) / players
-        yield Stage("workers", players / playing, f"{players} of {1 / playing:,.0f} each", "more rollout.workers")
-    else:
-        players, here = _threads(settings), 1.0  # more take turns on the same CPUs
-        how = f"{players} threads of {1 / playing:,.0f} each"
-        yield Stage("games", players / playing, how, "more rollout.actor_threads")
-        if on_gpu:
-            return
+    workers = rollout.workers or workers_here(settings) * rollout.nodes
+    here = -(-workers // rollout.nodes) / workers
+    yield Stage("workers", workers / playing, f"{workers} of {1 / playing:,.0f} each", "more rollout.workers")
     both = cpus / (playing * here + learning)
     yield Stage("CPUs", both, f"{cpus} of this node, for playing and learning", "more CPUs, or fewer updates")
 
@@ -182,21 +134,18 @@ def _players(settings: TrainSettings, playing: float, learning: float, on_gpu: b
 def seconds_of(function: Callable[[], object], device: torch.device, seconds: float) -> float:
     """Mean seconds of a call, after a first one, with what it leaves the device to do."""
     function()
-    started = now(device)
+    started = _now(device)
     calls, end = 0, started + seconds
     while time.perf_counter() < end:
         function()
         calls += 1
-    return (now(device) - started) / calls
+    return (_now(device) - started) / calls
 
 
-def now(device: torch.device) -> float:
-    """The clock once the device has done all that this thread gave it: CUDA's calls return before their work is done.
-
-    Only the stream is waited for: CUDA refuses to wait for the device while a thread captures, and breaks its capture.
-    """
+def _now(device: torch.device) -> float:
+    """The clock once the device has done all that it was given: CUDA's calls return before their work is done."""
     if device.type == "cuda":
-        torch.cuda.current_stream(device).synchronize()
+        torch.cuda.synchronize(device)
     return time.perf_counter()
 
 
@@ -208,8 +157,6 @@ def screen(measured: Measured) -> Iterator[Table | str]:
         table.add_row(stage.name, f"{stage.decisions:,.0f}", f"{measured.busy(stage):.0%}", stage.how, mark)
     yield table
     yield measured.verdict()
-    if measured.speeds:
-        yield from foretold.screen(measured.speeds)
 
 
 def in_words(decisions: float) -> str:

@@ -18,12 +18,10 @@ from rich.text import Text
 from command.errors import UserError
 from command.settings.checks import SettingsError
 from train.doctor import measure as stages
-from train.doctor.gpu_memory import buffer_bytes, check_gpu_memory
-from train.doctor.job_memory import CHECKPOINT_SHARE, check_job_memory
-from train.dqn.self_check import DECISIONS, self_check
+from train.doctor.memory import CHECKPOINT_SHARE, buffer_bytes, check_gpu_memory, check_job_memory
 from train.run.device import choose_device, driver_version, problem_with
 from train.run.folder import RunFolder
-from train.run.gpu_failures import missing_gpu
+from train.run.launches import began_on_gpu
 from train.run.metrics import resources
 from train.settings.dqn import TrainSettings
 
@@ -45,33 +43,12 @@ class Finding:
 def examine(settings: TrainSettings) -> list[Finding]:
     """Everything but the speeds. No finding with verdict "error": a run would start."""
     findings = [_versions(), *_gpus(settings), _cpus(settings), _memory(settings), _folder(settings)]
-    if _speaks_to_ray(settings):
-        findings += _ray(settings)
-    if would_start(findings):
-        findings += _self_check(settings)
-    return findings
-
-
-def _speaks_to_ray(settings: TrainSettings) -> bool:
-    """Whether the run has Ray workers: all that play, or those of the other nodes."""
-    return settings.rollout.kind == "ray" or _has_other_nodes(settings)
-
-
-def _has_other_nodes(settings: TrainSettings) -> bool:
-    return settings.rollout.kind == "threads" and settings.rollout.nodes > 1
+    return findings + (_ray(settings) if settings.rollout.kind == "ray" else [])
 
 
 def _versions() -> Finding:
-    versions = [f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES if _installed(name)]
-    return Finding("versions", f"Python {platform.python_version()}, " + ", ".join(versions))
-
-
-def _installed(name: str) -> bool:
-    try:
-        importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES)
+    return Finding("versions", f"Python {platform.python_version()}, {versions}")
 
 
 def _gpus(settings: TrainSettings) -> Iterator[Finding]:
@@ -83,11 +60,8 @@ def _gpus(settings: TrainSettings) -> Iterator[Finding]:
         yield Finding("GPU", f"{problem.text}; {problem.hint}", "warning")
     elif problem:
         yield Finding("GPU", f"none: {problem.text}")
-    if missing := missing_gpu(settings.device, settings.folder):
-        yield Finding("device", f"{missing.text}; {missing.hint}", "error")
-        return
     try:
-        device = choose_device(settings.device)
+        device = choose_device(settings.device, began_on_gpu(settings.folder))
         if device.type == "cuda":
             check_gpu_memory(settings, torch.cuda.mem_get_info(device)[0], f"cuda:{device.index or 0}")
         yield Finding("device", f"the learner computes on {device} (device={settings.device})")
@@ -98,24 +72,22 @@ def _gpus(settings: TrainSettings) -> Iterator[Finding]:
 def _cpus(settings: TrainSettings) -> Finding:
     there, mine = os.cpu_count() or 0, resources.cpus()
     says = f"{mine} of the machine's {there}"
+    named, cluster = settings.rollout.workers, os.environ.get("RAY_ADDRESS")
     if settings.rollout.kind == "ray":
         says += f"; {stages.workers_here(settings)} rollout workers on this node"
-        if stages.counts_this_node_alone(settings):
+        if cluster and not named:  # as many as the cluster has CPUs
             says += "; of the cluster at RAY_ADDRESS only this node is counted: say rollout.workers=N"
-    elif _has_other_nodes(settings):
-        says += "; Ray's workers of the other nodes are not counted, neither here nor in memory and speeds"
-    too_many = (settings.rollout.workers or 0) > mine and not os.environ.get("RAY_ADDRESS")
-    return Finding("CPUs", says, "warning" if too_many else "ok")
+    return Finding("CPUs", says, "warning" if (named or 0) > mine and not cluster else "ok")
 
 
 def _replay_bytes(settings: TrainSettings) -> float:
-    return settings.replay.capacity * buffer_bytes(settings.load_game(), settings)
+    return settings.replay.capacity * buffer_bytes(settings)
 
 
 def _memory(settings: TrainSettings) -> Finding:
     workers, limit = stages.workers_here(settings), resources.memory()
     on_gpu = settings.device != "cpu" and problem_with() is None
-    ray = RAY_BYTES + workers * WORKER_BYTES + resources.object_store() if _speaks_to_ray(settings) else 0
+    ray = RAY_BYTES + workers * WORKER_BYTES + resources.object_store() if workers else 0
     if not on_gpu:
         try:
             check_job_memory(settings, limit)
@@ -157,20 +129,6 @@ def _ray(settings: TrainSettings) -> list[Finding]:
     where = os.environ.get("RAY_ADDRESS", "a cluster of its own")
     up = Finding("Ray", f"{where}, started in {time.perf_counter() - started:.1f} s")
     return [up, *(Finding("Ray node", node) for node in nodes)]
-
-
-def _self_check(settings: TrainSettings) -> Iterator[Finding]:
-    """Nothing without a GPU. A fault is an error here; a run would start without the faulty part."""
-    try:
-        checks = self_check(settings, choose_device(settings.device))[1]
-    except RuntimeError as error:
-        yield Finding("self-check", str(error).strip().partition("\n")[0], "error")
-        return
-    if passed := ", ".join(each.part for each in checks if not each.fault):
-        yield Finding("self-check", f"on {DECISIONS:,} decisions the GPU computes what the CPU does: {passed}")
-    for each in checks:
-        if each.fault:
-            yield Finding(each.part, f"{each.fault}; a run would use {each.switched}", "error")
 
 
 def screen(findings: list[Finding], measured: stages.Measured | None) -> Iterator[Table | str]:

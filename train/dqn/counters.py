@@ -15,7 +15,7 @@ class DqnCounters:
     episodes: int = 0  # whose transitions are in the buffer
     env_steps: int = 0  # decisions of those episodes
     next_episode: int = 0  # the first that no request covers
-    lost: int = 0  # of those before, how many were dealt to a replica that has gone; others are played in their place
+    lost: int = 0  # of those before, requests of other learners of 0.3.0; others are played in their place
     rollouts: int = 0  # that came back
     seconds: float = 0.0  # of training, over all starts of the run
     evaluated: int = -1  # env_steps of the newest weights that were evaluated
@@ -24,11 +24,10 @@ class DqnCounters:
     absolute_return_sum: float = 0.0  # of all episodes since the last log row, of which there were
     row_episodes: int = 0
     row_env_steps: int = 0  # decisions in them
-    forgiven: float = 0.0  # updates that rollouts did not pay for, with learner.samples_floor below 1
+    forgiven: float = 0.0  # updates that were earned and are never made (RateLimiter, rule 4)
     lag_sum: int = 0  # how many updates old the weights of rollouts were, since the last log row
     lag_count: int = 0
     too_old: int = 0  # requests whose rollouts were thrown away because of their weights, to be played again
-    updates_offset: int = 0  # more than were made, where the number of replicas has changed since
     idle_starts: int = 0  # in a row, that ended before anything was played or learned
 
     @property
@@ -51,11 +50,6 @@ class DqnCounters:
         self.lag_sum += updates - rollout.weights_version
         self.lag_count += 1
 
-    def add(self, news: dict[str, float]) -> None:
-        """Add what rollouts counted elsewhere, as `asdict` of new counters has it."""
-        for name in _OF_ROLLOUTS:
-            setattr(self, name, getattr(self, name) + news[name])
-
     def log_row(self) -> dict[str, float]:
         """The curves of the rollouts since the last row; the next row starts from zero."""
         row = {
@@ -69,12 +63,6 @@ class DqnCounters:
         self.return_sum, self.return_count, self.lag_sum, self.lag_count = 0.0, 0, 0, 0
         self.absolute_return_sum, self.row_episodes, self.row_env_steps = 0.0, 0, 0
         return row
-
-
-_OF_ROLLOUTS = (
-    *("episodes", "env_steps", "rollouts", "return_sum", "return_count", "absolute_return_sum"),
-    *("row_episodes", "row_env_steps", "lag_sum", "lag_count", "too_old"),
-)
 
 
 def _ratio(total: float, count: int) -> float:

@@ -14,7 +14,6 @@ import torch
 from cards.stopping import StoppedError
 from train.dqn.learner.learner import Learner
 from train.dqn.network.build import build_network
-from train.dqn.replicas.launch import place_of, with_named_players
 from train.dqn.rollout.request import RolloutRequest
 from train.dqn.rollout.worker import RolloutWorker, build_replay
 from train.run.launches import read_launches
@@ -40,10 +39,9 @@ def with_learner_threads(settings: TrainSettings) -> TrainSettings:
     """
     if settings.learner.threads != AUTO:
         return settings
-    share = settings if settings.learner.replicas == 1 else with_named_players(settings, place_of(settings))
-    threads, most = _kept(settings), most_threads(share)
+    threads, most = _kept(settings), most_threads(settings)
     if threads is None and most > 1:
-        threads, rates = measured(share, most)
+        threads, rates = measured(settings, most)
         said = ", ".join(f"{rate:,.1f} with {each}" for each, rate in rates.items())
         log.info("learner.threads=auto: %d; updates/s that the run can make: %s", threads, said or "not measured")
     return replace(settings, learner=replace(settings.learner, threads=threads or 1))
@@ -61,16 +59,9 @@ def _kept(settings: TrainSettings) -> int | None:
 def most_threads(settings: TrainSettings) -> int:
     """CPUs of this node that players can do without, 1 at least; one always plays, and all where they play in turn."""
     rollout = settings.rollout
-    if rollout.kind in ("local", "device"):
+    if rollout.kind == "local":
         return 1
-    players = rollout.actor_threads if rollout.kind == "threads" else -(-(rollout.workers or 1) // rollout.nodes)
-    return max(1, _cpus(settings) - (players or 1))
-
-
-def _cpus(settings: TrainSettings) -> int:
-    """Those of this node that a replica has."""
-    here = place_of(settings).here if settings.learner.replicas > 1 else 1
-    return resources.cpus() // here
+    return max(1, resources.cpus() - -(-(rollout.workers or 1) // rollout.nodes))
 
 
 def measured(settings: TrainSettings, most: int) -> tuple[int, dict[int, float]]:
@@ -86,7 +77,7 @@ def measured(settings: TrainSettings, most: int) -> tuple[int, dict[int, float]]
     began = time.perf_counter()
     end[0] = began + _PLAYING_SECONDS
     try:
-        played = worker.play(RolloutRequest(0, settings.rollout.games_on(gpu=False), settings.exploration.end))
+        played = worker.play(RolloutRequest(0, settings.rollout.games, settings.exploration.end))
     except StoppedError:
         return 1, {}  # players this slow need every CPU
     decisions = len(played.transitions.action)
@@ -94,7 +85,7 @@ def measured(settings: TrainSettings, most: int) -> tuple[int, dict[int, float]]
     small = replace(settings, replay=replace(settings.replay, capacity=2 * decisions))
     replay = build_replay(game, small, _CPU)
     replay.add(played.transitions)
-    learner = Learner(build_network(game, settings), replay, settings.learner, _CPU, game.actions)
+    learner = Learner(build_network(game, settings), replay, settings.learner, _CPU)
 
     def updates(threads: int) -> float:
         """A second."""
@@ -130,6 +121,4 @@ def seconds_of_update(learner: Learner, threads: int) -> float:
 
 def _players(settings: TrainSettings, threads: int) -> int:
     """How many play beside that number of learner threads, on all nodes."""
-    rollout = settings.rollout
-    named = rollout.workers if rollout.kind == "ray" else rollout.actor_threads
-    return named or _cpus(settings) * rollout.nodes - threads
+    return settings.rollout.workers or resources.cpus() * settings.rollout.nodes - threads

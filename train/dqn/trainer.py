@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-import math
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -21,20 +19,17 @@ from train.dqn.learner.divergence import DivergenceMonitor
 from train.dqn.learner.learner import Learner
 from train.dqn.learner.schedules import linear
 from train.dqn.network.build import build_network
-from train.dqn.network.precision import described
+from train.dqn.old_runs import delete_shares, with_one_learner
 from train.dqn.players.load import files_of_training
-from train.dqn.replicas.launch import share_of
-from train.dqn.replicas.shares import delete_shares_from, load_replay, open_requests_of, replicas_of, shares_of
 from train.dqn.requests import Requests
 from train.dqn.rollout.backend import BackendLostError, RolloutBackend
 from train.dqn.rollout.league import SCALARS as LEAGUE_SCALARS
 from train.dqn.rollout.worker import build_replay
-from train.dqn.shared_requests import SharedRequests
 from train.dqn.warm_start import weights_to_begin_with
 from train.run.budget import Budget
 from train.run.every import HISTOGRAMS, ROWS, Every, passes, restore
 from train.run.folder import RunFolder
-from train.run.gpu_failures import LEARNER_ON
+from train.run.launches import LEARNER_ON
 from train.run.metrics.metrics import Metrics
 from train.run.metrics.rates import Rates
 from train.run.metrics.scalars import SCALARS
@@ -42,49 +37,28 @@ from train.run.progress import Status
 from train.run.runner import Runner
 from train.settings.dqn import TrainSettings
 
-if TYPE_CHECKING:
-    from train.dqn.replicas.group import Group
-
 log = logging.getLogger("train")
 
 IDLE_STARTS = 2  # in a row; then the same job again would do no better
 
 
 class DqnTrainer:
-    """One run: a learner, its replay buffer, and rollouts from wherever they are played.
-
-    With a `group` it is one of several replicas, with a share of the buffer and of the rollouts.
-    """
+    """One run: a learner, its replay buffer, and rollouts from wherever they are played."""
 
     def __init__(
-        self,
-        settings: TrainSettings,
-        folder: RunFolder,
-        device: torch.device,
-        rollouts: RolloutBackend,
-        group: Group | None = None,
+        self, settings: TrainSettings, folder: RunFolder, device: torch.device, rollouts: RolloutBackend
     ) -> None:
         self.settings = settings
         self.rollouts = rollouts
         self.keep = settings.checkpoint.keep
-        self._group = group
-        clock = group.clock if group else time.perf_counter
-        self.budget = Budget(settings.episodes, settings.training_minutes, clock)
+        self.budget = Budget(settings.episodes, settings.training_minutes)
         self._files = files_of_training(settings)  # a run that is trained on is another player by the same name
         self._folder = folder
         self._device = device
         self._game = settings.load_game()
-        held = share_of(settings, group.place, device.type == "cuda") if group else settings
-        self.replay = build_replay(self._game, held, device)
-        if group is not None:  # each draws other rows
-            self.replay.generator.manual_seed((settings.seed + (group.rank << 32)) % 2**63)
-        network, average = build_network(self._game, settings), group.average if group else None
-        self.learner = Learner(network, self.replay, settings.learner, device, self._game.actions, average)
-        if group is not None:
-            group.drop_graphs = self.learner.drop_graphs
-        given = settings, rollouts, self.learner, self.budget
-        self.shared = SharedRequests(*given, group) if group else None
-        self.requests: Requests = self.shared or Requests(*given)
+        self.replay = build_replay(self._game, settings, device)
+        self.learner = Learner(build_network(self._game, settings), self.replay, settings.learner, device)
+        self.requests = Requests(settings, rollouts, self.learner, self.budget)
         self._watch = DivergenceMonitor(folder.checkpoints, folder.writer)
         self.evaluations = Evaluations(settings, folder, rollouts, self.learner, self._watch)
         evaluation, saving = settings.evaluation, settings.checkpoint
@@ -110,7 +84,7 @@ class DqnTrainer:
     def describe(self) -> str:
         """The learner's device and number format."""
         where = torch.cuda.get_device_name(self._device) if self._device.type == "cuda" else "CPU"
-        return f"{LEARNER_ON}{where} in {described(self.settings.learner.precision, self.learner.precision)}"
+        return f"{LEARNER_ON}{where} in {str(self.learner.online.format).removeprefix('torch.')}"
 
     def open_metrics(self, folder: Path) -> Metrics:
         """The curves of the run; evaluations that were under way are made again."""
@@ -123,19 +97,11 @@ class DqnTrainer:
         self._runner = runner
         self._rates.per_second(self.counters.env_steps, self.learner.updates)
         with self._loss_excused_by_a_stop():
-            if self._group is not None:
-                self._group.stop_requested = runner.stop_requested
-                resumed = runner.resumed_from.name if runner.resumed_from else None
-                begins = {"checkpoint": resumed, "run": self._folder.run_id, "device": self._device.type}
-                self._group.exchange({**begins, "threads": self.settings.learner.threads})
-                self._group.exchange({})
-                self._group.connect(self._device)
-                runner.display.say(self._group.describe())
             runner.display.say(f"games: {self.rollouts.describe(runner.stop_requested)}")
             self.evaluations.begin(runner)
-            self.make_ready(fresh=runner.resumed_from is None)
+            self._make_ready(fresh=runner.resumed_from is None)
 
-    def make_ready(self, fresh: bool) -> None:
+    def _make_ready(self, fresh: bool) -> None:
         """Prepare to learn; `fresh`: not from a checkpoint."""
         if self.requests.league is not None:
             self.rollouts.enrol(self.requests.league.weights)
@@ -144,6 +110,8 @@ class DqnTrainer:
         if not self.learner.updates:
             self.requests.give_out()
             self.learner.warm_up(self._game.words)
+        if self.settings.learner.compile:
+            self.learner.compile()
 
     def step(self) -> None:
         """Take in the rollouts that are done and make the updates that are due; at the end, the last evaluation."""
@@ -152,6 +120,7 @@ class DqnTrainer:
                 self._last_evaluation()
             else:
                 self._play_and_update()
+                self._evaluate_if_due()
 
     def complete(self) -> bool:
         """Whether the run is finished, and its last weights are evaluated."""
@@ -163,6 +132,7 @@ class DqnTrainer:
 
     def report(self, stop_requested: Stop) -> None:
         """The table of the best network, on deals that it was not chosen by."""
+        delete_shares(self._folder.checkpoints)
         report_best(self.settings, self._folder, self._device, self.progress, stop_requested)
 
     @contextmanager
@@ -171,7 +141,7 @@ class DqnTrainer:
         try:
             yield
         except BackendLostError as error:
-            if error.weights_lost or not self._runner.stop_requested():
+            if not self._runner.stop_requested():
                 raise error if self.worth_another_start() else error.hopeless() from None
 
     def _standing(self) -> tuple[int, int, int]:
@@ -182,21 +152,19 @@ class DqnTrainer:
         return self.counters.idle_starts + 1 if self._standing() == self._began else 0
 
     def _play_and_update(self) -> None:
-        self.play_and_update()
+        requests = self.requests
+        requests.join_league(self.every["league"])
+        requests.give_out()
+        requests.take(wait=requests.updates_due() == 0)
+        self._update(min(requests.updates_due(), requests.updates_at_once))
+
+    def _evaluate_if_due(self) -> None:
         self._take_evaluations(wait=False)
         every = self.every["evaluation"]
         before = every.passed
         if not self.evaluations.under_way and every.take(self.counters.episodes):
             histograms = passes(before, every.passed, HISTOGRAMS)
             self.evaluations.start(self.counters.env_steps, self.replay if histograms else None)
-
-    def play_and_update(self) -> None:
-        """Take in rollouts and make updates that are due: what all replicas do together."""
-        requests = self.requests
-        requests.join_league(self.every["league"])
-        requests.give_out()
-        requests.take(wait=requests.updates_due() == 0)
-        self._update(min(requests.updates_due(), requests.updates_at_once))
 
     def finished(self) -> bool:
         """Whether all episodes are learned from, or the time is up."""
@@ -205,10 +173,10 @@ class DqnTrainer:
 
     def _update(self, count: int) -> None:
         learner, replay, spent = self.settings.learner, self.settings.replay, self.budget.spent(self.counters.episodes)
-        # The square-root rule: of a batch that is k times as large the noise is less by this factor.
-        self.learner.lr = linear(learner.lr, learner.lr_end, spent) * math.sqrt(learner.replicas)
+        self.learner.lr = linear(learner.lr, learner.lr_end, spent)
         self.replay.beta = linear(replay.beta, replay.beta_end, spent)
-        self.learner.update_many(count)
+        for _ in range(count):
+            self.learner.update()
         if self.learner.updates == count > 0:
             log.info("first update")
 
@@ -219,8 +187,8 @@ class DqnTrainer:
         row = {
             "train/lr": learner.lr,
             "train/updates": learner.updates,
-            "replay/size": self.requests.held(),
-            "replay/samples_per_insert": learner.updates * self.settings.learner.rows_of_update / max(1, env_steps),
+            "replay/size": self.replay.size,
+            "replay/samples_per_insert": learner.updates * self.settings.learner.batch_size / max(1, env_steps),
             "time/env_steps_per_second": steps,
             "time/updates_per_second": updates,
         }
@@ -240,8 +208,6 @@ class DqnTrainer:
                 "nothing was learned: %d transitions, learner.learning_starts is %d", self.replay.inserted, minimum
             )
         self._runner.save_checkpoint()
-        if self._group is not None:
-            self._group.say(self._group.last_words())
         while not self._runner.stop_requested() and (self.evaluations.under_way or not self.complete()):
             if not self.evaluations.under_way:
                 self.evaluations.start(self.counters.env_steps, self.replay)
@@ -261,12 +227,7 @@ class DqnTrainer:
             "learner": self.learner.state_dict(),
             "replay": self.replay.state_dict(),
         }
-        if self.shared is not None:
-            state["replicas"] = self.settings.learner.replicas
-        found = self._watch.state(playing | state)
-        if self.shared is not None:
-            self.shared.save_shares()
-        return found
+        return self._watch.state(playing | state)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume from `state_dict`. Requests that were out are played again, as the same episodes."""
@@ -275,18 +236,14 @@ class DqnTrainer:
         for name, file in state.get("players", {}).items():
             if self._files.get(name, file) != file:
                 raise ValueError(f"the file of {name}, which it learns with, has changed since")
-        rank, size = (self._group.rank, self._group.size) if self._group else (0, 1)
-        shares = shares_of(self._folder.checkpoints, state)
-        requests = open_requests_of(shares, rank, size, state["counters"])
-        self.requests.load_state_dict(state | {"open_requests": requests})
+        state = with_one_learner(state)
+        self.requests.load_state_dict(state)
         self.budget.seconds_before = self.counters.seconds
         if self.settings.names_no_budget and state.get("budget_minutes"):  # the same command has the same end
             self.budget.minutes = max(self.settings.training_minutes or 0.0, state["budget_minutes"])
         self.evaluations.load_state_dict(state["evaluating"])
         restore(self.every, state["passed"])
-        load_replay(self.replay, shares, rank, size)  # first: it says in words what else would not fit the network
+        if state["replay"] is not None:  # first: it says in words what else would not fit the network
+            self.replay.load_state_dict(state["replay"])
         self.learner.load_state_dict(state["learner"])
-        self.requests.resume_updates(replicas_of(state))
-        if rank == 0:
-            delete_shares_from(self._folder.checkpoints, max(size, len(shares)))
         self._began = self._standing()

@@ -1,34 +1,34 @@
-"""The device to compute on.
-
-PyTorch is imported when a device is needed: tournaments of rule players need none.
-"""
+"""The device to compute on, and what is said of a GPU that is missing, cannot be used, or fails."""
 
 from __future__ import annotations
 
+import logging
 import os
 import re
+import socket
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from command.errors import UserError
 from command.settings.checks import SettingsError
-from train.run.metrics import resources
+from train.run.signals import EXIT_REQUEUE
 
 if TYPE_CHECKING:
     import torch
 
-    from train.settings.resolve import Machine
-
 _DRIVER = Path("/proc/driver/nvidia/version")  # there where a driver is loaded, and readable in a container
 _HIDDEN = ("", "-1", "NoDevFiles")  # values of CUDA_VISIBLE_DEVICES that leave no GPU
+_HOST = os.environ.get("SLURMD_NODENAME") or socket.gethostname()
 _ON_CPU = "device=cpu computes on the CPU"
+# Of errors of PyTorch, cuBLAS, cuDNN and Triton. What a GPU has no memory for is a matter of settings.
+_SIGNS = r"CUDA error|CUDA driver error|CUDNN_STATUS_|CUBLAS_STATUS_|Triton Error \[CUDA\]"
+_FAILURE = re.compile(rf"(?s)(?!.*(out of memory|ALLOC_FAILED)).*({_SIGNS})")
 
 
-@dataclass(frozen=True)
-class Build:
+class Build(NamedTuple):
     """A kind of wheel of PyTorch, and where it runs; docs/howto/cluster_install.md has the same table."""
 
     name: str  # of its index at download.pytorch.org/whl, and of its versions: 2.13.0+cu126
@@ -42,63 +42,42 @@ class Build:
 BUILDS = (Build("cu130", "580.65.06", (7, 5), (12, 1)), Build("cu126", "525.60.13", (5, 0), (9, 0)))
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """Why a CUDA device cannot be computed on."""
 
     text: str
-    hint: str = _ON_CPU
+    hint: str
     absent: bool = False  # no GPU was asked for, as far as this process can see: `auto` is the CPU
-    everywhere: bool = False  # PyTorch is the cause, and on another node it is the same
 
 
-def this_machine() -> Machine:
-    """The devices that this process may train on; whether a GPU is one of them is asked when it matters, once."""
-    from train.settings.resolve import Machine
-
-    problem_with.cache_clear()  # a later run of the same process asks anew
-    return Machine(lambda: problem_with() is None, resources.cpus())
-
-
-def choose_device(setting: str) -> torch.device:
+def choose_device(setting: str, began_on_gpu: bool = False) -> torch.device:
     """The device of a setting: for `auto` CUDA, or the CPU where there is no GPU.
 
-    Raises SettingsError for a device that is not there, or not usable; for `auto` if there ought to be a GPU.
+    Raises SettingsError for one that cannot be used; for `auto` if machine or job has a GPU, or the run began on one.
     """
     import torch
 
-    if setting == "auto":
-        problem = problem_with()
-        if problem and (why := why_on_gpu(problem)):
-            raise SettingsError("device", f"{why}, but {problem.text}", problem.hint)
-        return torch.device("cpu") if problem else _prepared(torch.device("cuda"))
-    try:
-        device = torch.device(setting)
-    except RuntimeError:
-        raise SettingsError("device", f"auto, cpu, cuda or cuda:N, not {setting!r}") from None
-    if device.type not in ("cpu", "cuda"):
+    if not re.fullmatch(r"auto|cpu|cuda(:(0|[1-9]\d?))?", setting):
         raise SettingsError("device", f"auto, cpu, cuda or cuda:N, not {setting!r}")
-    problem = problem_with(device.index or 0) if device.type == "cuda" else None
-    if problem:
-        raise SettingsError("device", f"PyTorch sees no {setting} it can use: {problem.text}", problem.hint)
-    return _prepared(device) if device.type == "cuda" else device
-
-
-def _prepared(device: torch.device) -> torch.device:
-    """The GPU, as the one of this thread: graphs and events ask for the current one, whatever their tensors are on."""
-    import torch
-
+    if setting == "cpu":
+        return torch.device("cpu")
+    device = torch.device("cuda" if setting == "auto" else setting)
+    if problem := problem_with(device.index or 0):
+        why = f"{setting} is asked for" if setting != "auto" else _why_on_gpu(problem, began_on_gpu)
+        if why is None:
+            return torch.device("cpu")
+        raise SettingsError("device", f"{why}, but it cannot be used on {_HOST}: {problem.text}", problem.hint)
     torch.cuda.set_device(device.index or 0)
-    # Products of float32 are float32, also where a container sets TORCH_ALLOW_TF32_CUBLAS_OVERRIDE, as NVIDIA's do.
+    # As on a CPU: products and sums in float32, also where containers set TORCH_ALLOW_TF32_CUBLAS_OVERRIDE.
     torch.set_float32_matmul_precision("highest")
-    # Sums over thousands of rows stay in float32, as on a CPU.
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
-    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
     return device
 
 
-def why_on_gpu(problem: Problem) -> str | None:
+def _why_on_gpu(problem: Problem, began_on_gpu: bool) -> str | None:
     """Why `auto` is no CPU although there is a problem with the GPU; None where it is."""
+    if began_on_gpu:
+        return "this run began on a GPU"
     if "SLURM_JOB_ID" in os.environ:
         return "this job was given a GPU" if _job_has_gpus() else None
     return None if problem.absent else "this machine has a GPU"
@@ -106,19 +85,14 @@ def why_on_gpu(problem: Problem) -> str | None:
 
 def _job_has_gpus() -> bool:
     """Whether Slurm has given GPUs to the job of this process, and they are not hidden."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is not None:
+    if (visible := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
         return visible.strip() not in _HIDDEN
     numbers = any(os.environ.get(name) for name in ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS"))  # such as 0,1
     return numbers or os.environ.get("SLURM_GPUS_ON_NODE", "0") != "0"
 
 
-@cache
 def problem_with(index: int = 0) -> Problem | None:
-    """Why CUDA device `index` cannot be computed on; None if it can.
-
-    The one question that decides settings, device and what doctor says. A GPU that is there adds two numbers.
-    """
+    """Why CUDA device `index` cannot be computed on; None if it can. A GPU that is there adds two numbers."""
     import torch
 
     with warnings.catch_warnings():
@@ -126,9 +100,7 @@ def problem_with(index: int = 0) -> Problem | None:
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if index < count:
         return _refusal(index)
-    if count:
-        return Problem(f"there are {count}, counted from 0", f"say device=cuda:{count - 1}, or device=cpu")
-    return _lack()
+    return Problem(f"there are {count}, counted from 0", f"say device=cuda:{count - 1}, or cpu") if count else _lack()
 
 
 def _lack() -> Problem:
@@ -137,17 +109,15 @@ def _lack() -> Problem:
 
     built, driver = torch.version.cuda, driver_version()
     if os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in _HIDDEN:
-        return Problem("CUDA_VISIBLE_DEVICES hides all GPUs", absent=True)
+        return Problem("CUDA_VISIBLE_DEVICES hides all GPUs", _ON_CPU, absent=True)
     if built is None:
-        text = f"torch {torch.__version__} is built without CUDA"
-        return Problem(text, _way_out(driver), absent=True, everywhere=True)
-    if driver is None:
-        return Problem("no driver of NVIDIA's is loaded", absent=True)
+        return Problem(f"torch {torch.__version__} is built without CUDA", _way_out(driver), absent=True)
     needed = next((each.driver for each in BUILDS if each.name[2:4] == built.partition(".")[0]), None)
-    if needed and _numbers(driver) < _numbers(needed):
+    if driver and needed and _numbers(driver) < _numbers(needed):
         text = f"its driver {driver} is older than {needed}, which CUDA {built} of torch {torch.__version__} needs"
-        return Problem(text, _way_out(driver), everywhere=True)
-    return Problem(f"driver {driver} shows no GPU to PyTorch", absent=True)
+        return Problem(text, _way_out(driver))
+    text = f"driver {driver} shows no GPU to PyTorch" if driver else "no driver of NVIDIA's is loaded"
+    return Problem(text, _elsewhere(), absent=True)
 
 
 def _refusal(index: int) -> Problem | None:
@@ -156,20 +126,20 @@ def _refusal(index: int) -> Problem | None:
 
     try:
         torch.ones(1, device=torch.device("cuda", index)).add(1).cpu()
+        return None
     except RuntimeError as error:
         text = str(error).strip().partition("\n")[0]
-    else:
-        return None
     if "no kernel image" in text:
-        major, minor = torch.cuda.get_device_capability(index)
-        lacks = f"torch {torch.__version__} has no code for {torch.cuda.get_device_name(index)} (sm_{major}{minor})"
-        return Problem(lacks, _way_out(driver_version(), (major, minor)), everywhere=True)
-    another = f"see nvidia-smi; wait, or say device=cuda:N for another GPU; {_ON_CPU}"
+        name, (major, minor) = torch.cuda.get_device_name(index), torch.cuda.get_device_capability(index)
+        text = f"torch {torch.__version__} has no code for {name} (sm_{major}{minor})"
+        return Problem(text, _way_out(driver_version(), (major, minor)))
     if "busy or unavailable" in text:
-        return Problem(f"cuda:{index} is busy, in exclusive mode with another process ({text})", another)
-    if "out of memory" in text:
-        return Problem(f"cuda:{index} has too little free memory to start CUDA ({text})", another)
-    return Problem(text)
+        text = f"cuda:{index} is busy, in exclusive mode with another process ({text})"
+    elif "out of memory" in text:
+        text = f"cuda:{index} has too little free memory to start CUDA ({text})"
+    else:
+        return Problem(text, _elsewhere())
+    return Problem(text, f"see nvidia-smi; wait, or say device=cuda:N for another GPU; {_elsewhere()}")
 
 
 def _way_out(driver: str | None, capability: tuple[int, int] | None = None) -> str:
@@ -184,30 +154,46 @@ def _way_out(driver: str | None, capability: tuple[int, int] | None = None) -> s
     return f"{f'a driver of {suits[-1].driver} or later is needed' if suits else 'no wheel runs on it'}; {_ON_CPU}"
 
 
+def _elsewhere() -> str:
+    """The way out where it is this node that has the problem."""
+    return _ON_CPU + (f"; sbatch --exclude={_HOST} keeps a job off it" if "SLURM_JOB_ID" in os.environ else "")
+
+
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(each) for each in version.split("."))
 
 
 def driver_version() -> str | None:
     """The version of NVIDIA's driver that is loaded, if one is."""
-    try:
-        found = re.search(r"\d+(\.\d+)+", _DRIVER.read_text())
-    except OSError:
-        return None
+    found = re.search(r"\d+(\.\d+)+", _DRIVER.read_text()) if _DRIVER.exists() else None
     return found and found[0]
 
 
-def other_gpus(setting: str, names: Sequence[str], index: int) -> str:
-    """A line for the log where GPUs are of different kinds, by name; empty where there is nothing to choose."""
-    if len(set(names)) < 2:
-        return ""
-    others = ", ".join(f"device=cuda:{k} is {name}" for k, name in enumerate(names) if k != index)
-    used = f"of {len(names)} GPUs of different kinds this run uses cuda:{index}, {names[index]}"
-    return f"device={setting}: {used}; {others}"
+@contextmanager
+def told(run: Path) -> Iterator[None]:
+    """Make one line of a failure of the GPU; it asks for another start if this one has written a checkpoint."""
+    from train.run.launches import checkpoints_of
+
+    before = checkpoints_of(run)
+    try:
+        yield
+    except Exception as error:
+        failure = failure_in(error)
+        if failure is None:
+            raise
+        logging.getLogger("train").info("the GPU failed", exc_info=error)
+        found = checkpoints_of(run)
+        stands = f"the last checkpoint is {found[0]}" if found else "no checkpoint was written before"
+        text = str(failure).strip().partition("\n")[0]
+        again = f"the same command resumes; {_elsewhere()}"
+        line = UserError("device", f"the GPU failed on {_HOST} ({text}); {stands}", again)
+        line.exit_code = EXIT_REQUEUE if set(found) - set(before) else 1
+        raise line from error
 
 
-def gpu_names() -> list[str]:
-    """The names of the GPUs that PyTorch sees, in its order."""
-    import torch
-
-    return [torch.cuda.get_device_name(k) for k in range(torch.cuda.device_count())]
+def failure_in(error: BaseException | None) -> BaseException | None:
+    """The failure of a GPU from which an error comes: the first of all that followed one another; None without one."""
+    if error is None:
+        return None
+    failed = _FAILURE.match(str(error)) and not isinstance(error, UserError)
+    return failure_in(error.__cause__ or error.__context__) or (error if failed else None)

@@ -27,7 +27,7 @@ log = logging.getLogger("train")
 BUDGET_KEYS = ("episodes", "iterations", "minutes")  # how far a run goes; no kind of run has them all
 # Settings that may differ from those that a run was started with: how long it is, on which machines it runs and how,
 # how often it is logged and evaluated. Any other makes it another run.
-_MACHINE = ("device", "learner.threads", "learner.replicas", "learner.cuda_graphs")
+_MACHINE = ("device", "learner.threads", "learner.compile")
 CHANGEABLE = (*BUDGET_KEYS, *_MACHINE, "runs", "log_every_episodes", "log_min_seconds")
 CHANGEABLE_GROUPS = ("rollout.", "evaluation.", "checkpoint.")
 LOCK = ".lock"  # in the folder of a run

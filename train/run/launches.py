@@ -1,7 +1,4 @@
-"""The machine and program of each start of a run: starts.json of its folder, for reports.
-
-As a program it prints these facts for a start here, for processes that must not use CUDA themselves.
-"""
+"""The machine and program of each start of a run: starts.json of its folder, for reports."""
 
 from __future__ import annotations
 
@@ -19,12 +16,14 @@ import torch
 from cards.base.files import write_atomic
 from command import __version__
 from command.settings.foreign import read_json
+from train.run.checkpoint import checkpoint
 from train.run.checkpoint.files import patiently
 from train.run.metrics import resources
 
 log = logging.getLogger("train")
 
 FILE = "starts.json"
+LEARNER_ON = "learner on "  # how what is said of a learner begins; then CPU, or the name of a GPU
 _CPUINFO = Path("/proc/cpuinfo")
 _GIT_SECONDS = 5.0
 _KEPT = 200  # a run on a cluster may start often
@@ -63,6 +62,21 @@ def _read(path: Path) -> list[dict[str, Any]]:
     return [start for start in found if isinstance(start, dict)] if isinstance(found, list) else []
 
 
+def began_on_gpu(folder: Path) -> bool:
+    """Whether the run in the folder, which has checkpoints, was ever on a GPU."""
+    learners = [str(start.get("learner", "")) for start in read_launches(folder)]
+    on_gpu = any(each.startswith(LEARNER_ON) and not each.startswith(f"{LEARNER_ON}CPU") for each in learners)
+    return on_gpu and bool(checkpoints_of(folder))
+
+
+def checkpoints_of(folder: Path) -> list[Path]:
+    """Those of the run in the folder, newest first; none where the disk does not show them, which ends no run."""
+    try:
+        return patiently(partial(checkpoint.listed, folder / "checkpoints"))
+    except OSError:
+        return []
+
+
 def this_program() -> dict[str, Any]:
     """Versions, and the commit where the program is a clone; `changed` if its files differ from that."""
     found = {"version": __version__, "python": platform.python_version(), "torch": torch.__version__}
@@ -71,10 +85,13 @@ def this_program() -> dict[str, Any]:
 
 def this_hardware() -> dict[str, Any]:
     """The CPUs and bytes of memory that this process may use, and the GPUs that PyTorch sees."""
-    gpus = (
-        [torch.cuda.get_device_name(k) for k in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
-    )
-    return {"cpu": _cpu(), "cpus": resources.cpus(), "memory": resources.memory(), "gpus": gpus}
+    return {"cpu": _cpu(), "cpus": resources.cpus(), "memory": resources.memory(), "gpus": gpu_names()}
+
+
+def gpu_names() -> list[str]:
+    """The names of the GPUs that PyTorch sees, in its order."""
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    return [torch.cuda.get_device_name(k) for k in range(count)]
 
 
 def commit() -> str | None:
@@ -101,7 +118,3 @@ def _cpu() -> str:
         lines = []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, platform.processor() or platform.machine())
-
-
-if __name__ == "__main__":
-    print(json.dumps(this_program() | this_hardware()))

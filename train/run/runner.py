@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from cards.stopping import Stop, StoppedError
 from command.settings.checks import SettingsError
-from train.run import gpu_failures, results
+from train.run import device, results
 from train.run.budget import Budget
 from train.run.checkpoint import ids
 from train.run.every import Every
@@ -172,7 +172,7 @@ class Runner:
         except Exception as error:
             if isinstance(error, SettingsError):  # without a checkpoint other settings may have the folder
                 something_to_keep = self._trainer.progress != before
-            if gpu_failures.failure_in(error) or getattr(error, "weights_lost", False):
+            if device.failure_in(error):
                 something_to_keep = False  # nothing can be read of a GPU that failed: the last checkpoint stands
             raise
         finally:
@@ -225,7 +225,7 @@ def run(
     The trainer's context, with whatever plays for it, ends before the results are made.
     """
     # To the very end: a signal without a handler would end the process without a word.
-    with gpu_failures.told(folder.path), StopRequest() as stop:
+    with device.told(folder.path), StopRequest() as stop:
         with open_trainer() as trainer:
             runner = Runner(trainer, folder, stop.requested, judge)
             complete = runner.run()

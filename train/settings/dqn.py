@@ -23,28 +23,21 @@ from train.settings.learning import (
     SIDE,
     ExplorationSettings,
     LeagueSettings,
-    LongerSettings,
     NetworkSettings,
     OpponentSettings,
     ReplaySettings,
 )
-from train.settings.players import check_phases, check_player, check_policies, check_sides
+from train.settings.players import check_phases, check_player
 from train.settings.run import CheckpointSettings, RunSettings, job_minutes
 
 MAX_WAIT = 1e6  # seconds for which a process waits for another
 DEFAULT_MINUTES = 9.0  # of a run without a budget
-ROLLOUT_KINDS = ("local", "ray", "threads", "device")
+ROLLOUT_KINDS = ("local", "ray")
 LEAST_LOOK_SECONDS, MOST_LOOK_SECONDS = 0.1, 0.5  # between two heartbeats of a Ray worker, while there are few
 MOST_HEARTBEATS = 200  # in a second, of all workers: a seventh of a core, at 0.7 ms each
-CPU_GAMES, GPU_GAMES = 512, 16_384  # of one rollout, where rollout.games is null
-GPU_ACTORS = 8  # of threads, at most, where rollout.actor_threads is null: more make weights older and take memory
 AUTO = "auto"
-# The share of samples_per_insert to which `auto` lets it fall: 0.125 in place of the default's 0.5. No less: what that
-# costs in strength was not measured.
-AUTO_FLOOR = 0.25
 NETWORK, LEAGUE = "network", "league"  # in `opponents.phases.mix`: the one that learns, and its past selves
 MOST_DECISIONS = 64  # of one game, on the safe side where memory is reckoned: 40 in Tressette
-DEVICE_GAMES = 65_536  # the same for games that are played on a GPU themselves
 
 
 @dataclass
@@ -65,9 +58,8 @@ class LearnerSettings:
     target_tau: float = bounded(0.01, 0.0, 1.0)
     ema_decay: float = bounded(0.99, 0.0, 1.0, below=True)
     precision: str = "auto"
-    cuda_graphs: bool = True
+    compile: bool = False
     threads: int | str = bounded(AUTO, 1, MAX_THREADS)
-    replicas: int = bounded(1, 1, MAX_THREADS)
     samples_per_insert: float = bounded(0.5, 0.0, 1e9, above=True)
     samples_floor: float = bounded(1.0, 0.0, 1.0, above=True)
     learning_starts: int = bounded(10_000, 1, MAX_COUNT)
@@ -76,29 +68,20 @@ class LearnerSettings:
         check_numbers("learner", self)
         require(self.lr_end <= self.lr, "learner.lr_end", "0 to learner.lr", self.lr_end)
         check_one_of("learner.loss", self.loss, "huber", "mse")
-        check_one_of("learner.precision", self.precision, "auto", "float32", "bfloat16", "float16")
+        check_one_of("learner.precision", self.precision, "auto", "float32", "bfloat16")
 
     @property
     def cpu_threads(self) -> int:
         """`threads`; 1 where that is `auto` and nothing was measured yet."""
         return self.threads if isinstance(self.threads, int) else 1
 
-    @property
-    def rows_of_update(self) -> int:
-        """Transitions in an update, over all replicas."""
-        return self.batch_size * self.replicas
-
 
 @dataclass
 class RolloutSettings:
-    """Who plays the games. `games` are played in one rollout.
-
-    Without `workers` or `actor_threads` there is one for every CPU but the learner's.
-    """
+    """Who plays the games. `games` are played in one rollout. Without `workers` there is one for every CPU but one."""
 
     kind: str = "local"
-    games: int | None = bounded(512, 1, 100_000_000, words=(None,))
-    actor_threads: int | None = bounded(None, 1, MAX_THREADS)
+    games: int = bounded(512, 1, 100_000_000)
     workers: int | None = bounded(None, 1, 1_000_000)
     in_flight: int = bounded(2, 1, 1_000_000)
     gpus_per_worker: float = bounded(0.0, 0.0, 1024.0)
@@ -112,9 +95,6 @@ class RolloutSettings:
     def __post_init__(self) -> None:
         check_numbers("rollout", self)
         check_one_of("rollout.kind", self.kind, *ROLLOUT_KINDS)
-        alone = self.kind == "threads" and self.nodes == 1
-        wanted = "null without other nodes, which have rollout.nodes=N with rollout=threads; or rollout=ray"
-        require(not (alone and self.workers), "rollout.workers", wanted, self.workers)
         fits = self.gpus_per_worker <= 1 or self.gpus_per_worker.is_integer()
         require(fits, "rollout.gpus_per_worker", "a share from 0 to 1, or whole GPUs", self.gpus_per_worker)
 
@@ -125,18 +105,6 @@ class RolloutSettings:
         """
         soon = max(LEAST_LOOK_SECONDS, min(MOST_LOOK_SECONDS, self.publish_ms / 1000))
         return max(soon, min(workers / MOST_HEARTBEATS, self.heartbeat_seconds / 4))
-
-    def games_on(self, gpu: bool) -> int:
-        """Games of one rollout whose forward passes are computed on a GPU, or on CPUs."""
-        return self.games or (GPU_GAMES if gpu else CPU_GAMES)
-
-    def games_on_device(self) -> int:
-        """Games of one rollout that is played on a GPU itself."""
-        return self.games or DEVICE_GAMES
-
-    def actor_threads_on(self, gpu: bool, cpus: int) -> int:
-        """Rollouts that threads play at a time on `cpus` CPUs; at least two where a GPU computes for one meanwhile."""
-        return self.actor_threads or (min(max(2, cpus), GPU_ACTORS) if gpu else max(1, cpus))
 
 
 @dataclass
@@ -184,7 +152,6 @@ class TrainSettings(RunSettings):
     algo: str = "dqn"
     episodes: int | None = bounded(None, 1, MAX_COUNT)
     minutes: float | None = bounded(None, 0.0, MAX_MINUTES, above=True)
-    longer: list[LongerSettings] = field(default_factory=list)
     device: str = "auto"
     log_every_episodes: int = bounded(10_000, 1, MAX_COUNT)
     log_min_seconds: float = bounded(2.0, 0.0, MAX_SECONDS)
@@ -209,15 +176,8 @@ class TrainSettings(RunSettings):
                 check_player(game, key, player)
         if self.opponents.only is not None or any(phase.each == SIDE for phase in self.opponents.phases):
             key = "opponents.phases.each" if self.opponents.only is None else "opponents.only"
-            check_sides(game, key, self.rollout.kind)
-        if self.rollout.kind == "device":
-            self._check_no_league()
-            check_policies(game, self.learns_with)
-
-    def _check_no_league(self) -> None:
-        if self.opponents.only is None and any(LEAGUE in phase.mix for phase in self.opponents.phases):
-            problem = "rollout=device has no league: only one network plays there"
-            raise SettingsError("opponents.phases.mix", problem, "say rollout=threads")
+            if len(game.teams) < 2:
+                raise SettingsError(key, f"{game.name} has one side, so there is no opponent", "leave it out")
 
     @property
     def players(self) -> dict[str, list[str]]:

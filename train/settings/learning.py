@@ -8,7 +8,6 @@ from cards.base.bounds import bounded
 from cards.game import Game
 from command.settings.checks import (
     MAX_COUNT,
-    MAX_MINUTES,
     SettingsError,
     check_numbers,
     check_one_of,
@@ -20,19 +19,6 @@ SEAT, SIDE = "seat", "side"  # what a draw of `opponents.phases.mix` is for
 MAX_BITS = 2**20  # of an observation that a network sees
 MAX_LAYERS = 100
 MAX_MEMBERS = 256  # of a league: each has the weights of a network, in memory and in every checkpoint
-
-
-@dataclass
-class LongerSettings:
-    """`network.hidden` and `learner.muon` of runs of at least these minutes."""
-
-    minutes: float = bounded(0.0, 0.0, MAX_MINUTES)
-    hidden: list[int] = bounded([], 1, 65_536)
-    muon: float = bounded(0.0, 0.0, 1e6)
-
-    def __post_init__(self) -> None:
-        check_numbers("longer", self)
-        require(0 < len(self.hidden) <= MAX_LAYERS, "longer", f"hidden: 1 to {MAX_LAYERS} widths", self.hidden)
 
 
 @dataclass

@@ -46,20 +46,3 @@ def check_phases(phases: Sequence[PhaseSettings], episodes: int | None) -> None:
     for phase in phases:
         fits = math.isclose(sum(phase.mix.values()), 1, abs_tol=1e-6)
         require(fits, "opponents.phases.mix", "probabilities that add up to 1", dict(phase.mix))
-
-
-def check_sides(game: Game, key: str, rollout: str) -> None:
-    """Raise SettingsError naming `key`, which puts players on sides, where there is one, or rollouts know of none."""
-    if len(game.teams) < 2:
-        raise SettingsError(key, f"{game.name} has one side, so there is no opponent", "leave it out")
-    if rollout == "device":
-        raise SettingsError(key, "rollout=device learns from all seats, not from one side", "say rollout=threads")
-
-
-def check_policies(game: Game, players: Sequence[str]) -> None:
-    """Raise SettingsError for players that think, or have a network: rollouts on a GPU play compiled policies alone."""
-    policies = ["random", *game.policies]
-    for player in players:
-        if player not in policies:
-            problem = f"rollout=device plays {', '.join(policies)} beside the network, and not {player}"
-            raise SettingsError("opponents.phases.mix", problem, "say rollout=threads")

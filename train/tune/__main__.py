@@ -99,7 +99,7 @@ def _run_trials(study: Study, stop: StopRequest) -> int:
             print(f"trial {trial.number + 1} is given up: {error}", file=sys.stderr)
             continue
         except UserError as error:
-            if error.exit_code == EXIT_REQUEUE:  # it passes: the same command resumes the trial
+            if error.exit_code == EXIT_REQUEUE or error.key == "device":  # no fault of the trial, which is resumed
                 study.interrupted(trial.number)
                 raise
             study.fail(trial.number, str(error))

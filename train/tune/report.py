@@ -18,7 +18,6 @@ from cards.matches.duplicate import decimals
 from command.conf_folder import CONF
 from command.settings.overrides import key_of
 from command.terminal.console import output_may_fail, result_console
-from train.run.device import this_machine
 from train.settings.resolve import resolve
 from train.settings.saved import changes, value_at
 from train.tune.study import WHY, Study, values_of
@@ -81,7 +80,7 @@ def write_experiment(study: Study, best: FrozenTrial) -> Path:
     found = asdict(chosen)
     folders = [each for each in study.search.fixed if each.startswith("hydra.searchpath=")]  # of a game from elsewhere
     given = [*folders, f"game={chosen.game_name}", f"algo={chosen.algo}"]
-    plain = resolve(given, this_machine()).settings
+    plain = resolve(given).settings
     values: dict[str, Any] = {}
     for key, (_, value) in changes(asdict(plain), found).items():
         if key not in _NOT_OF_AN_EXPERIMENT and not key.startswith(_NO_GROUPS):

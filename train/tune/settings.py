@@ -10,10 +10,9 @@ from cards.base.bounds import bounded
 from command.settings.checks import SettingsError, check_numbers, check_one_of, require
 from command.settings.compose import compose, search_space
 from command.settings.foreign import check_values
-from command.settings.old_keys import KEYS
+from command.settings.old_keys import refusal
 from command.settings.overrides import key_of
 from command.space import Dimension
-from train.run.device import this_machine
 from train.settings.dqn import TrainSettings
 from train.settings.resolve import AnyRunSettings, Chosen, resolve
 from train.settings.run import is_run_name
@@ -77,7 +76,7 @@ class Search:
         for key in values:
             require(key in self.dimensions, key, "a key that is searched", key)
         given = [*self.fixed, *(f"{key}={value}" for key, value in values.items())]
-        return resolve([*given, f"name='{self.settings.study}/trial-{number:03d}'"], this_machine())
+        return resolve([*given, f"name='{self.settings.study}/trial-{number:03d}'"])
 
 
 def search_of(overrides: Sequence[str]) -> Search:
@@ -92,7 +91,7 @@ def search_of(overrides: Sequence[str]) -> Search:
     searched = {key_of(each) for each in dimensions}
     given = [each for each in rest if key_of(each) not in searched]
     named = f"name='{settings.study}'"
-    chosen = resolve([*given, named], this_machine())
+    chosen = resolve([*given, named])
     if not dimensions:
         if not isinstance(chosen.settings, TrainSettings):
             key = "step_size" if hasattr(chosen.settings, "step_size") else "seed"
@@ -102,15 +101,15 @@ def search_of(overrides: Sequence[str]) -> Search:
         fixed = {key_of(each) for each in given}
         dimensions = search_space([f"{key}={text}" for key, text in settings.space.items() if key not in fixed])
     for key in map(key_of, dimensions):
-        if key in KEYS:
-            raise SettingsError(key, f"it is {KEYS[key]} now")
+        if old := refusal(key):
+            raise old
         if key in _NOT_SEARCHED or (key.startswith(_NOT_SEARCHED_GROUPS) and key != _SEARCHED_ALL_THE_SAME):
             raise SettingsError(
                 key, "decides how trials are measured, so it is the same for all", "use one study=... for each value"
             )
     require(bool(dimensions), "space", "something to search, as learner.lr=1e-3,3e-4", settings.space)
     given = [*_budget(given, chosen.settings), *given]
-    return Search(settings, dimensions, given, resolve([*given, named], this_machine()))
+    return Search(settings, dimensions, given, resolve([*given, named]))
 
 
 def _budget(given: Sequence[str], settings: AnyRunSettings) -> list[str]:

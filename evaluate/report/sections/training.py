@@ -23,7 +23,6 @@ from evaluate.report.runs import (
     differences,
     shapes_learning,
 )
-from train.api import make_backend
 from train.doctor import measure as stages
 from train.run.launches import this_hardware
 from train.run.metrics.scalars import evaluation_scalar
@@ -150,7 +149,7 @@ def _speed_row(name: str, values: Any) -> list[str]:
 def _limits(run: Run, settings: TrainSettings) -> Iterator[Block]:
     """What each stage of the run can do on this machine, measured now, and which one limits it."""
     try:
-        measured = stages.measure(settings, make_backend, _MEASURE_SECONDS)
+        measured = stages.measure(settings, _MEASURE_SECONDS)
     except (SettingsError, RuntimeError, MemoryError) as error:
         yield Text(f"What limits it could not be measured here: {code(error)}")
         return

@@ -6,7 +6,7 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
@@ -23,13 +23,14 @@ from train.__main__ import main
 from train.api import make_backend
 from train.dqn.learner.learner import Learner
 from train.dqn.requests import Requests
-from train.dqn.rollout.backend import BackendLostError, LocalBackend
+from train.dqn.rollout.backend import BackendLostError, LocalBackend, RolloutBackend
 from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from train.dqn.rollout.worker import RolloutWorker
 from train.dqn.trainer import DqnTrainer
 from train.run.checkpoint import checkpoint
 from train.run.folder import RunFolder
 from train.run.runner import Runner
+from train.settings.dqn import TrainSettings
 
 CPU = torch.device("cpu")
 KILLS = 20
@@ -237,20 +238,27 @@ def test_a_setting_that_turns_out_wrong_keeps_no_folder(tmp_path: Path, monkeypa
     assert main(small(tmp_path, "learner.lr=1e-4", "episodes=64")) == 0
 
 
-ON_ONE = {"threads": "rollout.actor_threads=1", "ray": "rollout.workers=1"}
+class OneWorker(LocalBackend):
+    """Plays in this process, and takes as many requests as a worker of Ray's."""
+
+    def workers(self) -> int:
+        return 1
+
+    def free_slots(self) -> int:
+        return 2 - len(self._done)
 
 
-@pytest.mark.parametrize("kind", ["threads", pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow])])
+@pytest.mark.parametrize("backend", [OneWorker, pytest.param(make_backend, marks=[pytest.mark.ray, pytest.mark.slow])])
 def test_a_learner_that_is_slow_holds_the_workers_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: Callable[[TrainSettings, torch.device], RolloutBackend]
 ) -> None:
     """However slow it is, no more requests are out than fit, so the object store holds at most as many rollouts."""
     quick = Learner.update
     monkeypatch.setattr(Learner, "update", lambda learner: (time.sleep(0.02), quick(learner))[1])
-    chosen = settings(tmp_path, f"rollout={kind}", ON_ONE[kind], "rollout.games=32", "episodes=100000")
+    chosen = settings(tmp_path, "rollout=ray", "rollout.workers=1", "rollout.games=32", "episodes=100000")
     out: list[int] = []
     due: list[int] = []
-    with RunFolder(chosen) as folder, closing(make_backend(chosen, CPU)) as rollouts:
+    with RunFolder(chosen) as folder, closing(backend(chosen, CPU)) as rollouts:
         trainer = DqnTrainer(chosen, folder, CPU, rollouts)
         submit, ready, before = rollouts.submit, rollouts.ready, [0]
 

@@ -19,7 +19,7 @@ CPU = torch.device("cpu")
 def test_a_look_changes_nothing_and_sees_what_is_there(tmp_path: Path) -> None:
     chosen = settings(tmp_path)
     game, buffer = chosen.load_game(), build_replay(chosen.load_game(), chosen, CPU)
-    learner = Learner(build_network(game, chosen), buffer, chosen.learner, CPU, game.actions)
+    learner = Learner(build_network(game, chosen), buffer, chosen.learner, CPU)
     assert look(learner, buffer) == ({}, {})
     played = RolloutWorker(chosen, CPU).play(RolloutRequest(0, 64, 1.0)).transitions
     buffer.add(played)

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from command.settings.checks import SettingsError
 from spike.cards import FOLD, MATCH, RAISE
-from tests.errors import error_about
 from tests.train.dqn.test_loop import run
 from tests.train.runs import OWN_TO_A_RUN, equal, settings
 from train.dqn.replay.transitions import TransitionRecorder
@@ -139,8 +137,3 @@ def test_a_member_is_the_network_of_its_time(tmp_path: Path) -> None:
     weights = [member["weights"]["head.bias"] for member in members]
     assert not any(torch.equal(one, other) for one, other in pairwise(weights))
     assert sum(member["games"] for member in members) > 0
-
-
-def test_no_league_on_the_device(tmp_path: Path) -> None:
-    with error_about(SettingsError, "opponents.phases.mix", hint="rollout=threads"):
-        settings(tmp_path, MIX, "rollout=device")

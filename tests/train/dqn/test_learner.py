@@ -1,7 +1,6 @@
 """The update: targets by hand, target networks, and a toy problem that must be solved."""
 
 import copy
-import math
 from typing import Any
 
 import numpy as np
@@ -9,9 +8,8 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tests.chips import Chip
-from train.dqn.learner.learner import Learner
-from train.dqn.learner.one_operation import masked_argmax, td_target
+from tests.chips import Chip, emulated_chip
+from train.dqn.learner.learner import Learner, masked_argmax, td_target
 from train.dqn.network.q_network import QNetwork
 from train.dqn.replay.buffer import ReplayBatch, ReplayBuffer
 from train.dqn.replay.transitions import Transitions
@@ -38,12 +36,10 @@ def formatted(chip: Chip, **settings: Any) -> LearnerSettings:
     return LearnerSettings(precision=chip.format, **({"target_tau": 0.0, "ema_decay": 0.0} | settings))
 
 
-def learner(
-    settings: LearnerSettings, words: int = 1, bits: int = 8, actions: int = 4, hidden: tuple[int, ...] = (16, 16)
-) -> Learner:
+def learner(settings: LearnerSettings, alpha: float = 0.0, device: str = "cpu") -> Learner:
     torch.manual_seed(0)
-    replay = ReplayBuffer(1000, words, CPU, seed=1)
-    return Learner(QNetwork(bits, actions, hidden, False), replay, settings, CPU, actions)
+    replay = ReplayBuffer(1000, 1, torch.device(device), seed=1, alpha=alpha)
+    return Learner(QNetwork(8, 4, (16, 16), False), replay, settings, torch.device(device))
 
 
 def batch(legal: list[int], discount: float = 0.5) -> ReplayBatch:
@@ -75,7 +71,7 @@ def test_next_value_uses_target_network_and_the_seats_own_mask(double: bool, chi
         chooser = of_online if double else of_target
         best = max(actions, key=lambda a: float(chooser[row, a].detach()))
         expected.append(1 + 0.5 * float(of_target[row, best]))
-    assert it.best_target(batch(masks)).tolist() == pytest.approx(expected, abs=1e-6)
+    assert it.td_target(batch(masks)).tolist() == pytest.approx(expected, abs=1e-6)
 
 
 def filled(it: Learner, discount: float = 0.0) -> Learner:
@@ -96,11 +92,11 @@ def filled(it: Learner, discount: float = 0.0) -> Learner:
     [(False, False, False), (True, True, False), (True, False, True), (False, True, True)],
 )
 def test_solves_a_chain_by_bootstrapping(double: bool, dueling: bool, prioritised: bool) -> None:
-    """Every two of the three in every combination; all three, with every kernel, below."""
+    """Every two of the three in every combination; all three, on every chip, below."""
     solve_chain("float32", [32], double, dueling, prioritised)
 
 
-def test_solves_the_chain_with_every_kernel_and_in_bfloat16(chip: Chip) -> None:
+def test_solves_the_chain_on_every_chip(chip: Chip) -> None:
     """With a second hidden layer, which is the first that multiplies; the output layer learns from what was rounded."""
     solve_chain(chip.format, [32, 32], double=True, dueling=True, prioritised=True)
 
@@ -130,7 +126,7 @@ def solve_chain(precision: str, hidden: list[int], double: bool, dueling: bool, 
     replay.add(transitions)
     update = {"lr": 1e-2, "batch_size": 32, "target_tau": 0.0, "target_update_interval": 10}
     settings = LearnerSettings(loss="mse", double=double, precision=precision, ema_decay=0.0, **update)
-    it = Learner(QNetwork(4, 2, hidden, dueling), replay, settings, CPU, 2)
+    it = Learner(QNetwork(4, 2, hidden, dueling), replay, settings, CPU)
     for k in range(600):
         it.lr = 1e-2 * (1 - k / 600)  # else the values of the last update may be off by more, by chance
         it.update()
@@ -257,36 +253,39 @@ class Readings(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize("scaled", [False, True])
-def test_an_update_reads_nothing_back_from_the_device(scaled: bool) -> None:
-    it = filled(learner(LearnerSettings(batch_size=8, ema_decay=0.9, double=True, precision="float32")), discount=0.9)
-    it._scaler = torch.amp.GradScaler("cpu", enabled=scaled)
-    it.update()
-    with Readings() as readings:
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+def test_an_update_reads_nothing_back_from_the_device(alpha: float) -> None:
+    """By the operations that other devices have, with everything that an update may do."""
+    settings = LearnerSettings(batch_size=8, ema_decay=0.9, double=True, muon=4.0, precision="float32")
+    with emulated_chip("other_device"):
+        it = filled(learner(settings, alpha=alpha), discount=0.9)
         it.update()
-        assert readings.count == 0
-        assert it._sums[0].item() >= 0 and readings.count == 1  # it does count
+        with Readings() as readings:
+            it.update()
+            assert readings.count == 0
+            assert it._sums[0].item() >= 0 and readings.count == 1  # it does count
 
 
-def test_the_optimizers_state_is_that_of_torch_adam_on_each_parameter() -> None:
-    it = filled(learner(LearnerSettings(batch_size=8, precision="float32", grad_clip=math.inf)))
-    parameters = [parameter.detach().clone() for parameter in it.online.parameters()]
-    adam = torch.optim.Adam(parameters, lr=0.25, fused=True)
+@pytest.mark.gpu
+def test_an_update_never_waits_for_the_gpu() -> None:
+    it = filled(learner(LearnerSettings(batch_size=8, ema_decay=0.9, double=True, muon=4.0), device="cuda"), 0.9)
     it.update()
-    for parameter, own in zip(parameters, it.online.parameters(), strict=True):
-        parameter.grad = own.grad
-    adam.step()
-    state = it.state_dict()
-    own_state = state["optimizer"]["state"]
-    assert own_state.keys() == adam.state_dict()["state"].keys()
-    for key, moments in adam.state_dict()["state"].items():
-        for name in ("step", "exp_avg", "exp_avg_sq"):
-            assert torch.allclose(own_state[key][name], moments[name])
-    other = learner(it.settings)
-    other.load_state_dict(state | {"optimizer": copy.deepcopy(adam.state_dict())})
-    other.replay.load_state_dict(it.replay.state_dict())
-    assert other.lr == 0.25
-    it.lr = 0.25
-    it.update()
-    other.update()
-    assert same(it.online, other.online)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        it.update()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+@pytest.mark.parametrize("muon", [0.0, 4.0])
+def test_other_devices_learn_what_a_cpu_learns(muon: float) -> None:
+    """The same three updates by PyTorch's own operations."""
+    found = []
+    for chip in ("float32_pytorch", "other_device"):
+        with emulated_chip(chip):
+            it = filled(learner(LearnerSettings(batch_size=32, precision="float32", muon=muon)), discount=0.9)
+            for _ in range(3):
+                it.update()
+            found.append(list(it.online.parameters()))
+    for a, b in zip(*found, strict=True):
+        assert torch.allclose(a, b, atol=1e-6)

@@ -1,5 +1,6 @@
 """`learner.threads=auto`: what hand-made timings lead to, and where nothing is measured."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -67,20 +68,13 @@ def threads_of(chosen: TrainSettings) -> object:
     ("number", "overrides", "threads"),
     [
         (2, ["rollout=ray"], 1),
-        (2, ["rollout=threads"], 1),
         (64, ["rollout=local"], 1),
-        (64, ["rollout=device"], 1),
         (8, ["rollout=ray", "rollout.workers=7"], 1),
         (8, ["rollout=ray", "rollout.workers=12"], 1),
-        (8, ["rollout=threads", "rollout.actor_threads=7"], 1),
         (64, ["rollout=ray", "learner.threads=3"], 3),
         (2, ["rollout=local", "learner.threads=3"], 3),
         (64, ["rollout=ray"], MEASURED + 63),
         (64, ["rollout=ray", "rollout.workers=80", "rollout.nodes=2"], MEASURED + 24),
-        (8, ["rollout=threads"], MEASURED + 7),
-        (64, ["rollout=ray", "learner.replicas=4"], MEASURED + 15),
-        (64, ["rollout=ray", "rollout.workers=32", "learner.replicas=4"], MEASURED + 8),
-        (64, ["rollout=threads", "rollout.actor_threads=32", "learner.replicas=4"], MEASURED + 8),
     ],
 )
 def test_where_nothing_is_measured(
@@ -97,6 +91,7 @@ def test_a_resumed_run_keeps_the_number(
     trained_run("episodes=64", runs=tmp_path)
     config = folder(tmp_path) / "config.yaml"
     assert "\n  threads: 1\n" in config.read_text(), "the number, not auto"
+    assert re.search(r"^device: (cpu|cuda:\d+)$", config.read_text(), re.M)
     config.write_text(config.read_text().replace("\n  threads: 1\n", "\n  threads: 2\n"))  # as of learner.threads=2
     local = settings(tmp_path)
     with RunFolder(local) as held, open_trainer(local, held) as trainer:

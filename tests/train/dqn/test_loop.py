@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 from cards.matches.duplicate import Duel
 from tests.chips import emulated_chip
-from tests.train.runs import OWN_TO_A_RUN, equal, save_format_2, settings, whole
+from tests.train.runs import OWN_TO_A_RUN, equal, folder, save_0_3_0, save_old, settings, whole
 from train.api import make_backend
 from train.dqn.learner.learner import Learner
 from train.dqn.rollout.backend import LocalBackend
 from train.dqn.rollout.request import RolloutRequest
 from train.dqn.trainer import DqnTrainer
 from train.run.checkpoint import checkpoint
-from train.run.checkpoint.columns import TensorColumns
 from train.run.device import choose_device
 from train.run.folder import RunFolder
 from train.run.runner import Runner
@@ -71,20 +71,27 @@ def test_resumed_equals_uninterrupted_bit_for_bit(tmp_path: Path, variant: str) 
     assert whole["counters"]["episodes"] == 256 and whole["counters"]["env_steps"] == 256 * 40
     assert whole["learner"]["updates"] == 256 * 40 // 2 // 64
     for episodes in (64, 96, 150, 192):
-        run(tmp_path / "b", *VARIANTS[variant], stop_after=episodes)
+        state = run(tmp_path / "b", *VARIANTS[variant], stop_after=episodes)
+        if episodes == 96:  # and from a file in the format of version 0.3.0
+            save_0_3_0(newest(tmp_path / "b"), state)
     resumed = run(tmp_path / "b", *VARIANTS[variant])
     assert differences(whole, resumed) == []
     first, second = (metrics_without_times(tmp_path / x / "tressette" / "small") for x in "ab")
     assert first == second
 
 
-def with_next_observations(state: dict[str, Any]) -> None:
-    """The buffer as older versions had it."""
+def newest(runs: Path) -> Path:
+    return checkpoint.listed(folder(runs) / "checkpoints")[0]
+
+
+def with_next_observations(state: dict[str, Any]) -> list[Tensor]:
+    """The buffer as older versions had it; returns its columns."""
     replay = state["replay"]
     del replay["columns"]
     observation, legal, action, n_step_return, discount, _ = whole(replay["rows"])
-    replay["rows"] = TensorColumns([observation, action, n_step_return, discount, observation, legal])
+    replay["rows"] = None
     replay["tree"] = replay.pop("priorities") and torch.ones(len(action), dtype=torch.float64)
+    return [observation, action, n_step_return, discount, observation, legal]
 
 
 @pytest.mark.parametrize("variant", [[], ["replay.prioritised=true"]], ids=["uniform", "prioritised"])
@@ -94,9 +101,8 @@ def test_a_run_whose_buffer_was_stored_in_another_way_goes_on_with_an_empty_one(
     """The next update waits for 1,000 decisions, and then all are made that are due."""
     before = run(tmp_path, *variant, stop_after=100)
     updates = before["learner"]["updates"]
-    with_next_observations(before)
-    (newest, *_) = checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")
-    save_format_2(newest, before)
+    columns = with_next_observations(before)
+    save_old(newest(tmp_path), before, {("replay", "rows"): columns}, 2)
     held: list[int] = []
     update = Learner.update
     monkeypatch.setattr(Learner, "update", lambda it: held.append(it.replay.size) or update(it))

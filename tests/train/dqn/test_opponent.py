@@ -21,10 +21,9 @@ from train.dqn.rollout.request import RolloutRequest
 from train.dqn.rollout.seating import one_side
 from train.dqn.rollout.worker import RolloutWorker
 from train.settings.dqn import TrainSettings
-from train.settings.resolve import Machine, resolve
+from train.settings.resolve import resolve
 
 CPU = torch.device("cpu")
-HERE = Machine(gpu=False, cpus=2)
 SPIKE = ("game=spike", "game.hands=2")
 
 
@@ -103,7 +102,7 @@ def test_where_sides_are_drawn_the_networks_own_seats_are_learned_from(tmp_path:
 
 
 def resolved(*overrides: str) -> TrainSettings:
-    chosen = resolve(overrides, HERE).settings
+    chosen = resolve(overrides).settings
     assert isinstance(chosen, TrainSettings)
     return chosen
 

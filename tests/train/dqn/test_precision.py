@@ -7,13 +7,11 @@ import pytest
 import torch
 from torch import nn
 
-from command.settings.checks import SettingsError
 from tests.chips import Chip, emulated_chip
-from tests.errors import error_about
 from tests.train.runs import settings, small
 from train.__main__ import main
 from train.dqn.network.build import build_network, inference_network
-from train.dqn.network.precision import learner_format, player_format
+from train.dqn.network.precision import fastest_format, learner_format
 from train.dqn.network.q_network import NetworkPlayer, QNetwork
 from train.dqn.rollout.evaluator import Evaluator
 from train.dqn.rollout.request import RolloutRequest
@@ -24,10 +22,10 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
 
 def test_auto_is_the_fastest_of_the_device(chip: Chip, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert learner_format("auto", CPU) == player_format(CPU) == getattr(torch, chip.format)
+    assert learner_format("auto", CPU) == fastest_format(CPU) == getattr(torch, chip.format)
     for capable in (True, False):
         monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation, capable=capable: capable)
-        assert learner_format("auto", CUDA) == player_format(CUDA) == (torch.bfloat16 if capable else torch.float16)
+        assert learner_format("auto", CUDA) == fastest_format(CUDA) == (torch.bfloat16 if capable else torch.float32)
 
 
 @pytest.mark.parametrize("instructions", ["_is_avx512_bf16_supported", "_is_amx_tile_supported"])
@@ -35,25 +33,22 @@ def test_either_kind_of_instructions_makes_bfloat16_the_fastest(instructions: st
     before = getattr(torch.cpu, instructions)
     # The inner patch ends first: undone after the chip, it would leave the emulated one to all later tests.
     with emulated_chip("float32_one_dnn"), pytest.MonkeyPatch.context() as patch:
-        assert player_format(CPU) == torch.float32
+        assert fastest_format(CPU) == torch.float32
         patch.setattr(torch.cpu, instructions, lambda: True)
-        assert player_format(CPU) == torch.bfloat16
+        assert fastest_format(CPU) == torch.bfloat16
     assert getattr(torch.cpu, instructions) is before
 
 
-def test_the_learner_takes_what_it_is_told_if_the_device_has_it() -> None:
+def test_the_learner_takes_what_it_is_told() -> None:
     for name in ("float32", "bfloat16"):
-        assert learner_format(name, CPU) == getattr(torch, name)
-    assert learner_format("float16", CUDA) == torch.float16
-    with error_about(SettingsError, "learner.precision", hint="bfloat16"):
-        learner_format("float16", CPU)
+        assert learner_format(name, CPU) == learner_format(name, CUDA) == getattr(torch, name)
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_players_use_the_format_of_their_chip_whatever_the_learner_does(
     tmp_path: Path, precision: str, chip: Chip
 ) -> None:
-    """A learner on a GPU with float16, workers and evaluator on CPUs: they get float32 weights, and play."""
+    """They get float32 weights."""
     chosen = settings(tmp_path, f"learner.precision={precision}", "network.hidden=[32,32]", "evaluation.deals=2")
     weights = {name: tensor.clone() for name, tensor in build_network(GAME, chosen).state_dict().items()}
     worker = RolloutWorker(chosen, CPU)

@@ -1,4 +1,4 @@
-"""`learner.samples_per_insert=auto`: rollouts pay for less where the learner is full, so that workers need not wait."""
+"""`learner.samples_floor` below 1: a full backlog lowers the replay ratio, so that workers need not wait."""
 
 import math
 from pathlib import Path
@@ -13,7 +13,7 @@ from train.dqn.requests import Requests
 from train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
 from train.run.budget import Budget
 
-ROWS, BATCH, WORKERS = 20_480, 1024, 4  # at 0.5 samples an insert a rollout pays for 10 updates
+ROWS, BATCH, WORKERS = 20_480, 1024, 4  # at 0.5 samples an insert a rollout earns 10 updates
 TICKS = 4000
 
 
@@ -36,9 +36,6 @@ class Workers:
 
     def workers(self) -> int:
         return WORKERS
-
-    def games(self) -> int:
-        return 512
 
     def free_slots(self) -> int:
         return 2 * WORKERS - len(self.asked) - len(self.done)
@@ -85,9 +82,9 @@ FALLING = "learner.samples_floor=0.25"
 @pytest.mark.parametrize(
     ("speed", "samples", "waits", "busy"),
     [
-        (0.02, 0.5, False, 0.8),  # 0.8 updates a tick are paid for
+        (0.02, 0.5, False, 0.8),  # 0.8 updates a tick are earned
         (0.05, 0.25, False, 1.0),  # 2: half as many
-        (0.5, 0.125, True, 1.0),  # 20: at the least price 5 are still too many
+        (0.5, 0.125, True, 1.0),  # 20: at the lowest ratio 5 are still too many
     ],
 )
 def test_a_fast_producer(tmp_path: Path, speed: float, samples: float, waits: bool, busy: float) -> None:
@@ -107,7 +104,7 @@ def test_what_it_pays_is_said_once_and_kept(tmp_path: Path, caplog: pytest.LogCa
     with caplog.at_level("INFO", logger="train"):
         requests.log_row()
         for _ in range(3):
-            requests.counters.row_env_steps = 2 * ROWS  # as many as pay for 20 updates, of which 10 were forgiven
+            requests.counters.row_env_steps = 2 * ROWS  # which earn 20 updates, of which 10 were forgiven
             requests.counters.forgiven += 10
             requests.log_row()
     (line,) = [record.getMessage() for record in caplog.records]
@@ -121,5 +118,5 @@ def test_in_turn_nothing_falls(tmp_path: Path) -> None:
     chosen = settings(tmp_path, FALLING)
     assert chosen.rollout.kind == "local"
     requests = Requests(chosen, Workers(1.0), Learner(), Budget(None, None))  # type: ignore[arg-type]
-    assert requests._limiter.floor == 1 and requests._limiter.forgiven(ROWS, 10**6, 0.0) == 0
+    assert not requests._limiter.falls and requests._limiter.forgiven(ROWS, 10**6, 0.0) == 0
     assert math.isclose(requests._limiter.most_due(4, requests.counters), 0)

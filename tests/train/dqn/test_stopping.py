@@ -11,14 +11,10 @@ from typing import Any
 
 import pytest
 
-from cards.compiled.splitmix import stream
 from cards.game import load_game
-from cards.matches.duplicate import plays_of
-from cards.stopping import StoppedError
 from tests.limits import seconds
 from tests.train.runs import OWN_TO_A_RUN, TrainedRuns, equal, folder, newest, small
 from train.__main__ import main
-from train.dqn.rollout.device.backend import DeviceEvaluator
 from train.dqn.rollout.evaluator import Evaluator
 from train.run.results import read_results
 
@@ -48,9 +44,8 @@ def signal_in(name: str, number: int, after: float = 0.0, times: int = 1) -> Ite
         yield came
 
 
-@pytest.mark.parametrize("rollout", ["local", "threads"])
-def test_an_evaluation_against_a_player_that_searches_ends_at_once(tmp_path: Path, rollout: str) -> None:
-    arguments = small(tmp_path, SLOW, f"rollout={rollout}", "evaluation.deals=16")
+def test_an_evaluation_against_a_player_that_searches_ends_at_once(tmp_path: Path) -> None:
+    arguments = small(tmp_path, SLOW, "evaluation.deals=16")
     with signal_in("evaluation", signal.SIGTERM, after=0.5) as came:
         assert main(arguments) == 143
     assert time.monotonic() - came[0] < seconds(3)
@@ -70,29 +65,3 @@ def test_an_evaluation_that_was_stopped_is_made_again_and_the_bits_stay(
     found = equal(newest(tmp_path), newest(uninterrupted.parents[1]))
     assert [path for path in found if path not in OWN_TO_A_RUN] == []
     assert read_results(folder(tmp_path)) == read_results(uninterrupted)
-
-
-class EndlessBlock:
-    """Games on a device that never end; counts the rounds that were played of them."""
-
-    count = 8
-
-    def __init__(self) -> None:
-        self.rounds = 0
-
-    def deal(self, *_: Any, **__: Any) -> None:
-        pass
-
-    def played(self) -> Iterator[None]:
-        while True:
-            self.rounds += 1
-            yield
-
-
-def test_games_on_a_device_are_left_between_two_rounds() -> None:
-    evaluator, block = object.__new__(DeviceEvaluator), EndlessBlock()
-    evaluator.__dict__ |= {"_block": block, "_on_device": ["random"], "_game": TRESSETTE}
-    plays = plays_of(TRESSETTE, stream(1, "device", 0, 4))
-    with pytest.raises(StoppedError):
-        evaluator._played(1, lambda: block.rounds == 3, plays)
-    assert block.rounds == 3

@@ -161,14 +161,3 @@ def test_a_run_is_not_its_own_opponent(trained: Path) -> None:
 def test_spellings(tmp_path: Path, given: str, key: str, hint: str) -> None:
     with error_about(SettingsError, key, hint=hint):
         settings(tmp_path, given)
-
-
-def test_games_on_a_gpu_know_policies_alone(tmp_path: Path) -> None:
-    on_device = [each for each in small(tmp_path) if not each.startswith("rollout")] + ["rollout=device"]
-    from train.settings.resolve import settings_of
-
-    for player in ("runs/x", "champion", "monte_carlo:samples=1"):
-        with error_about(SettingsError, "opponents.phases.mix", player, hint="rollout=threads"):
-            settings_of([*on_device, mix(network=0.5, **{player: 0.5})])
-    with error_about(SettingsError, "opponents.only", hint="rollout=threads"):
-        settings_of([*on_device, "opponents.only=greedy"])

@@ -7,7 +7,7 @@ from command.settings.checks import SettingsError
 from command.settings.compose import compose
 from tests.errors import error_about
 from train.dqn.counters import DqnCounters
-from train.dqn.requests import RateLimiter
+from train.dqn.rate_limiter import RateLimiter
 from train.run.budget import Budget
 from train.run.every import ROWS, Every
 from train.run.metrics.rates import Rates
@@ -198,19 +198,22 @@ def test_rates_are_of_the_last_seconds_and_never_of_a_moment() -> None:
 
 
 def test_updates_that_are_due() -> None:
+    def due(inserted: int, held: int, updates: int, forgiven: float = 0.0) -> int:
+        return limiter.updates_due(DqnCounters(env_steps=inserted, forgiven=forgiven), held, updates)
+
     limiter = RateLimiter(LearnerSettings(batch_size=64, samples_per_insert=0.5, learning_starts=1000), 4000)
-    assert [limiter.due(inserted, inserted, 0) for inserted in (0, 999, 1000, 1280)] == [0, 0, 7, 10]
-    assert limiter.due(1280, 1280, 4) == 6 and limiter.due(1280, 1280, 11) == 0
-    assert limiter.due(9000, 999, 0) == 0 and limiter.due(9000, 1000, 64) == 6, "with a buffer that was empty again"
-    never_full = RateLimiter(LearnerSettings(batch_size=64, samples_per_insert=0.5, learning_starts=10**6), 500)
-    assert never_full.due(640, 500, 0) == 5
+    assert [due(inserted, inserted, 0) for inserted in (0, 999, 1000, 1280)] == [0, 0, 7, 10]
+    assert due(1280, 1280, 4) == 6 and due(1280, 1280, 11) == 0 and due(1280, 1280, 4, forgiven=2.5) == 3
+    assert due(9000, 999, 0) == 0 and due(9000, 1000, 64) == 6, "with a buffer that was empty again"
+    limiter = RateLimiter(LearnerSettings(batch_size=64, samples_per_insert=0.5, learning_starts=10**6), 500)
+    assert due(640, 500, 0) == 5, "its buffer never holds learning_starts"
 
 
 def test_weights_may_be_older_where_more_is_in_flight() -> None:
     """A request here pays for 20 updates: with 1,000 of them in flight what comes back is 20,000 updates old."""
     limiter = RateLimiter(LearnerSettings(batch_size=1024, samples_per_insert=0.5), 10**6)
     counters = DqnCounters(env_steps=10 * 40_960, rollouts=10)
-    assert limiter.per_rollout(counters) == 20
+    assert limiter.mean_credit(counters) == 20
     assert limiter.max_weights_age(10_000, 4, counters) == 10_000
     assert limiter.max_weights_age(10_000, 1000, counters) == 80_000
     assert limiter.max_weights_age(10_000, 1000, DqnCounters()) == 10_000

@@ -2,11 +2,12 @@
 
 import errno
 import hashlib
-import io
 import os
 import pickle
+import re
 import threading
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,29 +20,23 @@ from cards.base.files import temporary_beside
 from tests.errors import error_about
 from tests.limits import until
 from tests.train.rows import rows
-from tests.train.runs import equal, save_format_2, whole
+from tests.train.runs import equal, save_0_3_0, save_old, whole
+from tests.train.runs import saved as saved_by_torch
 from train.dqn.replay.buffer import ReplayBuffer
 from train.dqn.replay.transitions import Transitions
 from train.run.checkpoint import checkpoint, columns, pruning, segments
 from train.run.checkpoint.background_writer import BackgroundWriter
 from train.run.checkpoint.checkpoint import CheckpointError
-from train.run.checkpoint.columns import Columns, StoredColumns, TensorColumns
-from train.run.checkpoint.files import Hashing
+from train.run.checkpoint.columns import Columns
+from train.run.checkpoint.files import Hashing, NewerFormatError
 
 CPU = torch.device("cpu")
-TABLE = [torch.arange(600).view(300, 2), torch.arange(300).to(torch.uint8), torch.linspace(0, 1, 300)]
-TABLE_COLUMNS = TensorColumns(TABLE, first=70)
-TABLE_COLUMNS.piece = 47
-STATE = {
-    "weights": torch.arange(1000.0),
-    "n": 3,
-    "nested": {"list": [1, 2.5, "x", None], "table": TABLE_COLUMNS},
-}
+STATE = {"weights": torch.arange(1000.0), "n": 3, "nested": {"list": [1, 2.5, "x", None]}}
 
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several pieces even of a small table; of a buffer with 37 bytes a row, 27 rows each, and 250 in a segment."""
+    """Of a buffer with 37 bytes a row, 27 rows in each piece, and 250 in a segment."""
     monkeypatch.setattr(columns, "PIECE_BYTES", 1000)
     monkeypatch.setattr(segments, "SEGMENT_BYTES", 250 * 37)
 
@@ -56,44 +51,66 @@ def test_round_trip(tmp_path: Path) -> None:
     state = checkpoint.load(saved(tmp_path))
     assert torch.equal(state["weights"], STATE["weights"])
     assert state["nested"]["list"] == [1, 2.5, "x", None] and state["n"] == 3
-    table = state["nested"]["table"]
-    assert isinstance(table, StoredColumns) and equal(whole(table), TABLE) == []
-    assert [first for first, _ in table.pieces()][:2] == [70, 117], "in the order of the ring"
     assert [p.name for p in tmp_path.iterdir()] == ["episode_000000000007.pt"]
+
+
+@pytest.fixture
+def with_rows(tmp_path: Path) -> Path:
+    """A checkpoint with priorities, and with rows in a segment."""
+    path = checkpoint.path_for(tmp_path, 7)
+    checkpoint.save(path, STATE | {"replay": filled(200, alpha=0.6).state_dict()})
+    return path
 
 
 def parts(data: bytes) -> dict[str, int]:
     """Where something of each part of a file lies."""
-    line = data.index(b"\n", 84) + 1
-    table = sum(t.nbytes for t in TABLE)
+    comment = data.rindex(b"PK\5\6") + 22
     return {
-        "magic": 10,
-        "checksum": 70,
-        "description": 100,
-        "first of the table": line,
-        "table": line + table // 2,
-        "last of the table": line + table - 1,
-        "rest": line + table,
-        "end": len(data) - 1,
+        "archive": data.index(b"archive/data/0") + 200,
+        "directory": data.rindex(b"PK\1\2") + 30,
+        "end of the directory": comment - 10,
+        "length of the comment": comment - 2,
+        "comment": comment,
+        "description": comment + 40,
+        "magic": len(data) - 80,
+        "checksum": len(data) - 30,
     }
 
 
-PARTS = ("magic", "checksum", "description", "first of the table", "table", "last of the table", "rest", "end")
+PARTS = (*parts(b"PK\1\2 archive/data/0 PK\5\6"), 0, 10, 500, -1)
 
 
 @pytest.mark.parametrize("flipped", [False, True])
-@pytest.mark.parametrize("place", [0, 10, 84, 85, 500, -1, *PARTS])
-def test_truncated(tmp_path: Path, place: int | str, flipped: bool) -> None:
+@pytest.mark.parametrize("place", PARTS)
+def test_truncated(with_rows: Path, place: int | str, flipped: bool) -> None:
     """Or with one bit that is another."""
-    path = saved(tmp_path)
-    data = bytearray(path.read_bytes())
+    data = bytearray(with_rows.read_bytes())
     at = place if isinstance(place, int) else parts(bytes(data))[place]
     if flipped:
         data[at] ^= 4
-    path.write_bytes(data if flipped else data[:at])
-    with error_about(CheckpointError, path) as caught:
-        checkpoint.load(path)
+    with_rows.write_bytes(data if flipped else data[:at])
+    with error_about(CheckpointError, with_rows) as caught:
+        checkpoint.load(with_rows)
     assert caught.value.problem.startswith(("damaged", "not a checkpoint"))  # before anything in it is read
+
+
+def test_every_bit_of_the_end_counts(with_rows: Path) -> None:
+    """From the directory of the archive on: its end, the comment, the checksum."""
+    data = with_rows.read_bytes()
+    for at in range(data.rindex(b"PK\1\2"), len(data)):
+        for bit in range(8):
+            with_rows.write_bytes(data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :])
+            with pytest.raises((CheckpointError, NewerFormatError)):
+                checkpoint.load(with_rows)
+
+
+def test_torch_and_zip_read_it(with_rows: Path) -> None:
+    for mapped in (False, True):
+        state = torch.load(with_rows, weights_only=True, mmap=mapped)
+        assert torch.equal(state["weights"], STATE["weights"]) and state["replay"]["rows"] is None
+    with zipfile.ZipFile(with_rows) as archive:
+        assert archive.testzip() is None and archive.comment == with_rows.read_bytes()[-len(archive.comment) :]
+        assert re.fullmatch(rb"\n\[\{.*\}\]\nbusso-checkpoint 4 [0-9a-f]{64}\n", archive.comment)
 
 
 class _Bomb:
@@ -108,30 +125,35 @@ def test_pickle_that_runs_code_is_refused_without_running_it(tmp_path: Path, mon
     bare.write_bytes(pickle.dumps(_Bomb()))
     wrapped = tmp_path / "wrapped.pt"
     checkpoint.save(wrapped, {"x": _Bomb()})
-    beside_columns = tmp_path / "columns.pt"
-    checkpoint.save(beside_columns, {"x": _Bomb(), "table": TensorColumns(TABLE)})
     unzipped = tmp_path / "unzipped.pt"  # torch reads these by other code than its archives
-    body = io.BytesIO(b"[]\n")
-    body.seek(3)
-    torch.save({"x": _Bomb()}, body, _use_new_zipfile_serialization=False)
-    digest = hashlib.sha256(body.getvalue()).hexdigest().encode()
-    unzipped.write_bytes(checkpoint.MAGIC + digest + b"\n" + body.getvalue())
-    for path in (bare, wrapped, beside_columns, unzipped):
+    body = b"[]\n" + saved_by_torch({"x": _Bomb()}, _use_new_zipfile_serialization=False)
+    unzipped.write_bytes(b"busso-checkpoint 3 " + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+    old = tmp_path / "old.pt"
+    save_0_3_0(old, {"x": _Bomb()})
+    for path in (bare, wrapped, unzipped, old):
         with pytest.raises(CheckpointError):
             checkpoint.load(path)
     assert not (tmp_path / "exploded").exists()
 
 
-def test_format_2_is_read_and_damage_noticed(tmp_path: Path) -> None:
-    path = tmp_path / "old.pt"
-    save_format_2(path, STATE)
-    assert path.read_bytes().startswith(b"busso-checkpoint 2 ")
-    assert equal(checkpoint.load(path, to_go_on=True), checkpoint.load(saved(tmp_path))) == []
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-    with error_about(CheckpointError, path, "damaged"):
-        checkpoint.load(path)
+@pytest.mark.parametrize("size", [0, 200])
+def test_files_of_older_versions_are_read_and_damage_noticed(tmp_path: Path, size: int) -> None:
+    """Of 0.3.0, with priorities beside the archive; of 0.2.0, with rows that no buffer takes."""
+    path, old = tmp_path / "new.pt", tmp_path / "old.pt"
+    checkpoint.save(path, STATE | {"replay": filled(size, alpha=0.6).state_dict()})
+    state = checkpoint.load(path)
+    save_0_3_0(old, state)
+    assert old.read_bytes().startswith(b"busso-checkpoint 3 ")
+    assert equal(contents(checkpoint.load(old, to_go_on=True)), contents(state)) == []
+    older = tmp_path / "older.pt"
+    save_old(older, STATE | {"rows": None}, {("rows",): [torch.zeros(size, 2), torch.zeros(size)]}, number=2)
+    assert equal(checkpoint.load(older, to_go_on=True), STATE | {"rows": None}) == []
+    for damaged in (old, older):
+        data = bytearray(damaged.read_bytes())
+        data[len(data) // 2] ^= 1
+        damaged.write_bytes(data)
+        with error_about(CheckpointError, damaged, "damaged"):
+            checkpoint.load(damaged)
 
 
 @pytest.mark.parametrize(
@@ -150,30 +172,11 @@ def test_format_2_is_read_and_damage_noticed(tmp_path: Path) -> None:
 )
 def test_columns_that_cannot_be(tmp_path: Path, line: bytes) -> None:
     """A file with a right checksum and a description of columns that makes no sense."""
-    body = io.BytesIO()
-    torch.save({"n": 3}, body)
-    data = line + b"\n" + body.getvalue()
+    data = line + b"\n" + saved_by_torch({"n": 3})
     path = tmp_path / "odd.pt"
     path.write_bytes(b"busso-checkpoint 2 " + hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
     with error_about(CheckpointError, path, "cannot be loaded"):
         checkpoint.load(path)
-
-
-def test_columns_can_be_read_and_saved_when_their_file_is_gone(tmp_path: Path) -> None:
-    path = saved(tmp_path)
-    state = checkpoint.load(path)
-    path.unlink()
-    checkpoint.save(tmp_path / "again.pt", state)
-    again = checkpoint.load(tmp_path / "again.pt")
-    assert equal(again, checkpoint.load(saved(tmp_path))) == []
-
-
-def test_who_needs_the_network_alone_does_not_read_the_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[int] = []
-    monkeypatch.setattr(StoredColumns, "_read", lambda columns, into, at: read.append(at))
-    state = checkpoint.load(saved(tmp_path))
-    assert torch.equal(state["weights"], STATE["weights"]) and read == []
-    assert len(list(state["nested"]["table"].pieces())) * 3 == len(read)
 
 
 def test_prune_keeps_the_newest_and_best(tmp_path: Path) -> None:

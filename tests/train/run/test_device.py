@@ -12,9 +12,7 @@ from tests.errors import error_about
 from tests.train.runs import settings
 from train.doctor import report as doctor
 from train.run import device
-from train.run.device import BUILDS, choose_device, this_machine
-from train.run.gpu_failures import GpuError, device_of_run
-from train.run.signals import EXIT_REQUEUE
+from train.run.device import BUILDS, choose_device
 
 VERSION = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {}  Release Build\nGCC version: 9.4.0\n"
 CU126 = "pip install torch==2.13.0+cu126 --index-url https://download.pytorch.org/whl/cu126"
@@ -45,7 +43,6 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., No
             raise RuntimeError(f"CUDA error: {error}\nCompile with TORCH_USE_CUDA_DSA")
 
         monkeypatch.setattr(torch, "ones", refused)
-        this_machine()  # asks anew
 
     return put
 
@@ -69,17 +66,14 @@ def test_a_gpu_that_fails_is_one_line_with_the_way_out(
     driver, cuda, gpus, error, says, way_out, elsewhere = FAILURES[failure]
     for job in ("", "7"):
         machine(driver, cuda, gpus, error, job)
-        assert not this_machine().learns_on_gpu("auto")
         for setting in ("auto", "cuda"):
             with error_about(SettingsError, "device", says[0], way_out) as caught:
                 choose_device(setting)
             assert all(each in str(caught.value) and "device=cpu" in str(caught.value) for each in says)
+            assert ("--exclude" in str(caught.value)) == (elsewhere and job == "7")
         (line,) = [each for each in doctor._gpus(settings(tmp_path, "device=auto")) if each.verdict == "error"]
         assert line.what == "device" and all(each in line.says for each in (*says, way_out))
-    with error_about(GpuError, "device", says[0], way_out) as stopped:
-        device_of_run("auto", tmp_path)
-    assert stopped.value.exit_code == (EXIT_REQUEUE if elsewhere else 1)
-    assert choose_device("cpu") == device_of_run("cpu", tmp_path) == torch.device("cpu")
+    assert choose_device("cpu") == torch.device("cpu")
 
 
 @pytest.mark.parametrize(
@@ -87,41 +81,29 @@ def test_a_gpu_that_fails_is_one_line_with_the_way_out(
     [(None, "13.0", "no driver"), ("580.65.06", "13.0", "shows no GPU"), ("550.54.14", None, CU126)],
 )
 def test_without_a_gpu_the_cpu_computes_unless_slurm_gave_one(
-    machine: Callable[..., None], driver: str | None, cuda: str | None, of_gpus: str, tmp_path: Path
+    machine: Callable[..., None], driver: str | None, cuda: str | None, of_gpus: str
 ) -> None:
     """The last is a PyTorch without CUDA: on a workstation chosen for the CPU, in a job with a GPU a mistake."""
     machine(driver, cuda)
-    assert device_of_run("auto", tmp_path) == torch.device("cpu")
+    assert choose_device("auto") == torch.device("cpu")
     with error_about(SettingsError, "device", "cuda:0", "device=cpu"):
         choose_device("cuda:0")
     machine(driver, cuda, job="7")
-    with error_about(GpuError, "device", "this job was given a GPU") as caught:
-        device_of_run("auto", tmp_path)
-    assert of_gpus in str(caught.value) and caught.value.exit_code == (EXIT_REQUEUE if cuda else 1)
+    with error_about(SettingsError, "device", "this job was given a GPU") as caught:
+        choose_device("auto")
+    assert of_gpus in str(caught.value)
 
 
 def test_gpus_that_are_not_the_jobs_or_hidden_are_left_alone(
-    machine: Callable[..., None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    machine: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A job without a GPU, on a node whose driver is old."""
     machine("550.54.14")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    assert device_of_run("auto", tmp_path) == torch.device("cpu")
+    assert choose_device("auto") == torch.device("cpu")
     monkeypatch.delenv("SLURM_JOB_ID")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    this_machine()
-    assert device_of_run("auto", tmp_path) == torch.device("cpu")
-
-
-def test_recipe_and_device_have_one_answer(machine: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A GPU that comes free between two questions would be played on by the recipe of a CPU."""
-    machine("580.65.06", "13.0", 1, "device(s) is/are busy or unavailable")
-    here = this_machine()
-    assert not here.learns_on_gpu("auto") and here.learns_on_gpu("cuda")
-    monkeypatch.setattr(torch, "ones", lambda *shape, device: torch.zeros(1))  # free now
-    with error_about(SettingsError, "device", "busy"):
-        choose_device("auto")
-    assert this_machine().learns_on_gpu("auto")  # of the next run
+    assert choose_device("auto") == torch.device("cpu")
 
 
 def test_a_number_without_a_gpu(machine: Callable[..., None]) -> None:
@@ -132,7 +114,7 @@ def test_a_number_without_a_gpu(machine: Callable[..., None]) -> None:
 
 def test_what_is_no_device_is_named() -> None:
     assert choose_device("cpu") == torch.device("cpu")
-    for setting in ("gpu", "mps", "cuda:x"):
+    for setting in ("gpu", "mps", "cuda:x", "cuda:1000"):
         with error_about(SettingsError, "device"):
             choose_device(setting)
 

@@ -18,7 +18,6 @@ from train.dqn.replay.buffer import ReplayBuffer
 from train.run.checkpoint import checkpoint, files, pruning, segments
 from train.run.checkpoint.background_writer import BackgroundWriter
 from train.run.checkpoint.checkpoint import UnreadableError
-from train.run.checkpoint.columns import TensorColumns
 from train.run.checkpoint.files import NewerFormatError
 from train.run.launches import FILE, add_launch, read_launches
 
@@ -47,11 +46,11 @@ def failing(part: str, times: int, number: int = errno.EIO, after: int = 0) -> F
 
 
 def saved(folder: Path, *inserted: int) -> dict[str, object]:
-    """Checkpoints of a buffer after so many rows, with columns of another kind; the state of the last."""
+    """Checkpoints of a buffer after so many rows; the state of the last."""
     replay, writer = ReplayBuffer(400, 2, torch.device("cpu"), seed=1), BackgroundWriter()
     for number in inserted:
         replay.add(rows(replay.inserted, number - replay.inserted))
-        state = {"n": number, "table": TensorColumns([torch.arange(number)]), "replay": replay.state_dict()}
+        state = {"n": number, "table": torch.arange(number), "replay": replay.state_dict()}
         writer.save(checkpoint.path_for(folder, number), state, keep=3)
     writer.wait()
     return contents(state)
@@ -64,7 +63,7 @@ def everything(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_read_that_fails_once_is_no_damage(tmp_path: Path) -> None:
-    """Whichever read it is: of the header, for the checksum, of what torch wrote, of a segment, of a column."""
+    """Whichever read it is: of the last line, of the whole file, of a segment."""
     before = saved(tmp_path, 150, 350)
     reads = 0
 
@@ -225,8 +224,9 @@ def test_starts_that_cannot_be_read_are_not_begun_anew(tmp_path: Path, caplog: p
 def newer(path: Path) -> None:
     """As a later busso may write it."""
     data = path.read_bytes()
-    name, number, _ = data.split(b" ", 2)
-    path.write_bytes(data.replace(name + b" " + number, name + b" " + str(int(number) + 1).encode(), 1))
+    for known, other in ((b"busso-checkpoint 4 ", b"busso-checkpoint 5 "), (b"busso-rows 1 ", b"busso-rows 2 ")):
+        data = data.replace(known, other)
+    path.write_bytes(data)
 
 
 NEWER: dict[str, Callable[[Path], Path]] = {
@@ -276,9 +276,9 @@ def test_a_segment_of_a_newer_busso_is_not_deleted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "refused"),
+    ("line", "refused"),
     [
-        (b"busso-checkpoint 4 x", True),
+        (b"busso-checkpoint 5 x", True),
         (b"busso-checkpoint 0 x", True),
         (b"busso-checkpoint 12 x", True),
         (b"busso-checkpoint x", False),
@@ -287,8 +287,8 @@ def test_a_segment_of_a_newer_busso_is_not_deleted(tmp_path: Path) -> None:
         (b"", False),
     ],
 )
-def test_what_is_of_a_newer_busso(tmp_path: Path, header: bytes, refused: bool) -> None:
+def test_what_is_of_a_newer_busso(tmp_path: Path, line: bytes, refused: bool) -> None:
     path = tmp_path / "x.pt"
-    path.write_bytes(header)
+    path.write_bytes(b"PK\3\4 and more\n" + line + b"\n")
     with error_about(NewerFormatError if refused else checkpoint.CheckpointError, path):
         checkpoint.load(path)

@@ -263,7 +263,7 @@ def test_segments_deleted_when_their_rows_are_no_longer_held_are_an_error(
     run.add(500)
     run.files()[0].unlink()
     with pytest.raises(OSError, match="no longer on disk"):
-        segments.write_segments(held, tmp_path)
+        held.written(tmp_path)
     held.release()
 
 
@@ -309,8 +309,7 @@ def test_nothing_is_deleted_when_it_cannot_be_read_what_is_needed(
 def test_descriptions_that_cannot_be(tmp_path: Path, change: dict[str, Any]) -> None:
     run = Run(tmp_path)
     run.add(250)
-    line = run.save().read_bytes().split(b"\n")[1]
-    (description,) = json.loads(line)
+    (description,) = json.loads(run.save().read_bytes().splitlines()[-2])
     assert StoredSegments(tmp_path / "replay", description).inserted == 250
     with pytest.raises((ValueError, TypeError)):
         StoredSegments(tmp_path / "replay", description | change)

@@ -43,8 +43,6 @@ NEEDED = {
 # What another check wants beside a number at one of its ends.
 BESIDE: dict[str, dict[str, Any]] = {
     "CompareSettings.deals": {"opponents": ["random"]},
-    "LongerSettings.minutes": {"hidden": [1]},
-    "LongerSettings.muon": {"hidden": [1]},
     "LearnerSettings.lr": {"lr_end": 0.0},
     "LearnerSettings.lr_end": {"lr": 1e38},
     "ReplaySettings.beta": {"beta_end": 1.0},

@@ -124,10 +124,8 @@ def test_defaults_of_the_dataclasses_are_those_of_conf() -> None:
     }
     assert {group: settings[group] for group in plain} == {group: asdict(each) for group, each in plain.items()}
     assert compose(TrainSettings, "train", ["rollout=local"]).rollout == RolloutSettings()
-    for given in ([], ["rollout=ray"], ["rollout=auto"]):
+    for given in ([], ["rollout=ray"]):
         assert compose(TrainSettings, "train", given).rollout == RolloutSettings(kind="ray")
-    for kind in ("threads", "device"):
-        assert compose(TrainSettings, "train", [f"rollout={kind}"]).rollout == RolloutSettings(kind=kind, games=None)
 
 
 def test_settings_survive_a_dictionary(tmp_path: Path) -> None:

@@ -57,7 +57,8 @@ def test_experiments(tmp_path: Path, experiment: str, algo: str, width: int, cap
     assert table.values.shape[1] == table.visits.shape[1] == width
     if algo != "monte_carlo":  # which counts first visits, and they are all of the decisions here too
         assert table.visits.sum() == results["env_steps"]
-    assert len(checkpoint.listed(run / "checkpoints")) == 3
+    saved = checkpoint.listed(run / "checkpoints")
+    assert len(saved) == 3 and torch.load(saved[0], weights_only=True)["values"].shape == table.values.shape
 
 
 def test_batches_end_at_checkpoints_and_log_rows(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
-"""The DQN learner: one update is `Learner.update`, and can be read on one screen."""
+"""The DQN learner: one update is `Learner.update`, the same on every device."""
 
 from __future__ import annotations
 
 import copy
-import hashlib
+import logging
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -12,252 +14,202 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
-from train.dqn.kernels.operators import by_kernels
-from train.dqn.learner.flat_adam import FlatAdam, follow
+from cards.compiled.store import default_folder
 from train.dqn.learner.muon import Muon
-from train.dqn.learner.one_operation import TDLoss, best_target
-from train.dqn.network.cuda_graphs import CudaRecorder, GraphedSteps
-from train.dqn.network.flat import flatten
+from train.dqn.learner.old_checkpoints import filled
+from train.dqn.network.matmul import by_own_code
 from train.dqn.network.precision import learner_format
-from train.dqn.network.q_network import QNetwork
+from train.dqn.network.q_network import QNetwork, legal_tensor
 from train.dqn.replay.buffer import ReplayBatch, ReplayBuffer
 from train.settings.dqn import LearnerSettings
+
+log = logging.getLogger("train")
+
+LOSSES: dict[str, Callable[..., Tensor]] = {"huber": F.huber_loss, "mse": F.mse_loss}
+METRICS = ("train/loss", "train/q_mean", "train/td_error", "train/grad_norm")
 
 
 class Learner:
     """Online and target network, optimizer and the update step. Samples come from `replay`, on the same device.
 
-    What an update changes and depends on lies on the device, the count of updates and the learning rate too, so that a
-    CUDA graph can hold many of them (`cuda_graphs.py`). `updates` and `lr` are what the host knows of these two.
-    `average` replaces the gradient by the mean over the replicas of the learner, where there are several.
+    `average`, if there is one, is the running average of the online weights. Adam knows all parameters; the hidden
+    matrices, which Muon learns if there is one, have no gradient when its turn comes, and it passes them over.
     """
 
     def __init__(
-        self,
-        network: QNetwork,
-        replay: ReplayBuffer,
-        settings: LearnerSettings,
-        device: torch.device,
-        actions: int,
-        average: Callable[[Tensor], None] | None = None,
+        self, network: QNetwork, replay: ReplayBuffer, settings: LearnerSettings, device: torch.device
     ) -> None:
-        self.precision = learner_format(settings.precision, device)
-        self.online = network.to(device)
-        self.online.format = self.precision
-        self.target = copy.deepcopy(self.online)
-        self._averaged = copy.deepcopy(self.online) if settings.ema_decay > 0 else None
-        self._networks = [each for each in (self.online, self.target, self._averaged) if each is not None]
-        self._weights, *self._following = (flatten(each) for each in self._networks)
-        self.replay = replay
-        self.settings = settings
-        self.device = device
-        self.updates = 0
-        self._actions = actions
-        self._average = average
-        self._count = torch.zeros((), dtype=torch.int64, device=device)  # of updates, as the device knows it
-        muon = Muon(self.online.body, settings.muon, self.precision) if settings.muon > 0 else None
-        self._optimizer = FlatAdam(self._weights, self.online, settings.lr, muon)
-        self._scaler = torch.amp.GradScaler(device.type, enabled=self.precision == torch.float16)
-        self._sums = torch.zeros(len(METRICS), device=device)
-        self._sums_of_rows = torch.zeros(len(METRICS) - 1, settings.batch_size, device=device)  # not yet in `_sums`
-        self._summed = 0
-        self._graphs = self._capturing() if device.type == "cuda" and settings.cuda_graphs else None
-
-    def start_with(self, weights: dict[str, Tensor]) -> None:
-        """Give all networks these weights, before the first update. Raises RuntimeError for those of another shape."""
-        for network in self._networks:
-            network.load_state_dict(weights)
-
-    @property
-    def lr(self) -> float:
-        """The current learning rate."""
-        return self._optimizer.lr
-
-    @lr.setter
-    def lr(self, value: float) -> None:
-        self._optimizer.lr = value
-
-    @property
-    def capture_failed(self) -> bool:
-        """Whether CUDA graphs were wanted, and could not be captured."""
-        return self._graphs is not None and self._graphs.failed
-
-    def update_many(self, count: int) -> None:
-        """`count` times `update`, on a GPU by CUDA graphs."""
-        if self._graphs is None:
-            for _ in range(count):
-                self.update()
-        else:
-            self._graphs.run(count)
-            self.updates += count
-            self._summed += count
+        self.replay, self.settings, self.device, self.updates = replay, settings, device, 0
+        self.online = network.to(device).requires_grad_(True)
+        self.online.format = learner_format(settings.precision, device)
+        self.target = copy.deepcopy(self.online).requires_grad_(False)
+        self.average = copy.deepcopy(self.target) if settings.ema_decay > 0 else None
+        keep_compiled_code()
+        self._parameters = weights_of(self.online)
+        self._of_target, self._of_average = weights_of(self.target), weights_of(self.average)
+        self._adam = torch.optim.Adam(self._parameters, lr=settings.lr, fused=True)
+        self._muon = Muon(self.online.body, settings.muon, self.online.format) if settings.muon > 0 else None
+        self._loss = self.loss
+        self._sums, self._summed = torch.zeros(len(METRICS), device=device), 0
 
     def update(self) -> None:
-        """One step of gradient descent on a sampled batch."""
-        self._step()
+        """One step of gradient descent on a sampled batch. Nothing is read back from the device."""
+        batch, rows, weight = self.replay.sample(self.settings.batch_size)
+        loss, value, td_error = self._loss(batch, weight, self.replay.bootstraps)
+
+        self._adam.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        norm = clip_grad_norm_(self._parameters, self.settings.grad_clip, foreach=True)
+        if self._muon is not None:
+            self._muon.step(self.lr, norm)
+        self._adam.step()
         self.updates += 1
+        self._follow()
+
+        self.replay.set_priorities(rows, td_error)
+        self._sums += torch.stack([loss.detach(), value.mean(), td_error.abs().mean(), norm])
         self._summed += 1
 
-    def _step(self) -> None:
-        """What the device does in an update. Nothing is read back from it."""
-        if self._scaler.is_enabled() or not by_kernels(self.device):
-            self._step_by_operations()
-        else:
-            self._step_by_kernels()
+    def loss(self, batch: ReplayBatch, weight: Tensor | None, bootstraps: bool) -> tuple[Tensor, Tensor, Tensor]:
+        """The mean loss, and the values of the taken actions and their TD errors, `[batch]`.
 
-    def _step_by_operations(self) -> None:
-        batch, rows, weight = self.replay.sample(self.settings.batch_size)
-        target = self.best_target(batch)
+        `weight` has importance weights. Without `bootstraps` every transition reaches the end of its game.
+        """
+        target = self.td_target(batch) if bootstraps else batch.n_step_return  # first: afterwards it is 4% slower
         value = self.online(batch.observation).gather(1, batch.action.long().unsqueeze(1)).squeeze(1)
         losses = LOSSES[self.settings.loss](value, target, reduction="none")
         loss = (losses if weight is None else losses * weight).mean()
+        return loss, value.detach(), (value - target).detach()
 
-        self._optimizer.zero_grad()
-        self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
-        self._average_gradient()
-        self._scaler.unscale_(self._optimizer)  # type: ignore[arg-type]
-        norm = clip_grad_norm_([self._weights], self.settings.grad_clip)
-        self._optimizer.step_matrices(norm)
-        self._scaler.step(self._optimizer)  # type: ignore[arg-type]
-        self._scaler.update()
+    @torch.no_grad()
+    def td_target(self, batch: ReplayBatch) -> Tensor:
+        """The n-step return, and the discounted value of the best legal next action of the same seat, `[batch]`.
 
-        with torch.no_grad():
-            self._count += 1
-            how = self.settings
-            limits = how.target_tau, how.target_update_interval, 1 - how.ema_decay
-            follow(self._weights, self._following, self._count, *limits)
-            td_error = value - target
-            self.replay.set_priorities(rows, td_error)
-            self._sums += torch.stack([loss, value.mean(), td_error.abs().mean(), self._applied(norm)])
-
-    def _step_by_kernels(self) -> None:
-        """The same on a GPU, in fewer operations."""
-        batch, rows, weight = self.replay.sample(self.settings.batch_size)
-        target = self.best_target(batch)
-        values = self.online(batch.observation)
-        huber = self.settings.loss == "huber"
-        loss, td_error = TDLoss.apply(values, batch.action, target, weight, huber, self._sums_of_rows)  # type: ignore[no-untyped-call]
-
-        self._optimizer.zero_grad()
-        loss.backward()
-        self._average_gradient()
-        self._count += 1
-        self._optimizer.descend(self._following, self._count, self._sums[-1:], self.settings)
-        self.replay.set_priorities(rows, td_error)
-
-    def _average_gradient(self) -> None:
-        if self._average is not None:
-            assert self._weights.grad is not None
-            self._average(self._weights.grad)
-
-    def _kind(self) -> tuple[bool, bool]:
-        """What the operations of an update depend on."""
-        return self.replay.bootstraps, by_kernels(self.device)
-
-    def _capturing(self) -> GraphedSteps:
-        recorder = CudaRecorder(self.device, lambda: self.replay.generator)
-        return GraphedSteps(self._step, self._kind, self._keep, recorder)
-
-    def _keep(self) -> Callable[[], None]:
-        """Returns what makes generator and scaler anew as they are now: a capture that fails leaves them half used."""
-        drawn, scaled = self.replay.generator.get_state(), self._scaler.state_dict()
-
-        def restore() -> None:
-            self.replay.generator = torch.Generator(self.device)
-            self.replay.generator.set_state(drawn)
-            self._scaler = torch.amp.GradScaler(self.device.type, enabled=bool(scaled))
-            if scaled:
-                self._scaler.load_state_dict(scaled)
-
-        return restore
-
-    def _applied(self, norm: Tensor) -> Tensor:
-        """The gradient norm of the step that was taken: 0 where float16 skipped one and lowered its scale.
-
-        A scale that has fallen below `MIN_SCALE` is no overflow but divergence, and the norm stays what it is.
+        The value is that of the target network. With `double`, the online network chooses the action by its values
+        (van Hasselt et al., 2016, equation 4). Where the discount is 0 the game is over, and the return is all.
         """
-        if not self._scaler.is_enabled():
-            return norm
-        scale = self._scaler.scale(torch.ones_like(norm))
-        return norm.masked_fill(~norm.isfinite() & (scale >= MIN_SCALE), 0.0)
+        values = self.target(batch.next_observation)
+        choosing = self.online(batch.next_observation) if self.settings.double else values
+        best = masked_argmax(choosing, legal_tensor(batch.next_legal, values.shape[1]))
+        return td_target(batch.n_step_return, batch.discount, values.gather(1, best).squeeze(1))
+
+    @torch.no_grad()
+    def _follow(self) -> None:
+        """Let the target network follow the online one, softly or by a copy now and then; so does the average."""
+        how = self.settings
+        if how.target_tau > 0:
+            torch._foreach_lerp_(self._of_target, self._parameters, how.target_tau)
+        elif self.updates % how.target_update_interval == 0:
+            torch._foreach_copy_(self._of_target, self._parameters)
+        if self.average is not None:
+            # Early on the average is short, so that it does not hold on to the initial weights.
+            share = max(1 / (self.updates + 1), 1 - how.ema_decay)
+            torch._foreach_lerp_(self._of_average, self._parameters, share)
+
+    def compile(self) -> None:
+        """Have torch.compile compile `loss` for the batches of this run; where that fails, updates stay eager.
+
+        Forward and backward pass of each kind of batch run once, on zeros. Changes nothing that is learned.
+        """
+        if by_own_code(self._sums):
+            log.warning("learner.compile: the learner is on a CPU, where updates are not compiled")
+            return
+        try:
+            # The function: a compiled network has other names of weights. One thread: no process outlives the run.
+            compiled = torch.compile(self.loss, dynamic=False, options={"compile_threads": 1})
+            batch = self.replay.zeros(self.settings.batch_size)
+            weight = torch.zeros_like(batch.discount) if self.replay.prioritised else None
+            for bootstraps in (True, False):
+                compiled(batch, weight, bootstraps)[0].backward()  # type: ignore[no-untyped-call]
+            self._loss = compiled
+        except Exception as error:  # the compiler has hundreds of its own
+            text = " ".join(str(error).split("\n")[:2]).strip()
+            log.warning("learner.compile: %s: %s; updates are not compiled", type(error).__name__, text)
+        self._adam.zero_grad()
 
     def warm_up(self, words: int) -> None:
         """Compile what the first update needs, while the first games are played. Changes nothing."""
         self.online(torch.zeros(1, words, dtype=torch.int64, device=self.device)).sum().backward()
+        self._adam.zero_grad()
 
-    @torch.no_grad()
-    def best_target(self, batch: ReplayBatch) -> Tensor:
-        """The n-step return, and the discounted value of the best legal next action of the same seat, `[batch]`.
+    def start_with(self, weights: dict[str, Tensor]) -> None:
+        """Give all networks these weights, before the first update. Raises RuntimeError for those of another shape."""
+        for network in (self.online, self.target, self.average):
+            if network is not None:
+                network.load_state_dict(weights)
 
-        The value is that of the target network. With `double`, the online network chooses the action by its values
-        (van Hasselt et al., 2016, equation 4).
-        """
-        if not self.replay.bootstraps:  # every transition reaches the end of its game
-            return batch.n_step_return
-        values = self.target(batch.next_observation)
-        choosing = self.online(batch.next_observation) if self.settings.double else values
-        return best_target(values, choosing, batch.next_legal, batch.n_step_return, batch.discount)
+    @property
+    def lr(self) -> float:
+        """The current learning rate."""
+        return float(self._adam.param_groups[0]["lr"])
+
+    @lr.setter
+    def lr(self, value: float) -> None:
+        self._adam.param_groups[0]["lr"] = value
 
     def inference_weights(self) -> dict[str, Tensor]:
         """A copy of the weights that play, on this device: the running average, or the online network without one."""
-        network = self._averaged or self.online
+        network = self.average or self.online
         return {name: tensor.clone() for name, tensor in network.state_dict().items()}
-
-    def fingerprint(self) -> str:
-        """A checksum of the weights that are learned. Waits for the device."""
-        return hashlib.sha256(self._weights.detach().cpu().numpy().tobytes()).hexdigest()
 
     def metrics(self) -> dict[str, float]:
         """Means since the last call of loss, value of the taken action, |TD error| and gradient norm; none if idle."""
         if self._summed == 0:
             return {}
-        means = (self._total() / self._summed).tolist()
+        means = (self._sums / self._summed).tolist()
         self._sums.zero_()
         self._summed = 0
         return dict(zip(METRICS, means, strict=True))
 
-    def _total(self) -> Tensor:
-        """`_sums`, with all that was summed."""
-        self._sums[:-1] += self._sums_of_rows.mean(1)
-        self._sums_of_rows.zero_()
-        return self._sums
-
     def state_dict(self) -> dict[str, Any]:
         """Everything but the replay buffer that the next update depends on."""
+        muon = [] if self._muon is None else self._muon.state_dict()
         return {
             "online": self.online.state_dict(),
             "target": self.target.state_dict(),
-            "averaged": self._averaged.state_dict() if self._averaged is not None else None,
-            "optimizer": self._optimizer.state_dict(),
-            "scaler": self._scaler.state_dict(),
+            "averaged": self.average.state_dict() if self.average is not None else None,
+            "optimizer": self._adam.state_dict() | {"muon": muon},
             "updates": self.updates,
-            "sums": self._total(),
+            "sums": self._sums,
             "summed": self._summed,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore `state_dict`. Raises RuntimeError when the networks have another shape."""
+        """Restore `state_dict`. Raises RuntimeError or ValueError when the networks have another shape."""
         self.online.load_state_dict(state["online"])
         self.target.load_state_dict(state["target"])
-        if self._averaged is not None:
-            self._averaged.load_state_dict(state["averaged"])
-        self._optimizer.load_state_dict(state["optimizer"])
-        if state["scaler"] and self._scaler.is_enabled():  # else the run comes from another kind of device
-            self._scaler.load_state_dict(state["scaler"])
-        self.updates = state["updates"]
-        self._count.fill_(self.updates)
-        # An older version summed the infinite norms of steps that float16 skipped.
-        self._sums.copy_(state["sums"].nan_to_num(0.0, 0.0, 0.0))
-        self._sums_of_rows.zero_()
-        self._summed = state["summed"]
-        self.drop_graphs()
-
-    def drop_graphs(self) -> None:
-        """Give back what CUDA graphs hold; the next update captures anew."""
-        if self._graphs is not None:
-            self._graphs.forget()
+        if self.average is not None:
+            self.average.load_state_dict(state["averaged"])
+        self._adam.load_state_dict(filled(state["optimizer"], self._adam.state_dict()))
+        if self._muon is not None and state["optimizer"].get("muon"):
+            self._muon.load_state_dict(state["optimizer"]["muon"])
+        elif self._muon is not None:
+            log.info("the checkpoint is of Adam alone: from here on Muon learns the hidden matrices (learner.muon)")
+        self.updates, self._summed = state["updates"], state["summed"]
+        self._sums.copy_(state["sums"])
 
 
-LOSSES: dict[str, Callable[..., Tensor]] = {"huber": F.huber_loss, "mse": F.mse_loss}
-MIN_SCALE = 2.0**-24  # of float16's gradients: 40 steps in a row were skipped, or they are greater than 1e12
-METRICS = ("train/loss", "train/q_mean", "train/td_error", "train/grad_norm")
+def keep_compiled_code() -> None:
+    """Have PyTorch's compiler keep its code beside this project's; if that cannot be, where it would by itself.
+
+    That is in $TMPDIR, which jobs delete. The first optimizer loads the compiler, which then makes the folder.
+    """
+    with suppress(OSError, RuntimeError):  # no home, or one that cannot be written to
+        folder = default_folder().with_name("busso-inductor")
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(folder))
+
+
+def weights_of(network: QNetwork | None) -> list[Tensor]:
+    """The parameters as a list, so that updates need not collect them."""
+    return [] if network is None else list(network.parameters())
+
+
+def td_target(n_step_return: Tensor, discount: Tensor, next_value: Tensor) -> Tensor:
+    """`n_step_return + discount * next_value`, and the return alone where the discount is 0 (the game is over)."""
+    return torch.where(discount > 0, n_step_return + discount * next_value, n_step_return)
+
+
+def masked_argmax(values: Tensor, legal: Tensor) -> Tensor:
+    """Index of the greatest legal value in each row of `[batch, actions]`; 0 where nothing is legal."""
+    return values.masked_fill(~legal, -torch.inf).argmax(dim=1, keepdim=True)

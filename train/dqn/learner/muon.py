@@ -19,31 +19,32 @@ class Muon:
     """Learns the hidden matrices of a network in place of Adam (Jordan et al., 2024, "Muon: An optimizer").
 
     The momentum of each matrix, its singular values made equal, is the step. Multiplications are in `dtype`. Matrices
-    of one shape are one tensor, `[matrices, rows, columns]`. torch.optim.Muon takes them one by one, and no learning
-    rate that lies on the device, as a CUDA graph wants it.
+    of one shape are one tensor, `[matrices, rows, columns]`. torch.optim.Muon has the same rule, takes matrices one by
+    one, and always multiplies in bfloat16: an update of Tressette's recipe takes 1.055 times as long with it on a CPU
+    with AVX512-BF16, and 2.9 times on one with AVX2 (AMD EPYC, one thread, batch 1,024).
     """
 
     def __init__(self, body: nn.Module, factor: float, dtype: torch.dtype) -> None:
-        self._factor, self._dtype = factor, torch.bfloat16 if dtype == torch.bfloat16 else torch.float32
+        self._factor, self._dtype = factor, dtype
         matrices = sorted((each for each in body.parameters() if each.ndim == 2), key=_shape)
         self._groups: list[list[Tensor]] = [list(group) for _, group in groupby(matrices, _shape)]
         self._momenta = [torch.zeros_like(torch.stack(group), requires_grad=False) for group in self._groups]
 
     @torch.no_grad()
-    def step(self, lr: float | Tensor, norm: Tensor, scale: float | Tensor = 1.0) -> None:
-        """One step by the gradients times `scale`, which are 0 then, so that Adam leaves these matrices as they are.
+    def step(self, lr: float, norm: Tensor) -> None:
+        """One step by the gradients, which are None then, so that Adam passes these matrices over.
 
         `norm` is that of the whole gradient. Where it is not finite, the gradient counts as 0.
         """
         for group, momentum in zip(self._groups, self._momenta, strict=True):
             gradient = torch.stack([each.grad for each in group])  # type: ignore[misc]
-            gradient = torch.where(norm.isfinite(), gradient * scale, 0.0)
+            gradient = torch.where(norm.isfinite(), gradient, 0.0)
             momentum.mul_(_MOMENTUM).add_(gradient)
             step = orthogonal((gradient + _MOMENTUM * momentum).to(self._dtype)).float()
             step = step * (self._factor * _RMS * max(momentum.shape[1:]) ** 0.5 * lr)
             for matrix, each in zip(group, step, strict=True):
                 matrix.sub_(each)
-                matrix.grad.zero_()  # type: ignore[union-attr]
+                matrix.grad = None
 
     def state_dict(self) -> list[Tensor]:
         """The momenta by shape."""

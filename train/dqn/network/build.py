@@ -12,7 +12,7 @@ from torch import Tensor
 
 from cards.game import Game
 from train.dqn.network.equivariant_network import EquivariantNetwork
-from train.dqn.network.precision import player_format
+from train.dqn.network.precision import fastest_format
 from train.dqn.network.q_network import QNetwork
 from train.run.checkpoint.checkpoint import CheckpointError
 from train.settings.dqn import TrainSettings
@@ -61,4 +61,4 @@ def check_size(settings: TrainSettings, weights: Any, path: Path) -> None:
 
 def inference_network(game: Game, settings: TrainSettings, device: torch.device) -> QNetwork:
     """A network to play with, in the fastest number format of this device."""
-    return build_network(game, settings).to(device).to_format(player_format(device)).eval()
+    return build_network(game, settings).to(device).to_format(fastest_format(device)).eval()

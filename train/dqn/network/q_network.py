@@ -16,14 +16,13 @@ from cards.compiled.jit import njit
 from cards.compiled.splitmix import mix, uniform
 from cards.game import Games
 from cards.play import Actions, Decisions
-from train.dqn.network.matmul import linear
+from train.dqn.network.matmul import by_own_code, linear
 from train.dqn.network.packed_linear import PackedLinear
-from train.dqn.network.trunk import Network, knows, trunk
 
 FORWARD_ROWS = 1024  # rows of one forward pass on a CPU: activations of 1024 x 256 stay in the cache
 
 
-class QNetwork(Network):
+class QNetwork(nn.Module):
     """Packed observations `[batch, words]` -> one value per action `[batch, actions]`, by hidden layers with ReLU.
 
     With `dueling`, value and advantages are separate outputs, `Q = V + A - mean A` (Wang et al., 2016, equation 9).
@@ -57,8 +56,7 @@ class QNetwork(Network):
 
     def forward(self, words: Tensor) -> Tensor:
         """Values of all actions, legal or not, in float32."""
-        features = trunk(self, words) if knows(self, words) else self._features(words)
-        return self._output(features.float())
+        return self._output(self._features(words).float())
 
     def _features(self, words: Tensor) -> Tensor:
         """The output of the last hidden layer."""
@@ -77,7 +75,7 @@ class QNetwork(Network):
 
 def legal_tensor(masks: Tensor, actions: int) -> Tensor:
     """Bit masks `[batch]` (int64) -> booleans `[batch, actions]`."""
-    if masks.device.type == "cpu":  # the compiled loop is many times faster than shifting tensors
+    if by_own_code(masks):  # the compiled loop is many times faster than shifting tensors
         packed = masks.numpy().view(np.uint64)[:, None]
         return torch.from_numpy(unpack(packed, actions, np.empty((len(masks), actions), np.bool_)))
     return (masks.unsqueeze(-1) >> torch.arange(actions, device=masks.device)) & 1 != 0

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cards.base.errors import InputError
-from train.dqn.kernels.nvrtc import launch
-from train.dqn.kernels.operators import operator
 from train.dqn.replay.priorities import Priorities
 from train.dqn.replay.ring import RingColumns, RingGuard
 from train.dqn.replay.transitions import Transitions
@@ -65,8 +63,7 @@ class ReplayBuffer:
     in the batch. `beta` is the trainer's to raise (section 3.4). New rows get the greatest priority of late, which
     falls by 1% with every update unless the batch has a greater one: an outlier is forgotten after some hundreds.
 
-    `sample` and `set_priorities` may be captured in a CUDA graph: what changes between two calls lies on the device.
-    The graph has to know the `generator`.
+    `sample` and `set_priorities` read nothing back from the device. Packed, a transition takes 141 bytes for Tressette.
     """
 
     def __init__(
@@ -82,31 +79,23 @@ class ReplayBuffer:
         self._guard, self._segments = RingGuard(), Segments()
         self._priorities = Priorities(capacity, device) if alpha > 0 else None
         self._greatest = torch.ones((), device=device)
-        self._size = torch.zeros((), dtype=torch.int64, device=device)
-        self._beta = torch.zeros((), dtype=torch.float64, device=device)
-        self.beta = beta
+        self.beta = beta  # how far importance weights correct the bias of prioritised sampling, 0 to 1
 
     @property
-    def beta(self) -> float:
-        """How far importance weights correct the bias of prioritised sampling, 0 to 1."""
-        return self._beta_here
-
-    @beta.setter
-    def beta(self, value: float) -> None:
-        self._beta_here = value
-        self._beta.fill_(value)
+    def prioritised(self) -> bool:
+        """Whether samples come with importance weights."""
+        return self._priorities is not None
 
     @property
     def nbytes(self) -> int:
         """Bytes held by the buffer."""
         return sum(t.nbytes for t in self._data) + (self._priorities.nbytes if self._priorities else 0)
 
-    def add(self, transitions: Transitions | TransitionTensors) -> None:
+    def add(self, transitions: Transitions) -> None:
         """Append rows, overwriting the oldest. Of more rows than the capacity, the last are kept.
 
-        Arrays or tensors, from whichever device. Successors lie in the same rows, and are younger: so they are kept if
-        their row is, and are overwritten after it. Waits for a checkpoint that has yet to get the rows that would be
-        overwritten, and for the device until one of its rows has a discount.
+        Successors lie in the same rows, and are younger: so they are kept if their row is, and are overwritten after
+        it. Waits for a checkpoint that has yet to get the rows that would be overwritten.
         """
         rows = len(transitions.action)
         self._guard.wait(self.inserted + rows - self.capacity)
@@ -114,7 +103,7 @@ class ReplayBuffer:
         start = self.inserted % self.capacity
         kept = min(rows, self.capacity)
         first = (start + rows - kept) % self.capacity
-        values: tuple[NDArray[Any] | Tensor, ...] = transitions
+        values: tuple[NDArray[Any], ...] = transitions
         for column, new in zip(self._data, values, strict=True):
             _write_ring(column, first, _as_tensor(new[rows - kept :]))
         if self._priorities is not None:
@@ -122,7 +111,7 @@ class ReplayBuffer:
             self._priorities.fill(first, min(end, self.capacity), weight)
             self._priorities.fill(0, max(0, end - self.capacity), weight)
         self.inserted += rows
-        self._hold(min(self.size + rows, self.capacity))
+        self.size = min(self.size + rows, self.capacity)
 
     def sample(self, rows: int) -> Sample:
         """`rows` transitions, drawn with replacement. Raises ValueError when the buffer is empty."""
@@ -130,11 +119,18 @@ class ReplayBuffer:
             raise ValueError("the replay buffer is empty")
         draws = torch.rand(rows, generator=self.generator, device=self._greatest.device, dtype=torch.float64)
         if self._priorities is None:
-            index = (draws * self._size).long()  # float64 has no number between the greatest product and the size
+            index = (draws * self.size).long()  # float64 has no number between the greatest product and the size
             return Sample(self._rows(index), index, None)
-        index, probability = self._priorities.sample(draws, self._size)
-        weight = (self._size * probability).pow(-self._beta)
+        index, probability = self._priorities.sample(draws, self.size)
+        weight = (self.size * probability).pow(-self.beta)
         return Sample(self._rows(index), index, (weight / weight.max()).float())
+
+    def zeros(self, rows: int) -> ReplayBatch:
+        """A batch of zeros with the shapes and formats of a sample."""
+        empty = TransitionTensors(*(column.new_zeros(rows, *column.shape[1:]) for column in self._data))
+        seen, legal, action, n_step_return, discount, _ = empty
+        # Each a tensor of its own: torch.compile would take equal ones for the same thing in all batches.
+        return ReplayBatch(seen, action, n_step_return, discount, seen.clone(), legal)
 
     def spread(self, rows: int) -> ReplayBatch:
         """At most `count` transitions, evenly over the buffer: a look that draws nothing."""
@@ -144,8 +140,8 @@ class ReplayBuffer:
     def set_priorities(self, index: Tensor, td_error: Tensor) -> None:
         """After an update, remember how wrong the sampled rows were. No effect when sampling uniformly."""
         if self._priorities is not None:
-            # An overflow in half precision must not make a row the only one that is ever sampled.
-            priority = td_error.abs().float().nan_to_num(nan=0.0, posinf=0.0) + 1e-6
+            # An overflow must not make a row the only one that is ever sampled.
+            priority = td_error.abs().nan_to_num(nan=0.0, posinf=0.0) + 1e-6
             self._greatest.copy_(torch.maximum(_PRIORITY_DECAY * self._greatest, priority.max()))
             self._priorities.set(index, priority**self._alpha)
 
@@ -168,16 +164,17 @@ class ReplayBuffer:
         Raises OSError when rows cannot be read. Where they are lost, or have the columns of an older version, the
         buffer stays empty, with a warning.
         """
-        rows: Columns = state["rows"]
+        rows: Columns | None = state["rows"]
         priorities = state["priorities"] if "priorities" in state else state["tree"]  # as older versions had it
         if state["capacity"] != self.capacity or (priorities is None) != (self._priorities is None):
             raise InputError("replay", "the checkpoint was made with other replay settings")
-        if rows.kinds[0].shape != self._data.observation.shape[1:]:
+        if rows is not None and rows.kinds[0].shape != self._data.observation.shape[1:]:
             raise InputError("replay", "the checkpoint holds observations of another size, of an older version")
         self.bootstraps = state["bootstraps"]
         self._restore_generator(state["generator"].cpu(), state["inserted"])
         self._greatest.copy_(state["greatest"])
-        if reason := self._unusable(state, rows):
+        reason = self._unusable(state, rows)
+        if rows is None or reason:
             log.warning(
                 "%s: the replay buffer starts empty, and updates wait for learner.learning_starts transitions in it",
                 reason,
@@ -187,9 +184,9 @@ class ReplayBuffer:
         if self._priorities is not None:
             self._priorities.load_state_dict(priorities)
 
-    def _unusable(self, state: dict[str, Any], rows: Columns) -> str | None:
+    def _unusable(self, state: dict[str, Any], rows: Columns | None) -> str | None:
         """Why the rows cannot be gone on with."""
-        if state.get("columns") != list(self._data._fields):
+        if rows is None or state.get("columns") != list(self._data._fields):
             return "the checkpoint is of an older version, which stored transitions in another way"
         try:
             if isinstance(rows, StoredSegments):
@@ -205,14 +202,10 @@ class ReplayBuffer:
             for column, values in zip(self._data, piece, strict=True):
                 column[first : first + len(values)].copy_(values)
         self.inserted = inserted
-        self._hold(rows.rows)
+        self.size = rows.rows
         if isinstance(rows, StoredSegments):  # the next checkpoint needs them too
             for segment in rows.segments:
                 self._segments.add(rows.folder, segment)
-
-    def _hold(self, size: int) -> None:
-        self.size = size
-        self._size.fill_(size)
 
     def _restore_generator(self, state: Tensor, inserted: int) -> None:
         if state.shape == self.generator.get_state().shape:
@@ -221,37 +214,17 @@ class ReplayBuffer:
             self.generator.manual_seed(self.generator.initial_seed() + inserted)
 
     def _rows(self, index: Tensor) -> ReplayBatch:
-        return ReplayBatch(*_gather(index, *self._data))
-
-
-def _gather_by_kernel(index: Tensor, *data: Tensor) -> tuple[Tensor, ...]:
-    rows, columns = len(index), TransitionTensors(*data)
-    observation, legal, action, n_step_return, discount, _ = columns
-    kept = observation, action, n_step_return, discount, observation, legal
-    out = tuple(column.new_empty(rows, *column.shape[1:]) for column in kept)
-    capacity, words = observation.shape
-    launch("rows", rows * words, index, *data, *out, capacity, words)
-    return out
-
-
-@operator(
-    "gather_rows(Tensor index, Tensor observation, Tensor legal, Tensor action, Tensor n_step_return, Tensor discount,"
-    " Tensor successor) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
-    _gather_by_kernel,
-)
-def _gather(index: Tensor, *data: Tensor) -> tuple[Tensor, ...]:
-    """The `ReplayBatch` of these rows of `TransitionTensors`."""
-    columns = TransitionTensors(*data)
-    distance = columns.successor[index]
-    then, none = (index + distance) % len(columns.action), distance == 0
-    return (
-        columns.observation[index],
-        columns.action[index],
-        columns.n_step_return[index],
-        columns.discount[index],
-        columns.observation[then].masked_fill_(none.unsqueeze(1), 0),
-        columns.legal[then].masked_fill_(none, 0),
-    )
+        data = self._data
+        distance = data.successor[index]
+        then, none = (index + distance) % self.capacity, distance == 0
+        return ReplayBatch(
+            data.observation[index],
+            data.action[index],
+            data.n_step_return[index],
+            data.discount[index],
+            data.observation[then].masked_fill_(none.unsqueeze(1), 0),
+            data.legal[then].masked_fill_(none, 0),
+        )
 
 
 def _allocate(capacity: int, words: int, device: torch.device) -> TransitionTensors:
@@ -270,11 +243,9 @@ def _allocate(capacity: int, words: int, device: torch.device) -> TransitionTens
         raise MemoryError(f"replay.capacity: {capacity:,} transitions take {size:,.1f} GB on {device}") from None
 
 
-def _as_tensor(values: NDArray[Any] | Tensor) -> Tensor:
+def _as_tensor(values: NDArray[Any]) -> Tensor:
     # torch has few operations on uint64: packed words travel as int64 with the same bits. What comes from Ray is
     # read-only, which torch warns of; it is only read here.
-    if isinstance(values, Tensor):
-        return values.view(torch.int64) if values.dtype == torch.uint64 else values
     values = np.require(values, requirements=["C", "W"])
     return torch.from_numpy(values.view(np.int64) if values.dtype == np.uint64 else values)
 

@@ -5,8 +5,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from train.run.checkpoint.columns import Columns, CopiedColumns
-
 BLOCK = 128  # priorities whose sum is kept; a draw looks at one such block
 
 
@@ -37,11 +35,6 @@ class Priorities:
         """The priority of every place, `[capacity]`."""
         return self._weights[: self._capacity]
 
-    @property
-    def total(self) -> Tensor:
-        """Sum of all weights."""
-        return self._sums.sum()
-
     def set(self, index: Tensor, weight: Tensor) -> None:
         """Set the weights of places; of an index given twice, one of its weights holds."""
         self._weights[index] = weight
@@ -54,7 +47,7 @@ class Priorities:
         blocks = slice(first // BLOCK, -(-end // BLOCK))
         self._sums[blocks] = self._blocks[blocks].sum(1, dtype=torch.float64)
 
-    def sample(self, uniform: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
+    def sample(self, uniform: Tensor, size: int) -> tuple[Tensor, Tensor]:
         """Float64 draws in [0, 1) -> places and their probabilities. Stratify the draws as you like.
 
         No place from `size` on has a weight. On a GPU, where running sums are added up in another order, rounding might
@@ -68,17 +61,16 @@ class Priorities:
         # The block's two sums may differ in their last bit: never beyond the last place that has a weight.
         rest = torch.minimum(target - self._edges[block], torch.nextafter(within[:, -1], -within[:, -1]))
         index = block * BLOCK + torch.searchsorted(within, rest.unsqueeze(1), right=True).squeeze(1)
-        index = torch.minimum(index, size - 1)
+        index.clamp_(max=size - 1)
         return index, self._weights[index].double() / total
 
     def state_dict(self, size: int) -> dict[str, Any]:
         """The weights of the first `size` places, and all sums; views, not copies."""
-        return {"weights": CopiedColumns([self._weights[:size]]), "sums": self._sums}
+        return {"weights": self._weights[:size], "sums": self._sums}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore `state_dict`; places that it does not have weigh nothing."""
-        columns: Columns = state["weights"]
-        for first, (weights,) in columns.pieces():
-            self._weights[first : first + len(weights)] = weights
-        self._weights[columns.rows :] = 0
+        size = len(state["weights"])
+        self._weights[:size] = state["weights"]
+        self._weights[size:] = 0
         self._sums.copy_(state["sums"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from train.run.checkpoint.columns import TensorColumns
+from train.run.checkpoint.columns import RowType, piece_rows
 from train.run.checkpoint.segments import FOLDER, GrowingColumns, Segments, segment_rows
 
 
@@ -60,10 +60,10 @@ class RingColumns(GrowingColumns):
         capacity = len(tensors[0])
         rows = min(inserted, capacity)
         self._ring, self._guard = tensors, guard
-        self._rows = TensorColumns([tensor[:rows] for tensor in tensors], first=(inserted - rows) % max(1, rows))
-        kinds, piece = self._rows.kinds, self._rows.piece
-        length = segment_rows(capacity, sum(kind.nbytes for kind in kinds))
-        super().__init__(kinds, rows, piece, inserted, length, segments)
+        kinds = [RowType(tensor.dtype, tuple(tensor.shape[1:])) for tensor in tensors]
+        row_bytes = sum(kind.nbytes for kind in kinds)
+        length = segment_rows(capacity, row_bytes)
+        super().__init__(kinds, rows, piece_rows(row_bytes), inserted, length, segments)
         self._held_from = self.oldest
 
     def held(self, beside: Path) -> RingColumns:
@@ -78,7 +78,8 @@ class RingColumns(GrowingColumns):
 
     def pieces(self) -> Iterator[tuple[int, list[Tensor]]]:
         """Slices of the ring as it is now."""
-        return self._rows.pieces()
+        for start, stop in self.spans():
+            yield start, [tensor[start:stop].cpu() for tensor in self._ring]
 
     def between(self, first: int, end: int) -> Iterator[list[Tensor]]:
         """See `GrowingColumns`; asking for the next piece sets the one before free."""

@@ -1,6 +1,6 @@
 """Makes transitions from the decisions of a batch of games, each between two decisions of the SAME seat."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,19 +30,10 @@ class Transitions(NamedTuple):
     successor: NDArray[np.int32]  # [rows]
 
 
-class Outcomes(NamedTuple):
-    """What was done and what came of it: the last columns of `Transitions`."""
-
-    action: Actions
-    n_step_return: Floats
-    discount: Floats
-    successor: NDArray[np.int32]
-
-
 @dataclass
 class _Round:
-    observation: Any  # and `legal`, as `_seen` keeps them
-    legal: Any
+    observation: NDArray[np.uint64]
+    legal: NDArray[np.uint64]
     action: Actions
     game: Games
     seat: NDArray[np.uint8]
@@ -67,10 +58,7 @@ class TransitionRecorder:
         single = (legal & (legal - np.uint64(1))) == 0
         greedy = np.ones_like(single) if greedy is None else greedy | single
         earned = totals[games, seats]
-        self._rounds.append(_Round(*self._seen(decisions), actions, games, seats, earned, greedy))
-
-    def _seen(self, decisions: Decisions) -> tuple[Any, Any]:
-        return decisions.observation, decisions.legal
+        self._rounds.append(_Round(decisions.observation, legal, actions, games, seats, earned, greedy))
 
     def _no_round(self) -> _Round:
         nothing, game = np.empty(0, np.uint8), np.empty(0, np.int64)
@@ -82,23 +70,16 @@ class TransitionRecorder:
 
         None, where the deals alone decided all of the games.
         """
-        observation, legal = self._columns("observation", "legal")
-        return Transitions(observation, legal, *self.outcomes(totals, gamma, n_step))
-
-    def _columns(self, *names: str) -> list[NDArray[Any]]:
         rounds = self._rounds or [self._no_round()]
-        return [np.concatenate([getattr(each, name) for each in rounds]) for name in names]
-
-    def outcomes(self, totals: Floats, gamma: float, n_step: int) -> Outcomes:
-        """All columns of `transitions` but what was seen."""
-        action, game, seat, earned, greedy = self._columns("action", "game", "seat", "earned", "greedy")
+        columns = (np.concatenate([getattr(each, field.name) for each in rounds]) for field in fields(_Round))
+        observation, legal, action, game, seat, earned, greedy = columns
         n_step_return = np.empty(action.size, np.float32)
         discount = np.empty(action.size, np.float32)
         successor = np.empty(action.size, np.int32)
         following = next_decisions(game, seat, totals.shape)
         final = totals[game, seat]
         n_step_returns(following, greedy, earned, final, gamma, n_step, n_step_return, discount, successor)
-        return Outcomes(action, n_step_return, discount, successor)
+        return Transitions(observation, legal, action, n_step_return, discount, successor)
 
 
 @njit(nogil=True)
@@ -118,7 +99,7 @@ def n_step_sum(
 ) -> tuple[float, float, int]:
     """The return of decision `k`, its discount, and the decision to bootstrap from, or -1; see `n_step_returns`.
 
-    For a CPU and a GPU: products are exact, because a GPU rounds them once together with the sum and a CPU twice.
+    Products of two float32 are exact in float64: all chips compute the same bits, with or without fused operations.
     """
     at, total, weight = k, 0.0, 1.0
     for _ in range(n_step):

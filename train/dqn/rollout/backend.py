@@ -11,33 +11,22 @@ import torch
 from cards.matches.duplicate import Duel
 from cards.stopping import Stop, StoppedError
 from command.errors import UserError
-from train.dqn.rollout.evaluator import Evaluator, PlaysDuels
+from train.dqn.rollout.evaluator import Evaluator
 from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from train.dqn.rollout.worker import RolloutWorker
 from train.run.signals import EXIT_REQUEUE
 from train.settings.dqn import TrainSettings
 
 
-class Worker(Protocol):
-    """Plays requests: `RolloutWorker`, or one on a device."""
-
-    def load(self, version: int, weights: Weights) -> None:
-        """Play with these weights from now on."""
-
-    def play(self, request: RolloutRequest, member: Weights | None = None) -> Rollout:
-        """Play a request to the end; `member` has the weights of the member of the league that it names."""
-
-
 class BackendLostError(UserError):
     """The workers are gone; the message says why, and the run resumes from its checkpoint."""
 
     exit_code = EXIT_REQUEUE
-    weights_lost = False  # whether those in memory cannot be saved
 
     def hopeless(self) -> BackendLostError:
         """The same for a run whose starts get nowhere: a job script does not start it again."""
         error = BackendLostError(self.key, self, "but this start made no progress, and the next would make none")
-        error.exit_code, error.weights_lost = 1, self.weights_lost
+        error.exit_code = 1
         return error
 
 
@@ -55,9 +44,6 @@ class RolloutBackend(Protocol):
 
     def workers(self) -> int:
         """How many play beside the learner."""
-
-    def games(self) -> int:
-        """How many games the next request should have."""
 
     def free_slots(self) -> int:
         """How many more requests may be submitted now."""
@@ -84,16 +70,10 @@ class RolloutBackend(Protocol):
 class LocalBackend:
     """Plays every request at once in the learner's process: no Ray, and the same bits for the same seed."""
 
-    def __init__(
-        self,
-        settings: TrainSettings,
-        device: torch.device,
-        worker: Worker | None = None,
-        evaluator: PlaysDuels | None = None,
-    ) -> None:
-        self._worker = worker or RolloutWorker(settings, device)
-        self._evaluator = evaluator or Evaluator(settings, device)
-        self._deals, self._games = settings.evaluation.deals, settings.rollout.games_on(gpu=False)
+    def __init__(self, settings: TrainSettings, device: torch.device) -> None:
+        self._worker = RolloutWorker(settings, device)
+        self._evaluator = Evaluator(settings, device)
+        self._deals = settings.evaluation.deals
         self._members: dict[int, Weights] = {}
         self._done: list[Rollout] = []
         self._evaluations: list[tuple[int, dict[str, Duel]]] = []
@@ -110,9 +90,6 @@ class LocalBackend:
 
     def workers(self) -> int:
         return 0
-
-    def games(self) -> int:
-        return self._games
 
     def free_slots(self) -> int:
         return 1 - len(self._done)

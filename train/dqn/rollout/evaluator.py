@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import torch
 
 from cards.compiled.splitmix import stream
@@ -25,16 +23,6 @@ def evaluation_seating(settings: TrainSettings) -> str:
     return ONE_AGAINST_MANY if one else ALTERNATE
 
 
-class PlaysDuels(Protocol):
-    """Plays evaluations: `Evaluator`, or one on a device."""
-
-    def duels(self, weights: Weights, stream_name: str, deals: int, stop: Stop = never) -> dict[str, Duel]:
-        """The network against each of `evaluation.opponents`, on the deals of a stream of the run's seeds.
-
-        Raises StoppedError soon after `stop` says so.
-        """
-
-
 class Evaluator:
     """Plays the network on duplicate deals against players that do not learn."""
 
@@ -46,6 +34,10 @@ class Evaluator:
         self._opponents = {name: player_of(self._game, name, device, key) for name in opponents}
 
     def duels(self, weights: Weights, stream_name: str, deals: int, stop: Stop = never) -> dict[str, Duel]:
+        """The network against each of `evaluation.opponents`, on the deals of a stream of the run's seeds.
+
+        Raises StoppedError soon after `stop` says so.
+        """
         self._network.load_state_dict(weights)
         player = Stoppable(NetworkPlayer(self._network), stop)
         seeds = stream(self._settings.seed, stream_name, 0, deals)

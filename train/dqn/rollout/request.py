@@ -55,7 +55,7 @@ class MemberScore(NamedTuple):
 
 @dataclass(frozen=True)
 class Rollout:
-    """The result of a request. `transitions`: `Transitions` or `TransitionTensors`; None on the way through Ray."""
+    """The result of a request. `transitions` are `Transitions`; None on the way through Ray."""
 
     request: RolloutRequest
     transitions: Any

@@ -15,12 +15,10 @@ from cards.game import Game
 from cards.play import Actions, Decisions, Player, play
 from cards.stopping import Stop, StoppedError, never, stoppable
 from train.dqn.network.build import inference_network
-from train.dqn.network.q_network import NetworkPlayer, QNetwork
-from train.dqn.players.device_player import DevicePlayer
+from train.dqn.network.q_network import NetworkPlayer
 from train.dqn.players.load import player_of
 from train.dqn.replay.buffer import ReplayBuffer
 from train.dqn.replay.transitions import TransitionRecorder
-from train.dqn.rollout.device_recorder import DeviceRecorder
 from train.dqn.rollout.league import score
 from train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest, Weights
 from train.dqn.rollout.seating import learned_seats, phases_of, seated_players, seating
@@ -61,29 +59,19 @@ def build_replay(game: Game, settings: TrainSettings, device: torch.device) -> R
 
 
 class RolloutWorker:
-    """Plays requests with the newest weights it was given.
+    """Plays requests with the newest weights it was given, whose values are computed on `device`.
 
-    On a GPU, and with `stays`, a `DevicePlayer` computes the values; with `stays` the transitions are tensors that stay
-    on the device, else NumPy arrays. Once `stop` says so, games end with StoppedError. It plays with the `network` that
-    it is given, or one of its own.
+    Once `stop` says so, games end with StoppedError.
     """
 
-    def __init__(
-        self,
-        settings: TrainSettings,
-        device: torch.device,
-        stays: bool = False,
-        stop: Stop = never,
-        network: QNetwork | None = None,
-    ) -> None:
+    def __init__(self, settings: TrainSettings, device: torch.device, stop: Stop = never) -> None:
         self._settings = settings
         self._device = device
         self._game = settings.load_game()
         self._reward = self._game.rewards[settings.reward_name(self._game)]
-        self.network = network or inference_network(self._game, settings, device)
+        self.network = inference_network(self._game, settings, device)
         self._names = seated_players(settings)
-        self._stays = stays
-        self._player = self._player_of(self.network)
+        self._player = NetworkPlayer(self.network)
         self._stop = stop
         self._member = copy.deepcopy(self.network) if LEAGUE in self._names else None
         self._member_number: int | None = None
@@ -97,15 +85,9 @@ class RolloutWorker:
             self.network.load_state_dict(weights)
             self.version = version
 
-    def _player_of(self, network: QNetwork) -> NetworkPlayer | DevicePlayer:
-        if not self._stays and self._device.type == "cpu":
-            return NetworkPlayer(network)
-        rows, graphs = self._settings.rollout.games_on(gpu=True), self._settings.learner.cuda_graphs
-        return DevicePlayer(network, rows=rows, graphs=graphs)
-
     def _other(self, name: str) -> Player:
         if name == LEAGUE and self._member is not None:
-            return self._player_of(self._member)
+            return NetworkPlayer(self._member)
         key = "opponents.phases.mix" if self._settings.opponents.only is None else "opponents.only"
         return stoppable(self._game, name, player_of(self._game, name, self._device, key), self._stop)
 
@@ -121,9 +103,7 @@ class RolloutWorker:
         seeds, seats = seeds_and_seats(settings, self._game, self._names, request)
         self._player.epsilon = request.epsilon
         own, learned = seats == 0, learned_seats(settings, seats, request.first)
-        recorder = self._recorder()
-        # Alone, a player on a device observes by itself, straight to where it uploads from.
-        observed = len(self._players) > 1 or not isinstance(recorder, DeviceRecorder)
+        recorder = TransitionRecorder(self._game)
 
         def watch(decisions: Decisions, actions: Actions, earned: NDArray[np.float32]) -> None:
             if self._stop():
@@ -140,15 +120,10 @@ class RolloutWorker:
                 some = decisions if rows.size == games.size else decisions.of(rows)
                 recorder.watch(some, actions[rows], earned, None if greedy is None else greedy[rows])
 
-        states, totals = play(self._game, seeds, self._players, seats, self._reward, watch, observed)
+        states, totals = play(self._game, seeds, self._players, seats, self._reward, watch, observed=True)
         transitions = recorder.transitions(totals, learner.gamma, learner.n_step)
         occupied = self._game.occupied(states)
         met = None
         if request.member is not None:
             met = score(totals, own & occupied, (seats == self._names.index(LEAGUE)) & occupied)
         return Rollout(request, transitions, self.version, episode_return(totals, own, occupied), met)
-
-    def _recorder(self) -> TransitionRecorder | DeviceRecorder:
-        if self._stays and isinstance(self._player, DevicePlayer):
-            return DeviceRecorder(self._game, self._player)
-        return TransitionRecorder(self._game)

@@ -7,10 +7,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from train.run.checkpoint.checkpoint import CheckpointError, write
 from train.run.checkpoint.columns import Columns, Place, without_columns
 from train.run.checkpoint.pruning import prune
-from train.run.checkpoint.snapshot import Snapshot
 
 
 class BackgroundWriter:
@@ -38,9 +39,7 @@ class BackgroundWriter:
         columns: dict[Place, Columns] = {}
         rest = without_columns(state, columns)
         held = {place: each.held(path.parent) for place, each in columns.items()}
-        # After the columns: on a GPU, what is read of them waits for what was given before it.
-        snapshot = Snapshot(rest)
-        self._pending.append(self._thread.submit(self._save_and_prune, path, snapshot, held, keep))
+        self._pending.append(self._thread.submit(self._save_and_prune, path, copied(rest), held, keep))
         return self._pending[-1]
 
     def wait(self) -> None:
@@ -56,11 +55,10 @@ class BackgroundWriter:
             self._first = self._first or error
             raise self._first from None
 
-    def _save_and_prune(self, path: Path, rest: Snapshot, held: dict[Place, Columns], keep: int | None) -> None:
+    def _save_and_prune(self, path: Path, rest: Any, held: dict[Place, Columns], keep: int | None) -> None:
         try:
             self._allowed()
-            with rest.own_streams():  # for the columns, too
-                write(path, rest.on_host(), held, self._allowed)
+            write(path, rest, held, self._allowed)
         except CheckpointError:
             self._allowed()
             prune(path.parent)  # else what was written in vain takes the room the next one needs
@@ -71,3 +69,12 @@ class BackgroundWriter:
         if keep is not None:
             self._allowed()
             prune(path.parent, keep)
+
+
+def copied(state: Any) -> Any:
+    """A nested state as it is now, with its tensors on the CPU. Waits for a GPU that has some of them."""
+    if isinstance(state, Tensor):
+        return state.detach().to("cpu", copy=True)
+    if isinstance(state, dict):
+        return {key: copied(item) for key, item in state.items()}
+    return [copied(item) for item in state] if isinstance(state, list | tuple) else state

@@ -1,10 +1,8 @@
 """Checkpoints: written whole or not at all, checked before they are used, loaded without running code.
 
-A file is one line of text, `busso-checkpoint 3 <sha256 of the rest>`; one line of JSON that describes the large columns
-of the state, if it has any (`train.run.checkpoint.columns`); their bytes; and what `torch.save` wrote of all else.
-Neither writing nor loading one makes a copy of the columns. Columns that only grow are in files of their
-own (`train.run.checkpoint.segments`), which checkpoints share: a checkpoint that is copied without them can still play.
-Format 2, that of version 0.2.0, knows no segments, and is read as well. A newer format is refused.
+A file is what `torch.save` writes, with a checksum behind it (`train.run.checkpoint.archive`). The rows of the replay
+buffer are in files of their own (`train.run.checkpoint.segments`), which checkpoints share: a checkpoint that is copied
+without them can still play. Formats 2 and 3, of versions 0.2.0 and 0.3.0, are read as well. A newer format is refused.
 
 A damaged file is renamed, and the one before it is used. A file that cannot be read may be whole: the read is tried
 again, then the run ends with exit code 75, and all files stay.
@@ -12,9 +10,7 @@ again, then the run ends with exit code 75, and all files stay.
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
 import logging
 import re
 from collections.abc import Callable
@@ -23,32 +19,20 @@ from dataclasses import dataclass
 from functools import partial
 from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import torch
 
 from cards.base.files import rename_aside, sync_folder, temporary_beside
 from command.errors import UserError
 from command.settings.old_keys import upgraded
-from train.run.checkpoint import segments
-from train.run.checkpoint.columns import Columns, Place, as_bytes, described, put, restored, without_columns
+from train.run.checkpoint import archive, segments
+from train.run.checkpoint.columns import Columns, Place, put, without_columns
 from train.run.checkpoint.content import check_archive, check_state, not_finite
-from train.run.checkpoint.files import (
-    NewerFormatError,
-    header_bytes,
-    is_missing,
-    names_in,
-    on_disk,
-    patiently,
-    refuse_newer,
-)
-from train.run.checkpoint.segments import GrowingColumns, StoredSegments
+from train.run.checkpoint.files import DamagedError, NewerFormatError, is_missing, names_in, on_disk, patiently
+from train.run.checkpoint.segments import StoredSegments
 from train.run.signals import EXIT_REQUEUE
 
-MAGIC = b"busso-checkpoint 3 "
-_KNOWN = (MAGIC, b"busso-checkpoint 2 ")  # as long as the other
-_HEADER = header_bytes(MAGIC)
-LONGEST_LINE = 1 << 20  # of JSON; a few hundred characters in truth
 _NAME = re.compile(r"episode_(\d{12}|[1-9]\d{12,})\.pt")
 BEST = "best.pt"
 DAMAGED = ".damaged"  # how the names of files end that were set aside
@@ -88,19 +72,9 @@ def write(path: Path, rest: Any, columns: dict[Place, Columns], allowed: Callabl
     """Raises CheckpointError, and what `allowed` raises just before the file is there; it is then as it was."""
     temporary = temporary_beside(path)
     try:
-        descriptions = []
-        for place, each in columns.items():
-            if isinstance(each, GrowingColumns):
-                descriptions.append({"place": place, **segments.write_segments(each, path.parent)})
-            else:
-                descriptions.append({"place": place, **described(each)})
-        with on_disk(temporary, MAGIC) as file:
-            file.write(json.dumps(descriptions).encode() + b"\n")
-            within = [each for each in columns.values() if not isinstance(each, GrowingColumns)]
-            for piece in (piece for each in within for _, piece in each.pieces()):
-                for values in piece:
-                    file.write(as_bytes(values))
-            torch.save(rest, file)  # type: ignore[arg-type]
+        descriptions = [{**each.written(path.parent), "place": place} for place, each in columns.items()]
+        with on_disk(temporary) as file:
+            archive.write(file, rest, descriptions)
         allowed()
         for description in descriptions:
             segments.check_there(path.parent, description)
@@ -117,7 +91,7 @@ def write(path: Path, rest: Any, columns: dict[Place, Columns], allowed: Callabl
 
 
 def load(path: Path, to_go_on: bool = False) -> dict[str, Any]:
-    """Read a checkpoint onto the CPU, but for its columns, which are read from their files when they are asked for.
+    """Read a checkpoint onto the CPU, but for its segments, which are read when they are asked for.
 
     Raises CheckpointError when it is damaged or of a diverged network, MissingError when it is not there, and
     UnreadableError when it cannot be read, NewerFormatError for one of a newer busso; `to_go_on`, also when that is so
@@ -138,27 +112,24 @@ def _load(path: Path, to_go_on: bool) -> dict[str, Any]:
             raise
         raise MissingError(path, f"cannot be read ({error.strerror})") from None
     with file:
-        header = file.read(_HEADER)
-        refuse_newer(path, header, _KNOWN)
-        if not header.startswith(_KNOWN):
-            raise CheckpointError(path, "not a checkpoint of busso")
-        if hashlib.file_digest(file, "sha256").hexdigest().encode() + b"\n" != header[len(MAGIC) :]:
-            raise CheckpointError(path, "damaged (its checksum does not match)")
-        file.seek(_HEADER)
         return _loaded(path, file, to_go_on)
 
 
 def _loaded(path: Path, file: BufferedReader, to_go_on: bool) -> dict[str, Any]:
     try:
-        columns = _stored_columns(file, path.parent)
-        rest = io.BytesIO(file.read())  # torch makes another error of one that comes while it reads
-        check_archive(rest, rest.getbuffer().nbytes)
+        columns, data = archive.read(path, file)
+        rest = io.BytesIO(data)  # torch makes another error of one that comes while it reads
+        check_archive(rest, len(data))
         state = torch.load(rest, map_location="cpu", weights_only=True)
         check_state(state)
         for place, each in columns.items():
-            put(state, place, each)
-    except (OSError, MemoryError):
+            stored = StoredSegments(path.parent / segments.FOLDER, each) if isinstance(each, dict) else each
+            columns[place] = stored
+            put(state, place, stored)
+    except (OSError, MemoryError, NewerFormatError):
         raise
+    except DamagedError as error:
+        raise CheckpointError(path, str(error)) from None
     except Exception as error:  # whatever a file with a right checksum and a wrong content makes torch raise
         raise_for_memory(error)
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -189,22 +160,6 @@ def _check_segments(path: Path, columns: StoredSegments) -> None:
         raise
     except ValueError as error:
         raise CheckpointError(path, f"damaged ({error})") from None
-
-
-def _stored_columns(file: IO[bytes], beside: Path) -> dict[Place, Columns]:
-    """The columns by their places; the file then stands behind them."""
-    descriptions = json.loads(file.readline(LONGEST_LINE))
-    at = file.tell()
-    columns: dict[Place, Columns] = {}
-    for description in descriptions:
-        place = tuple(description["place"])
-        if "segments" in description:
-            columns[place] = StoredSegments(beside / segments.FOLDER, description)
-        else:
-            columns[place] = restored(file, at, description)
-            at += columns[place].nbytes
-    file.seek(at)
-    return columns
 
 
 def listed(folder: Path) -> list[Path]:
@@ -296,4 +251,4 @@ def refuse_newer_than_known(folder: Path) -> None:
     best = [folder / BEST] if BEST in names_in(folder) else []
     for path in [*needing(folder), *best]:
         with path.open("rb") as file:
-            refuse_newer(path, file.read(_HEADER), _KNOWN)
+            archive.lines(path, file)

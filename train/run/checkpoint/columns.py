@@ -1,21 +1,16 @@
-"""Columns too large to be copied, such as those of the replay buffer: saved and loaded piece by piece."""
+"""Columns too large to be copied, those of the replay buffer: saved and loaded piece by piece."""
 
 from __future__ import annotations
 
-import os
-import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import prod
 from pathlib import Path
 from typing import IO, Any
 
 import torch
 from torch import Tensor
-
-from train.run.checkpoint.files import patiently
 
 Place = tuple[str | int, ...]  # of something in nested dictionaries and lists
 
@@ -45,10 +40,9 @@ class Columns(ABC):
     def __init__(self, kinds: Sequence[RowType], rows: int, first: int, piece: int) -> None:
         self.kinds, self.rows, self.first, self.piece = tuple(kinds), rows, first, piece
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all rows."""
-        return self.rows * sum(kind.nbytes for kind in self.kinds)
+    @abstractmethod
+    def written(self, beside: Path) -> dict[str, Any]:
+        """Have all rows on disk, in files of a folder in `beside`; describe them, as JSON has it. Raises OSError."""
 
     @abstractmethod
     def pieces(self) -> Iterator[tuple[int, list[Tensor]]]:
@@ -58,7 +52,7 @@ class Columns(ABC):
         """The same columns, which do not change until `release`; for a checkpoint in folder `beside`."""
         return self
 
-    def release(self) -> None:  # noqa: B027 - most have nothing to let go
+    def release(self) -> None:  # noqa: B027 - those on disk have nothing to let go
         """Let the columns that `held` returned change again."""
 
     def spans(self) -> Iterator[tuple[int, int]]:
@@ -68,52 +62,9 @@ class Columns(ABC):
                 yield start, min(start + self.piece, end)
 
 
-class TensorColumns(Columns):
-    """Columns in memory, on any device; views, not copies."""
-
-    def __init__(self, tensors: Sequence[Tensor], first: int = 0) -> None:
-        kinds = [RowType(tensor.dtype, tuple(tensor.shape[1:])) for tensor in tensors]
-        piece = max(1, PIECE_BYTES // max(1, sum(kind.nbytes for kind in kinds)))
-        super().__init__(kinds, len(tensors[0]), first, piece)
-        self._tensors = tensors
-
-    def pieces(self) -> Iterator[tuple[int, list[Tensor]]]:
-        """Slices of the tensors."""
-        for start, stop in self.spans():
-            yield start, [tensor[start:stop].cpu() for tensor in self._tensors]
-
-
-class CopiedColumns(TensorColumns):
-    """Columns in memory that change everywhere and at any time: the writer gets a copy, on the same device."""
-
-    def held(self, beside: Path) -> Columns:
-        return TensorColumns([tensor.clone() for tensor in self._tensors], self.first)
-
-
-class StoredColumns(Columns):
-    """Columns in a file, piece after piece from byte `offset` on; readable even after the file is deleted."""
-
-    def __init__(
-        self, file: IO[bytes], offset: int, kinds: Sequence[RowType], rows: int, first: int, piece: int
-    ) -> None:
-        super().__init__(kinds, rows, first, piece)
-        self._file = os.fdopen(os.dup(file.fileno()), "rb", buffering=0)
-        self._offset = offset
-        weakref.finalize(self, self._file.close)
-
-    def pieces(self) -> Iterator[tuple[int, list[Tensor]]]:
-        """Read from the file. Raises ValueError when it has become shorter, OSError when it cannot be read."""
-        at = self._offset
-        for start, stop in self.spans():
-            piece = [torch.empty(stop - start, *kind.shape, dtype=kind.dtype) for kind in self.kinds]
-            for values in piece:
-                patiently(partial(self._read, as_bytes(values), at))
-                at += values.nbytes
-            yield start, piece
-
-    def _read(self, into: memoryview, at: int) -> None:
-        self._file.seek(at)
-        read_into(self._file, into)
+def piece_rows(row_bytes: int) -> int:
+    """How many rows a piece has."""
+    return max(1, PIECE_BYTES // max(1, row_bytes))
 
 
 def read_into(file: IO[bytes], into: memoryview) -> None:
@@ -142,7 +93,7 @@ def without_columns(state: Any, columns: dict[Place, Columns], place: Place = ()
     return state
 
 
-def put(state: Any, place: Place, columns: Columns) -> None:
+def put(state: Any, place: Place, columns: object) -> None:
     """Put the columns back where they were taken out."""
     for key in place[:-1]:
         state = state[key]
@@ -150,7 +101,7 @@ def put(state: Any, place: Place, columns: Columns) -> None:
 
 
 def described(columns: Columns) -> dict[str, Any]:
-    """All that `restored` needs besides the bytes, as JSON has it."""
+    """All that `kinds_of` needs, as JSON has it."""
     kinds = [[str(kind.dtype).removeprefix("torch."), list(kind.shape)] for kind in columns.kinds]
     return {"kinds": kinds, "rows": columns.rows, "first": columns.first, "piece": columns.piece}
 
@@ -163,11 +114,3 @@ def kinds_of(description: dict[str, Any]) -> tuple[list[RowType], int, int, int]
     if not all(type(number) is int and number >= 0 for number in numbers) or first > rows or piece < 1:
         raise ValueError("its columns have impossible numbers")
     return kinds, rows, first, piece
-
-
-def restored(file: IO[bytes], offset: int, description: dict[str, Any]) -> StoredColumns:
-    """The columns `described`, whose bytes lie in the file from `offset` on. Raises ValueError when they cannot."""
-    columns = StoredColumns(file, offset, *kinds_of(description))
-    if offset + columns.nbytes > os.fstat(file.fileno()).st_size:
-        raise ValueError("its columns are longer than the file")
-    return columns

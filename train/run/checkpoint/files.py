@@ -1,6 +1,6 @@
-"""Files that are whole or absent, with a checksum over all but their first line.
+"""Files that are whole or absent, with a checksum in their first or last line.
 
-That line begins with a magic, a name and the number of a format: `busso-checkpoint 3 `. An unknown number is that of
+That line begins with a magic, a name and the number of a format: `busso-checkpoint 4 `. An unknown number is that of
 a newer busso. A failed read says nothing about the content of a file: it is tried again.
 """
 
@@ -24,6 +24,10 @@ WAITS = (0.2, 1.0, 4.0)  # seconds between two tries; what takes a file server l
 
 class NewerFormatError(UserError):
     """A file of a newer busso, which must neither be used nor deleted."""
+
+
+class DamagedError(ValueError):
+    """A file that is not what was written."""
 
 
 class Hashing:
@@ -53,10 +57,10 @@ def header_bytes(magic: bytes) -> int:
     return len(magic) + 64 + 1
 
 
-def refuse_newer(path: Path, header: bytes, known: Sequence[bytes]) -> None:
-    """Raise NewerFormatError for a file whose first bytes have the name of the `known` magics and another number."""
+def refuse_newer(path: Path, line: bytes, known: Sequence[bytes]) -> None:
+    """Raise NewerFormatError for a file whose line begins with the name of the `known` magics and another number."""
     name = known[0].split()[0]
-    found = re.match(re.escape(name) + rb" (\d{1,9}) ", header)
+    found = re.match(re.escape(name) + rb" (\d{1,9}) ", line)
     if found and found[0] not in known:
         numbers = sorted(magic.split()[1].decode() for magic in known)
         reads = numbers[0] if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
@@ -65,19 +69,20 @@ def refuse_newer(path: Path, header: bytes, known: Sequence[bytes]) -> None:
 
 
 @contextmanager
-def on_disk(temporary: Path, magic: bytes) -> Iterator[Hashing]:
-    """A file that is on disk at the end, to be renamed; its first line is `magic` and the sha256 of the rest.
+def on_disk(temporary: Path, magic: bytes = b"") -> Iterator[Hashing]:
+    """A file that is on disk at the end, to be renamed; with a `magic`, that and the sha256 of the rest come first.
 
     If something goes wrong it is deleted. Raises OSError when it cannot be written.
     """
     hashing = None
     try:
         with temporary.open("wb") as file:
-            file.write(bytes(header_bytes(magic)))
+            file.write(bytes(header_bytes(magic) if magic else 0))
             hashing = Hashing(file)
             yield hashing
-            file.seek(0)
-            file.write(magic + hashing.sha256.hexdigest().encode() + b"\n")
+            if magic:
+                file.seek(0)
+                file.write(magic + hashing.sha256.hexdigest().encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
     except BaseException:

@@ -8,9 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from cards.base.files import delete_left_over
-from train.run.checkpoint import checkpoint, segments
-from train.run.checkpoint.checkpoint import LONGEST_LINE, MAGIC
-from train.run.checkpoint.files import NewerFormatError, header_bytes
+from train.run.checkpoint import archive, checkpoint, segments
+from train.run.checkpoint.files import NewerFormatError
 
 log = logging.getLogger("train")
 
@@ -41,9 +40,8 @@ def _delete_old(folder: Path, keep: int) -> None:
 def _needed(path: Path) -> list[str]:
     """Their names; none of a file that is no checkpoint. Raises OSError when it cannot be read."""
     with path.open("rb") as file:
-        magic = file.read(header_bytes(MAGIC))[: len(MAGIC)]
+        text, _ = archive.lines(path, file)
         try:
-            descriptions = json.loads(file.readline(LONGEST_LINE)) if magic == MAGIC else []
-            return [name for each in descriptions for name, *_ in each.get("segments", [])]
+            return [name for each in json.loads(text) for name, *_ in each.get("segments", [])]
         except (ValueError, TypeError, AttributeError):
             return []

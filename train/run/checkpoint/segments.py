@@ -104,24 +104,23 @@ class GrowingColumns(Columns):
             yield first, end
             first = end
 
-
-def write_segments(columns: GrowingColumns, beside: Path) -> dict[str, Any]:
-    """Write those that are not on disk yet, and describe them all, as JSON has it. Raises OSError."""
-    folder = beside / FOLDER
-    folder.mkdir(exist_ok=True)
-    needed, new = [], False
-    for first, end in columns.stretches():
-        segment = columns.segments.find(folder, first, end)
-        if segment is None:
-            new, segment = True, _write(columns, folder, first, end)
-            columns.segments.add(folder, segment)
-        columns.done(end)
-        needed.append(segment)
-    columns.segments.forget(columns.oldest)
-    if new:
-        sync_folder(folder)
-        sync_folder(beside)
-    return described(columns) | {"inserted": columns.inserted, "segments": [astuple(segment) for segment in needed]}
+    def written(self, beside: Path) -> dict[str, Any]:
+        """Writes the segments that are not on disk yet."""
+        folder = beside / FOLDER
+        folder.mkdir(exist_ok=True)
+        needed, new = [], False
+        for first, end in self.stretches():
+            segment = self.segments.find(folder, first, end)
+            if segment is None:
+                new, segment = True, _write(self, folder, first, end)
+                self.segments.add(folder, segment)
+            self.done(end)
+            needed.append(segment)
+        self.segments.forget(self.oldest)
+        if new:
+            sync_folder(folder)
+            sync_folder(beside)
+        return described(self) | {"inserted": self.inserted, "segments": [astuple(segment) for segment in needed]}
 
 
 def _write(columns: GrowingColumns, folder: Path, first: int, end: int) -> Segment:
@@ -144,10 +143,10 @@ class StoredSegments(Columns):
     """Columns in segments, which are read when they are asked for."""
 
     def __init__(self, folder: Path, description: dict[str, Any]) -> None:
-        """From what `write_segments` returned. Raises ValueError when it cannot be."""
+        """From what `written` returned. Raises ValueError when it cannot be."""
         kinds, rows, first, piece = kinds_of(description)
         super().__init__(kinds, rows, first, piece)
-        self.folder, self.inserted = folder, description["inserted"]
+        self.folder, self.inserted, self._description = folder, description["inserted"], description
         self._checked = False
         self.segments = [Segment(*fields) for fields in description["segments"]]
         at = self.inserted - rows
@@ -160,6 +159,10 @@ class StoredSegments(Columns):
             at = segment.end
         if at != self.inserted or (rows and first != at % rows):
             raise ValueError("its segments do not hold its rows")
+
+    def written(self, beside: Path) -> dict[str, Any]:
+        """They are on disk, if `beside` is where they were."""
+        return self._description
 
     def check(self) -> None:
         """Raises ValueError, with the name of the file, when a segment is missing or damaged.

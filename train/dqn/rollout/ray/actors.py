@@ -63,7 +63,7 @@ class WorkerActor:
             self._worker.load(newest, _tensors(ray.get(reference[0])))
             self._loaded = newest
         rollout = self._worker.play(request, _tensors(ray.get(member[0])) if member else None)
-        return replace(rollout, transitions=None), list(rollout.transitions)  # of NumPy: none is on a device
+        return replace(rollout, transitions=None), list(rollout.transitions)
 
     def _hear_of(self, version: int, weights: list[Any]) -> None:
         """One exchange of a reference: heartbeats come in another thread."""

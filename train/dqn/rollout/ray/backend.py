@@ -39,8 +39,7 @@ class RayBackend:
     Once the cluster is gone, `ready` gives out what has come, and then raises BackendLostError.
     """
 
-    def __init__(self, settings: TrainSettings, elsewhere: bool = False) -> None:
-        """`elsewhere`: all CPUs of this node are taken; workers go to other nodes, as long as those have CPUs."""
+    def __init__(self, settings: TrainSettings) -> None:
         self._rollout = settings.rollout
         self._lock = threading.Condition()  # of all that the process's thread writes
         self._description = ""
@@ -53,7 +52,7 @@ class RayBackend:
         self._published = 0.0
         self._enrolled: set[int] = set()  # members of the league
         self._lent: list[weakref.ref[NDArray[np.uint8]]] = []
-        order = Order(settings.rollout, settings.learner.cpu_threads, pickle.dumps(settings), elsewhere=elsewhere)
+        order = Order(settings.rollout, settings.learner.cpu_threads, pickle.dumps(settings))
         says = settings.folder / _LOG
         self._process = RayProcess(order, says, self._rollout.heartbeat_seconds, self._hear, BackendLostError)
 
@@ -95,9 +94,6 @@ class RayBackend:
     def workers(self) -> int:
         """Workers that have started."""
         return self._workers
-
-    def games(self) -> int:
-        return self._rollout.games_on(gpu=False)
 
     def free_slots(self) -> int:
         """Requests that still fit, `in_flight` for each worker that has started."""

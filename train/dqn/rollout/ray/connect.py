@@ -79,12 +79,6 @@ def amounts() -> dict[str, float]:
     return {name: there.get(name, 0.0) for name in ("CPU", "GPU")}
 
 
-def cpus_here() -> int:
-    """How many CPUs the cluster has on the node of this process."""
-    here = ray.get_runtime_context().get_node_id()
-    return int(sum(node["Resources"].get("CPU", 0) for node in alive_nodes() if node["NodeID"] == here))
-
-
 def reserve(cpus: int, workers: int) -> None:
     """Keep CPUs of this node for this process, so that workers take the others, if the cluster has enough for all."""
     if amounts()["CPU"] >= workers + cpus:

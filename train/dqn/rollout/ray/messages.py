@@ -38,7 +38,6 @@ class Order:
     learner_threads: int
     settings: bytes
     describe_nodes: bool = False  # and nothing else
-    elsewhere: bool = False  # no worker on this node while others have CPUs
     tasks: bool = False  # calls of another command, in place of rollouts
     asked: str = "rollout=ray"  # how the user asked for Ray; for messages, like the next two
     instead: str = "rollout=local"

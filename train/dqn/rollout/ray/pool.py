@@ -14,7 +14,7 @@ from ray.exceptions import RayError, RayTaskError
 
 from command.settings.checks import SettingsError
 from train.dqn.rollout.ray import actors
-from train.dqn.rollout.ray.connect import alive_nodes, amounts, cpus_here, reserve
+from train.dqn.rollout.ray.connect import alive_nodes, amounts, reserve
 from train.dqn.rollout.ray.messages import HEALTH, Order, WeightArrays
 from train.dqn.rollout.request import RolloutRequest
 
@@ -47,7 +47,7 @@ class WorkerPool:
     def __init__(self, order: Order, tell: Callable[..., None], put: Callable[[Callable[[], None]], None]) -> None:
         self._rollout, self._settings = order.rollout, order.settings
         self._tell, self._put = tell, put
-        self._reserved = cpus_here() if order.elsewhere else order.learner_threads  # of this node, by the learner
+        self._reserved = order.learner_threads  # of this node, by the learner
         reserve(self._reserved, self._wanted())
         remote = ray.remote(concurrency_groups={HEALTH: 1})
         gpus = self._rollout.gpus_per_worker
@@ -91,8 +91,7 @@ class WorkerPool:
         """One line on who plays."""
         rollout, nodes = self._rollout, len(alive_nodes())
         return (
-            f"ray: {len(self._workers)} workers on {nodes} node(s), "
-            f"{rollout.in_flight} batches of {rollout.games_on(gpu=False)} each"
+            f"ray: {len(self._workers)} workers on {nodes} node(s), {rollout.in_flight} batches of {rollout.games} each"
         )
 
     # ------------------------------------------------------------------ requests

@@ -1,0 +1,24 @@
+"""What a mistyped key may stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+
+ALIKE = 0.7  # of 1: below it two words are not alike
+
+
+def nearest(key: str, known: Iterable[str]) -> str | None:
+    """The known key that `key` may stand for: one with the same last part (`lr`: learner.lr), or one spelled alike."""
+    known, name = list(known), key.rpartition(".")[2]
+    same = [each for each in known if each.rpartition(".")[2] == name]
+    found = get_close_matches(key, same or known, 1, 0.0 if same else ALIKE)
+    return found[0] if found else None
+
+
+def dotted(values: Mapping[str, object], prefix: str = "") -> Iterator[str]:
+    """The keys of nested dictionaries, those of groups included."""
+    for name, value in values.items():
+        yield prefix + name
+        if isinstance(value, Mapping):
+            yield from dotted(value, f"{prefix}{name}.")

@@ -1,0 +1,71 @@
+"""Whether a run fits into the memory of its GPU or its job is said before it begins, with the key to lower."""
+
+from pathlib import Path
+
+import pytest
+
+from command.settings.checks import SettingsError
+from tests.errors import error_about
+from tests.train.runs import settings, small
+from train.__main__ import main
+from train.doctor import report as doctor
+from train.doctor.memory import GB, buffer_bytes, check_gpu_memory, check_job_memory
+from train.run.metrics import resources
+
+GIB = 1 << 30
+LARGE = ("episodes=null", "minutes=1", "replay.capacity=100000000")
+
+
+def test_a_buffer_that_is_too_large_for_a_gpu_is_told_what_would_fit(tmp_path: Path) -> None:
+    large = settings(tmp_path, "replay.capacity=600000000")
+    with error_about(SettingsError, "replay.capacity", "48.0 GB", hint="replay.capacity=") as caught:
+        check_gpu_memory(large, 48 * GB, "cuda:0")
+    fits = int(caught.value.hint.partition("=")[2])
+    assert set(str(fits)[2:]) == {"0"}
+    check_gpu_memory(settings(tmp_path, f"replay.capacity={fits}"), 48 * GB, "cuda:0")
+    assert 0.9 * 46 * GB < fits * buffer_bytes(large) <= 46 * GB
+    with error_about(SettingsError, "replay.capacity", "cuda:1 has 2.0 GB free", hint="device=cpu"):
+        check_gpu_memory(settings(tmp_path), 2 * GB, "cuda:1")
+
+
+def test_priorities_take_room_too(tmp_path: Path) -> None:
+    assert buffer_bytes(settings(tmp_path, "replay.prioritised=true")) >= buffer_bytes(settings(tmp_path)) + 4
+
+
+def test_a_buffer_that_is_too_large_for_a_job_is_told_what_would_fit(tmp_path: Path) -> None:
+    large = settings(tmp_path, *LARGE)
+    with error_about(SettingsError, "replay.capacity", "2.1 GB", hint="replay.capacity=") as caught:
+        check_job_memory(large, 2 * GIB)
+    fits = int(caught.value.hint.partition("=")[2].partition(",")[0])
+    check_job_memory(settings(tmp_path, *LARGE, f"replay.capacity={fits}"), 2 * GIB)
+    assert GIB < fits * 1.3 * buffer_bytes(large) < 2 * GIB
+    with error_about(SettingsError, "replay.capacity", hint="lower it"):
+        check_job_memory(large, GIB // 4)
+
+
+def test_rows_that_the_run_never_fills_take_nothing(tmp_path: Path) -> None:
+    check_job_memory(settings(tmp_path, "episodes=1000", "replay.capacity=100000000"), GIB)
+
+
+@pytest.mark.parametrize(
+    ("override", "key"),
+    [
+        ("learner.batch_size=100000000", "learner.batch_size"),
+        ("rollout.games=100000000", "rollout.games"),
+        ("network.hidden=[65536,65536]", "network.hidden"),
+    ],
+)
+def test_what_else_takes_memory(tmp_path: Path, override: str, key: str) -> None:
+    with error_about(SettingsError, key, hint="lower it"):
+        check_job_memory(settings(tmp_path, override), 8 * GIB)
+    check_job_memory(settings(tmp_path), GIB)
+
+
+def test_a_run_that_does_not_fit_is_one_line_before_anything_is_allocated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(resources, "memory", lambda: GIB)
+    assert main(small(tmp_path, "device=cpu", *LARGE)) == 2
+    assert capsys.readouterr().err.strip().splitlines()[-1].startswith("error: replay.capacity: ")
+    found = doctor._memory(settings(tmp_path, "device=cpu", *LARGE))
+    assert found.verdict == "error" and found.says.startswith("replay.capacity: ")

@@ -1,1 +1,0 @@
-"""Rollouts with games on a GPU."""

@@ -1,0 +1,95 @@
+"""The format of a checkpoint: PyTorch's own archive, a zip file, whose comment is two lines of text.
+
+The first is JSON: the columns in files of their own (`train.run.checkpoint.segments`). The second is
+`busso-checkpoint 4 <sha256 of all before it>`. So `torch.load` opens the file, and a flipped bit anywhere is found.
+Files of versions 0.2.0 and 0.3.0 begin with both lines, and with the columns that had no files of their own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from pathlib import Path
+from typing import IO, Any
+
+import torch
+from torch import Tensor
+
+from train.run.checkpoint.columns import Place, kinds_of
+from train.run.checkpoint.files import DamagedError, Hashing, header_bytes, refuse_newer
+
+MAGIC = b"busso-checkpoint 4 "
+_OLD = (b"busso-checkpoint 3 ", b"busso-checkpoint 2 ")  # as long as the other
+_LINE = header_bytes(MAGIC)
+_CHECKSUM = _LINE - len(MAGIC)
+_LONGEST_COMMENT = 1 << 16  # bytes, of a zip file
+
+
+class _WithoutEnd:
+    """A file that does not get its last two bytes: those of an archive say how long its comment is."""
+
+    def __init__(self, file: Hashing) -> None:
+        self._file, self._held = file, b""
+
+    def write(self, data: memoryview) -> int:
+        """As a file has it."""
+        self._file.write(self._held)
+        self._file.write(data[:-2])
+        self._held = bytes(data[-2:])
+        return len(data)
+
+    def flush(self) -> None:
+        """As a file has it."""
+
+
+def write(file: Hashing, state: Any, descriptions: list[dict[str, Any]]) -> None:
+    """Write all of a file, in one pass."""
+    torch.save(state, _WithoutEnd(file))  # type: ignore[arg-type]
+    comment = b"\n" + json.dumps(descriptions).encode() + b"\n" + MAGIC
+    file.write((len(comment) + _CHECKSUM).to_bytes(2, "little"))
+    file.write(comment)
+    file.write(file.sha256.hexdigest().encode() + b"\n")
+
+
+def read(path: Path, file: IO[bytes]) -> tuple[dict[Place, Any], bytes]:
+    """Descriptions of columns by their places, or columns themselves in an old file; and what `torch.save` wrote.
+
+    Raises DamagedError before anything is parsed, NewerFormatError for a file of a newer busso.
+    """
+    text, line = lines(path, file)
+    if not line.startswith((MAGIC, *_OLD)):
+        raise DamagedError("not a checkpoint of busso, or cut short")
+    file.seek(0)
+    data, old = file.read(), line.startswith(_OLD)
+    checked = memoryview(data)[_LINE:] if old else memoryview(data)[:-_CHECKSUM]
+    if hashlib.sha256(checked).hexdigest().encode() + b"\n" != line[len(MAGIC) :]:
+        raise DamagedError("damaged (its checksum does not match)")
+    rest = io.BytesIO(data)
+    rest.seek(_LINE + len(text) if old else 0)
+    columns = {tuple(each["place"]): each if "segments" in each else _column(rest, each) for each in json.loads(text)}
+    return columns, data[rest.tell() :]  # of a new file no copy
+
+
+def _column(file: IO[bytes], description: dict[str, Any]) -> Tensor | None:
+    """The priorities of an old file; None for rows of version 0.2.0, which no buffer takes."""
+    kinds, rows, _, _ = kinds_of(description)
+    nbytes = rows * sum(kind.nbytes for kind in kinds)
+    if len(kinds) > 1:
+        file.seek(nbytes, io.SEEK_CUR)
+        return None
+    data = bytearray(file.read(nbytes))
+    return torch.frombuffer(data, dtype=kinds[0].dtype) if data else torch.empty(0)
+
+
+def lines(path: Path, file: IO[bytes]) -> tuple[bytes, bytes]:
+    """The line of JSON, and that with the magic, both unchecked. Raises NewerFormatError."""
+    file.seek(0)
+    line = file.read(_LINE)
+    if line.startswith(_OLD):
+        return file.readline(), line
+    file.seek(max(0, os.fstat(file.fileno()).st_size - _LONGEST_COMMENT))
+    text, line = [b"", b"", *file.read().splitlines(keepends=True)][-2:]
+    refuse_newer(path, line, [MAGIC, *_OLD])
+    return text, line
