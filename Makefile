@@ -20,7 +20,7 @@ install: $(READY) warm ## create .venv with what playing and training need, pinn
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("busso needs Python 3.11 or newer; say make PYTHON=python3.X") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[tune]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[sweep,tune]'
 	@touch $(READY)
 
 WARM = $(BIN)/python -m busso.warm || echo "commands compile when they start" >&2
@@ -28,6 +28,7 @@ WARM = $(BIN)/python -m busso.warm || echo "commands compile when they start" >&
 # Warm before the first test: else several processes of the tests compile the same functions at once.
 $(TOOLS): $(READY)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --no-deps hydra-optuna-sweeper # pip refuses it beside our Optuna
 	@$(WARM)
 	@touch $(TOOLS)
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 def load_player(game: Game, player: str | Path | Run) -> Player:
     """A player of the game by its name, or the one that a run has trained.
 
-    A name is what the command line takes: `random`, a rule player of the game, `monte_carlo:samples=100`, a run folder
-    or a checkpoint, `search(RUN)`, a policy in a table, or `champion`, the network that comes with the game. Networks
+    A name is what the command line takes: `random`, a rule player of the game, `monte_carlo:samples:100`, a run folder
+    or a checkpoint, `search:RUN`, a policy in a table, or `champion`, the network that comes with the game. Networks
     play on the CPU. Raises BussoError for what is not there, or plays another game.
 
     >>> import busso
@@ -40,7 +40,7 @@ def load_player(game: Game, player: str | Path | Run) -> Player:
     >>> busso.load_player(game, "gredy")
     Traceback (most recent call last):
     command.settings.checks.SettingsError: players: gredy: tressette has no such player; it has random, greedy, \
-study_heuristic, monte_carlo, alpha_beta, cheating, champion, cheating_search(RUN), search(RUN), or give a run folder
+study_heuristic, monte_carlo, alpha_beta, cheating, champion, cheating_search:RUN, search:RUN, or give a run folder
     """
     return load_resolved(game, resolve(game, _text(player)))
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from command.settings.checks import SettingsError
-from command.settings.quoting import in_quotes
+from command.settings.quoting import as_text, escaped, in_quotes
 from train.run import read
 from train.run.read import Run
 
@@ -87,12 +87,12 @@ def _typed(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
         return str(bool(value)).lower()
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{key}:{_typed(each)}" for key, each in value.items()) + "}"
+        return "{" + ",".join(f"{escaped(str(key))}:{_typed(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ",".join(map(_typed, value)) + "]"
     if isinstance(value, Path):
         return in_quotes(str(value))
-    return str(value)
+    return as_text(value) if isinstance(value, str) else str(value)
 
 
 def export(

@@ -2,6 +2,9 @@
 
 It plays a few games with every player, trains, records, replays and reviews, in a folder that is removed afterwards.
 `make install` runs it at its end. On a cluster run it once on a node of each kind; the nodes share the folder.
+
+example:
+  python -m busso.warm tressette
 """
 
 from __future__ import annotations
@@ -22,9 +25,8 @@ from cards.game import Game, load_game
 from cards.player_specs import CHAMPION, champion_file
 from command.conf_folder import CONF
 from command.errors import UserError
-from command.main import word_command
+from command.main import command
 
-EXAMPLE = "python -m busso.warm tressette"
 _MOST = 4  # processes side by side, each of half a gigabyte
 
 # Small in every respect but in what is compiled.
@@ -53,9 +55,12 @@ class Filled:
     failed: tuple[str, ...]
 
 
-@word_command(__doc__, EXAMPLE)
+@command
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
+    if not {"-h", "--help"}.isdisjoint(arguments):
+        print(__doc__)
+        return 0
     known = sorted(path.stem for path in (CONF / "game").glob("*.yaml"))
     if unknown := [name for name in arguments if name not in known]:
         raise UserError(unknown[0], "no such game", f"there are {', '.join(known)}")
@@ -115,9 +120,9 @@ def _players(game: Game) -> list[str]:
     """One of each kind that the game has; searches with few samples."""
     kinds, champion = [], [CHAMPION] if champion_file(game) else []
     for name, kind in game.kinds.items():
-        player = f"{name}({CHAMPION})" if kind.of_network else name
+        player = f"{name}:{CHAMPION}" if kind.of_network else name
         if champion or not kind.of_network:
-            kinds.append(f"{player}:samples=2" if hasattr(kind.options, "samples") else player)
+            kinds.append(f"{player}:samples:2" if hasattr(kind.options, "samples") else player)
     return [*game.policies, *champion, *kinds, "random"]
 
 

@@ -38,7 +38,7 @@ class PlayerKind:
 
     `options` is a frozen dataclass of int, float, bool and str, each with a default; its `__post_init__` raises
     ValueError, one line that names the option, for what cannot be. `make(game, options)` is a new `cards.play.Player`.
-    A kind `of_network` is written `name(RUN)`, and made by `make(game, options, network, reward, on_gpu)`: `network` is
+    A kind `of_network` is written `name:RUN`, and made by `make(game, options, network, reward, on_gpu)`: `network` is
     a `cards.players.ValueNetwork` that has learned the `reward`; ValueError for a reward that does not do.
 
     `searches`: a decision takes time. `values`: it says what each action is worth, so that it can grade and give hints.

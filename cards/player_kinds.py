@@ -35,13 +35,13 @@ class ProcessCommand:
 
 
 def process_command(spec: PlayerSpec) -> ProcessCommand:
-    """The command of `process(COMMAND):seconds=5`, divided as a shell would. Raises InputError, one line."""
+    """The command of `process:COMMAND:seconds:5`, divided as a shell would. Raises InputError, one line."""
     try:
         command = tuple(shlex.split(spec.argument or ""))
     except ValueError as error:
         raise InputError(spec, error) from None
     if not command:
-        raise InputError(spec, f"{PROCESS} needs a command", f"write '{PROCESS}(python bot.py)'")
+        raise InputError(spec, f"{PROCESS} needs a command", f"write '{PROCESS}:python bot.py'")
     if shutil.which(command[0]) is None:
         raise InputError(spec, f"there is no program {command[0]!r}", "name one on PATH, or by its path")
     return ProcessCommand(command, read_options(_ProcessOptions, spec).seconds)

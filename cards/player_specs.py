@@ -1,4 +1,4 @@
-"""The text of a player, such as `monte_carlo:samples=100:ms=5`, in its parts."""
+"""The text of a player, such as `monte_carlo:samples=100` or `search:runs/x:samples:10`, in its parts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,8 @@ CHAMPION = "champion"  # the player that is the network which travels with a gam
 CHAMPION_FILE = "network.safetensors"
 _SPEC = re.compile(r"(?P<name>[A-Za-z]\w*)(?:\((?P<argument>.*)\))?(?::(?P<options>[^()]*))?")
 PROCESS = "process"  # the player that is a program of its own
-_PROCESS = re.compile(rf"{PROCESS}:(?P<command>.+?)(?P<options>(?::\w+=[^:()\s]+)*)", re.DOTALL)
+_PROCESS = re.compile(rf"{PROCESS}:(?P<command>.+?)(?P<options>(?::\w+=[^:()\s]+|:seconds:[^:()\s]+)*)", re.DOTALL)
+_OPTION = re.compile(r"\s*\w*\s*(?:=.*)?", re.DOTALL)  # what follows `name:`, unless it is the argument
 MOST_SAMPLES = 1_000_000  # of a decision
 _SEPARATOR = re.compile("[:,]")
 _WANTED = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
@@ -30,10 +32,10 @@ _WANTED = {int: "a whole number", float: "a number", bool: "true or false", str:
 
 @dataclass(frozen=True)
 class PlayerSpec:
-    """`name(argument):key=value:key=value` in its parts; `argument` is None without parentheses.
+    """`name(argument):key=value:key=value` in its parts; `argument` is None without one.
 
     A path has no name: it is the argument alone. As a text it is in its one spelling: `:` between the options, a path
-    in its shortest form, which is never one word.
+    in its shortest form, which is never one word. `short` is the spelling that Hydra reads without quotes.
     """
 
     name: str
@@ -42,10 +44,11 @@ class PlayerSpec:
 
     @staticmethod
     def parse(text: str) -> PlayerSpec:
-        """The parts of what names a player.
+        """The parts of what names a player, `name(argument):key=value` or in short `name:argument:key:value`.
 
-        Options are divided by `:` or by commas. Raises InputError unless options are `key=value`, each key once. What
-        follows `process:` is the command of `process(COMMAND)`, but for options at its end.
+        In short, the argument is a path of more than one word, or `champion`. Options are divided by `:` or by commas.
+        Raises InputError for an option without a value and for one that is given twice. What follows `process:` is the
+        command of `process(COMMAND)`, but for options at its end.
         """
         if process := _PROCESS.fullmatch(text):
             text = f"{PROCESS}({process['command']}){process['options']}"
@@ -53,15 +56,17 @@ class PlayerSpec:
         if match is None:
             path = os.path.normpath(text) if text else ""
             return PlayerSpec("", f"./{path}" if _SPEC.fullmatch(path) else path)
-        options: dict[str, str] = {}
-        for each in _SEPARATOR.split(match["options"]) if match["options"] is not None else []:
-            key, equals, value = (part.strip() for part in each.partition("="))
-            if not (key and equals and value):
-                raise InputError(text, f"{each!r} is not key=value", f"write options as {match['name']}:samples=100")
-            if key in options:
-                raise InputError(text, f"the option {key} is given twice")
-            options[key] = value
-        return PlayerSpec(match["name"], match["argument"], options)
+        name, argument, options = match["name"], match["argument"], match["options"]
+        first, _, rest = (options or "").partition(":")
+        if argument is None and (first == CHAMPION or not _OPTION.fullmatch(first)):
+            argument, options = first, rest or None
+        return PlayerSpec(name, argument, _options(text, name, options))
+
+    @property
+    def short(self) -> str:
+        """The short spelling: `name:argument:key:value`."""
+        parts = (self.name, self.argument, *chain.from_iterable(self.options.items()))
+        return ":".join(part for part in parts if part)
 
     @property
     def file(self) -> str | None:
@@ -72,6 +77,22 @@ class PlayerSpec:
     def __str__(self) -> str:
         argument = "" if self.argument is None else f"({self.argument})" if self.name else self.argument
         return self.name + argument + "".join(f":{key}={value}" for key, value in self.options.items())
+
+
+def _options(player: str, name: str, text: str | None) -> dict[str, str]:
+    """The options in `key=value:key=value`; `key:value` is the same. Raises InputError."""
+    options: dict[str, str] = {}
+    words = iter(_SEPARATOR.split(text) if text is not None else ())
+    for word in words:
+        key, equals, value = (part.strip() for part in word.partition("="))
+        if not equals and key:
+            value = next(words, "").strip()
+        if not (key and value) or (not equals and "=" in value):
+            raise InputError(player, f"{word!r} is not key:value", f"write options as {name}:samples:100")
+        if key in options:
+            raise InputError(player, f"the option {key} is given twice")
+        options[key] = value
+    return options
 
 
 def is_program(text: str) -> bool:

@@ -104,7 +104,7 @@ def _draw(
 
 
 def named_player(game: Game, text: str) -> Player:
-    """The game's player of that name, with its options: `random`, a policy, or a kind as in `monte_carlo:samples=100`.
+    """The game's player of that name, with its options: `random`, a policy, or a kind as in `monte_carlo:samples:100`.
 
     Raises InputError, one line, for a player that the game does not have and options that it does not take.
     """

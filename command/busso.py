@@ -45,19 +45,21 @@ COMMANDS = {
     "export": Command("evaluate.export.__main__"),
     "tune": Command("train.tune.__main__"),
     "warm": Command("busso.warm"),
-    "completion": Command("command.completion"),
 }
 REPLACED = {
-    "ablation": "train --multirun row=all seed=1,2,3, then busso compare",
+    "completion": "train -sc install=bash",
+    "ablation": "train -m 'row=glob(*,exclude=_*)' seed=1,2,3, then busso compare 'runs/ablation/tressette/*'",
     "gpu-check": "doctor",
-    "sweep": "compare --multirun key=a,b",
-    "sweep-task": "train --multirun task=0/8 key=a,b",
+    "sweep": "compare 'runs/tressette/key=*'",
+    "sweep-task": "train -m hydra/launcher=array key=a,b",
 }
 
 
 def main() -> int:
     """Run the command line; returns the exit code, unless the command itself ends the process with its own."""
     arguments = sys.argv[1:]
+    if not {"-sc", "--shell-completion"}.isdisjoint(arguments):
+        run(Command("command.completion"), arguments)
     if not arguments or arguments[0] not in COMMANDS:
         try:
             return _introduce(arguments)
@@ -104,11 +106,20 @@ def help_text() -> str:
 
 
 def summary(command: Command) -> str:
-    """What the command does, from the first line of its module's docstring; the module is read, not imported."""
+    """What the command does, from the first line of its module's docstring."""
+    return _docstring(command).partition("\n")[0].partition("`: ")[2].partition(". ")[0].rstrip(".:")
+
+
+def documented(name: str) -> str:
+    """What the command of this name says of itself in --help; nothing for another name, such as one after -cn."""
+    return _docstring(COMMANDS[name]) if name in COMMANDS else ""
+
+
+def _docstring(command: Command) -> str:
+    """The docstring of the command's module, which is read, not imported."""
     spec = find_spec(command.explained_in or command.module)
     assert spec is not None and spec.origin is not None
-    docstring = ast.get_docstring(ast.parse(Path(spec.origin).read_bytes()), clean=False) or ""
-    return docstring.partition("\n")[0].partition("`: ")[2].partition(". ")[0].rstrip(".:")
+    return ast.get_docstring(ast.parse(Path(spec.origin).read_bytes())) or ""
 
 
 def _no_command(name: str) -> str:

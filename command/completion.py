@@ -1,26 +1,37 @@
-"""`python -m command.completion bash`: print the completion of commands and settings for bash.
-
-Type `source <(busso completion bash)`, or put that line into ~/.bashrc. It completes `busso` and `python -m MODULE`,
-and groups by their choices. The script has all settings, so no Python starts.
-"""
+"""The completion of `busso`: Hydra's, which knows the settings of one command, for each of them."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
-from command.main import word_command
-from command.settings.completion_script import script_for
+from omegaconf import DictConfig
 
-EXAMPLE = "python -m command.completion bash"
+from command.app import run_app
+from command.busso import COMMANDS
+from command.conf_folder import CONF
+from command.main import command
 
 
-@word_command(__doc__, EXAMPLE)
-def main(arguments: Sequence[str]) -> int:
-    """Run the command line; returns the exit code."""
-    print(script_for(" ".join(arguments)), end="")
+@command
+def complete(arguments: Sequence[str]) -> int | None:
+    """Answer `busso [COMMAND] -sc ...`: print the script for a shell, or what may follow the words of COMP_LINE."""
+    asked = [each for each in arguments if each not in COMMANDS]
+    words = os.environ.get("COMP_LINE", "").split(" ")[1:]
+    if not any(each.startswith("query=") for each in asked):
+        return run_app("train", _nothing, asked)
+    if len(words) < 2:
+        print(*COMMANDS)
+    elif (CONF / f"{words[0]}.yaml").exists():
+        os.environ["COMP_LINE"] = " ".join(["busso", *words[1:]])
+        return run_app(words[0], _nothing, asked)
     return 0
 
 
+def _nothing(config: DictConfig) -> None:
+    """The job of what only completes."""
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(complete(sys.argv[1:]))

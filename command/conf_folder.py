@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -13,11 +14,31 @@ CONF = _INSTALLED if _INSTALLED.is_dir() else _INSTALLED.parent.parent / "conf"
 
 def groups_of(file: Path) -> Iterator[str]:
     """The config groups in the defaults list of a file, and in those of the files of these groups."""
-    entries = (yaml.safe_load(file.read_text()) or {}).get("defaults", [])
-    for entry in entries:
+    for each in included(file):
+        yield from groups_of(each)
+    for entry in _defaults(file):
         for name in entry if isinstance(entry, dict) else ():
             if not name.startswith("override "):
                 group = name.removeprefix("optional ").removeprefix("/")
                 yield group
                 for path in sorted((CONF / group).glob("*.yaml")):
                     yield from groups_of(path)
+
+
+def included(file: Path) -> list[Path]:
+    """The files that the defaults list of a file names as they are; those of Hydra's own settings are left out."""
+    names = [entry for entry in _defaults(file) if isinstance(entry, str)]
+    return [file.parent / f"{name}.yaml" for name in names if not name.startswith(("_self_", "hydra/"))]
+
+
+def _defaults(file: Path) -> list[Any]:
+    return (yaml.safe_load(file.read_text()) or {}).get("defaults", [])
+
+
+def explained_settings(config_name: str) -> str:
+    """The settings of conf/<config_name>.yaml and of its groups with their comments, as a template for --help."""
+    file = CONF / f"{config_name}.yaml"
+    groups = dict.fromkeys(group for group in groups_of(file) if group not in ("experiment", "row"))  # of other keys
+    files = [file, *included(file), *(path for group in groups for path in sorted((CONF / group).glob("*.yaml")))]
+    text = "\n".join(f"--- {path.relative_to(CONF.parent)}\n{path.read_text()}" for path in files)
+    return text.replace("$", "$$")

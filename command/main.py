@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 
 from command.errors import UserError
-from command.settings.compose import T
-from command.settings.line import example_text, parse
 from command.terminal.streams import is_gone, open_standard_files, to_nowhere
 from command.terminal.visible import one_line, visible_output
 
@@ -28,52 +25,6 @@ def command(run: Callable[[Sequence[str]], int | None]) -> Main:
             return _run(run, arguments)
 
     return main
-
-
-def settings_command(
-    schema: type[T],
-    config_name: str,
-    example: str,
-    *,
-    words: str = "",
-    given: Callable[[Sequence[str]], Sequence[str]] = list,
-    default_game: str | None = None,
-) -> Callable[[Callable[[T], int | None]], Main]:
-    """`python -m evaluate.CONFIG_NAME`: the command that runs a function with the settings of the command line.
-
-    `words` is what --help calls the arguments that are no settings, which `given` makes settings of. With a
-    `default_game` the options of the game need no `game.`.
-    """
-
-    def of(run: Callable[[T], int | None]) -> Main:
-        @command
-        @wraps(run)
-        def main(arguments: Sequence[str]) -> int | None:
-            logging.basicConfig(format="%(levelname)s: %(message)s")
-            line = parse(f"python -m evaluate.{config_name}{words}", config_name, given(arguments), example)
-            settings = line.compose(schema, default_game)
-            return None if settings is None else run(settings)
-
-        return main
-
-    return of
-
-
-def word_command(explanation: str | None, example: str) -> Callable[[Callable[[Sequence[str]], int | None]], Main]:
-    """A command without settings in conf/; --help prints the explanation, a docstring, and the example."""
-
-    def of(run: Callable[[Sequence[str]], int | None]) -> Main:
-        @command
-        @wraps(run)
-        def main(arguments: Sequence[str]) -> int | None:
-            if not {"-h", "--help"}.isdisjoint(arguments):
-                print(f"{(explanation or '').strip()}\n\n{example_text(example)}")
-                return 0
-            return run(arguments)
-
-        return main
-
-    return of
 
 
 def failure_of(error: UserError | OSError | MemoryError) -> tuple[str, int]:

@@ -41,7 +41,7 @@ class Picture:
 PICTURES = {
     "menu": Picture((), keys=("tab",)),
     "tressette": Picture(
-        ("game=tressette", "match=21", "accusi=true", "signals=true", "seed=7", "hint=monte_carlo:samples=100"),
+        ("game=tressette", "match=21", "accusi=true", "signals=true", "seed=7", "hint=monte_carlo:samples:100"),
         decisions=5,
         keys=("t",),
     ),

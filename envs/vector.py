@@ -42,7 +42,7 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
     - A game that is over before the learner has had a decision ends with its next step, whatever the action.
 
     `learner` are its seats, the team of seat 0 when None. `others` is one player for all other seats, or one for each
-    by seat: a name, with options as in "monte_carlo:samples=20", or a `cards.play.Player`. `step` raises ValueError,
+    by seat: a name, with options as in "monte_carlo:samples:20", or a `cards.play.Player`. `step` raises ValueError,
     and plays nothing, when an action is not legal. Arrays that are handed out are the caller's.
     """
 

@@ -2,15 +2,16 @@
 
 Runs that differ in the seed only are one row, compared with the row `baseline` seed by seed. With `deals=16384` the
 best networks play 16,384 duplicate deals now, against `opponents=[random,greedy,baseline]`. There `baseline` is the run
-of the baseline with the same seed. Without `deals` the table has the results of the runs. `--multirun` and a grid name
-the runs as in `python -m train --multirun`:
+of the baseline with the same seed. Without `deals` the table has the results of the runs. A pattern names many runs:
 
-    python -m evaluate.compare baseline=recipe --multirun row=recipe,double seed=1,2,3
+    python -m evaluate.compare baseline=recipe 'runs/ablation/tressette/*'
+
+example:
+  python -m evaluate.compare runs/tressette/default runs/tressette/wide
 """
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,20 +20,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cards.base.bounds import bounded
-from command.main import command
-from command.settings.as_hydra import with_values
+from command.app import settings_command
 from command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_numbers, require
-from command.settings.line import parse
-from command.settings.quoting import in_quotes, spelled
-from evaluate.report.line import runs_of, with_runs
+from command.settings.quoting import spelled
+from evaluate.report.line import matching, runs_of, with_runs
 
 if TYPE_CHECKING:
     from evaluate.report.of_runs import Scores
     from evaluate.report.runs import SeedGroup
 
-EXAMPLE = "python -m evaluate.compare runs/tressette/default runs/tressette/wide"
 BASELINE = "baseline"  # among the opponents: the run of the baseline with the same seed
-_GRID = ("--multirun", "-m")
 
 
 @dataclass
@@ -68,52 +65,28 @@ def _too_few() -> SettingsError:
     return SettingsError("run", "two folders of runs or more, as in runs/tressette/default runs/tressette/wide")
 
 
-@command
-def main(arguments: Sequence[str]) -> int:
-    """Run the command line; returns the exit code."""
-    own, missing = _with_grid(with_values(arguments))
-    settings = parse("python -m evaluate.compare RUN RUN", "compare", with_runs(own), EXAMPLE).compose(CompareSettings)
-    if settings is None:
-        return 0
-    if len(runs_of(settings.run)) + len(missing) < 2:
+@settings_command(CompareSettings, "compare", given=with_runs)
+def main(settings: CompareSettings) -> None:
+    """Run the command."""
+    folders = matching(runs_of(settings.run))
+    if len(folders) < 2:
         raise _too_few()
     from command.terminal.console import result_console
-    from evaluate.report import page  # with PyTorch, for which --help and --cfg do not wait
+    from evaluate.report import page  # with PyTorch, for which --help does not wait
     from evaluate.report.content import write_csv
     from evaluate.report.of_runs import Comparison, csv_rows, scores_of, screen
     from evaluate.report.runs import kind_named, kinds_of
     from train.run.read import load_run
 
-    runs = [load_run(path) for path in runs_of(settings.run)]
+    runs = [load_run(path) for path in folders]
     kinds = kinds_of(runs)
     baseline = kind_named(kinds, settings.baseline)
     scores = _played(settings, kinds, baseline) if settings.deals else {run.folder: scores_of(run) for run in runs}
-    comparison = Comparison(kinds, baseline, scores, settings.deals, missing)
+    comparison = Comparison(kinds, baseline, scores, settings.deals)
     written = page.write(comparison.report(), settings.target)
     write_csv(settings.target / "results.csv", csv_rows(comparison))
     result_console().print(screen(comparison))
     print(written)
-    return 0
-
-
-def _with_grid(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """The arguments with the runs of the grid after --multirun by name, and the names of those that are not there."""
-    at = next((number for number, each in enumerate(arguments) if each in _GRID), None)
-    if at is None:
-        return arguments, []
-    from train.multirun import grid_of
-    from train.settings.resolve import settings_of
-
-    own, grid = arguments[:at], grid_of(parse("python -m train", "train", arguments[at:], multirun=True).overrides)
-    runs = [settings_of(run.overrides) for run in grid.runs]
-    there = [str(run.folder) for run in runs if (run.folder / "config.yaml").exists()]
-    if not there:
-        trained = f"python -m train {shlex.join(arguments[at:])} trains them"
-        raise SettingsError("--multirun", f"no run of this grid has started, the first is {runs[0].folder}", trained)
-    if not any(each.startswith("folder=") for each in own):
-        name = ",".join([runs[0].game_name, *grid.runs[0].values])
-        own = [f"folder={in_quotes(str(Path(runs[0].runs) / 'compare' / name))}", *own]
-    return [*there, *own], [run.name for run in runs if str(run.folder) not in there]
 
 
 def _played(settings: CompareSettings, kinds: Sequence[SeedGroup], baseline: SeedGroup) -> dict[Path, Scores]:

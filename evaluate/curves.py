@@ -10,10 +10,8 @@ from pathlib import Path
 from cards.base.errors import InputError
 from command.main import command
 from command.settings.checks import SettingsError
-from command.settings.line import example_text
 from train.run.metrics.curves import FILE, Curve, read
 
-EXAMPLE = "python -m evaluate.curves runs/tressette/default --out=curves.png"
 PANELS = (
     ("games won in evaluation", "eval/win_rate_vs_"),
     ("loss", "train/loss"),
@@ -51,7 +49,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(
         "python -m evaluate.curves",
-        epilog=example_text(EXAMPLE),
+        epilog="example:\n  python -m evaluate.curves runs/tressette/default --out=curves.png",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="folder of a run, runs/<game>/<name>")

@@ -2,6 +2,9 @@
 
 The records name the player of each seat. evaluate.review, evaluate.replay and `python -m play watch=FILE` read them.
 Each game is written at once, so Ctrl-C keeps the games played.
+
+example:
+  python -m evaluate.record 'players=[champion,greedy]' deals=10 to=games.jsonl
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cards.base.bounds import bounded
-from command.main import settings_command
+from command.app import settings_command
 from command.settings.checks import MAX_DEALS, MAX_SEED, MAX_TARGET, SettingsError, check_numbers
 from command.settings.game import load_configured_game
 from command.terminal.progress import Progress
@@ -23,7 +26,6 @@ from train.dqn.players.resolve import resolve_all
 if TYPE_CHECKING:
     from evaluate.tournament.batches import Batch, TournamentWorker
 
-EXAMPLE = "python -m evaluate.record 'players=[champion,greedy]' deals=10 to=games.jsonl"
 _AT_A_TIME = 16  # deals; what a stop may lose
 
 
@@ -60,13 +62,13 @@ class RecordSettings:
         )
 
 
-@settings_command(RecordSettings, "record", EXAMPLE)
+@settings_command(RecordSettings, "record")
 def main(settings: RecordSettings) -> None:
     """Run the command."""
     path, tournament = Path(settings.to), settings.tournament
     if path.exists() and not settings.overwrite:
         raise SettingsError("to", f"{path} is there", "name another file, or say overwrite=true")
-    from evaluate.tournament.batches import TournamentWorker  # with Numba, for which --help and --cfg do not wait
+    from evaluate.tournament.batches import TournamentWorker  # with Numba, for which --help does not wait
 
     game = load_configured_game(settings.game)
     check_game(tournament, game)

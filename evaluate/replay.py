@@ -22,7 +22,6 @@ from command.main import command
 from command.settings.checks import SettingsError
 from command.settings.foreign import name_game
 from command.settings.game import load_configured_game
-from command.settings.line import example_text
 from command.terminal.progress import Progress
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m evaluate.replay",
         description="Play recorded games again.",
-        epilog=example_text("python -m evaluate.replay games.jsonl"),
+        epilog="example:\n  python -m evaluate.replay games.jsonl",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="records, one JSON object a line")

@@ -2,6 +2,9 @@
 
 `python -m play ui=plain game=tressette opponents=greedy seed=7 record=games.jsonl` plays a hand of Tressette in lines
 of text. docs/howto/play.md lists all words that you can type.
+
+example:
+  python -m play game=tressette opponents=champion
 """
 
 from __future__ import annotations
@@ -10,12 +13,10 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from command.main import command
+from command.app import settings_command, typed
 from command.settings.checks import SettingsError
-from command.settings.line import parse
 from command.settings.overrides import given as given_by
 from play.language import Language
 from play.table.settings import APP, AUTO, PLAIN, Given, PlaySettings
@@ -23,24 +24,19 @@ from play.table.settings import APP, AUTO, PLAIN, Given, PlaySettings
 if TYPE_CHECKING:
     from cards.game import Game
 
-EXAMPLE = "python -m play game=tressette opponents=champion"
 _BROKEN_PIPE = 128 + 13  # what the shell reports for a program that SIGPIPE ended
 
 _NO_SCREEN = "dumb"  # what TERM says of a terminal that has lines alone
 
 
-@command
-def main(arguments: Sequence[str]) -> int:
-    """Run the command line; returns the exit code."""
-    options = parse("python -m play", "play", arguments, EXAMPLE)
-    settings = options.compose(PlaySettings, "tressette")
-    if settings is None:
-        return 0
-    given = given_by(options.overrides)
+@settings_command(PlaySettings, "play", default_game="tressette")
+def main(settings: PlaySettings) -> int:
+    """Run the command; returns the exit code."""
+    given = given_by(typed())
     if settings.serve:
         from play.app.serve import serve
 
-        return serve(settings, options.overrides)
+        return serve(settings, sys.argv[1:])
     if _ui(settings) == APP:
         from play.app.run import run_app
 

@@ -2,8 +2,8 @@
 # A tournament on a node: every pair of players on the same deals, both ways round.
 #
 #   sbatch slurm/evaluate.sh 'players=[runs/tressette/default,greedy,random]' deals=100000 seed=7
-#   sbatch slurm/evaluate.sh 'players=[monte_carlo:samples=100,alpha_beta,greedy]' until=0.5% folder=tournaments/search
-#   sbatch -N 4 slurm/evaluate.sh 'players=[monte_carlo:samples=1000,greedy]' until=0.5% folder=tournaments/long
+#   sbatch slurm/evaluate.sh 'players=[monte_carlo:samples:100,alpha_beta,greedy]' until=0.5% folder=tournaments/search
+#   sbatch -N 4 slurm/evaluate.sh 'players=[monte_carlo:samples:1000,greedy]' until=0.5% folder=tournaments/long
 #   sbatch --gres=gpu:l40:1 slurm/evaluate.sh game=spike 'players=[runs/spike/default,cautious]'
 #
 # What follows the script are settings of `python -m evaluate.tournament`, conf/tournament.yaml. The tables are in the log.

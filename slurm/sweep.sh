@@ -6,8 +6,8 @@
 #   sbatch --array=0-2 slurm/sweep.sh name=wide network.hidden=[512,512] 'seed=range(3)'
 #
 # Each is the run runs/<game>/<its values>, with name= before them if given. The same command resumes what is not
-# finished. A job that waits for all tasks writes a table, runs/compare/<game>,<swept keys>/, and its log shows it;
-# `.venv/bin/python -m evaluate.compare --multirun learner.lr=1e-3,3e-4 seed=0,1,2,3` shows it at any time.
+# finished. A job that waits for all tasks writes a table, runs/<game>/compare-<job>/, and its log shows it;
+# `.venv/bin/python -m evaluate.compare 'runs/tressette/learner.lr=*'` shows it at any time.
 #
 # Without minutes= or episodes= each task trains for as long as --time allows; see train_dqn.sh.
 # What you may want to change: the lines below, for one task each.
@@ -34,17 +34,18 @@ fi
 source slurm/lib/train.sh
 [[ ${SLURM_ARRAY_TASK_ID:-} ]] || fail "this is a job array: sbatch --array=0-7 slurm/sweep.sh learner.lr=1e-3,3e-4 seed=0,1,2,3"
 
-overrides=(--multirun "task=$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT" "${overrides[@]}")
-"${python[@]}" -m train "${overrides[@]}" --cfg job >/dev/null || exit 2 # before the table is submitted
+overrides=(-m hydra/launcher=array "${overrides[@]}")
 
 # The first task submits the table, once: while the array is not done, the table waits, and a restart finds it in the queue.
 table=table-$SLURM_ARRAY_JOB_ID
 if ((SLURM_ARRAY_TASK_ID == 0)) && [[ ! $(squeue --noheader --me --name="$table" --format=%i) ]]; then
+    folders=$(env -u SLURM_ARRAY_TASK_ID "${python[@]}" -m train "${overrides[@]}" hydra.verbose=false) || exit 2 # those of all runs
+    mapfile -t runs <<<"$folders"
     # Without TMPDIR: Slurm makes that folder where the job starts, and this task's is not removed a second time.
-    env -u TMPDIR sbatch --job-name="$table" --partition="$SLURM_JOB_PARTITION" \
+    ((${#runs[@]} != SLURM_ARRAY_TASK_COUNT)) || env -u TMPDIR sbatch --job-name="$table" --partition="$SLURM_JOB_PARTITION" \
         ${SLURM_JOB_ACCOUNT:+--account="$SLURM_JOB_ACCOUNT"} ${SLURM_JOB_QOS:+--qos="$SLURM_JOB_QOS"} \
         --dependency="afterany:$SLURM_ARRAY_JOB_ID" \
-        slurm/sweep_table.sh "$@" || say "no job for the table; later say: python -m evaluate.compare --multirun ${overrides[*]:2}"
+        slurm/sweep_table.sh "${runs[@]}" || say "no job for the table; later say: python -m evaluate.compare RUN RUN ..."
 fi
 
 train "${overrides[@]}"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The table of a sweep; sweep.sh submits it with its own arguments. By hand: sbatch slurm/sweep_table.sh learner.lr=1e-3,3e-4 seed=0,1
+# The table of a sweep; sweep.sh submits it with the folders of all runs, of which some may not have begun.
 #
 #SBATCH --nodes=1
 #SBATCH --ntasks-per-node=1
@@ -16,4 +16,8 @@ if [[ ! -f slurm/lib/job.sh ]]; then
 fi
 # shellcheck source=slurm/lib/job.sh
 source slurm/lib/job.sh
-"${python[@]}" -m evaluate.compare --multirun "${overrides[@]}"
+begun=()
+for run in "$@"; do
+    if [[ -f $run/config.yaml ]]; then begun+=("$run"); else say "not started: $run"; fi
+done
+"${python[@]}" -m evaluate.compare "folder='${1%/*}/compare-${SLURM_JOB_NAME#table-}'" "${begun[@]}"

@@ -15,7 +15,7 @@ TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES if page.name
 BLOCKS: list[str] = re.findall(r"^```[^\n]*\n(.*?)^```", TEXT, re.M | re.S)
 _PLACEHOLDER = re.compile(r"\b(FILE|FOLDER|GAME|NAME|PATH|RUN)\b")
 _SHELL = ("|", ">", "<", "&&", "&", ";")
-_JOBS = {"train_dqn": "train", "sweep": "train --multirun", "evaluate": "tournament"}
+_JOBS = {"train_dqn": "train", "sweep": "train -m", "evaluate": "tournament"}
 
 
 def commands() -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -3,18 +3,24 @@
 import json
 import re
 import subprocess
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from omegaconf import DictConfig, OmegaConf
 
 from command.busso import COMMANDS
+from command.settings.compose import from_config
+from docs.settings import SCHEMAS
 from tests.bench.__main__ import main as bench
 from tests.pages import ROOT, commands
 from train.__main__ import main as train
+from train.settings.resolve import SCHEMAS as RUNS
 
+MULTIRUN = ("--multirun", "-m")
 # Without settings, or without --cfg: tests/test_busso.py holds that they exist.
-WITHOUT_CFG = {"completion", "curves", "doctor", "replay", "warm"}
+WITHOUT_CFG = {"curves", "replay", "warm"}
 # Games of one's own: tests/test_howto.py runs them.
 ELSEWHERE = re.compile(r"hydra\.searchpath|\bgame=(?!(?:blackjack|sette_mezzo|spike|tressette)\b)")
 COMMANDS_OF_PAGES = [
@@ -40,26 +46,34 @@ def test_a_command_of_the_pages_has_settings_that_exist(
     study.mkdir(parents=True)
     (study / "lr.yaml").write_text("# @package _global_\nlearner:\n  lr: 1e-4\n")
     monkeypatch.chdir(tmp_path)
-    typed = [re.sub(r"^(network.init_from=)runs/tressette/default$", r"\1champion", each) for each in arguments]
-    few = re.compile(r"^(seed=\d+),.*|^(row=)all$")  # a composed run takes 0.1 s
-    typed = [few.sub(lambda found: found[1] or "row=recipe", each) for each in typed]
-    main = import_module(COMMANDS[name].module).main
-    if "--help" in typed:
-        with pytest.raises(SystemExit, match="0"):  # argparse
-            main(typed)
-    elif name == "compare" and "--multirun" in typed:  # it looks for the runs of the grid first
-        assert main(typed) == 2
-        assert "no run of this grid has started" in capsys.readouterr().err
-        return
+    command = COMMANDS[name]
+    main = import_module(command.module).main
+    stops = not {"--help", "--cfg", "--info"}.isdisjoint(arguments)
+    asked = [first(each) for each in arguments if each not in MULTIRUN]
+    assert main([*command.first, *asked, *(() if stops else ("--cfg", "job"))]) == 0
+    out = capsys.readouterr().out
+    assert out.count(":") > 3
+    if not stops:
+        check(name, OmegaConf.create(out))
+
+
+def first(argument: str) -> str:
+    """One value of a setting that sweeps, and a network that is there."""
+    found = re.sub(r"^(row=)glob\(.*", r"\1recipe", argument)
+    found = re.sub(r"^([\w./]+=[^\[{(,']+),.*", r"\1", found)
+    return re.sub(r"^(network.init_from=)runs/tressette/default$", r"\1champion", found)
+
+
+def check(name: str, config: DictConfig) -> None:
+    """Raise SettingsError for values that the command would refuse."""
+    if name in ("train", "doctor"):
+        from_config(RUNS, config)
     else:
-        assert main([*typed, "--cfg"]) == 0
-    assert capsys.readouterr().out.count(":") > 3
+        from_config(SCHEMAS[name], OmegaConf.masked_copy(config, [each.name for each in fields(SCHEMAS[name])]))
 
 
 def test_help_explains_every_group(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as end:  # argparse
-        train(["--help"])
-    assert end.value.code == 0
+    assert train(["--help"]) == 0
     text = capsys.readouterr().out
     assert all(word in text for word in ("n_step", "gpus_per_worker", "first_leader", "experiment", "spike_n"))
 

@@ -60,8 +60,8 @@ def test_the_game_of_the_page_is_found(monkeypatch: pytest.MonkeyPatch, capsys: 
     page = (HOWTO / "own_game.md").read_text(encoding="utf-8")
     monkeypatch.chdir(ROOT)
     monkeypatch.syspath_prepend(str(ROOT / "tests" / "tiny_game"))
-    assert train([*commands(page, "train"), "--cfg"]) == 0
-    assert tournament([*commands(page, "evaluate.tournament"), "--cfg"]) == 0
+    assert train([*commands(page, "train"), "--cfg", "job"]) == 0
+    assert tournament([*commands(page, "evaluate.tournament"), "--cfg", "job"]) == 0
     assert "kuhn_poker" in capsys.readouterr().out
 
 

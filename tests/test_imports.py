@@ -46,11 +46,13 @@ MAY_IMPORT: dict[str, tuple[Sequence[str], set[str]]] = {
     "train --cfg": (("train", "--cfg", "job"), TRESSETTE | {"torch", "safetensors"}),
 }
 
-# What --help may import; nothing where a command is not named.
+# What --help may import; Hydra alone where a command is not named.
 HELP_MAY_IMPORT: dict[str, set[str]] = {
+    "curves": set(),
+    "replay": set(),
     # These describe themselves from where they work on networks, or on compiled code.
-    "champion": {"torch", "numba", "safetensors", "rich"},
-    "export": {"torch", "numba", "safetensors"},
+    "champion": SETTINGS | {"torch", "numba", "safetensors", "rich"},
+    "export": SETTINGS | {"torch", "numba", "safetensors"},
     "warm": {"numba"},
 }
 _LINE = re.compile(r"import time: +\d+ \| +\d+ \| +(\S+)")
@@ -110,7 +112,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.timeout(300)  # thirty commands, which compile where no code is kept
 def test_a_command_imports_what_it_needs(folder: Path) -> None:
     wanted = [*MAY_IMPORT.values()]
-    wanted += [((name, "--help"), HELP_MAY_IMPORT.get(name, set())) for name in COMMANDS]
+    wanted += [((name, "--help"), HELP_MAY_IMPORT.get(name, SETTINGS)) for name in COMMANDS]
     found = imported(wanted, folder)
     more = [each for each, modules in zip(wanted, found, strict=True) if not modules <= each[1]]
     if more:  # a first start compiles, for which Numba needs SciPy
@@ -120,7 +122,7 @@ def test_a_command_imports_what_it_needs(folder: Path) -> None:
 
 def test_a_command_line_by_itself_loads_no_arrays_and_asks_for_no_packages() -> None:
     """Each --help imports this, and a tenth of a second is seen."""
-    asked = [sys.executable, "-X", "importtime", "-c", "import command.settings.line"]
+    asked = [sys.executable, "-X", "importtime", "-c", "import command.app"]
     found = subprocess.run(asked, cwd=ROOT, check=True, capture_output=True, text=True)
-    assert "command.settings.line" in modules_of(found.stderr)
+    assert "command.app" in modules_of(found.stderr)
     assert not {"numpy", "importlib.metadata"} & set(modules_of(found.stderr))

@@ -65,7 +65,7 @@ def test_a_mistyped_key_is_refused_with_the_nearest(typed: list[str], key: str, 
 def test_it_is_a_key_of_this_command_and_of_these_choices() -> None:
     with error_about(SettingsError, "plaier", "no such setting", "did you mean player?"):
         compose(SolveSettings, "solve", ["plaier=2"])
-    with error_about(SettingsError, "game.sets", "no such setting with these choices", "--cfg"):
+    with error_about(SettingsError, "game.sets", "no such setting with these choices", "--cfg job"):
         settings_of(["game=tressette", "game.sets=3"])
 
 

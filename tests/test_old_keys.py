@@ -19,11 +19,11 @@ from play.table.settings import PlaySettings
 from tests.errors import error_about
 from tests.pages import MIGRATION, ROOT
 from tests.train.runs import settings, small
+from tests.train.tune.searches import search
 from train.__main__ import main
 from train.dqn.players import champion_file
 from train.run.checkpoint import checkpoint
 from train.settings.dqn import TrainSettings
-from train.tune.settings import search_of
 
 
 def as_of_0_2_0(values: dict[str, Any]) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def test_what_is_gone_is_refused_with_what_to_say_instead(old: str) -> None:
     given = old if "=" in old else f"{old}=2"
     with error_about(SettingsError, old.partition("=")[0], "no longer exists", GONE[old]):
         compose(TrainSettings, "train", [given])
-    compose(TrainSettings, "train", re.findall(r"[a-z._]+=[a-z0-9.]+", GONE[old]))
+    compose(TrainSettings, "train", re.findall(r"[a-z._/]+=[a-z0-9.]+(?![a-z0-9.(])", GONE[old]))
 
 
 @pytest.mark.parametrize("key", [*KEYS, *(key for key in GONE if "=" not in key)])
@@ -58,7 +58,7 @@ def test_a_deleted_or_searched_key_is_refused_too(key: str) -> None:
     with error_about(SettingsError, key, KEYS.get(key, ""), GONE.get(key, "")):
         compose(TrainSettings, "train", [f"~{key}"])
     with error_about(SettingsError, key, KEYS.get(key, ""), GONE.get(key, "")):
-        search_of([f"{key}=1,2"])
+        search([f"{key}=1,2"])
 
 
 def test_the_pages_on_the_way_from_earlier_versions_have_each_old_name() -> None:

@@ -1,114 +1,120 @@
-"""Names of players with options, as people type them on a command line."""
+"""Players and paths on a command line: what Hydra reads, and what to write where it does not."""
+
+import shlex
 
 import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from command.settings.compose import combinations, compose
-from command.settings.quoting import quoted, spelled
+from command.settings.checks import SettingsError
+from command.settings.compose import compose
+from command.settings.quoting import as_text, escaped, for_shell, hint_for, spelled
 from evaluate.tournament.settings import TournamentSettings
+from tests.errors import error_about
 from train.settings.dqn import TrainSettings
 
-SEARCH = "search(runs/tressette/default):samples=100"
-TYPED = {
-    "greedy,random": ["greedy", "random"],
-    f"{SEARCH},greedy,monte_carlo:samples=100": [SEARCH, "greedy", "monte_carlo:samples=100"],
-    "monte_carlo:samples=100:ms=5,greedy": ["monte_carlo:samples=100:ms=5", "greedy"],
-    "monte_carlo:samples=100,ms=5,greedy": ["monte_carlo:samples=100:ms=5", "greedy"],
-    "greedy, monte_carlo:samples=100, ms=5": ["greedy", "monte_carlo:samples=100:ms=5"],
-    f"greedy,'{SEARCH}'": ["greedy", SEARCH],
-    '"monte_carlo:samples=100,ms=5",greedy': ["monte_carlo:samples=100:ms=5", "greedy"],
-    "search(runs/tressette/a),search(runs/tressette/b)": ["search(runs/tressette/a)", "search(runs/tressette/b)"],
-    "search(runs/x/learner.lr=0.1,seed=3):ms=2,greedy": ["search(runs/x/learner.lr=0.1,seed=3):ms=2", "greedy"],
-    "runs/x/learner.lr=0.001,seed=0,greedy": ["runs/x/learner.lr=0.001,seed=0", "greedy"],
-    r"runs/x/lr=1\,seed=0,greedy": ["runs/x/lr=1,seed=0", "greedy"],
-    "process(python bot.py --x=3,4):seconds=2,greedy": ["process(python bot.py --x=3,4):seconds=2", "greedy"],
-    "process:python bot.py --x=3:seconds=2,greedy": ["process(python bot.py --x=3):seconds=2", "greedy"],
-    r"process(python my\ bot.py (1)),greedy": [r"process(python my\ bot.py (1))", "greedy"],
-    "\"process(python 'my bot.py')\",greedy": ["process(python 'my bot.py')", "greedy"],
-    "'runs/x/lr=1,seed=0',greedy": ["runs/x/lr=1,seed=0", "greedy"],
+SHORT = {
+    "greedy,monte_carlo:samples:100": ["greedy", "monte_carlo:samples=100"],
+    "monte_carlo:samples:100:ms:0.5,search:runs/x": ["monte_carlo:samples=100:ms=0.5", "search(runs/x)"],
+    "search:champion:samples:10,champion": ["search(champion):samples=10", "champion"],
+    "process:python examples/bot.py -x:seconds:2,greedy": ["process(python examples/bot.py -x):seconds=2", "greedy"],
+    "'monte_carlo:samples=100,ms=5','search(runs/x):samples=10'": [
+        "monte_carlo:samples=100:ms=5",
+        "search(runs/x):samples=10",
+    ],
 }
 
 
-@pytest.mark.parametrize("typed", TYPED)
-def test_players_of_a_tournament(typed: str) -> None:
+@pytest.mark.parametrize("typed", SHORT)
+def test_hydra_reads_players(typed: str) -> None:
     players = compose(TournamentSettings, "tournament", [f"players=[{typed}]"]).players
-    assert [spelled("players", player) for player in players] == TYPED[typed]
+    assert [spelled("players", player) for player in players] == SHORT[typed]
 
 
-def test_one_player_alone() -> None:
-    for player in (
-        SEARCH,
-        "search(runs/x)",
-        "process(bot --x=3)",
-        "process:bot -x:seconds=2",
-        "greedy",
-        "monte_carlo:ms=5",
-    ):
-        settings = compose(TournamentSettings, "tournament", [f"players=[{player},random]", f"anchor={player}"])
-        assert settings.anchor == player
+PROPOSED = {  # where Hydra refuses
+    "players=[greedy,monte_carlo:samples=100]": (
+        """ "players=[greedy,'monte_carlo:samples=100']" or players=[greedy,monte_carlo:samples:100]"""
+    ),
+    "players=[random,search(runs/x):samples=10]": (
+        """ "players=[random,'search(runs/x):samples=10']" or players=[random,search:runs/x:samples:10]"""
+    ),
+    "players=[monte_carlo:samples=100, ms=5,greedy]": (
+        """ "players=['monte_carlo:samples=100, ms=5',greedy]" or players=[monte_carlo:samples:100:ms:5,greedy]"""
+    ),
+    "players=[process(./bot),random]": """ "players=['process(./bot)',random]" or players=[process:./bot,random]""",
+    "players=[process(python bot.py (1)),random]": """ "players=['process(python bot.py (1))',random]" """,
+    "players=[process(python 'bot'),random]": r""" "players=['process(python \\'bot\\')',random]" """,
+    "players=['a:b=1',search(x,y)]": """ "players=['a:b=1','search(x,y)']" """,
+    "evaluation.opponents=[random],[greedy:a=1]": (
+        """ "evaluation.opponents=[random],['greedy:a=1']" or evaluation.opponents=[random],[greedy:a:1]"""
+    ),
+    "hint=monte_carlo:samples=400": """ "hint='monte_carlo:samples=400'" or hint=monte_carlo:samples:400""",
+    "players=[runs/x/lr=0.1,seed=0,greedy]": """ "players=['runs/x/lr=0.1,seed=0',greedy]" """,
+    "network.init_from=runs/x/lr=0.1,seed=0": """ "network.init_from='runs/x/lr=0.1,seed=0'" """,
+    r"init_from=runs/x/lr=1\,seed=0": """ "init_from='runs/x/lr=1,seed=0'" """,
+    "runs=/tmp/x=y z": """ "runs='/tmp/x=y z'" """,
+    "run=runs/a b (2)": """ "run='runs/a b (2)'" """,
+    "run=~/a b": """ "run='~/a b'" """,
+    "name=$a=b": """ 'name='"'"'$a=b'"'"''""",
+    "+name=it's": r""" "+name='it\\'s'" """,
+    "mix={network: 0.5, monte_carlo:samples=20:ms=5: 0.5, runs/lr=1: 0}": (
+        r""" 'mix={network: 0.5, monte_carlo\:samples\=20\:ms\=5: 0.5, runs/lr\=1: 0}'"""
+    ),
+}
 
 
-UNTOUCHED = [
-    "seed=range(3)",
-    "seed=1,2,3",
-    "learner.lr=choice(1e-3,1e-4)",
-    "opponents.phases=[{until:null,mix:{network:1.0}}]",
-    "network.hidden=[512,512]",
-    "players=[${game.name},b]",
-    "players=['a:b=1',\"c(d)\"]",
-    "x=[int(3),float(2)]",
-    "+x={a:1}",
-    "~x",
-    "folder=runs/a",
-    "until=0.5%",
-]
+@pytest.mark.parametrize("typed", PROPOSED)
+def test_what_is_proposed_where_hydra_refuses(typed: str) -> None:
+    assert hint_for(typed) == f"write {PROPOSED[typed].strip()}"
+    for line in PROPOSED[typed].split(" or "):
+        (word,) = shlex.split(line)
+        assert hint_for(word) == "" and value_of(word) is not None
 
 
-@pytest.mark.parametrize("override", UNTOUCHED)
-def test_what_hydra_understands_is_left_to_it(override: str) -> None:
-    assert quoted(override) == override
+def value_of(override: str) -> object:
+    return OverridesParser.create().parse_override(override).value()
 
 
-@pytest.mark.parametrize("quote", ["", "'", '"'])
-def test_players_with_options_in_a_mapping(quote: str) -> None:
-    player = f"{quote}alpha_beta:samples=20:ms=5{quote}"
-    typed = f"opponents.phases=[{{until: null, mix: {{network: 0.7, {player}: 0.2, runs/a: 0.1}}}}]"
+@pytest.mark.parametrize(
+    "typed",
+    [
+        *("players=[greedy,random", "x={a:1", "seed=range(a)", "x=[int(a)]", "seed=", "~x", "a b=c", "players=['a]"),
+        *("seed=1,2", "players=[a,b],[c]", "learner.lr=tag(log,interval(1,2))", "x={a: runs/b}", "run='runs/a,b'"),
+    ],
+)
+def test_nothing_is_proposed_for_mistakes_of_other_kinds(typed: str) -> None:
+    assert hint_for(typed) == ""
+
+
+def test_the_error_has_the_whole_line() -> None:
+    line = "\"players=[greedy,'monte_carlo:samples=9']\" or players=[greedy,monte_carlo:samples:9]"
+    with error_about(SettingsError, "players", "Hydra cannot read [greedy,monte_carlo:samples=9]", f"write {line}"):
+        compose(TournamentSettings, "tournament", ["players=[greedy,monte_carlo:samples=9]"])
+    with error_about(SettingsError, "folder=a/b,c", "--multirun", "write \"folder='a/b,c'\""):
+        compose(TournamentSettings, "tournament", ["folder=a/b,c"])
+
+
+def test_players_with_options_in_a_mapping() -> None:
+    phases = "opponents.phases=[{until: null, mix: {network: 0.7, KEY: 0.2, runs/a: 0.1}}]"
+    typed = phases.replace("KEY", escaped("alpha_beta:samples:20:ms=5"))
     (phase,) = compose(TrainSettings, "train", [typed, "rollout=local"]).opponents.phases
     assert phase.mix == {"network": 0.7, "alpha_beta:samples=20:ms=5": 0.2, "runs/a": 0.1}
-    assert quoted(quoted(typed)) == quoted(typed)
+    misread = phases.replace("KEY", "alpha_beta:samples:20")  # for Hydra the key ends at the first colon
+    with error_about(SettingsError, "mix.alpha_beta", hint=r"alpha_beta\:samples\:20: 0.2"):
+        compose(TrainSettings, "train", [misread, "rollout=local"])
 
 
-def test_quoted_is_quoted_once() -> None:
-    for typed in TYPED:
-        once = quoted(f"players=[{typed}]")
-        assert quoted(once) == once
+values = st.text("ab/=,:()[]{}'\" \\$!1.", min_size=1).map(str.strip).filter(bool)
 
 
-def settings_of(override: str) -> tuple[str, ...]:
-    """The list that Hydra reads."""
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-
-    value = OverridesParser.create().parse_override(quoted(override)).value()
-    return tuple(str(each).strip("'") for each in value)
-
-
-names = st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True).filter(lambda name: name not in ("null", "true", "false"))
+@given(values)
+def test_a_text_that_hydra_does_not_read_is_quoted(text: str) -> None:
+    if (typed := as_text(text)) != text:
+        assert value_of(f"x={typed}") == text
+    assert not OverridesParser.create().parse_override(f"x={typed}").is_sweep_override()
 
 
-@given(st.lists(st.tuples(names, st.lists(st.tuples(names, names), max_size=3)), min_size=2, max_size=4), st.booleans())
-def test_any_players_are_read_as_they_are_typed(players: list[tuple[str, list[tuple[str, str]]]], comma: bool) -> None:
-    between = "," if comma else ":"
-    typed = [
-        name + (":" + between.join(f"{key}={value}" for key, value in options) if options else "")
-        for name, options in players
-    ]
-    assert list(settings_of(f"players=[{','.join(typed)}]")) == typed
-
-
-def test_sweeps_over_players() -> None:
-    key = "evaluation.opponents"
-    found = combinations([f"{key}=[random],[monte_carlo:samples=20,greedy]", "seed=1,2"])
-    assert len(found) == 4
-    swept = {settings_of(f"{key}={each[key]}") for each in found}
-    assert swept == {("random",), ("monte_carlo:samples=20", "greedy")}
+@given(values)
+def test_a_line_is_one_word_of_a_shell(text: str) -> None:
+    assert shlex.split(for_shell(f"x={text}")) == [f"x={text}"]

@@ -15,7 +15,7 @@ from train.settings.tabular import TabularSettings
 
 ROOT = Path(__file__).parent.parent
 SETTINGS = (ROOT / "docs" / "reference" / "settings.md").read_text()
-CHOSEN = ("game", "algo", "opponents.phases", "rollout.kind")  # by a group, or explained in a paragraph
+CHOSEN = ("game", "algo", "opponents.phases", "rollout.kind", "dir")  # by a group or hydra.run.dir, or in a paragraph
 
 
 def keys(schema: type, prefix: str = "") -> list[str]:

@@ -119,7 +119,8 @@ def test_what_may_change_in_a_run_is_on_the_page() -> None:
     keys = re.findall(r"`([a-z_.]+\*?)`", text.partition("These settings may change")[2].partition(". Any other")[0])
     groups = {key for key in keys if key.endswith("*")}
     assert groups == {"log_*"} | {f"{group}*" for group in CHANGEABLE_GROUPS}
-    assert set(keys) - groups == {key for key in CHANGEABLE if not key.startswith(("log_", "iterations"))}
+    by_hydra = {"hydra.run.dir" if key == "dir" else key for key in CHANGEABLE}
+    assert set(keys) - groups == {key for key in by_hydra if not key.startswith(("log_", "iterations"))}
 
 
 def page_of(name: str) -> str:
@@ -165,7 +166,7 @@ def test_all_options_rewards_players_and_actions_are_named(game: Game) -> None:
     assert named(section(page, "Options")) == {f"game.{field.name}" for field in fields(game.options)}
     assert named(section(page, "Rewards")) == set(game.rewards)
     players = named(section(page, "Players"))
-    kinds = {f"{name}(RUN)" if kind.of_network else name for name, kind in game.kinds.items()}
+    kinds = {f"{name}:RUN" if kind.of_network else name for name, kind in game.kinds.items()}
     assert players - {"champion"} == {"random", *game.policies, *kinds}
     assert ("champion" in players) == (ROOT / game.name / "champion").is_dir()
     actions = {cells[1].strip() for cells in rows(section(page, "Actions"))}

@@ -31,7 +31,7 @@ ROOMS = sorted(path.parent.name for path in ROOT.glob("*/__init__.py") if path.p
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from the sdist of a copy, so that no `build/` of an earlier time is in it or left; without a network."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
-    for name in (*ROOMS, "conf"):
+    for name in (*ROOMS, "conf", "hydra_plugins"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
@@ -47,14 +47,17 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_package_is_listed() -> None:
     folders = [path.parent.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("__init__.py")]
     packages = PROJECT["tool"]["setuptools"]["packages"]
-    assert sorted(packages) == sorted([*(".".join(folder.parts) for folder in folders), "command.conf"])
+    assert sorted(packages) == sorted(
+        [*(".".join(folder.parts) for folder in folders), "command.conf", "hydra_plugins"]
+    )
     assert sorted(PROJECT["tool"]["mypy"]["packages"]) == ROOMS
     assert sorted(PROJECT["tool"]["importlinter"]["root_packages"]) == ROOMS
 
 
 def test_a_wheel_holds_what_the_tree_holds(wheel: Path) -> None:
     """Every file, so that data beside the code is not forgotten."""
-    code = [path.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*") if path.is_file()]
+    rooms = (*ROOMS, "hydra_plugins")
+    code = [path.relative_to(ROOT) for room in rooms for path in (ROOT / room).rglob("*") if path.is_file()]
     files = {path.as_posix() for path in code if "__pycache__" not in path.parts}
     files |= {f"command/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "conf").rglob("*.yaml")}
     assert "command/conf/game/tressette.yaml" in files
@@ -104,6 +107,8 @@ def test_an_installed_wheel_trains_and_plays_elsewhere(wheel: Path, tmp_path: Pa
     imported = call("python", "-c", "import train, command.conf_folder as c; print(train.__file__, c.CONF, sep='\\n')")
     assert imported.splitlines() == [str(packages / "train/__init__.py"), str(packages / "command/conf")]
     assert call("busso", "--version") == f"busso {__version__}\n"
+
+    assert "busso_array" in call("busso", "train", "hydra/launcher=array", "--cfg=hydra", "-p=hydra.launcher")
 
     run = elsewhere / "runs" / "tressette" / "wheel"
     assert "random" in call("busso", "train", *SMALL, "name=wheel")

@@ -1,4 +1,10 @@
-"""`python -m train [key=value ...]`: train a run, or resume it. `python -m train doctor`: check the machine first."""
+"""`python -m train [key=value ...]`: train a run, or resume it. `python -m train doctor`: check the machine first.
+
+The same command resumes.
+
+example:
+  python -m train game=spike minutes=3 name=short
+"""
 
 from __future__ import annotations
 
@@ -12,50 +18,34 @@ if __name__ == "__main__":
     hold_usr1()  # before the imports that take seconds, here and in the functions
     wait_passively()
 
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+
+from command.app import job, parted, run_app
 from command.main import command
 from command.settings.checks import SettingsError
-from command.settings.compose import as_yaml
-from command.settings.line import parse
-from train.api import train
+from command.settings.compose import from_config
+from train.app import train
 from train.run.device import choose_device
 from train.settings.dqn import TrainSettings
-from train.settings.resolve import Chosen, resolve
-
-EXAMPLE = "python -m train game=spike minutes=3 name=short"
+from train.settings.resolve import SCHEMAS, chosen_of
+from train.sweep import set_up_launchers, until_end
 
 
 @command
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
-    if arguments[:1] == ["doctor"]:
-        return examine(arguments[1:])
-    options = parse("python -m train", "train", arguments, EXAMPLE, multirun=True)
-    if options.multirun:
-        from train.multirun import multirun
-
-        if options.print_config:
-            return multirun([*options.overrides, "jobs=1"], _print_one_of_many)
-        return multirun(options.overrides, train)
-    chosen = resolve(options.overrides)
-    return _print_settings(chosen) if options.print_config else train(chosen)
+    flags, words = parted(arguments)
+    if words[:1] == ["doctor"]:
+        return run_app("doctor", examine, [*flags, *words[1:]])
+    set_up_launchers()
+    with until_end:
+        return run_app("train", train, arguments)
 
 
-def _print_settings(chosen: Chosen) -> int:
-    from train.dqn.warm_start import with_shape_of_start
-
-    chosen = with_shape_of_start(chosen)
-    print("".join(f"# {note}\n" for note in chosen.notes) + as_yaml(chosen.settings), end="")
-    return 0
-
-
-def _print_one_of_many(chosen: Chosen) -> int:
-    print("---")  # a document of YAML for each run
-    return _print_settings(chosen)
-
-
-def examine(arguments: Sequence[str]) -> int:
+@job
+def examine(config: DictConfig) -> int:
     """`python -m train doctor`: say what a run would get. Returns 0 if it would start, else 2."""
-    options = parse("python -m train doctor", "train", arguments, EXAMPLE.replace("train", "train doctor"))
     from command.terminal.console import result_console
     from command.terminal.progress import Progress
     from train.doctor import measure as stages
@@ -64,7 +54,8 @@ def examine(arguments: Sequence[str]) -> int:
     from train.dqn.players.load import check_players
     from train.dqn.warm_start import with_shape_of_start
 
-    settings = with_shape_of_start(resolve(options.overrides)).settings
+    overrides = list(HydraConfig.get().overrides.task)
+    settings = with_shape_of_start(chosen_of(from_config(SCHEMAS, config), overrides)).settings
     if not isinstance(settings, TrainSettings):
         raise SettingsError(
             "doctor", f"looks at runs of algo=dqn, not of {settings.algo}, which need one CPU and no Ray"

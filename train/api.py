@@ -29,20 +29,30 @@ def train(chosen: Chosen, judge: Judge | None = None) -> int:
 
     Raises UserError.
     """
-    from train.dqn.players.load import check_players
-    from train.dqn.warm_start import with_shape_of_start
     from train.run.folder import RunFolder
-    from train.run.metrics.metrics import logged
+    from train.run.metrics.log_file import logged
     from train.run.runner import run
 
-    chosen = with_shape_of_start(chosen)
+    chosen = with_players(chosen)
     settings = chosen.settings
-    if isinstance(settings, TrainSettings):
-        check_players(settings)
-    with RunFolder(settings) as folder, logged(folder.path):
+    with RunFolder(settings, chosen.composed) as folder, logged(folder.path):
         for note in chosen.notes:
             log.info(note)
         return run(partial(open_trainer, settings, folder), folder, judge)
+
+
+def with_players(chosen: Chosen) -> Chosen:
+    """The settings with the shape of the network that the run begins with; all its players are there. Raises UserError.
+
+    Nothing is written yet.
+    """
+    from train.dqn.players.load import check_players
+    from train.dqn.warm_start import with_shape_of_start
+
+    chosen = with_shape_of_start(chosen)
+    if isinstance(chosen.settings, TrainSettings):
+        check_players(chosen.settings)
+    return chosen
 
 
 @contextmanager

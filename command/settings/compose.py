@@ -9,20 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from importlib.util import find_spec
-from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
 from command.conf_folder import CONF, groups_of
-from command.settings.as_hydra import refuse_what_has_no_effect
-from command.settings.checks import SettingsError, check_one_of, require
+from command.settings.checks import SettingsError, check_one_of
 from command.settings.foreign import check_values, name_game
 from command.settings.nearest import dotted, nearest
 from command.settings.old_keys import refusal
 from command.settings.overrides import given, key_of
-from command.settings.quoting import quoted
-from command.space import Categorical, Dimension, Interval
+from command.settings.quoting import hint_for
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -37,20 +34,36 @@ def compose(schema: type[T] | Mapping[str, type[T]], config_name: str, overrides
 
     Raises SettingsError, one line that names the key, for anything Hydra or the dataclasses refuse.
     """
+    overrides = fitting(schema, overrides)
+    with refused_by_name(overrides, config_name):
+        return from_config(schema, _composed(config_name, overrides))
+
+
+def fitting(
+    schema: type[T] | Mapping[str, type[T]], overrides: Sequence[str], default_game: str | None = None
+) -> Sequence[str]:
+    """The overrides as Hydra composes them with conf/ for this schema, whatever they say of the game.
+
+    With a `default_game` the options of the game need no `game.`. Raises SettingsError for a game that does not load.
+    """
     own = {field.name for field in fields(schema)} if isinstance(schema, type) else {"game", "algo"}  # type: ignore[arg-type]
-    has_game = "game" in own
-    if not has_game:  # files that the command reads may be of the game that is named
-        overrides = [each for each in overrides if not _names_game(each)]
-    elif "algo" not in own:  # what trains needs the game's recipe too
-        overrides = _without_file(overrides)
-    with _refused_by_name(overrides, config_name):
-        composed = _composed(config_name, overrides)
-        if has_game:
-            name_game(str((composed.get("game") or {}).get("name")))
-        if not isinstance(schema, type):
-            check_one_of("algo", str(composed.algo), *schema)
-            schema = schema[str(composed.algo)]
-        return _settings(schema, composed)
+    if default_game is not None and overrides and isinstance(schema, type):
+        from command.settings.game import with_game_options  # with NumPy, for which --help does not wait
+
+        overrides = with_game_options(overrides, default_game, schema)
+    if "game" not in own:  # files that the command reads may be of the game that is named
+        return [each for each in overrides if not _names_game(each)]
+    return overrides if "algo" in own else _without_file(overrides)  # what trains needs the game's recipe too
+
+
+def from_config(schema: type[T] | Mapping[str, type[T]], config: DictConfig) -> T:
+    """The settings that Hydra has composed, checked. A mapping has the schema of each `algo`. Raises SettingsError."""
+    if "game" in config:
+        name_game(str((config.get("game") or {}).get("name")))
+    if not isinstance(schema, type):
+        check_one_of("algo", str(config.algo), *schema)
+        schema = schema[str(config.algo)]
+    return _settings(schema, config)
 
 
 def _without_file(overrides: Sequence[str]) -> Sequence[str]:
@@ -75,88 +88,22 @@ def _names_game(override: str) -> bool:
     return name != override
 
 
-def combinations(overrides: Sequence[str]) -> list[dict[str, str]]:
-    """The grid that overrides such as `seed=0,1,2` or `seed=range(3)` span: {swept key: value} of each combination.
-
-    The last key varies fastest; one empty combination if none sweeps. Raises SettingsError.
-    """
-    choices: dict[str, tuple[str, ...]] = {}
-    for key, dimension in search_space(overrides).items():
-        if not isinstance(dimension, Categorical):
-            raise SettingsError(key, "a list of values, as 1,2,3")
-        choices[key] = dimension.values
-    return [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
-
-
-def search_space(overrides: Sequence[str]) -> dict[str, Dimension]:
-    """What overrides such as `seed=0,1` or `learner.lr=tag(log,interval(1e-4,1e-2))` let a search choose from, by key.
-
-    Raises SettingsError.
-    """
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.core.override_parser.types import IntervalSweep
-
-    found: dict[str, Dimension] = {}
-    with _refused_by_name(overrides):
-        for each in OverridesParser.create().parse_overrides([quoted(override) for override in overrides]):
-            if not each.is_sweep_override():
-                continue
-            key, value = each.get_key_element(), each.value()
-            require(key not in found, key, "given once", each.input_line)
-            if isinstance(value, IntervalSweep):
-                found[key] = _interval(key, value)
-            else:
-                found[key] = Categorical(tuple(each.sweep_string_iterator()))
-    return found
-
-
-def _interval(key: str, sweep: Any) -> Interval:
-    low, high, log = sweep.start, sweep.end, "log" in sweep.tags
-    require(low < high, key, "an interval whose end is greater than its start", (low, high))
-    require(low > 0 or not log, key, "an interval above 0, with tag(log,...)", (low, high))
-    return Interval(low, high, log, isinstance(low, int) and isinstance(high, int))
-
-
-def show(info: str, config_name: str, overrides: Sequence[str]) -> None:
-    """Print what Hydra knows of how these settings are composed: `defaults-tree` and the like. Raises SettingsError."""
-    import logging
-
-    from hydra.core.global_hydra import GlobalHydra
-    from hydra.types import RunMode
-
-    refuse_what_has_no_effect(overrides)
-    with _refused_by_name(overrides, config_name), _initialised():
-        hydra = GlobalHydra.instance().hydra
-        assert hydra is not None
-        root = logging.getLogger()
-        before = root.level, list(root.handlers)
-        try:
-            hydra.show_info(info, config_name, [quoted(override) for override in overrides], run_mode=RunMode.RUN)
-        finally:  # Hydra sets up logging as for a job of its own
-            root.setLevel(before[0])
-            root.handlers[:] = before[1]
-
-
 def _composed(config_name: str, overrides: Sequence[str]) -> DictConfig:
     from hydra import compose as hydra_compose
-
-    refuse_what_has_no_effect(overrides)
-    with _initialised():
-        return hydra_compose(config_name, [quoted(override) for override in overrides])
-
-
-@contextmanager
-def _initialised() -> Iterator[None]:
     from hydra import initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
 
-    with initialize_config_dir(str(CONF), version_base="1.3"), warnings.catch_warnings():
-        # Hydra ignores a folder of hydra.searchpath that is not there, and then misses what lies in it.
-        warnings.filterwarnings("error", r"provider=hydra\.searchpath")
-        yield
+    running = GlobalHydra.instance().hydra  # the command that asks, if it is one
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            return hydra_compose(config_name, list(overrides))
+    finally:
+        GlobalHydra.instance().hydra = running
 
 
 @contextmanager
-def _refused_by_name(overrides: Sequence[str], config_name: str = "") -> Iterator[None]:
+def refused_by_name(overrides: Sequence[str], config_name: str = "") -> Iterator[None]:
     """Raise a SettingsError that names the key for whatever Hydra or the dataclasses refuse.
 
     Of a setting of training of earlier versions it says what to write instead, of a mistyped one which may be meant.
@@ -165,11 +112,14 @@ def _refused_by_name(overrides: Sequence[str], config_name: str = "") -> Iterato
     from omegaconf.errors import OmegaConfBaseException
 
     try:
-        yield
+        with warnings.catch_warnings():
+            # Hydra ignores a folder of hydra.searchpath that is not there, and then misses what lies in it.
+            warnings.filterwarnings("error", r"provider=hydra\.searchpath")
+            yield
     except (HydraException, OmegaConfBaseException, ValueError, TypeError, UserWarning) as error:
         found = error if isinstance(error, SettingsError) else _one_line(error)
         keys = [key_of(override) for override in overrides]
-        if config_name == "train" and (old := refusal(found.key, *overrides)):
+        if config_name in ("train", "tune") and (old := refusal(found.key, *overrides)):
             raise old from None
         if config_name and found.problem == _UNKNOWN and (near := nearest(found.key, _known(config_name, overrides))):
             raise SettingsError(found.key, "there is no such setting", f"did you mean {near}?") from None
@@ -177,7 +127,9 @@ def _refused_by_name(overrides: Sequence[str], config_name: str = "") -> Iterato
             raise SettingsError(keys[0], found.problem, found.hint) from None
         named = any(key.partition(".")[0] in str(found) for key in keys)
         given = "" if named else f" (given: {' '.join(overrides)})"
-        raise SettingsError(found.key, found.problem + given, found.hint) from None
+        misread = map(hint_for, (override for override in overrides if "{" in override))
+        hint = found.hint or next(filter(None, misread), "")
+        raise SettingsError(found.key, found.problem + given, hint) from None
 
 
 def _known(config_name: str, overrides: Sequence[str]) -> Iterator[str]:
@@ -194,24 +146,29 @@ def _known(config_name: str, overrides: Sequence[str]) -> Iterator[str]:
 
 def _one_line(error: Exception) -> SettingsError:
     """Hydra's and OmegaConf's messages, which take several lines, as one, with the key if they name it."""
+    override = str(getattr(error, "override", None) or "")
     cause = error.__cause__ if error.__cause__ is not None and "override" in str(error).lower() else error
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
     text = lines[0] if lines else type(error).__name__
     text = text.replace("incompatible with type hint 'Union[int, str]'", "no whole number, and no word such as auto")
-    key = getattr(cause, "full_key", None) or key_of(str(getattr(error, "override", None) or ""))
+    key = getattr(cause, "full_key", None) or key_of(override)
     if choice := re.search(r"Could not find '(.+)/([^/]+)'", text):  # those that there are follow
         return _no_such_choice(choice[1], choice[2], lines[2:])
     if "is not a ListConfig" in text or "to list" in text.lower():
         return SettingsError(key, "a list is wanted, such as [a,b]")
     if text.startswith("Ambiguous value for argument"):
         given = text.partition("'")[2].rstrip("'")
-        return SettingsError(given, "several values are for --multirun, which runs them all")
+        hint = hint_for(given)
+        return SettingsError(
+            given, "several values are for --multirun, which runs them all", f"for one {hint}" * bool(hint)
+        )
     if "is not in struct" in text or re.match("Key '.*' not in '", text):
-        return SettingsError(key, _UNKNOWN, "--cfg prints all settings")
+        return SettingsError(key, _UNKNOWN, "--cfg job prints all settings")
     if text.startswith("provider=hydra.searchpath"):
         missing = text.partition("path=")[2].removesuffix(" is not available.")
         return SettingsError("hydra.searchpath", f"there is no folder {missing}")
-    return SettingsError(key, text)
+    hint = hint_for(override)
+    return SettingsError(key, f"Hydra cannot read {override.partition('=')[2]}" if hint else text, hint)
 
 
 def _no_such_choice(group: str, choice: str, lines: Sequence[str]) -> SettingsError:

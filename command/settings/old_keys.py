@@ -19,6 +19,7 @@ KEYS = {
 CHOICES = {"experiment=finish": "experiment=fine_tune"}
 # What 0.4.0 no longer has, keys and choices, and what to do instead.
 GONE = {
+    "jobs": "say hydra/launcher=joblib, and hydra.launcher.n_jobs=N",
     "learner.cuda_graphs": "leave it out, or say learner.compile=true on a GPU",
     "learner.precision=float16": "say learner.precision=auto",
     "learner.replicas": "leave it out: a run has one learner",
@@ -29,9 +30,11 @@ GONE = {
     "rollout.games=null": "say rollout.games=512",
     "rollout.kind=device": "say rollout=ray, the default",
     "rollout.kind=threads": "say rollout=ray, the default, or rollout=local on one CPU",
+    "row=all": "say 'row=glob(*,exclude=_*)'",
     "rollout=auto": "say rollout=ray, the default",
     "rollout=device": "say rollout=ray, the default, with rollout.gpus_per_worker=0.1 to use the GPU",
     "rollout=threads": "say rollout=ray, the default, or rollout=local on one CPU",
+    "task": "say hydra/launcher=array",
 }
 # Saved values that no setting has today, and which one stands for them: by group, name and value.
 _SAVED = {

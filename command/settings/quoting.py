@@ -1,26 +1,25 @@
-"""Quotes around names of players on the command line, such as `search(runs/x):samples=100`, for Hydra's grammar."""
+"""What to write where Hydra's grammar does not read an override as it is meant: players with options, and paths."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import shlex
+from collections.abc import Callable
+from typing import Any
 
 from cards.base.errors import InputError
-from cards.player_specs import PROCESS, PlayerSpec
+from cards.player_specs import PlayerSpec
 from command.settings.checks import SettingsError
+from command.settings.overrides import key_of
 
-# What Hydra calls with parentheses; a player cannot have such a name.
-_FUNCTION = re.compile("bool|choice|extend_list|float|glob|int|interval|json_str|range|shuffle|sort|str|tag")
-_NAME = r"[A-Za-z]\w*"
-_OPTION = re.compile(r"\w[\w.]*=[^/:=()]*")
-_PLAIN = re.compile(r"""[^'"\[\]{}$]+""")  # nothing in it has a meaning for Hydra, or is quoted already
-# `name:key=value`, `name(path)`, or both, perhaps after `result:`; of a list also a path, which may have `=` in it.
-# A program may have anything in its command.
-_PLAYER = re.compile(rf"(?:{_NAME}:)?{_NAME}(?:\([^()]*\))?(?::\w+=[^:]*)+|{_NAME}\([^()]*\)|{PROCESS}[:(].+")
-
-# A player with options in a mapping, as in `{network: 0.5, monte_carlo:samples=20: 0.5}`, perhaps in quotes.
-_PLAYER_AS_KEY = re.compile(
-    rf"""(?<=[{{,\s])(?P<quote>['"]?)(?P<player>{_NAME}(?::\w+=[^:,{{}}\s\\'"]+)+)(?P=quote)(?=\s*:)"""
+_PLAYERS = ("players", "opponents", "only", "partner", "anchor", "base", "hint", "by")  # the last word of their keys
+_NAME = r"[^{},\s\\'\"]+"
+_NAME_IN_MAPPING = re.compile(rf"(?<=[{{,\s]){_NAME}[:=]{_NAME}(?=\s*:\s*[^:=,{{}}]*[,}}])")
+# What commas divide, but for those in brackets and quotes, and before an option or the rest of a path, `key=value`.
+_PART = re.compile(
+    r"""(?:\\. | '(?:\\.|[^'\\])*' | "(?:\\.|[^"\\])*" | \((?:[^()]|\([^()]*\))*\) | \[[^][]*\] | {.*}
+    | ,(?=\s*[\w.]+=) | [^,])+""",
+    re.VERBOSE | re.DOTALL,
 )
 
 
@@ -32,83 +31,80 @@ def spelled(key: str, player: str) -> str:
         raise SettingsError(key, error) from None
 
 
-def quoted(override: str) -> str:
-    """An override with the names of players in it quoted; others as they are.
+def hint_for(override: str) -> str:
+    """What to write in place of an override that Hydra does not read as it is meant; empty if that is not known.
 
-    Commas divide the elements of a list, and `:` the options of a player. A comma may divide options, too: an element
-    `key=value` belongs to the one before, `[monte_carlo:samples=100,ms=5]`.
+    The whole line for a shell, in quotes and in the short spelling of players, as in
+    `write "players=[greedy,'search(runs/x)']" or players=[greedy,search:runs/x]`.
     """
-    key, equals, value = override.partition("=")
-    if "{" in value:
-        value = _PLAYER_AS_KEY.sub(_escaped, value)  # Hydra takes no quotes around what stands before `:`
-    return f"{key}={','.join(map(_quoted_value, _list_elements(value)))}" if equals else override
+    key, _, value = override.partition("=")
+    value = _NAME_IN_MAPPING.sub(lambda found: escaped(found[0]), value)
+    spellings = [_respelled(value, in_quotes)]
+    if spellings[0] == value and "/" in value and not re.search(r"[\[{('\"]", value):  # a path with a comma
+        spellings = [in_quotes(value)]
+    elif key_of(override).rpartition(".")[2] in _PLAYERS:
+        spellings.append(_respelled(value, _short))
+    lines = [f"{key}={each}" for each in dict.fromkeys(spellings)]
+    known = [for_shell(line) for line in lines if line != override and _parsed(line)]
+    return f"write {' or '.join(known)}" if value and known else ""
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return re.sub("[:=]", r"\\\g<0>", found["player"])
+def _respelled(value: str, spell: Callable[[str], str]) -> str:
+    """The value with `spell` for each part that Hydra does not read."""
+    from hydra.core.override_parser.overrides_parser import create_functions
+
+    parts = [part.strip() for part in _PART.findall(value)]
+    if len(parts) > 1:
+        return ",".join(_respelled(part, spell) for part in parts)
+    if value.startswith("[") and value.endswith("]"):
+        return f"[{_respelled(value[1:-1], spell)}]"
+    grammar = value[:1] in "[{'\"" or value.partition("(")[0] in create_functions().functions  # with a mistake in it
+    return value if grammar or _parsed(f"x={value}") else spell(re.sub(r"\\([,=():])", r"\1", value))
 
 
-def _quoted_value(text: str) -> str:
-    """One value of a setting, or one of several that a sweep takes in turn."""
-    if text.startswith("[") and text.endswith("]"):
-        return f"[{','.join(map(_quoted_element, _list_elements(text[1:-1])))}]"
-    return _quoted(text) if _is_player(text) else text
+def _short(player: str) -> str:
+    """The short spelling of a player, which Hydra reads; as it is, if there is none."""
+    try:
+        spec = PlayerSpec.parse(player)
+        same = PlayerSpec.parse(spec.short) == spec
+    except InputError:
+        return player
+    return spec.short if same and as_text(spec.short) == spec.short else player
 
 
-def _quoted_element(element: str) -> str:
-    text = element.strip()
-    path = "=" in text and re.match(r"[\w./~]", text) is not None and _PLAIN.fullmatch(text)
-    return _quoted(text) if path or _is_player(text) else element
+def _parsed(override: str) -> Any:
+    """The override as Hydra reads it; None if it does not."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    try:
+        return OverridesParser.create().parse_override(override)
+    except HydraException:
+        return None
 
 
-def _is_player(text: str) -> bool:
-    if not (_PLAIN.fullmatch(text) and _PLAYER.fullmatch(text)):
-        return False
-    return ":" in text.rpartition(")")[2] or _FUNCTION.fullmatch(text.partition("(")[0]) is None
+def for_shell(line: str) -> str:
+    """The line as one word of a shell: in double quotes, where single ones are in it."""
+    if re.fullmatch(r"[\w@%+=:,./\[\]-]+", line):
+        return line
+    if "'" not in line or re.search("[!$`]", line):
+        return shlex.quote(line)
+    return '"' + re.sub(r"[\"\\]", r"\\\g<0>", line) + '"'
 
 
-def _quoted(text: str) -> str:
-    return "'" + re.sub(r"\\([,=():])", r"\1", text) + "'"
-
-
-def _list_elements(text: str) -> Iterator[str]:
-    """The elements of a list, options with the player before them."""
-    last = None
-    for element in _elements(text):
-        if last is not None and "=" in last and _PLAIN.fullmatch(last) and _OPTION.fullmatch(element.strip()):
-            last = f"{last},{element.strip()}"
-            continue
-        if last is not None:
-            yield last
-        last = element
-    if last is not None:
-        yield last
-
-
-def _elements(text: str) -> Iterator[str]:
-    """What stands between commas that are neither quoted, nor escaped, nor in brackets."""
-    start, depth, quote, escaped = 0, 0, "", False
-    for place, letter in enumerate(text):
-        if escaped:
-            escaped = False
-        elif letter == "\\":
-            escaped = True
-        elif quote:
-            quote = "" if letter == quote else quote
-        elif letter in "'\"":
-            quote = letter
-        elif letter in "([{":
-            depth += 1
-        elif letter in ")]}":
-            depth -= 1
-        elif letter == "," and depth == 0:
-            yield text[start:place]
-            start = place + 1
-    yield text[start:]
+def as_text(text: str) -> str:
+    """A text as the value of an override: as it is, where Hydra reads one value, else in quotes."""
+    found = _parsed(f"x={text}")
+    return text if found and not found.is_sweep_override() else in_quotes(text)
 
 
 def in_quotes(text: str) -> str:
     """A value of the command line that is taken as it is, whatever stands in it."""
-    escaped = re.sub(r"(\\*)'", r"\1\1\\'", text)
-    ending = len(escaped) - len(escaped.rstrip("\\"))
-    return f"'{escaped}{chr(92) * ending}'"
+    inner = re.sub(r"(\\*)'", r"\1\1\\'", text)
+    ending = len(inner) - len(inner.rstrip("\\"))
+    return f"'{inner}{chr(92) * ending}'"
+
+
+def escaped(text: str) -> str:
+    """A key of a mapping, where quotes may not stand, as Hydra reads it."""
+    return re.sub(r"[\\:=,(){}\[\] ]", r"\\\g<0>", text)

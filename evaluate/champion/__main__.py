@@ -2,6 +2,9 @@
 
 Reading the file runs no code. Beside it are its results against other players and a card: how it was made, and its
 limits. Without run= the existing file is measured again and the card rewritten.
+
+example:
+  python -m evaluate.champion run=runs/tressette/default to=tressette/champion
 """
 
 from __future__ import annotations
@@ -19,8 +22,9 @@ from cards.base.bounds import bounded
 from cards.compiled.splitmix import stream
 from cards.game import Game
 from cards.matches.duplicate import Duel, duel, meaning_of_won
-from command.main import settings_command
+from command.app import settings_command
 from command.settings.checks import MAX_DEALS, MAX_MINUTES, MAX_SEED, SettingsError, check_numbers, check_one_of
+from command.settings.quoting import as_text, for_shell
 from command.terminal.console import result_console
 from command.terminal.progress import Progress
 from evaluate.champion.card import card
@@ -36,7 +40,6 @@ from train.run.progress import results_table
 from train.settings.dqn import TrainSettings
 from train.settings.saved import changes
 
-EXAMPLE = "python -m evaluate.champion run=runs/tressette/default to=tressette/champion"
 _CPU = torch.device("cpu")
 _STREAM = "champion"  # of the deals: none that a run has seen
 
@@ -77,7 +80,7 @@ class ChampionSettings:
         return Path(self.to) / player_specs.CHAMPION_FILE
 
 
-@settings_command(ChampionSettings, "champion", EXAMPLE)
+@settings_command(ChampionSettings, "champion")
 def main(settings: ChampionSettings) -> None:
     """Run the command."""
     if settings.runs:
@@ -94,7 +97,7 @@ def main(settings: ChampionSettings) -> None:
     results.write(settings.file.parent, found_results)
     command = f"python -m evaluate.champion to={settings.to} deals={settings.deals} seed={settings.seed}"
     if settings.players is not None:  # else a repetition meets other players than the table has
-        command += f" 'players=[{','.join(settings.players)}]'"
+        command += " " + for_shell(f"players=[{','.join(map(as_text, settings.players))}]")
     (settings.file.parent / "CARD.md").write_text(card(found, settings.file, game, found_results, command))
     result_console().print(results_table(str(settings.file), game.unit, duels, meaning_of_won(game)))
 

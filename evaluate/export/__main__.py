@@ -2,14 +2,14 @@
 
 format=onnx is for onnxruntime and other readers of ONNX, format=safetensors for busso and PyTorch. A model card is
 written beside the file. The file is compared with the network before it replaces an older one.
-Example: `python -m evaluate.export run=champion game=spike format=onnx input=bits to=spike-agent`.
+
+example:
+  python -m evaluate.export run=champion game=spike format=onnx input=bits to=spike-agent
 """
 
 from __future__ import annotations
 
-import logging
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,18 +20,15 @@ from numpy.typing import NDArray
 
 from cards.base.files import replacing, write_atomic
 from cards.player_specs import CHAMPION_FILE
-from command.main import command
+from command.app import settings_command, typed
 from command.settings.checks import SettingsError, check_one_of
 from command.settings.game import load_configured_game
-from command.settings.line import parse
 from command.settings.overrides import given
 from evaluate.export import hub_card
 from evaluate.export.agreement import GAMES, RANDOM, ROWS, Agreement, Values, Words, agreement, observations
 from evaluate.export.source import BITS, ONNX, PACKED, SAFETENSORS, ExportSource, in_float32, open_source
 from evaluate.export.usage import layout_of, usage
 from train.dqn.players import champion_file as champion
-
-EXAMPLE = "python -m evaluate.export run=champion format=onnx"
 
 ONNX_FILE = "model.onnx"
 
@@ -64,21 +61,15 @@ class Exported:
     checked: Agreement
 
 
-@command
-def main(arguments: Sequence[str]) -> int:
-    """Run the command line; returns the exit code."""
-    logging.basicConfig(format="%(levelname)s: %(message)s")
-    line = parse("python -m evaluate.export", "export", arguments, EXAMPLE)
-    settings = line.compose(ExportSettings)
-    if settings is None:
-        return 0
-    keys = given(line.overrides)
+@settings_command(ExportSettings, "export")
+def main(settings: ExportSettings) -> None:
+    """Run the command."""
+    keys = given(typed())
     if option := next((key for key in keys if key.startswith("game.")), None):
         raise SettingsError(option, "a network is exported with the options that it was trained with", "leave it out")
     done = export(settings, "game" in keys)
     print(f"{done.file} ({done.file.stat().st_size / 1e6:.2f} MB) agrees with the network: {done.checked}")
     print(f"its card: {done.file.parent / hub_card.FILE}")
-    return 0
 
 
 def export(settings: ExportSettings, game_is_named: bool = False) -> Exported:

@@ -10,22 +10,23 @@ the player never meets positions of its own, and its later decisions are those o
 
 Players see the position only. Players that draw something at the beginning of a game draw it again, such as a mixture
 of networks. The folder keeps all results: another player costs its own decisions only, and a stopped command resumes.
+
+example:
+  python -m evaluate.regret 'players=[search:champion,monte_carlo,greedy]' base=champion positions=2000
 """
 
 from __future__ import annotations
 
 import sys
 
-from command.main import settings_command
+from command.app import settings_command
 from evaluate.regret.settings import RegretSettings
 
-EXAMPLE = "python -m evaluate.regret 'players=[search(champion),monte_carlo,greedy]' base=champion positions=2000"
 
-
-@settings_command(RegretSettings, "regret", EXAMPLE)
+@settings_command(RegretSettings, "regret")
 def main(settings: RegretSettings) -> None:
     """Run the command."""
-    from evaluate.regret.run import run  # with Numba, for which --help and --cfg do not wait
+    from evaluate.regret.run import run  # with Numba, for which --help does not wait
 
     run(settings)
 

@@ -1,7 +1,10 @@
 """`python -m evaluate.report RUN`: a page about a run: curves, results, how it plays, what limits its speed.
 
 `report.html` needs no other file, opens offline and prints; `report.md` beside it has the same. With `study=spike` the
-page is about that study and our runs of it. Example: `python -m evaluate.report runs/tressette/default`.
+page is about that study and our runs of it.
+
+example:
+  python -m evaluate.report runs/tressette/default
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cards.base.bounds import bounded
-from command.main import settings_command
+from command.app import settings_command
 from command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_numbers
 from command.terminal.progress import Progress
 from evaluate.report import studies
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
 
 _GAMES, _GAMES_OF_STUDY = 1024, 2000
 _MOST_TRICKS = 7
-EXAMPLE = "python -m evaluate.report runs/tressette/default"
 
 
 @dataclass
@@ -64,7 +66,7 @@ def known_studies() -> list[str]:
     return sorted(path.stem for path in Path(studies.__path__[0]).glob("[!_]*.py"))
 
 
-@settings_command(ReportSettings, "report", EXAMPLE, words=" RUN", given=with_runs)
+@settings_command(ReportSettings, "report", given=with_runs)
 def main(settings: ReportSettings) -> None:
     """Run the command."""
     written = _of_study(settings) if settings.study else _of_run(settings)
@@ -72,7 +74,7 @@ def main(settings: ReportSettings) -> None:
 
 
 def _of_run(settings: ReportSettings) -> Path:
-    import torch  # for which --help and --cfg do not wait
+    import torch  # for which --help does not wait
 
     from evaluate.report import page
     from evaluate.report.of_run import Wanted, report_of

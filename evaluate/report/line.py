@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from glob import glob, has_magic
+from pathlib import Path
 from typing import Any
 
-from command.settings.as_hydra import with_values
 from command.settings.checks import SettingsError
 
 
@@ -15,8 +16,7 @@ def with_runs(arguments: Sequence[str]) -> list[str]:
 
     Raises SettingsError where runs stand in both ways.
     """
-    arguments = with_values(arguments)
-    runs = [each for each in arguments if not each.startswith("-") and _is_run(each)]
+    runs = [each for each in arguments if _is_run(each)]
     others = [each for each in arguments if each not in runs]
     if not runs:
         return others
@@ -42,3 +42,18 @@ def runs_of(setting: object) -> list[str]:
         if not isinstance(each, str) or not each.strip():
             raise SettingsError("run", f"the folder of a run, or a list of them, not {each!r}")
     return found
+
+
+def matching(runs: Sequence[str]) -> list[str]:
+    """The runs, each pattern as the folders of runs that match it, by name. Raises SettingsError where none does."""
+    found = list[str]()
+    for run in runs:
+        if not has_magic(run) or Path(run).exists():
+            found.append(run)
+            continue
+        files = glob(f"{run}/config.yaml")  # noqa: PTH207 - that of a Path takes no pattern with a root
+        folders = [str(Path(path).parent) for path in sorted(files)]
+        if not folders:
+            raise SettingsError("run", f"no folder of a run matches {run}")
+        found += folders
+    return list(dict.fromkeys(found))

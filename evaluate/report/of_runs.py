@@ -52,16 +52,12 @@ def _student(freedom: int) -> float:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Kinds of runs with the scores of each run by its folder. `deals` were played for it; None: those of the runs.
-
-    `missing` names runs that were asked for and have not started.
-    """
+    """Kinds of runs with the scores of each run by its folder. `deals` were played for it; None: those of the runs."""
 
     kinds: Sequence[SeedGroup]
     baseline: SeedGroup
     scores: Mapping[Path, Scores]
     deals: int | None = None
-    missing: Sequence[str] = ()
 
     @property
     def columns(self) -> list[str]:
@@ -141,7 +137,7 @@ class Comparison:
         text += "Differences are over pairs of runs with the same seed; one is significant if its interval excludes 0."
         if len(self.kinds) > 2:
             text += " The best of many runs is partly luck: train it again with another seed."
-        return text + (f" Not started: {', '.join(self.missing)}." if self.missing else "")
+        return text
 
     def report(self) -> Report:
         """The whole page."""

@@ -3,6 +3,9 @@
 Shows the better action and its value, for what the seat could know; as text, JSON or one page of HTML. A record that
 cannot be played is named and left out. Exit code: 0 if every record was graded, 1 if one was left out, 2 if there was
 nothing to grade or no player that can grade, 130 after Ctrl-C, which keeps the grades so far.
+
+example:
+  python -m evaluate.review games.jsonl format=html to=review.html
 """
 
 from __future__ import annotations
@@ -14,8 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cards.base.files import write_atomic
-from command.main import settings_command
-from command.settings.as_hydra import with_values
+from command.app import settings_command
 from command.settings.checks import SettingsError
 from command.settings.quoting import in_quotes
 from command.terminal.progress import Progress
@@ -28,23 +30,22 @@ if TYPE_CHECKING:
     from evaluate.review.reviewed import Decision, Reviewed
 
 _MOST_ERRORS = 10  # that are said one by one; all of them are in the review
-EXAMPLE = "python -m evaluate.review games.jsonl format=html to=review.html"
 
 
 def _with_file(arguments: Sequence[str]) -> list[str]:
     """The arguments with `games.jsonl` as `file=games.jsonl`."""
-    return [_as_setting(each) for each in with_values(arguments)]
+    return [_as_setting(each) for each in arguments]
 
 
 def _as_setting(argument: str) -> str:
-    is_file = not argument.startswith("-") and ("=" not in argument or Path(argument).is_file())
+    is_file = "=" not in argument or Path(argument).is_file()
     return f"file={in_quotes(argument)}" if is_file else argument
 
 
-@settings_command(ReviewSettings, "review", EXAMPLE, given=_with_file)
+@settings_command(ReviewSettings, "review", given=_with_file)
 def main(settings: ReviewSettings) -> int:
     """Grade what is in the file, write the review, and return the exit code."""
-    import torch  # for which --help and --cfg do not wait
+    import torch  # for which --help does not wait
 
     from evaluate.recorded import Damaged
 

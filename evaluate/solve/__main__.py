@@ -1,4 +1,8 @@
-"""`python -m evaluate.solve game=sette_mezzo player=2 opponent=6 limit=5`: exact optimal play of a small game."""
+"""`python -m evaluate.solve game=sette_mezzo player=2 opponent=6 limit=5`: exact optimal play of a small game.
+
+example:
+  python -m evaluate.solve game=blackjack decks=1 player=[9,7] opponent=10
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from cards.tabular.mdp import HandEndedError, Model
-from command.main import settings_command
+from command.app import settings_command
 from command.settings.checks import SettingsError
 from command.terminal.progress import Progress
 from evaluate.solve.solution import Solved, advice, game_text, hands_text, solve, write_states
 
-EXAMPLE = "python -m evaluate.solve game=blackjack decks=1 player=[9,7] opponent=10"
 _DEFAULT_GAME = "sette_mezzo"
 
 
@@ -40,7 +43,7 @@ class SolveSettings:
         return [str(card) for card in self.player] if isinstance(self.player, list) else [str(self.player)]
 
 
-@settings_command(SolveSettings, "solve", EXAMPLE, default_game=_DEFAULT_GAME)
+@settings_command(SolveSettings, "solve", default_game=_DEFAULT_GAME)
 def main(settings: SolveSettings) -> None:
     """Answer what the settings ask: talk, compare a table, list the hands of a start, or solve the whole game."""
     with Progress("solving", None, "rounds") as progress:

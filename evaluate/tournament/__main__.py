@@ -2,22 +2,23 @@
 
 With `match=21` the players play matches of Tressette to that score, and matches are counted. With
 `seating=one_against_many` each player also sits alone among seats of the other player, so a pair has two rows.
+
+example:
+  python -m evaluate.tournament 'players=[champion,greedy,random]' deals=1024 seed=7
 """
 
 from __future__ import annotations
 
 import sys
 
-from command.main import settings_command
+from command.app import settings_command
 from evaluate.tournament.settings import TournamentSettings
 
-EXAMPLE = "python -m evaluate.tournament 'players=[champion,greedy,random]' deals=1024 seed=7"
 
-
-@settings_command(TournamentSettings, "tournament", EXAMPLE)
+@settings_command(TournamentSettings, "tournament")
 def main(settings: TournamentSettings) -> None:
     """Run the command."""
-    from evaluate.tournament.run import run  # with Numba, for which --help and --cfg do not wait
+    from evaluate.tournament.run import run  # with Numba, for which --help does not wait
 
     run(settings)
 

@@ -48,13 +48,13 @@ _HEADERS = {
 }
 
 
-def serve(settings: PlaySettings, overrides: Sequence[str]) -> int:
+def serve(settings: PlaySettings, arguments: Sequence[str]) -> int:
     """Serve tables with these settings until a signal ends it; the exit code. Raises UserError for a port in use.
 
-    `overrides` is the command line that they came from.
+    `arguments` is the command line that they came from.
     """
     listening = _listen(settings.port)
-    server = TableServer(table_command(overrides), Language(settings.lang))
+    server = TableServer(table_command(arguments), Language(settings.lang))
     port = listening.getsockname()[1]
     for line in _told(server, settings, port):
         print(line, flush=True)
@@ -69,9 +69,9 @@ def serve(settings: PlaySettings, overrides: Sequence[str]) -> int:
     return 0
 
 
-def table_command(overrides: Sequence[str]) -> str:
+def table_command(arguments: Sequence[str]) -> str:
     """The shell's command for one table: this command line, in the application, under a lifeline."""
-    kept = [each for each in overrides if key_of(each) not in _OWN_KEYS]
+    kept = [each for each in arguments if key_of(each) not in _OWN_KEYS]
     table = [sys.executable, "-m", "play", *kept, f"ui={APP}"]
     return "exec " + shlex.join([sys.executable, "-I", "-S", str(_LIFELINE), str(_SECONDS_TO_SAVE), *table])
 

@@ -59,6 +59,7 @@ class PlaySettings:
         check_numbers("", self)
         check_one_of("ui", self.ui, AUTO, APP, PLAIN)
         check_one_of("lang", self.lang, *LANGUAGES)
+        self.hint = spelled("hint", self.hint) if self.hint else None
         for key in ("record", "save"):
             require(getattr(self, key) != "", key, "a file", "")
         if self.serve and self.ui == PLAIN:
@@ -138,7 +139,7 @@ def check_same(path: Path, saved: dict[str, Any], settings: PlaySettings, given:
     given = list(given)
     programs = [seat for seat in saved["seats"] if is_program(seat)]
     if programs and not {"opponents", "partner"} & set(given):
-        hint = "name all players here, too, as in opponents='process(python bot.py)'"
+        hint = "name all players here, too, as in opponents='process:python bot.py'"
         raise SettingsError("save", f"{path} starts programs: {', '.join(dict.fromkeys(programs))}", hint)
     for key in given:
         if key == "game":

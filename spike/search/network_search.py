@@ -1,4 +1,4 @@
-"""The player `search(RUN)` of Corellian Spike: a network plays out every action on sampled cards and dice.
+"""The player `search:RUN` of Corellian Spike: a network plays out every action on sampled cards and dice.
 
 It draws as `spike.search.monte_carlo`, and a network plays all seats in place of `cautious`.
 """

@@ -59,6 +59,7 @@ def test_options_have_the_types_of_their_fields() -> None:
     assert counting("counting:cards=12") == Counts(cards=12)
     assert counting("counting:cards=2:ms=3:aloud=true:tone=high") == Counts(2, 3.0, True, "high")
     assert counting("counting:ms=1e-2,aloud=False") == Counts(ms=0.01)
+    assert counting("counting:cards:2:ms:3:aloud:true:tone:high") == Counts(2, 3.0, True, "high")
     assert isinstance(counting("counting:ms=3").ms, float)
 
 
@@ -87,12 +88,16 @@ BAD = {  # what is said, and the way out
     "counting:ms=nan": ("ms: a number, not 'nan'", ""),
     "counting:aloud=1": ("aloud: true or false, not '1'", ""),
     "counting:cards=0": ("cards: 1 and more, not 0", ""),
-    "counting:": ("''", "counting:samples=100"),
-    "counting:cards": ("'cards'", "counting:samples=100"),
-    "counting:cards=": ("'cards='", "counting:samples=100"),
+    "counting:": ("''", "counting:samples:100"),
+    "counting:cards": ("'cards'", "counting:samples:100"),
+    "counting:cards=": ("'cards='", "counting:samples:100"),
+    "counting:cards:": ("'cards'", "counting:samples:100"),
+    "counting:cards:ms=5": ("'cards'", "counting:samples:100"),
+    "counting:ms:3:cards": ("'cards'", "counting:samples:100"),
+    "counting:cards=1:cards:2": ("cards is given twice", ""),
     "counting:cards=1:cards=2": ("cards is given twice", ""),
     "lowest:cards=1": ("no options", ""),
-    "random:": ("''", "random:samples=100"),
+    "random:": ("''", "random:samples:100"),
     "counter:cards=1": ("toy", "it has random, lowest, counting"),
     "counting(x):cards=1": ("toy", "it has random, lowest, counting"),
     "runs/toy/x": ("toy", "it has random"),
@@ -121,6 +126,15 @@ def test_a_kind_of_another_game() -> None:
         ("search(runs/t/a=b,c:d):samples=5", PlayerSpec("search", "runs/t/a=b,c:d", {"samples": "5"}), None),
         ("search(runs/t (2))", PlayerSpec("search", "runs/t (2)"), None),
         ("process(a (b) --c=d:e):seconds=2", PlayerSpec("process", "a (b) --c=d:e", {"seconds": "2"}), None),
+        ("m:samples:100:ms:0.5", PlayerSpec("m", None, {"samples": "100", "ms": "0.5"}), None),
+        ("m:samples:100,ms=5", PlayerSpec("m", None, {"samples": "100", "ms": "5"}), None),
+        ("search:runs/x", PlayerSpec("search", "runs/x"), None),
+        ("search:champion", PlayerSpec("search", "champion"), None),
+        ("search:./x:samples:5:near:0", PlayerSpec("search", "./x", {"samples": "5", "near": "0"}), None),
+        ("search:a/b=1,c=2:samples=5", PlayerSpec("search", "a/b=1,c=2", {"samples": "5"}), None),
+        ("search(champion):samples:5", PlayerSpec("search", "champion", {"samples": "5"}), None),
+        ("process:a b.py:seconds:2", PlayerSpec("process", "a b.py", {"seconds": "2"}), None),
+        ("process:a --at h:8:seconds:2.5", PlayerSpec("process", "a --at h:8", {"seconds": "2.5"}), None),
         ("process:a (b) --c=d:e:f", PlayerSpec("process", "a (b) --c=d:e:f"), None),
         ("process:a b.py:seconds=2", PlayerSpec("process", "a b.py", {"seconds": "2"}), None),
         ("champion", PlayerSpec("champion"), "champion"),
@@ -143,6 +157,7 @@ def test_a_name_is_read_as_it_is_written(name: str, argument: str | None, option
     assert PlayerSpec.parse(str(spec)) == spec
     if argument is None:
         assert PlayerSpec.parse(str(spec).replace(":", ",").replace(",", ":", 1)) == spec
+        assert PlayerSpec.parse(spec.short) == spec
 
 
 def test_names_of_curves() -> None:

@@ -64,16 +64,16 @@ def test_games_are_played_for_it(runs: Path, tmp_path: Path) -> None:
     assert rows(tmp_path) == found and (tmp_path / "games" / "batches.jsonl").read_bytes() == kept
 
 
-def test_a_grid_of_which_not_all_has_started(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    grid = ["--multirun", f"runs={tmp_path}", "name=g", "seed=1,2,3"]
-    assert compare(grid) == 2
-    assert key_of(capsys.readouterr().err) == "--multirun"
-    page = tmp_path / "compare" / "tressette,seed"
+def test_a_pattern_names_runs(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pattern = f"{tmp_path}/g,seed=*"
+    assert compare([pattern]) == 2
+    assert key_of(capsys.readouterr().err) == "run"
+    (tmp_path / "multirun.yaml").touch()  # as a sweep leaves it
     for seed, name in ((1, "one"), (3, "two")):
-        shutil.copytree(runs / name, tmp_path / "tressette" / f"g,seed={seed}")
-    assert compare(grid) == 0
-    assert "Not started: g,seed=2." in (page / "report.md").read_text()
-    assert row_of(page, "g")[-1] == "2"
+        shutil.copytree(runs / name, tmp_path / f"g,seed={seed}")
+    for given in ([pattern], [f"{tmp_path}/*", str(tmp_path / "g,seed=1")]):
+        assert compare(given) == 0
+        assert row_of(tmp_path / "compare", "g")[-1] == "2"
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,9 @@ def test_a_grid_of_which_not_all_has_started(runs: Path, tmp_path: Path, capsys:
 def test_tables_of_small_games(tmp_path: Path, overrides: str, column: str) -> None:
     """The least error first."""
     budget = ["episodes=60000", "log_every_episodes=20000", "min_visits=100", f"runs={tmp_path}"]
-    arguments = ["--multirun", *overrides.split(), *budget]
-    assert train(arguments) == 0 and compare(arguments) == 0
-    (page,) = (tmp_path / "compare").iterdir()
+    assert train(["--multirun", *overrides.split(), *budget]) == 0
+    (page,) = (folder / "compare" for folder in tmp_path.iterdir())
+    assert compare([f"{page.parent}/*"]) == 0
     errors = [float(row[column]) for row in rows(page).values()]
     assert 0 < errors[0] < errors[1]
 
@@ -138,13 +138,12 @@ def test_what_cannot_be_compared_is_one_line(
     assert key_of(error) == "run" and says in error
 
 
+def test_the_value_of_a_flag_is_no_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare(["--cfg", "job", "runs/a", "-p", "run", "--resolve", "runs/b"]) == 0
+    assert capsys.readouterr().out == "# @package run\n- runs/a\n- runs/b\n"
+
+
 def test_runs_by_themselves_become_a_setting() -> None:
-    assert with_runs(["runs/a", "runs/lr=1e-3", "games=5", "--cfg"]) == [
-        'run=["runs/a","runs/lr=1e-3"]',
-        "games=5",
-        "--cfg=job",
-    ]
-    flags = ["--cfg", "job", "runs/a", "-cd", "mine", "--resolve"]  # whose values are no runs
-    assert with_runs(flags) == ['run=["runs/a"]', "--cfg=job", "--config-dir=mine", "--resolve"]
+    assert with_runs(["runs/a", "runs/lr=1e-3", "games=5"]) == ['run=["runs/a","runs/lr=1e-3"]', "games=5"]
     with error_about(SettingsError, "run", hint="one way"):
         with_runs(["a", "run=b"])

@@ -258,7 +258,7 @@ def test_what_cannot_be_exported_is_one_line(
 ) -> None:
     refused("run", "train it first", "run=no/where")
     refused("run", "evaluate.champion", "game=blackjack")
-    refused("run", "run folder", f"run=search({run})")
+    refused("run", "run folder", f"run=search:{run}")
     refused("game", "leave it out", f"run={run}", "game=spike")
     refused("format", "", "format=pickle")
     refused("to", "", f"to={tmp_path}/model.onnx")

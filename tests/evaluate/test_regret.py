@@ -93,7 +93,7 @@ def test_who_sees_the_deal_gains_and_chance_loses(tmp_path: Path) -> None:
 
     Of cards that come to the same with best play it tries one alone; `greedy` goes on differently in few positions.
     """
-    found = bench(tmp_path, "players=[cheating:tricks=1,random]", GREEDY, "positions=2000")
+    found = bench(tmp_path, "players=[cheating:tricks:1,random]", GREEDY, "positions=2000")
     cheating, random, best, any_ = found.values()
     assert best["gain"] >= cheating["gain"] > 0.99 * best["gain"] > 5 * best["gain_interval"]
     assert random["gain"] < -random["gain_interval"] and any_["gain"] < -any_["gain_interval"]
@@ -109,7 +109,7 @@ def test_the_base_under_another_name_gains_nothing(tmp_path: Path) -> None:
 
 
 def test_stopped_damaged_and_in_other_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = ("players=[random,monte_carlo:samples=5]", GREEDY, "positions=70")
+    asked = ("players=[random,monte_carlo:samples:5]", GREEDY, "positions=70")
     monkeypatch.setattr(regret, "PIECE", 32)
     expected, play, done = bench(tmp_path / "whole", *asked), RegretWorker.play, list[Any]()
 
@@ -125,14 +125,14 @@ def test_stopped_damaged_and_in_other_pieces(tmp_path: Path, monkeypatch: pytest
     assert bench(tmp_path / "a", *asked) == expected
     assert len(done) == 5 + 9  # of 12, four had been done, one of which was damaged
     assert bench(tmp_path / "a", *asked) == expected and len(done) == 14
-    bench(tmp_path / "a", "players=[cheating:tricks=1]", *asked[1:])
+    bench(tmp_path / "a", "players=[cheating:tricks:1]", *asked[1:])
     assert len(done) == 17  # its own decisions alone
     monkeypatch.setattr(regret, "PIECE", 7)
     assert bench(tmp_path / "b", *asked) == expected
 
 
 def test_processes_play_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = ("players=[random,monte_carlo:samples=5]", GREEDY, "positions=100")
+    asked = ("players=[random,monte_carlo:samples:5]", GREEDY, "positions=100")
     expected = bench(tmp_path / "one", *asked)
     monkeypatch.setattr(regret, "PIECE", 32)
     assert bench(tmp_path / "two", *asked, "processes=2") == expected

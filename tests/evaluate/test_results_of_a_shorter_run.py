@@ -12,11 +12,11 @@ from evaluate.export.source import open_source
 from evaluate.report.of_runs import scores_of
 from evaluate.report.runs import seeds_beside
 from tests.train.runs import TrainedRuns, settings
+from train.run import objective
 from train.run.checkpoint import checkpoint
 from train.run.metrics.tensorboard import FOLDER, finish
 from train.run.read import load_run
 from train.settings.dqn import TrainSettings
-from train.tune import trial
 
 
 @pytest.fixture
@@ -52,9 +52,9 @@ def results_everywhere(run: Path) -> list[bool]:
 
 def test_every_reader_knows_of_which_checkpoint_results_are(run: Path) -> None:
     assert all(results_everywhere(run))
-    assert trial.result(of(run))[0] >= 0
+    assert objective.result(of(run))[0] >= 0
     newest = checkpoint.listed(run / "checkpoints")[0]
     shutil.copy(newest, checkpoint.path_for(newest.parent, 10**6))
     assert not any(results_everywhere(run))
     with pytest.raises(busso.BussoError):
-        trial.result(of(run))
+        objective.result(of(run))

@@ -85,7 +85,7 @@ READERS = {
     "train from, champion": ("train.__main__", [*TRAIN, "network.init_from={}"], "champion"),
     "train among": ("train.__main__", [*TRAIN, "opponents.phases=[{{mix:{{network:0.5,{}:0.5}}}}]"], "best"),
     "train against": ("train.__main__", [*TRAIN, "opponents.only={}"], "champion"),
-    "search": ("evaluate.tournament.__main__", ["players=['search({})',random]", "deals=2", "processes=1"], "best"),
+    "search": ("evaluate.tournament.__main__", ["players=[search:{},random]", "deals=2", "processes=1"], "best"),
 }
 
 

@@ -135,7 +135,7 @@ def test_a_review_loads_nothing_and_its_script_alone_may_run(tmp_path: Path) -> 
         "".join(json.dumps(good | {"names": [text] * 4}) + "\n" for text in BAD)
         + "".join(json.dumps(good | {"plays": [text]}) + "\n" for text in BAD)
     )
-    arguments = [str(path), "by=monte_carlo:samples=1", "format=html", f"to={tmp_path / 'r.html'}", "show=summary"]
+    arguments = [str(path), "by=monte_carlo:samples:1", "format=html", f"to={tmp_path / 'r.html'}", "show=summary"]
     assert main(arguments) == 1
     page = (tmp_path / "r.html").read_text()
     assert foreign(page) == []

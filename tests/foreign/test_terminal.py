@@ -96,10 +96,10 @@ def test_names_of_records_reach_no_terminal(tmp_path: Path, capsys: pytest.Captu
     path.write_text(json.dumps(good) + "\n" + json.dumps(bad) + "\n")
     capsys.readouterr()
     for form in ("text", "json"):
-        assert review([str(path), "by=monte_carlo:samples=1", "hands=1", f"format={form}"]) in (0, 1)
+        assert review([str(path), "by=monte_carlo:samples:1", "hands=1", f"format={form}"]) in (0, 1)
         output = capsys.readouterr()
         assert is_harmless(output.out) and is_harmless(output.err)
-    assert review([str(path), "by=monte_carlo:samples=1", f"to={tmp_path / 'r.txt'}"]) == 1
+    assert review([str(path), "by=monte_carlo:samples:1", f"to={tmp_path / 'r.txt'}"]) == 1
     output = capsys.readouterr()
     assert "line 2" in output.err and is_harmless(output.err)
 
@@ -122,7 +122,7 @@ def test_a_save_with_such_names_is_listed(tmp_path: Path) -> None:
 
 
 def test_the_log_of_a_run_is_visible(tmp_path: Path) -> None:
-    from train.run.metrics.metrics import logged
+    from train.run.metrics.log_file import logged
 
     with logged(tmp_path):
         logging.getLogger("train").info("%s", ESCAPES)

@@ -129,17 +129,17 @@ def test_the_command_line_may(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_study_hands_no_interpolation_on(tmp_path: Path) -> None:
     pytest.importorskip("optuna")
-    from train.tune.settings import search_of
+    from tests.train.tune.searches import search
 
-    search = search_of([f"runs={tmp_path}", "rollout=local", "episodes=100", "learner.lr=1e-3,1e-4"])
-    assert search.trial(0, {"learner.lr": "1e-4"}).settings.learner.lr == 1e-4  # type: ignore[union-attr]
+    found = search([f"runs={tmp_path}", "rollout=local", "episodes=100", "learner.lr=1e-3,1e-4"])
+    assert found.trial(0, {"learner.lr": "1e-4"}).settings.learner.lr == 1e-4  # type: ignore[union-attr]
     for values in (
         {"learner.lr": f"${{oc.env:{NAME}}}"},
         {"learner.lr": "1e-4", "game.name": "trap"},
         {"hydra.searchpath": "[elsewhere]"},
     ):
         with pytest.raises(SettingsError):
-            search.trial(0, values)
+            found.trial(0, values)
 
 
 # ---------------------------------------------------------------------- as large as their files

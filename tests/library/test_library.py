@@ -163,7 +163,7 @@ def test_settings_are_those_of_the_command_line() -> None:
             "evaluation": {"opponents": ["random", "monte_carlo:samples=20"]},
             "opponents": {
                 "phases": [
-                    {"until": 9, "mix": {"random": 0.5, "network": 0.5}},
+                    {"until": 9, "mix": {"monte_carlo:samples=20": 0.5, "network": 0.5}},
                     {"until": None, "mix": {"network": 1}},
                 ]
             },
@@ -176,7 +176,7 @@ def test_settings_are_those_of_the_command_line() -> None:
     assert settings.network.hidden == [16, 8] and settings.network.dueling and settings.game["signals"] is True
     assert settings.learner.lr == 1e-4 and settings.rollout.kind == "local"
     assert settings.evaluation.opponents == ["random", "monte_carlo:samples=20"]
-    assert typing.cast(Any, settings.opponents.phases)[0].mix == {"random": 0.5, "network": 0.5}
+    assert typing.cast(Any, settings.opponents.phases)[0].mix == {"monte_carlo:samples=20": 0.5, "network": 0.5}
 
 
 def test_a_run_is_that_of_the_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

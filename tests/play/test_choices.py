@@ -47,7 +47,7 @@ def test_whatever_is_offered_can_be_chosen(name: str, tmp_path: Path) -> None:
 
 def test_partner_and_opponents_apart() -> None:
     choices = Choices("tressette")
-    choices.choose("partner", "monte_carlo:samples=20,ms=5")
+    choices.choose("partner", "monte_carlo:samples:20:ms:5")
     choices.choose("opponents", APART)
     choices.choose("seat.1", "human")
     choices.choose("match", "21")

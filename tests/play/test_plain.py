@@ -144,7 +144,7 @@ def test_random_lines_do_no_harm(name: str, lang: str, tmp_path: Path) -> None:
     """120 lines at each table in each language: 1,200 in all; every game that ends can be replayed."""
     random, typed = np.random.default_rng([len(name), len(lang), ord(lang[0])]), [0]
     overrides = ("match=11", "accusi=true", "seed=1") if name == "match" else (f"game={name}", "seed=1")
-    hint = ("hint=monte_carlo:samples=2",) if name in ("tressette", "match", "spike") else ()
+    hint = ("hint=monte_carlo:samples:2",) if name in ("tressette", "match", "spike") else ()
     words = [*WORDS, *(texts_of(lang)[f"word.{word}"] for word in WORDS)]
     allowed = [word for word in words if word not in ("quit", "esci")]
 
@@ -190,7 +190,7 @@ def test_actions_by_their_name_in_either_language_and_by_number() -> None:
 
 ERRORS = {
     ("opponents=gredy",): "players",
-    ("partner=monte_carlo:depth=2",): "players",
+    ("partner=monte_carlo:depth:2",): "players",
     ("game=chess",): "game",
     ("match=12",): "match",
     ("game=spike", "match=21"): "match",

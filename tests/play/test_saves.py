@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from command.settings.checks import SettingsError
+from command.settings.quoting import in_quotes
 from evaluate.replay import replay_file
 from play.table.files import free_path
 from play.table.saves import SaveError, saved_tables
@@ -58,13 +59,13 @@ def test_a_file_starts_no_program(tmp_path: Path) -> None:
     """A table with a program as a player is resumed where the command line names it, too."""
     program = Path(__file__).parents[2] / "examples" / "process_player.py"
     name = f"process({sys.executable} {program})"
-    players = (f"opponents={name}", "partner=greedy")
+    players = (f"opponents=process:{sys.executable} {program}", "partner=greedy")
     save = f"save={tmp_path / 'table.json'}"
     _, session = talk(impatient(2, "quit\n"), *players, "seed=7", save)
     assert len(session.table.hand.moves) >= 4
     with error_about(SettingsError, "save", str(program), "opponents="):
         sit_down(save)
-    resumed = sit_down(save, *players)
+    resumed = sit_down(save, f"opponents={in_quotes(name)}", "partner=greedy")
     assert resumed.table.hand.actions == session.table.hand.actions
     for each in (session, resumed):
         each.table.player(name).close()

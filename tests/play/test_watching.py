@@ -173,8 +173,8 @@ def test_who_sits_where() -> None:
 
 
 def test_values_come_from_who_plays_else_from_the_coach() -> None:
-    own = looked_at("watch=agents", "seed=7", "opponents=monte_carlo:samples=30", "hint=monte_carlo:samples=10")
-    other = looked_at("watch=agents", "seed=7", "opponents=greedy", "hint=monte_carlo:samples=10")
+    own = looked_at("watch=agents", "seed=7", "opponents=monte_carlo:samples:30", "hint=monte_carlo:samples:10")
+    other = looked_at("watch=agents", "seed=7", "opponents=greedy", "hint=monte_carlo:samples:10")
     (unit, worths), (_, others) = own.worths(), other.worths()
     assert unit == "points" and {each.action for each in worths} == set(own.table.hand.legal)
     assert worths != others and others == other.coach.hint(other.table.hand)

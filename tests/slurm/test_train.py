@@ -2,6 +2,7 @@
 
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -263,7 +264,31 @@ def test_sweep_requeues_one_task_and_ends_with_a_table(cluster: Cluster) -> None
     table = re.search(r"Submitted batch job (\d+)", cluster.log(f"{array}_0"))
     assert table and cluster.log(last).count("Submitted batch job") == 0
     cluster.ended(table.group(1), "COMPLETED", 60)
-    table = cluster.home / "runs" / "compare" / "tressette,seed" / "results.csv"
+    table = cluster.home / "runs" / "tressette" / f"compare-{array}" / "results.csv"
     assert len(table.read_text().splitlines()) == 3
     assert played(cluster, "grid,seed=1") == played(cluster, "grid,seed=2") == 1024
     assert cluster.left_behind("node1") == cluster.left_behind("node2") == []
+
+
+def test_submitit_requeues_a_run_after_its_checkpoint(cluster: Cluster) -> None:
+    """By Hydra's launcher. USR2 is what Slurm sends before its time is up."""
+    node = ("hydra.launcher.cpus_per_task=2", "hydra.launcher.mem_gb=4")
+    sweep = ("hydra/launcher=submitit_slurm", *node, "rollout=local", *SMALL, "minutes=0.5", "name=trial", "seed=1,2")
+    with ThreadPoolExecutor(1) as pool:
+        command = pool.submit(cluster.run, ".venv/bin/python", "-m", "train", "-m", *sweep)
+        cluster.until("the array", lambda: bool(_array(cluster)), 60)
+        last = f"{_array(cluster)}_1"
+        first_update(cluster, "trial,seed=2", last)
+        cluster.run("scancel", "--signal=USR2", last)
+        cluster.start_now(last)
+        assert cluster.ended(last, "COMPLETED", 120).restarts == 1
+        command.result(60)
+    runs = [cluster.home / "runs" / "tressette" / f"trial,seed={seed}" for seed in (1, 2)]
+    assert [(run / "train.log").read_text().count("resumed from") for run in runs] == [0, 1]
+    assert all((run / "results.json").exists() for run in runs)
+    assert cluster.left_behind("node1") == cluster.left_behind("node2") == []
+
+
+def _array(cluster: Cluster) -> str:
+    """The id of the array that submitit has submitted."""
+    return cluster.run("squeue", "--noheader", "--me", "--name=train", "--format=%F").partition("\n")[0]

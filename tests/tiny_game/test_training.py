@@ -67,7 +67,7 @@ def test_it_sits_in_a_tournament(trained: Path, monkeypatch: pytest.MonkeyPatch)
 def test_without_a_search_path_it_is_not_found(
     path: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["game=kuhn_poker", *path, "--cfg"]) == 2
+    assert main(["game=kuhn_poker", *path, "--cfg", "job"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ") and message in line
     assert "hydra.searchpath=[FOLDER/conf]" in line or path

@@ -16,8 +16,8 @@ from train.run.results import read_results
 def test_search_players_are_opponents(tmp_path: Path) -> None:
     """By their names with options, which stand in the curves with letters that TensorBoard takes."""
     player = "monte_carlo:samples=2"
-    opponents = f"evaluation.opponents=[{player},random]"
-    assert main(small(tmp_path, opponents, f"evaluation.best_metric=result:{player}", "evaluation.deals=4")) == 0
+    opponents, best_metric = "evaluation.opponents=[monte_carlo:samples:2,random]", f"'result:{player}'"
+    assert main(small(tmp_path, opponents, f"evaluation.best_metric={best_metric}", "evaluation.deals=4")) == 0
     run = tmp_path / "tressette" / "small"
     with (run / "metrics.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if row["eval/win_rate_vs_random"]]
@@ -42,6 +42,6 @@ def test_search_players_are_opponents(tmp_path: Path) -> None:
 def test_an_opponent_that_cannot_be_is_one_line(
     tmp_path: Path, player: str, says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(small(tmp_path, f"evaluation.opponents=[{player}]")) == 2
+    assert main(small(tmp_path, f"evaluation.opponents=['{player}']")) == 2
     line = capsys.readouterr().err
     assert key_of(line) == "evaluation.opponents" and player in line and says in line

@@ -1,4 +1,8 @@
-"""`python -m train doctor [key=value ...]`: what a run with these settings gets here, and what limits it."""
+"""`python -m train doctor [key=value ...]`: what a run with these settings gets here, and what limits it.
+
+example:
+  python -m train doctor game=spike
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ BUDGET_KEYS = ("episodes", "iterations", "minutes")  # how far a run goes; no ki
 # Settings that may differ from those that a run was started with: how long it is, on which machines it runs and how,
 # how often it is logged and evaluated. Any other makes it another run.
 _MACHINE = ("device", "learner.threads", "learner.compile")
-CHANGEABLE = (*BUDGET_KEYS, *_MACHINE, "runs", "log_every_episodes", "log_min_seconds")
+CHANGEABLE = (*BUDGET_KEYS, *_MACHINE, "runs", "name", "dir", "log_every_episodes", "log_min_seconds")
 CHANGEABLE_GROUPS = ("rollout.", "evaluation.", "checkpoint.")
 LOCK = ".lock"  # in the folder of a run
 
@@ -43,8 +43,10 @@ class RunFolder:
     `run_id` is None of a run that began before runs had ids.
     """
 
-    def __init__(self, settings: RunSettings) -> None:
+    def __init__(self, settings: RunSettings, composed: Mapping[str, str] | None = None) -> None:
+        """`composed` has the files that Hydra would write into `.hydra/`, which is done here, under the lock."""
         self.path = settings.folder
+        self._composed = composed or {}
         self.checkpoints = self.path / "checkpoints"
         self.run_id: str | None = ids.new_id()
         self._settings = settings
@@ -161,6 +163,9 @@ class RunFolder:
         """Keep the settings of the newest start in config.yaml, with what was measured at it."""
         self.require_own()
         write_atomic(self.path / "config.yaml", as_yaml(used))
+        for name, text in self._composed.items():
+            make_folder(self.path / ".hydra")
+            write_atomic(self.path / ".hydra" / name, text)
 
     def _compare(self, found: checkpoint.Found) -> None:
         """Raises SettingsError for a run that was started with other values."""

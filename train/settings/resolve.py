@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,12 @@ _NEEDED = {BEST_RESPONSE: "opponents.only", "fine_tune": "network.init_from"}  #
 
 @dataclass(frozen=True)
 class Chosen:
-    """The settings of a run, notes on them for the log, and what was `given`."""
+    """The settings of a run, notes on them for the log, and the overrides that were `given`."""
 
     settings: AnyRunSettings
     notes: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
+    composed: Mapping[str, str] = field(default_factory=dict)  # files of `.hydra/`, by name: how Hydra composed them
 
 
 def settings_of(overrides: Sequence[str]) -> AnyRunSettings:
@@ -42,11 +43,17 @@ def settings_of(overrides: Sequence[str]) -> AnyRunSettings:
 
 def resolve(overrides: Sequence[str]) -> Chosen:
     """The settings of a command line of `python -m train`. Raises SettingsError."""
+    return chosen_of(settings_of(overrides), overrides)
+
+
+def chosen_of(settings: AnyRunSettings, overrides: Sequence[str]) -> Chosen:
+    """The settings with what follows from the `overrides` that were typed. Raises SettingsError."""
     named = given(overrides)
     experiment = named["experiment"].value if "experiment" in named else None
+    if "dir" in named:
+        raise SettingsError("dir", "follows from the folder that Hydra makes", "say hydra.run.dir=FOLDER")
     if (key := _NEEDED.get(experiment or "")) and key not in named:
         raise SettingsError(key, f"experiment={experiment} needs it", f"say {key}=...")
-    settings = settings_of(overrides)
     if isinstance(settings, TrainSettings):
         settings = _measured_against_opponent(settings, named, experiment)
     return Chosen(settings, given=tuple(overrides))

@@ -28,6 +28,7 @@ class RunSettings(NamesGame):
     name: str = "default"
     seed: int = bounded(1, 0, MAX_SEED)
     runs: str = "runs"
+    dir: str | None = None  # the folder of the run, where hydra.run.dir has named another than runs/<game>/<name>
 
     def __post_init__(self) -> None:
         check_numbers("", self)
@@ -50,8 +51,8 @@ class RunSettings(NamesGame):
 
     @property
     def folder(self) -> Path:
-        """Where the run lives: runs/<game>/<name>."""
-        return Path(self.runs) / self.game_name / self.name
+        """Where the run lives: runs/<game>/<name>, unless hydra.run.dir says otherwise."""
+        return Path(self.dir) if self.dir is not None else Path(self.runs) / self.game_name / self.name
 
 
 @dataclass

@@ -7,9 +7,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-import yaml
+from omegaconf import OmegaConf
 from optuna.trial import FrozenTrial, TrialState
 from rich.table import Table
 
@@ -18,10 +17,10 @@ from cards.matches.duplicate import decimals
 from command.conf_folder import CONF
 from command.settings.overrides import key_of
 from command.terminal.console import output_may_fail, result_console
+from train.run.objective import meaning
 from train.settings.resolve import resolve
 from train.settings.saved import changes, value_at
 from train.tune.study import WHY, Study, values_of
-from train.tune.trial import meaning
 
 ROWS = 15  # on the screen
 # What an experiment says nothing of: which run it is, how long it takes, and where.
@@ -63,15 +62,13 @@ def show(study: Study) -> None:
         print("no trial is complete yet", file=sys.stderr)
         return
     path = write_experiment(study, complete[0])
-    where, name = path.parent.parent, path.stem
     if len(complete) > 1:
         print(
             f"the best of {len(complete)} trials is partly luck: train it again with another seed before you trust it",
             file=sys.stderr,
         )
-    print(
-        f"the best as an experiment: python -m train --config-dir {where} experiment={name} name=...", file=sys.stderr
-    )
+    line = f"python -m train --config-dir {path.parent.parent} experiment={path.stem} name=..."
+    print(f"the best as an experiment: {line}", file=sys.stderr)
 
 
 def write_experiment(study: Study, best: FrozenTrial) -> Path:
@@ -81,31 +78,23 @@ def write_experiment(study: Study, best: FrozenTrial) -> Path:
     folders = [each for each in study.search.fixed if each.startswith("hydra.searchpath=")]  # of a game from elsewhere
     given = [*folders, f"game={chosen.game_name}", f"algo={chosen.algo}"]
     plain = resolve(given).settings
-    values: dict[str, Any] = {}
-    for key, (_, value) in changes(asdict(plain), found).items():
-        if key not in _NOT_OF_AN_EXPERIMENT and not key.startswith(_NO_GROUPS):
-            _put(values, key, value)
-    for key in map(key_of, values_of(best)):
-        if key.partition(".")[0] in found:  # also where it is what the default says: that is what was found
-            _put(values, key, value_at(found, key))
     name = study.search.settings.study.rpartition("/")[2]
     if (CONF / "experiment" / f"{name}.yaml").exists():
         name += "_best"  # Hydra would take the other one
     groups = [{"override /game": chosen.game_name}, {"override /algo": chosen.algo}]
+    values = OmegaConf.create({"defaults": groups, "name": name})
+    for key, (_, value) in changes(asdict(plain), found).items():
+        if key not in _NOT_OF_AN_EXPERIMENT and not key.startswith(_NO_GROUPS):
+            OmegaConf.update(values, key, value)
+    for key in map(key_of, values_of(best)):
+        if key.partition(".")[0] in found:  # also where it is what the default says: that is what was found
+            OmegaConf.update(values, key, value_at(found, key))
     path = study.search.folder / "experiment" / f"{name}.yaml"
     path.parent.mkdir(exist_ok=True)
     says = f"# The best of {len(study.trials)} trials of the study {study.search.folder}, trial {best.number}: "
     says += f"{best.value:.4f}, {meaning(chosen)}.\n"
-    body = yaml.safe_dump({"defaults": groups, "name": name, **values}, sort_keys=False)
-    write_atomic(path, f"# @package _global_\n{says}{body}")
+    write_atomic(path, f"# @package _global_\n{says}{OmegaConf.to_yaml(values)}")
     return path
-
-
-def _put(values: dict[str, Any], key: str, value: Any) -> None:
-    *groups, last = key.split(".")
-    for group in groups:
-        values = values.setdefault(group, {})
-    values[last] = value
 
 
 def _table(study: Study, trials: Sequence[FrozenTrial]) -> Table:

@@ -1,30 +1,37 @@
-"""The keys that `python -m train.tune` searches, and the settings of every trial."""
+"""What `python -m train.tune` searches, in the words of Hydra's sweepers, and the settings of every trial."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import IntervalSweep
+from omegaconf import DictConfig, OmegaConf
 
 from cards.base.bounds import bounded
 from command.settings.checks import SettingsError, check_numbers, check_one_of, require
-from command.settings.compose import compose, search_space
+from command.settings.compose import from_config, refused_by_name
 from command.settings.foreign import check_values
 from command.settings.old_keys import refusal
 from command.settings.overrides import key_of
-from command.space import Dimension
+from command.settings.quoting import in_quotes
 from train.settings.dqn import TrainSettings
-from train.settings.resolve import AnyRunSettings, Chosen, resolve
+from train.settings.resolve import SCHEMAS, AnyRunSettings, Chosen, chosen_of, resolve
 from train.settings.run import is_run_name
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
 
 MINUTES = 3.0  # of a trial where no budget is named
 EVALUATIONS = 10  # of a trial, for the pruner to see
 DEALS = 256  # of each
 
-_TAKEN = ("name",)  # settings of training that follow from the study
+_PARAMS = "hydra.sweeper.params"
 # Trials that differ in these have results that cannot be compared.
-_NOT_SEARCHED = ("algo", "game", "runs", "opponents.only")
-_NOT_SEARCHED_GROUPS = ("game.", "evaluation.")
+_NOT_SEARCHED = ("algo", "runs", "opponents.only", "game", "evaluation.")
 _SEARCHED_ALL_THE_SAME = "game.reward"  # which learning alone knows of
 MAX_TRIALS = 100_000
 
@@ -37,7 +44,6 @@ class TuneSettings:
     trials: int = bounded(20, 1, MAX_TRIALS)
     pruner: str = "median"
     startup: int = bounded(5, 0, MAX_TRIALS)
-    space: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_numbers("", self)
@@ -53,14 +59,9 @@ class Search:
     """What is searched: `dimensions` by key, and what every trial has, as overrides of `python -m train`."""
 
     settings: TuneSettings
-    dimensions: dict[str, Dimension]
+    dimensions: dict[str, BaseDistribution]
     fixed: list[str]
-    chosen: Chosen  # with these and no others
-
-    @property
-    def base(self) -> AnyRunSettings:
-        """The settings of a trial without what is searched."""
-        return self.chosen.settings
+    base: AnyRunSettings  # with these and no others
 
     @property
     def folder(self) -> Path:
@@ -79,48 +80,61 @@ class Search:
         return resolve([*given, f"name='{self.settings.study}/trial-{number:03d}'"])
 
 
-def search_of(overrides: Sequence[str]) -> Search:
-    """What a command line of `python -m train.tune` means. Raises SettingsError."""
-    own = [each for each in overrides if key_of(each) in OWN]
-    rest = [each for each in overrides if key_of(each) not in OWN]
-    for override in rest:
-        if key_of(override) in _TAKEN:
-            raise SettingsError(key_of(override), "follows from study=", "leave it out")
-    settings = compose(TuneSettings, "tune", own)
-    dimensions = search_space(rest)
-    searched = {key_of(each) for each in dimensions}
-    given = [each for each in rest if key_of(each) not in searched]
-    named = f"name='{settings.study}'"
-    chosen = resolve([*given, named])
+def as_params(overrides: Sequence[str]) -> list[str]:
+    """The overrides, those with several values as `hydra.sweeper.params`. Raises SettingsError."""
+    with refused_by_name(overrides, "tune"):
+        parsed = OverridesParser.create().parse_overrides(list(overrides))
+    typed = list(zip(parsed, overrides, strict=True))
+    swept = {each.get_key_element(): text.partition("=")[2] for each, text in typed if each.is_sweep_override()}
+    params = ",".join(f"{key}:{in_quotes(text)}" for key, text in swept.items())
+    rest = [text for each, text in typed if each.get_key_element() not in swept]
+    return [*rest, f"++{_PARAMS}={{{params}}}"] if swept else rest
+
+
+def search_of(config: DictConfig, params: Mapping[str, object], typed: Sequence[str]) -> Search:
+    """The search of the keys in `hydra.sweeper.params`, but for those that were typed. Raises SettingsError."""
+    given = [each for each in typed if key_of(each) not in (*OWN, "search", _PARAMS)]
+    keys = {key_of(each) for each in given}
+    if "name" in keys:
+        raise SettingsError("name", "follows from study=", "leave it out")
+    settings = from_config(TuneSettings, OmegaConf.masked_copy(config, list(OWN)))
+    run = OmegaConf.masked_copy(config, [str(key) for key in config if key not in (*OWN, "hydra")])
+    dimensions = {key: _dimension(key, str(text)) for key, text in params.items() if key not in keys}
     if not dimensions:
-        if not isinstance(chosen.settings, TrainSettings):
-            key = "step_size" if hasattr(chosen.settings, "step_size") else "seed"
-            hint = f"say what to search of {chosen.settings.algo}, for example {key}=0.1,0.3"
-            raise SettingsError("space", "is for algo=dqn", hint)
-        # What the command line fixes is not searched.
-        fixed = {key_of(each) for each in given}
-        dimensions = search_space([f"{key}={text}" for key, text in settings.space.items() if key not in fixed])
-    for key in map(key_of, dimensions):
-        if old := refusal(key):
-            raise old
-        if key in _NOT_SEARCHED or (key.startswith(_NOT_SEARCHED_GROUPS) and key != _SEARCHED_ALL_THE_SAME):
-            raise SettingsError(
-                key, "decides how trials are measured, so it is the same for all", "use one study=... for each value"
-            )
-    require(bool(dimensions), "space", "something to search, as learner.lr=1e-3,3e-4", settings.space)
-    given = [*_budget(given, chosen.settings), *given]
-    return Search(settings, dimensions, given, resolve([*given, named]))
+        raise SettingsError("search", "nothing is searched", "say +search=dqn, or values as learner.lr=1e-3,3e-4")
+    fixed = [*_budget(keys, chosen_of(from_config(SCHEMAS, run), given).settings), *given]
+    return Search(settings, dimensions, fixed, resolve([*fixed, f"name='{settings.study}'"]).settings)
 
 
-def _budget(given: Sequence[str], settings: AnyRunSettings) -> list[str]:
+def _dimension(key: str, text: str) -> BaseDistribution:
+    """What a search chooses from, as `1,2,4` or `tag(log,interval(1e-4,1e-2))`. Raises SettingsError."""
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    name = key_of(key)
+    if old := refusal(name):
+        raise old
+    if name.startswith(_NOT_SEARCHED) and name != _SEARCHED_ALL_THE_SAME:
+        problem = "decides how trials are measured, so it is the same for all"
+        raise SettingsError(name, problem, "use one study=... for each value")
+    with refused_by_name([f"{key}={text}"]):
+        found = OverridesParser.create().parse_override(f"{key}={text}")
+        sweep = found.value()
+        if isinstance(sweep, IntervalSweep):
+            low, high, log = sweep.start, sweep.end, "log" in sweep.tags
+            if isinstance(low, int) and isinstance(high, int):
+                return IntDistribution(low, high, log=log)
+            return FloatDistribution(low, high, log=log)  # type: ignore[arg-type] # both are there
+        require(found.is_sweep_override(), name, "several values or an interval", text)
+        return CategoricalDistribution(list(found.sweep_string_iterator()))
+
+
+def _budget(keys: set[str], settings: AnyRunSettings) -> list[str]:
     """A budget where none is named, and evaluations in step with it where the command line does not say when."""
     if not isinstance(settings, TrainSettings):
         return []
-    keys = {key_of(each) for each in given}
-    minutes = settings.minutes or (MINUTES if settings.episodes is None else None)
-    budget = [f"minutes={minutes}"] if settings.names_no_budget else []
-    by_games = settings.episodes is not None
-    every = max(1, settings.episodes // EVALUATIONS) if settings.episodes is not None else 1
-    seconds = 0.0 if by_games or minutes is None else 60 * minutes / EVALUATIONS
+    budget = [f"minutes={MINUTES}"] if settings.names_no_budget else []
+    every, seconds = 1, 60 * (settings.minutes or MINUTES) / EVALUATIONS
+    if settings.episodes is not None:
+        every, seconds = max(1, settings.episodes // EVALUATIONS), 0.0
     wanted = {"every_episodes": every, "min_seconds": seconds, "deals": DEALS}
     return budget + [f"evaluation.{key}={value}" for key, value in wanted.items() if f"evaluation.{key}" not in keys]

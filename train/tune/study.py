@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import Any
 
 import optuna
-import yaml
+from omegaconf import OmegaConf
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
@@ -21,7 +20,6 @@ from cards.compiled.splitmix import stream
 from cards.stopping import Stop, StoppedError, never
 from command.lock.lock import InUseError, Lock, earlier_start
 from command.settings.checks import SettingsError
-from command.space import Dimension, Interval
 from train.run.folder import CHANGEABLE
 from train.settings.saved import changes, value_at
 from train.tune.settings import Search
@@ -48,8 +46,7 @@ class Study:
         self._lock = Lock(self._folder / ".lock")
         self._claim: Lock | None = None  # on the trial that this process has, until its result is known
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        with self._alone(), warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        with self._alone():
             storage = JournalStorage(JournalFileBackend(str(self._folder / JOURNAL)))
             self._study = optuna.create_study(
                 storage=storage,
@@ -131,8 +128,8 @@ class Study:
         self._claimed(trial.number)
         self._study.sampler = _sampler(self.search, trial.number)  # optuna asks it when a value is wanted
         values = {}
-        for key, dimension in self.search.dimensions.items():
-            values[key] = _typed(trial._suggest(key, _distribution(dimension)))
+        for key, distribution in self.search.dimensions.items():
+            values[key] = _typed(trial._suggest(key, distribution))
         trial.set_user_attr(READY, values)
         return trial
 
@@ -207,7 +204,7 @@ class Study:
 
     def _begin(self) -> None:
         """Keep what is searched, or compare it with what was when the study was begun."""
-        space = {key: repr(dimension) for key, dimension in self.search.dimensions.items()}
+        space = {key: _described(each) for key, each in self.search.dimensions.items()}
         settings = json.loads(json.dumps(asdict(self.search.base)))
         settings.pop("name")  # which older studies have otherwise
         before = self._study.user_attrs
@@ -217,8 +214,8 @@ class Study:
             self._study.set_user_attr("space", space)  # last of all: what ends before is begun again
             return
         other = f"the study in {self._folder} was begun with"
-        if before["space"] != space:
-            keys = sorted(key for key in before["space"].keys() | space if before["space"].get(key) != space.get(key))
+        begun = before["space"]
+        if keys := sorted(key for key in begun.keys() | space if begun.get(key) != space.get(key)):
             raise SettingsError(keys[0], f"{other} another space to search", "start another with study=...")
         for key, (old, new) in changes(before["settings"], settings).items():
             if key not in _CHANGEABLE and not key.startswith(_CHANGEABLE_GROUPS):
@@ -230,16 +227,13 @@ class Study:
         base = asdict(self.search.base)
         for key, dimension in self.search.dimensions.items():
             value = value_at(base, key.lstrip("+~"))
-            if isinstance(dimension, Interval):
-                if isinstance(value, int | float) and dimension.low <= value <= dimension.high:
-                    values[key] = value
-            else:
-                same = [text for text in dimension.values if _read(text) == value]
+            if isinstance(dimension, CategoricalDistribution):
+                same = [text for text in dimension.choices if OmegaConf.from_dotlist([f"value={text}"]).value == value]
                 values |= {key: same[0]} if same else {}
+            elif isinstance(dimension, IntDistribution | FloatDistribution) and isinstance(value, int | float):
+                values |= {key: value} if dimension.low <= value <= dimension.high else {}
         if values:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-                self._study.enqueue_trial(values, skip_if_exists=once)
+            self._study.enqueue_trial(values, skip_if_exists=once)
 
 
 def _sampler(search: Search, number: int) -> optuna.samplers.BaseSampler:
@@ -254,12 +248,13 @@ def _pruner(search: Search) -> optuna.pruners.BasePruner:
     return optuna.pruners.NopPruner()
 
 
-def _distribution(dimension: Dimension) -> BaseDistribution:
-    if not isinstance(dimension, Interval):
-        return CategoricalDistribution(dimension.values)
-    if dimension.whole:
-        return IntDistribution(int(dimension.low), int(dimension.high), log=dimension.log)
-    return FloatDistribution(dimension.low, dimension.high, log=dimension.log)
+def _described(distribution: BaseDistribution) -> str:
+    """In the words of version 0.3.0, whose journals are read."""
+    if isinstance(distribution, CategoricalDistribution):
+        return f"Categorical(values={distribution.choices})"
+    assert isinstance(distribution, IntDistribution | FloatDistribution)
+    low, high, whole = distribution.low, distribution.high, isinstance(distribution, IntDistribution)
+    return f"Interval(low={low}, high={high}, log={distribution.log}, whole={whole})"
 
 
 def _typed(value: Any) -> str:
@@ -267,19 +262,6 @@ def _typed(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _read(text: str) -> Any:
-    """A value of the command line; YAML takes 1e-3 for a word."""
-    try:
-        return float(text)
-    except ValueError:
-        return yaml.safe_load(text)
-
-
 def values_of(trial: FrozenTrial | optuna.Trial) -> Mapping[str, str]:
     """The values of what is searched, by key, as they may be typed; empty if the trial has none yet."""
     return trial.user_attrs.get(READY, {})
-
-
-def reported(trial: optuna.Trial) -> dict[int, float]:
-    """What the pruner has been told of the trial, by step, also by an earlier start."""
-    return trial.storage.get_trial(trial._trial_id).intermediate_values

@@ -1,24 +1,32 @@
-"""One trial: a run, its evaluations for the pruner, and its result."""
+"""The trials of a study in this process: each is a run, whose evaluations the pruner compares."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import optuna
 
+from cards.stopping import StoppedError
+from command.errors import UserError
 from command.lock.lock import InUseError, Lock
+from command.lock.owner import restarts
+from command.settings.checks import SettingsError
 from train.api import train
+from train.dqn.learner.divergence import DivergedError
+from train.run import objective
 from train.run.checkpoint import checkpoint, pruning
-from train.run.folder import LOCK
+from train.run.folder import LOCK, RunInUseError
 from train.run.metrics.scalars import evaluation_scalar
-from train.run.read import Run
+from train.run.signals import EXIT_REQUEUE, StopRequest
 from train.settings.dqn import TrainSettings
-from train.settings.resolve import AnyRunSettings, Chosen
-from train.settings.tabular import TabularSettings
-from train.tune.study import reported
+from train.tune import report
+from train.tune.settings import Search
+from train.tune.study import Study, values_of
 
+FAILURES = 3  # of trials in a row; then something is wrong with all of them
 STEPS = 20  # into which the budget of a trial is divided
 
 
@@ -35,7 +43,7 @@ class Pruning:
         evaluation = settings.evaluation
         what = "win_rate" if evaluation.best_measure == "win_rate" else "points"
         self._curves = [evaluation_scalar(what, name) for name in evaluation.best_against]
-        before = reported(trial)  # by an earlier start
+        before = trial.storage.get_trial(trial._trial_id).intermediate_values  # by an earlier start, too
         self._last = max(before, default=-1)
         self._value = before.get(self._last)
 
@@ -54,12 +62,73 @@ class Pruning:
         return self.gave_up
 
 
-def run(trial: optuna.Trial, chosen: Chosen) -> tuple[int, bool]:
-    """Run or resume the trial: the exit code, and whether it was given up. Raises UserError."""
-    settings = chosen.settings
-    pruning = Pruning(trial, settings) if isinstance(settings, TrainSettings) else None
-    code = train(chosen, pruning)
-    return code, pruning is not None and pruning.gave_up
+def run_study(search: Search) -> int:
+    """Run trials until the study has enough, or a signal comes, and show it; returns the exit code."""
+    study = Study(search, objective.direction(search.base))
+    print(f"study {search.folder}: {objective.meaning(search.base)}", file=sys.stderr)
+    with StopRequest() as stop:  # also between two trials
+        code = _run_trials(study, stop)
+    report.show(study)
+    if code:
+        print("stopped: the same command resumes the study", file=sys.stderr)
+    return code
+
+
+def _run_trials(study: Study, stop: StopRequest) -> int:
+    """Trials until there are enough, or a signal comes; returns the exit code."""
+    busy: set[int] = set()
+    failures, begun = 0, False
+    while stop.signal is None:
+        try:
+            trial = study.next_trial(busy, stop.requested)
+        except StoppedError:
+            break
+        if trial is None:
+            return 0
+        begun = True
+        try:
+            code = _run(study, trial)
+        except RunInUseError:
+            study.interrupted(trial.number)
+            busy.add(trial.number)  # it is trained by hand
+            continue
+        except DivergedError as error:  # the sampler learns of trials that are given up, of failed ones nothing
+            study.prune(trial.number, str(error))
+            print(f"trial {trial.number + 1} is given up: {error}", file=sys.stderr)
+            continue
+        except UserError as error:
+            if error.exit_code == EXIT_REQUEUE or error.key == "device":  # no fault of the trial, which is resumed
+                study.interrupted(trial.number)
+                raise
+            study.fail(trial.number, str(error))
+            print(f"trial {trial.number + 1}: {error}", file=sys.stderr)
+            failures += 1
+            if failures >= FAILURES:
+                raise SettingsError("tune", f"{failures} trials in a row failed, the last one: {error}") from None
+            continue
+        if code:
+            study.interrupted(trial.number)
+            return code
+        failures = 0
+    return stop.exit_code(again=begun or not restarts())  # else a job that is too short is requeued for ever
+
+
+def _run(study: Study, trial: optuna.Trial) -> int:
+    """One trial to its end, or until a signal comes; returns the exit code. Raises UserError."""
+    values = values_of(trial)
+    chosen = study.search.trial(trial.number, values)
+    said = " ".join(f"{key}={value}" for key, value in values.items())
+    print(f"trial {trial.number + 1} of {study.search.settings.trials}: {said}", file=sys.stderr)
+    judge = Pruning(trial, chosen.settings) if isinstance(chosen.settings, TrainSettings) else None
+    if code := train(chosen, judge):
+        return code
+    if judge is not None and judge.gave_up:
+        study.prune(trial.number)
+        print(f"trial {trial.number + 1} is given up: it is behind the others", file=sys.stderr)
+    else:
+        study.complete(trial.number, *objective.result(chosen.settings))
+    clear(chosen.settings.folder)
+    return 0
 
 
 def clear(folder: Path) -> None:
@@ -68,42 +137,3 @@ def clear(folder: Path) -> None:
     if (checkpoints / checkpoint.BEST).exists():
         with suppress(InUseError), Lock(folder / LOCK):
             pruning.prune(checkpoints, keep=0)
-
-
-def direction(settings: AnyRunSettings) -> str:
-    """Whether more of the objective is better."""
-    return "minimize" if isinstance(settings, TabularSettings) else "maximize"
-
-
-def meaning(settings: AnyRunSettings) -> str:
-    """What the objective is, for a reader."""
-    if isinstance(settings, TabularSettings):
-        return "loss against optimal play"
-    what, against = _measured(settings)
-    unit = "games won" if what == "win_rate" else f"{what} more a game"
-    return f"{unit} against {', '.join(against)}"
-
-
-def result(settings: AnyRunSettings) -> tuple[float, float | None]:
-    """The objective of a complete run and the half-width of its 95% interval, from results.json.
-
-    The best network on fresh deals, by `evaluation.best_metric`; of a table of a small game its loss, which is exact.
-    """
-    run = Run(settings.folder, settings)
-    found = run.required_results()
-    if isinstance(settings, TabularSettings):
-        return float(found["loss"]), None
-    what, against = _measured(settings)
-    estimates = [run.against(what)[name] for name in against]
-    # Duels on the same deals are not independent: the mean of the half-widths is on the safe side.
-    count = len(estimates)
-    return sum(each.mean for each in estimates) / count, sum((each.high - each.low) / 2 for each in estimates) / count
-
-
-def _measured(settings: AnyRunSettings) -> tuple[str, list[str]]:
-    assert not isinstance(settings, TabularSettings)
-    if not isinstance(settings, TrainSettings):
-        return "win_rate", list(settings.evaluation.opponents)
-    evaluation = settings.evaluation
-    what = "win_rate" if evaluation.best_measure == "win_rate" else settings.load_game().unit
-    return what, evaluation.best_against

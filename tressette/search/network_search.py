@@ -1,4 +1,4 @@
-"""The player `search(RUN)`: a network plays out its cards on hands that agree with what its seat knows."""
+"""The player `search:RUN`: a network plays out its cards on hands that agree with what its seat knows."""
 
 from __future__ import annotations
 

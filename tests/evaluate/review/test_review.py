@@ -123,7 +123,7 @@ def test_hidden_cards_enter_no_grade_but_of_cheating(game: str, by: str, numbers
         ("tressette", "exact:tricks=11", "tricks: "),
         ("tressette", "greedy", "greedy"),
         ("tressette", "nobody", "nobody"),
-        ("tressette", "exact:tricks", "'tricks' is not key=value"),
+        ("tressette", "exact:tricks", "'tricks' is not key:value"),
     ],
 )
 def test_who_cannot_grade_is_one_line(game: str, by: str, why: str) -> None:
@@ -147,10 +147,10 @@ def test_rules_that_the_champion_does_not_know_have_another_grader() -> None:
 def test_a_file_with_damaged_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     lines = GOLDEN.read_text().splitlines()
     path = written(tmp_path / "games.jsonl", lines[0], lines[3], "{", json.dumps(record_of("blackjack", 3)))
-    assert review.main([str(path), "by=monte_carlo:samples=5"]) == 2  # blackjack has no such player
+    assert review.main([str(path), "by=monte_carlo:samples:5"]) == 2  # blackjack has no such player
     assert key_of(capsys.readouterr().err) == "by"
     written(path, lines[0], lines[3], "{", lines[1])
-    assert review.main([str(path), "by=monte_carlo:samples=5"]) == 1
+    assert review.main([str(path), "by=monte_carlo:samples:5"]) == 1
     out, err = capsys.readouterr()
     assert max(map(len, out.splitlines())) <= 80
     assert "line 2: play 2: seat 1 must follow denari, played 3C" in out and "line 3: not JSON" in out
@@ -164,7 +164,7 @@ def test_a_file_with_damaged_lines(capsys: pytest.CaptureFixture[str], tmp_path:
 def test_json_has_every_decision_and_adds_up(capsys: pytest.CaptureFixture[str], tressette: Path) -> None:
     found = [
         json.loads(line)
-        for line in reviewed(capsys, tressette, "by=monte_carlo:samples=10", "format=json").splitlines()
+        for line in reviewed(capsys, tressette, "by=monte_carlo:samples:10", "format=json").splitlines()
     ]
     (hand,) = hands_in(tressette)
     decisions, rows = found[0]["decisions"], found[1]["summary"]
@@ -186,7 +186,7 @@ def test_json_has_every_decision_and_adds_up(capsys: pytest.CaptureFixture[str],
 def test_a_seat_and_its_mistakes_alone(capsys: pytest.CaptureFixture[str], tressette: Path) -> None:
     arguments = (
         tressette,
-        "by=monte_carlo:samples=10",
+        "by=monte_carlo:samples:10",
         "format=json",
         "seats=2",
         "show=mistakes",
@@ -200,20 +200,20 @@ def test_a_seat_and_its_mistakes_alone(capsys: pytest.CaptureFixture[str], tress
 
 
 def test_a_page_that_needs_nothing_else(capsys: pytest.CaptureFixture[str], tressette: Path) -> None:
-    assert reviewed(capsys, tressette, "by=exact:tricks=3", "format=html") == ""
+    assert reviewed(capsys, tressette, "by=exact:tricks:3", "format=html") == ""
     page = tressette.with_suffix(".html").read_text()
     assert not re.search(r"https?://|src=|@import|<link", page)
     assert "<b>Ada" not in page and "&lt;b&gt;Ada" in page  # names come from elsewhere
     assert page.count("<details") == page.count("<dt>hand</dt>") > 10 and 'class="card coppe"' in page
     assert 'class="unknown"' in page and "what the seat knew" in page
-    assert "not graded" in reviewed(capsys, tressette, "by=exact:tricks=3", "show=summary")
+    assert "not graded" in reviewed(capsys, tressette, "by=exact:tricks:3", "show=summary")
 
 
 @pytest.mark.parametrize("game", ["blackjack", "sette_mezzo", "spike"])
 def test_pages_and_text_of_the_other_games(game: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     options = {"hands": 3, "seats": 3} if game == "spike" else {}
     path = written(tmp_path / "games.jsonl", *(record_of(game, seed, options) for seed in range(3)))
-    by = "by=monte_carlo:samples=5" if game == "spike" else "by=auto"
+    by = "by=monte_carlo:samples:5" if game == "spike" else "by=auto"
     text = reviewed(capsys, path, by)
     assert max(map(len, text.splitlines())) <= 80 and f"line 3, {game}" in text
     assert reviewed(capsys, path, by, "format=html", f"to={tmp_path / 'x.html'}") == ""

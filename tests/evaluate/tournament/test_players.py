@@ -27,7 +27,7 @@ CPU = torch.device("cpu")
 
 
 def test_players_made_of_a_network(trained_run: TrainedRuns) -> None:
-    """`name(RUN):key=value` comes to the maker of that kind with its options and its network."""
+    """`name:RUN:key=value` comes to the maker of that kind with its options and its network."""
     made: list[tuple[Any, ...]] = []
 
     def make(game: Game, *given: Any) -> Player:
@@ -41,10 +41,10 @@ def test_players_made_of_a_network(trained_run: TrainedRuns) -> None:
     assert options == SampleOptions(5) and others == ["points_and_win", False]
     assert network.values(GAME.observe(GAME.deal(torch.arange(3).numpy().astype("uint64")))).shape == (3, 40)
     for text, says, hint in (
-        ("seek:samples=5", "seek:samples=5", "seek(runs/tressette/default)"),
-        ("seek()", "seek()", "seek(runs/tressette/default)"),
+        ("seek:samples=5", "seek:samples=5", "seek:runs/tressette/default"),
+        ("seek()", "seek()", "seek:runs/tressette/default"),
         (f"seek({run}):samples=0", "samples", ""),
-        ("nobody", "nobody", "it has random, greedy, study_heuristic, champion, seek(RUN), or give a run folder"),
+        ("nobody", "nobody", "it has random, greedy, study_heuristic, champion, seek:RUN, or give a run folder"),
     ):
         with error_about(SettingsError, "players", says, hint):
             load_player(game, text, CPU)
@@ -90,7 +90,7 @@ def test_search_players_are_played_in_small_batches() -> None:
 def test_search_is_proposed_where_it_can_play_alone(name: str, load: Callable[[Game, str], Player]) -> None:
     with error_about(SettingsError, "players", "nobody", "or give a run folder") as error:
         load(load_game(name), "nobody")
-    assert ("champion, search(RUN)" in error.value.hint) == ("search" in error.value.hint) == (name == "spike")
+    assert ("champion, search:RUN" in error.value.hint) == ("search" in error.value.hint) == (name == "spike")
 
 
 def test_the_text_of_a_player_is_parsed_once_in_a_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -102,6 +102,6 @@ def test_the_text_of_a_player_is_parsed_once_in_a_command(monkeypatch: pytest.Mo
         return parse(text)
 
     monkeypatch.setattr(PlayerSpec, "parse", staticmethod(counted))
-    players = ["greedy", "monte_carlo:samples=1", "champion", "search(champion):samples=1:draws=1"]
+    players = ["greedy", "monte_carlo:samples:1", "champion", "search:champion:samples:1:draws:1"]
     assert main([f"players=[{','.join(players)}]", "deals=2", "processes=1", f"folder={tmp_path}"]) == 0
     assert [text for text in texts if text in players] == players  # not those of the run that the champion came from

@@ -18,7 +18,7 @@ from cards.play import Actions, Decisions, play
 from cards.player_specs import PlayerSpec
 from cards.players import RandomPlayer, named_player
 from command.settings.checks import SettingsError
-from command.settings.quoting import spelled
+from command.settings.quoting import in_quotes, spelled
 from evaluate.players import load_resolved
 from evaluate.process_player.player import ProcessPlayer, ProcessPlayerError
 from evaluate.process_player.program import Program
@@ -201,10 +201,10 @@ def test_a_tournament_in_several_processes(tmp_path: Path, capsys: pytest.Captur
     results = []
     for count in (1, 2):
         marker, out = tmp_path / f"marker-{count}", tmp_path / f"out-{count}"
-        players = f"players=[{example},{bot('illegal', marker)},random]"
+        players = f"players=[{in_quotes(example)},{in_quotes(bot('illegal', marker))},random]"
         if count == 2:
             marker.touch()
-            players = f"players=[{example},random]"
+            players = f"players=[{in_quotes(example)},random]"
         assert main([players, "deals=32", f"folder={out}", f"processes={count}", "batch_deals=16"]) == 0
         results.append(json.loads((out / "results.json").read_text())["pairs"])
         lost = f"{spelled('players', bot('illegal', marker))} lost 1 of 128 games by faults: 1 illegal\n"

@@ -209,7 +209,7 @@ def test_a_search_player_joins_others(tmp_path: Path) -> None:
     arguments = ["game=spike", "game.hands=1", "deals=3", f"folder={tmp_path}", "processes=1"]
     assert main([*arguments, "players=[cautious,random]"]) == 0
     first = (tmp_path / BATCHES).read_bytes()
-    assert main([*arguments, "players=[cautious,random,monte_carlo:samples=1]"]) == 0
+    assert main([*arguments, "players=[cautious,random,monte_carlo:samples:1]"]) == 0
     lines = (tmp_path / BATCHES).read_bytes()
     assert lines.startswith(first) and lines.count(b"\n") == 3
     settings = json.loads((tmp_path / "results.json").read_text())["settings"]

@@ -28,7 +28,7 @@ def application(*overrides: str) -> TableApp:
     return TableApp(settings, given_by(overrides))
 
 
-def far_on(decisions: int, *overrides: str, hint: str = "monte_carlo:samples=2") -> TableApp:
+def far_on(decisions: int, *overrides: str, hint: str = "monte_carlo:samples:2") -> TableApp:
     """The application at a table that was saved after that number of decisions of people."""
     session = sit_down(*overrides)
     session.path = Path("far_on.json")

@@ -85,7 +85,7 @@ def learned(*keys: str) -> Moment:
 
 
 MENU = ("menu",)
-TRESSETTE = ("hint=monte_carlo:samples=20", "seed=7")
+TRESSETTE = ("hint=monte_carlo:samples:20", "seed=7")
 SETTE, SPIKE, BLACKJACK = (("game=sette_mezzo", "seed=15"), ("game=spike", "seed=3"), ("game=blackjack", "seed=7"))
 PICTURES: dict[str, tuple[tuple[str, ...], Moment, tuple[int, int]]] = {
     "menu-settings": (MENU, in_the_menu("down", "tab", "down", "down"), SMALL),

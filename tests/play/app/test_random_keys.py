@@ -26,9 +26,9 @@ KEYS = (
 KEYS += ("space", "backspace", "delete", "home", "end", "pageup", "pagedown", "f1", "ctrl+t", "ctrl+a", "ctrl+k")
 CLICKS = 0.3  # of all that is done
 GAMES = {
-    "tressette": ("game=tressette", "accusi=true", "signals=true", "match=11", "hint=monte_carlo:samples=2"),
-    "two people": ("game=tressette", "opponents=[human,greedy]", "hint=monte_carlo:samples=2"),
-    "spike": ("game=spike", "seats=5", "hint=monte_carlo:samples=2"),
+    "tressette": ("game=tressette", "accusi=true", "signals=true", "match=11", "hint=monte_carlo:samples:2"),
+    "two people": ("game=tressette", "opponents=[human,greedy]", "hint=monte_carlo:samples:2"),
+    "spike": ("game=spike", "seats=5", "hint=monte_carlo:samples:2"),
     "blackjack": ("game=blackjack",),
     "sette_mezzo": ("game=sette_mezzo",),
 }

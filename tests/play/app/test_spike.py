@@ -139,7 +139,7 @@ def test_the_second_person_at_the_table_does_not_see_the_cards_of_the_first() ->
         own = " ".join(f"│{signed(card):^4}│" for card in view(table.table.hand, 1).own).replace("│ │", "││")
         assert own in text_of(pilot.app) and len(table.table.hand.moves) == 1
 
-    driven(application("game=spike", "opponents=[human]", "seed=3", "hint=monte_carlo:samples=20"), script, (120, 40))
+    driven(application("game=spike", "opponents=[human]", "seed=3", "hint=monte_carlo:samples:20"), script, (120, 40))
 
 
 def test_the_longest_words_fit_at_80_columns() -> None:
@@ -167,4 +167,4 @@ def test_the_longest_words_fit_at_80_columns() -> None:
         for button in table.query(".action"):
             assert button.region.right <= 80 and button.region.height == 3
 
-    driven(application("game=spike", "seats=8", "seed=3", "lang=it", "hint=monte_carlo:samples=20"), script)
+    driven(application("game=spike", "seats=8", "seed=3", "lang=it", "hint=monte_carlo:samples:20"), script)

@@ -181,7 +181,7 @@ def test_hint_undo_and_the_last_trick() -> None:
         assert (table.table.hand.state == before).all() and hand_shown(pilot) == cards
         assert "Taken back." in text_of(pilot.app) and "probab" not in text_of(pilot.app)
 
-    driven(application("seed=7", "hint=monte_carlo:samples=10"), script)
+    driven(application("seed=7", "hint=monte_carlo:samples:10"), script)
 
 
 def test_nobody_sees_the_cards_of_another_person() -> None:
@@ -262,7 +262,7 @@ def test_the_review_by_keys_and_by_mouse() -> None:
         await pilot.press("q")
         assert pilot.app.screen is table
 
-    driven(application("seed=7", "hint=monte_carlo:samples=20"), script)
+    driven(application("seed=7", "hint=monte_carlo:samples:20"), script)
 
 
 def seen_before(table: TableScreen, number: int) -> TressetteView:

@@ -73,7 +73,7 @@ def test_closed_hands_stay_closed() -> None:
                 assert len(hidden) > 20 and not hidden & words
             await press(pilot, "right")
 
-    driven(application("watch=agents", "seed=7", SLOW, "hint=monte_carlo:samples=5"), script, LARGE)
+    driven(application("watch=agents", "seed=7", SLOW, "hint=monte_carlo:samples:5"), script, LARGE)
 
 
 def test_it_goes_on_by_itself_until_it_is_stopped() -> None:
@@ -99,7 +99,7 @@ def test_it_goes_on_by_itself_until_it_is_stopped() -> None:
     driven(application("watch=agents", "game=sette_mezzo", "seed=3"), script)
 
 
-SPIKE = ("game=spike", "seats=3", "hands=1", "hint=monte_carlo:samples=20")
+SPIKE = ("game=spike", "seats=3", "hands=1", "hint=monte_carlo:samples:20")
 
 
 @pytest.mark.parametrize("game", [("game=blackjack", "decks=1"), ("game=sette_mezzo",), SPIKE])
@@ -158,7 +158,7 @@ def test_a_file_with_several_games_and_a_match(tmp_path: Path) -> None:
         await pilot.press("q")
         await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen))
 
-    driven(application(f"watch={path}", SLOW, "hint=monte_carlo:samples=5"), script)
+    driven(application(f"watch={path}", SLOW, "hint=monte_carlo:samples:5"), script)
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
@@ -186,8 +186,8 @@ def test_leaving_does_not_wait_for_a_whole_hand() -> None:
         await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen), 20)
         assert len(screen.games.scene.hand.moves) < 40
 
-    players = "opponents=monte_carlo:samples=2000"
-    driven(application("watch=agents", "seed=7", SLOW, players, "hint=monte_carlo:samples=5"), script)
+    players = "opponents=monte_carlo:samples:2000"
+    driven(application("watch=agents", "seed=7", SLOW, players, "hint=monte_carlo:samples:5"), script)
 
 
 def test_nothing_can_be_played() -> None:
@@ -199,4 +199,4 @@ def test_nothing_can_be_played() -> None:
         await wait(pilot, "a line", lambda: "you cannot play here" in told(pilot))
         assert screen.games.at == before
 
-    driven(application("watch=agents", "seed=3", SLOW, "hint=monte_carlo:samples=5"), script, LARGE)
+    driven(application("watch=agents", "seed=3", SLOW, "hint=monte_carlo:samples:5"), script, LARGE)

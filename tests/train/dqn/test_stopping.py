@@ -19,7 +19,7 @@ from train.dqn.rollout.evaluator import Evaluator
 from train.run.results import read_results
 
 TRESSETTE = load_game("tressette")
-SLOW = "evaluation.opponents=['monte_carlo:samples=100000']"  # 0.4 s a decision: an evaluation takes minutes
+SLOW = "evaluation.opponents=[monte_carlo:samples:100000]"  # 0.4 s a decision: an evaluation takes minutes
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import torch
 
 from cards import player_specs
 from command.settings.checks import SettingsError
+from command.settings.quoting import escaped
 from tests.errors import error_about
 from tests.train.dqn.test_loop import differences, run
 from tests.train.runs import TrainedRuns, settings, small
@@ -33,7 +34,7 @@ def trained(trained_run: TrainedRuns) -> Path:
 
 
 def mix(**shares: Any) -> str:
-    shared = ", ".join(f"{name}: {share}" for name, share in shares.items())
+    shared = ", ".join(f"{escaped(name)}: {share}" for name, share in shares.items())
     return f"opponents.phases=[{{until: null, mix: {{{shared}}}}}]"
 
 
@@ -155,7 +156,7 @@ def test_a_run_is_not_its_own_opponent(trained: Path) -> None:
         ("evaluation.opponents=[./runs//x,runs/x]", "evaluation.opponents", ""),
         (mix(**{"runs/x": 0.5, "runs/x/": 0.5}), "opponents.phases.mix", ""),
         ("evaluation.opponents=[nobody]", "evaluation.opponents", "champion, or give a run folder"),
-        (mix(**{"search(runs/x)": 1.0}), "opponents.phases", ""),
+        (mix(**{"search(runs/x)": 1.0}), "opponents.phases.mix", "say runs/x"),
     ],
 )
 def test_spellings(tmp_path: Path, given: str, key: str, hint: str) -> None:

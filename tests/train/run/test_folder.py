@@ -177,3 +177,14 @@ def test_the_hint_of_a_changed_setting_can_be_typed(tmp_path: Path) -> None:
         RunFolder(settings(tmp_path))._compare(found)
     (typed,) = shlex.split(error.value.hint.partition("resume it with ")[2])
     assert settings(tmp_path, typed) == before
+
+
+def test_a_run_that_is_moved_is_the_same_run(tmp_path: Path, trained_run: TrainedRuns) -> None:
+    """Into another folder of runs under another name, and from there by the folder that Hydra is given."""
+    trained_run("episodes=64", runs=tmp_path / "a")
+    moved = tmp_path / "b" / "tressette" / "other"
+    moved.parent.mkdir(parents=True)
+    (tmp_path / "a" / "tressette" / "small").rename(moved)
+    assert main(small(tmp_path / "b", "name=other", "episodes=128")) == 0
+    assert main(small(tmp_path / "c", f"hydra.run.dir={moved}", "episodes=192")) == 0
+    assert checkpoint.listed(moved / "checkpoints")[0].stem == "episode_000000000192" and not (tmp_path / "c").exists()

@@ -12,7 +12,7 @@ import pytest
 
 from tests.train.run.events import curves
 from tests.train.runs import settings
-from train.run.metrics import metrics
+from train.run.metrics import log_file
 from train.run.metrics.curves import read
 from train.run.metrics.metrics import Metrics
 from train.run.metrics.scalars import SCALARS
@@ -134,9 +134,9 @@ def test_curves_are_in_the_order_of_the_file(tmp_path: Path) -> None:
 
 
 def test_the_log_is_two_files_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "LOG_BYTES", 1000)
+    monkeypatch.setattr(log_file, "LOG_BYTES", 1000)
     for start in range(3):
-        with metrics.logged(tmp_path):
+        with log_file.logged(tmp_path):
             for k in range(50):
                 logging.getLogger("train").info("line %d of start %d", k, start)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["train.log", "train.log.1"]

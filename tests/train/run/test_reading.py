@@ -159,7 +159,9 @@ def test_a_run_whose_file_cannot_be_read_ends_with_75_and_changes_nothing(
     tmp_path: Path, run: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = everything(run)
-    written = {"config.yaml", "starts.json"} if name == "the curves" else set()  # before the curves are opened
+    # Before the curves are opened:
+    composed = {f".hydra/{each}.yaml" for each in ("config", "hydra", "overrides")}
+    written = {"config.yaml", "starts.json", *composed} if name == "the curves" else set()
     with watched(run) as disk:
         disk.refuse_read = failing(FILES[name], 1_000)
         assert goes_on(tmp_path) == 75

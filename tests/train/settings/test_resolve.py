@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from train.__main__ import main
 from train.settings.dqn import TrainSettings
 from train.settings.resolve import resolve
 from train.settings.saved import changes
@@ -17,19 +16,6 @@ def _nothing_else_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     """No cluster, and no runs of somebody who has tried `make train` before the tests."""
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.chdir(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "given", [[], ["game=spike", "minutes=1"], ["experiment=spike_n"], ["experiment=gpu", "rollout=local"], ["algo=td"]]
-)
-def test_a_start_composes_once(given: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    import hydra
-
-    composed = list[str]()
-    compose = hydra.compose
-    monkeypatch.setattr(hydra, "compose", lambda name, overrides: composed.append(name) or compose(name, overrides))
-    monkeypatch.setattr("train.__main__.train", lambda chosen: 0)
-    assert main(given) == 0 and composed == ["train"]
 
 
 def test_only_an_experiment_has_the_settings_of_a_longer_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,13 +6,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import cache
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import optuna
 import pytest
 import yaml
+from hydra.core.config_store import ConfigStore
+from hydra.core.plugins import Plugins
+from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState
 
 from command.lock import lock
@@ -21,16 +24,17 @@ from tests.errors import error_about, key_of
 from tests.limits import until
 from tests.test_lock import AWAY, holder, put
 from tests.train.runs import SMALL
+from tests.train.tune.searches import search
 from train.__main__ import main as train
 from train.dqn.learner.divergence import DivergedError
 from train.dqn.rollout.backend import BackendLostError
 from train.run.checkpoint import checkpoint
 from train.run.signals import StopRequest
+from train.settings.dqn import TrainSettings
 from train.settings.resolve import Chosen, settings_of
 from train.tune import __main__ as command
 from train.tune import report
 from train.tune import study as studies
-from train.tune.settings import search_of
 from train.tune.study import Study
 from train.tune.trial import Pruning, clear
 
@@ -53,14 +57,7 @@ def rows(runs: Path) -> list[dict[str, str]]:
 
 
 def study(runs: Path, *more: str) -> Study:
-    return Study(command.search_of(typed(runs, LR, *more)), "maximize")
-
-
-@pytest.fixture(autouse=True)
-def a_search_is_composed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several processes with one command line, as tests pretend them, compose the same, and that takes 0.3 s."""
-    composed = cache(lambda *given: search_of(given))
-    monkeypatch.setattr(command, "search_of", lambda given: composed(*given))
+    return Study(search(typed(runs, LR, *more)), "maximize")
 
 
 def test_a_study_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,11 +99,6 @@ def test_the_best_is_an_experiment_that_trains(tmp_path: Path, capsys: pytest.Ca
         assert settings["learner"][key] == value
     small = [f"runs={tmp_path}/again", "rollout=local", "rollout.games=32", "episodes=32", "evaluation.final_deals=8"]
     assert train([*flags[1].split(), *small]) == 0
-
-
-def test_a_list_may_be_a_choice(tmp_path: Path) -> None:
-    trial = study(tmp_path, "network.hidden=[8],[8,8]").next_trial(set())
-    assert trial is not None and trial.user_attrs["values"]["network.hidden"] in ("[8]", "[8,8]")
 
 
 @pytest.mark.slow
@@ -318,7 +310,7 @@ def test_a_trial_that_is_stopped_in_order_may_be_stopped_often(tmp_path: Path, m
         for _ in range(3):  # more than a trial may end its processes
             assert command.main(typed(tmp_path, LR, "trials=1", "pruner=none")) == 75
     monkeypatch.setattr("train.tune.trial.train", lambda *_: 0)
-    monkeypatch.setattr("train.tune.trial.result", lambda _: (0.5, 0.1))
+    monkeypatch.setattr("train.run.objective.result", lambda _: (0.5, 0.1))
     assert command.main(typed(tmp_path, LR, "trials=1", "pruner=none")) == 0
     assert [row["state"] for row in rows(tmp_path)] == ["complete"]
 
@@ -343,7 +335,7 @@ def test_errors_of_trials(
         return 0
 
     monkeypatch.setattr("train.tune.trial.train", fails)
-    monkeypatch.setattr("train.tune.trial.result", lambda _: (0.5, 0.1))
+    monkeypatch.setattr("train.run.objective.result", lambda _: (0.5, 0.1))
     trials = "trials=4" if all_fail else "trials=2"
     for _ in range(3 if code == 75 else 1):  # more than a trial may end its processes
         assert command.main(typed(tmp_path, LR, trials, "pruner=none")) == code
@@ -385,7 +377,7 @@ def test_a_trial_behind_the_others_is_given_up(tmp_path: Path) -> None:
 def test_steps_without_an_evaluation_have_the_value_before(tmp_path: Path) -> None:
     trial = study(tmp_path, "pruner=none").next_trial(set())
     assert trial is not None
-    settings = search_of(typed(tmp_path, LR)).base
+    settings = search(typed(tmp_path, LR)).base
     pruning = Pruning(trial, settings)  # type: ignore[arg-type]
     assert not pruning(0.1, {"eval/win_rate_vs_random": 0.5}) and not pruning(0.11, {"eval/win_rate_vs_random": 0.9})
     assert not pruning(0.26, {"eval/win_rate_vs_random": 0.7}) and not pruning(0.5, {"train/loss": 1.0})
@@ -409,7 +401,7 @@ def test_a_signal_while_a_trial_ends_begins_no_other(
         return 0
 
     monkeypatch.setattr("train.tune.trial.train", train_and_signal)
-    monkeypatch.setattr("train.tune.trial.result", lambda settings: (0.5, 0.1))
+    monkeypatch.setattr("train.run.objective.result", lambda settings: (0.5, 0.1))
     assert command.main(typed(tmp_path, LR, "trials=3", "pruner=none")) == 128 + number
     assert [row["state"] for row in rows(tmp_path)] == ["complete"]
 
@@ -441,7 +433,7 @@ def test_a_trial_that_ended_before_it_had_its_values_is_made_again(tmp_path: Pat
 
 def test_an_experiment_of_conf_is_not_hidden(tmp_path: Path) -> None:
     """conf/ has one that is called gpu."""
-    found = Study(search_of([LR, f"runs={tmp_path}", "study=gpu"]), "maximize")
+    found = Study(search([LR, f"runs={tmp_path}", "study=gpu"]), "maximize")
     trial = found.next_trial(set())
     assert trial is not None
     found.complete(trial.number, 0.5, 0.1)
@@ -456,7 +448,7 @@ def test_the_best_of_a_game_from_elsewhere_is_written(tmp_path: Path, monkeypatc
     elsewhere = Path(__file__).parents[2] / "tiny_game"
     monkeypatch.syspath_prepend(elsewhere)
     folders = f"hydra.searchpath=[{elsewhere / 'conf'}]"
-    found = Study(search_of([folders, "game=kuhn_poker", "game.bet=2", LR, f"runs={tmp_path}"]), "maximize")
+    found = Study(search([folders, "game=kuhn_poker", "game.bet=2", LR, f"runs={tmp_path}"]), "maximize")
     trial = found.next_trial(set())
     assert trial is not None
     found.complete(trial.number, 0.5, 0.1)
@@ -474,7 +466,7 @@ def test_another_search_is_another_study(tmp_path: Path) -> None:
     )
     for other in others:
         with error_about(SettingsError, other[-1].partition("=")[0], hint="study=..."):
-            Study(search_of(typed(tmp_path, *other)), "maximize")
+            Study(search(typed(tmp_path, *other)), "maximize")
     study(tmp_path, "trials=99", "rollout.games=16", "pruner=none")
 
 
@@ -489,9 +481,9 @@ def test_another_search_is_another_study(tmp_path: Path) -> None:
         (["name=x"], "name"),
         (["learner.lr=interval(1e-2,1e-3)"], "learner.lr"),
         (["learner.lr=tag(log,interval(0,1))"], "learner.lr"),
-        (["game=blackjack", "algo=q_learning"], "space"),
+        (["game=blackjack", "algo=q_learning"], "search"),
         (["learner.lrr=1,2"], "tune"),
-        (["hydra/sweeper=optuna", LR], "hydra/sweeper"),
+        (["learner.lr=1,2", "++hydra.sweeper.params={learner.n_step:3}"], "learner.n_step"),
     ],
 )
 def test_what_cannot_be_searched_is_one_line(
@@ -507,16 +499,43 @@ def test_without_optuna_it_says_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(command, "find_spec", lambda name: None)
-    assert command.main([]) == 2
+    assert command.main([LR]) == 2
     assert capsys.readouterr().err == "error: tune: needs Optuna, which is not installed; pip install 'busso[tune]'\n"
 
 
-def test_cfg_says_what_is_searched(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["rollout=local", "learner.n_step=2", "--cfg", "job"]) == 0
-    text = capsys.readouterr().out
-    settings = yaml.safe_load(text)
-    assert "# searched: learner.lr=" in text and "# searched: learner.n_step" not in text  # which is fixed
-    assert settings["minutes"] == 3.0 and settings["evaluation"]["min_seconds"] == 18.0 and settings["trials"] == 20
+def test_a_file_and_the_command_line_say_what_is_searched(tmp_path: Path) -> None:
+    """Those of a file that are typed with one value are fixed, those with several take the place of the file's."""
+    found = search([f"runs={tmp_path}", "rollout=local", "+search=dqn", "learner.n_step=2", "learner.lr=1e-3,1e-4"])
+    assert len(found.dimensions) == 5 and "learner.n_step" not in found.dimensions
+    assert found.dimensions["learner.lr"] == CategoricalDistribution(["0.001", "0.0001"])
+    assert found.dimensions["learner.target_tau"] == FloatDistribution(1e-3, 1e-1, log=True)
+    base = found.base
+    assert isinstance(base, TrainSettings) and base.learner.n_step == 2
+    assert base.minutes == 3 and base.evaluation.min_seconds == 18  # a tenth of them
+
+
+def test_a_file_of_a_search_needs_no_plugin(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Plugins.instance()  # which stores what it finds, once
+    store = ConfigStore.instance()
+    monkeypatch.setattr(store, "repo", deepcopy(store.repo))
+    store.repo["hydra"]["sweeper"].pop("optuna.yaml", None)
+    monkeypatch.setitem(sys.modules, "hydra_plugins.hydra_optuna_sweeper", None)
+    assert command.main(["+search=lr", "learner.n_step=1,2", "--cfg", "hydra", "-p", "hydra.sweeper.params"]) == 0
+    params = yaml.safe_load(capsys.readouterr().out)
+    assert params == {"learner.lr": "tag(log,interval(1e-4,5e-3))", "learner.n_step": "1,2"}
+
+
+def test_a_journal_has_what_is_searched_in_the_words_of_0_3_0(tmp_path: Path) -> None:
+    found = study(tmp_path, "learner.batch_size=int(interval(64,512))", "network.hidden=[8],[8,8]")
+    assert found._study.user_attrs["space"] == {
+        "learner.lr": "Interval(low=0.0001, high=0.01, log=True, whole=False)",
+        "learner.batch_size": "Interval(low=64, high=512, log=False, whole=True)",
+        "network.hidden": "Categorical(values=('[8]', '[8,8]'))",
+    }
+    trial = found.next_trial(set())
+    assert trial is not None and trial.user_attrs["values"]["network.hidden"] in ("[8]", "[8,8]")
 
 
 @pytest.mark.slow

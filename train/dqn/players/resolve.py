@@ -55,10 +55,10 @@ class ResolvedPlayer:
 def resolve(game: Game, player: str | PlayerSpec, key: str = "players", others: Sequence[str] = ()) -> ResolvedPlayer:
     """The player that is meant, for this game; `others` are proposed, too, where there is no such player.
 
-    That is a player of the game by its name and options, `monte_carlo:samples=100`; `champion`, the network that comes
+    That is a player of the game by its name and options, `monte_carlo:samples:100`; `champion`, the network that comes
     with the game; a run folder, which means its best network, else its newest, or the newest of its tables; a
-    checkpoint; a `.json` or `.npz` file, a policy in a table; one of a network, `search(RUN):samples=100`; or a program
-    of its own, `process(COMMAND):seconds=5`.
+    checkpoint; a `.json` or `.npz` file, a policy in a table; one of a network, `search:RUN:samples:100`; or a program
+    of its own, `process:COMMAND:seconds:5`.
 
     Raises SettingsError naming `key` for a player or a file that there is not, and for options that it does not take.
     """
@@ -69,7 +69,7 @@ def resolve(game: Game, player: str | PlayerSpec, key: str = "players", others: 
         kind, file = game.kinds.get(spec.name), spec.file
         if kind is not None and kind.of_network:
             if not spec.argument:
-                raise InputError("", f"{spec} needs a run", f"write {spec.name}(runs/{game.name}/default)")
+                raise InputError("", f"{spec} needs a run", f"write {spec.name}:runs/{game.name}/default")
             return ResolvedPlayer(str(spec), kind, read_options(kind.options, spec), _found(game, spec.argument))
         if file is None and spec.name not in player_names(game) and Path(str(spec)).exists():
             file = str(spec)  # a folder named by one word
@@ -127,5 +127,5 @@ def _found(game: Game, text: str) -> Path:
 def _of_files(game: Game, others: Sequence[str]) -> str:
     """What else may be named than players that the game has by name."""
     champion = [CHAMPION] if player_specs.champion_file(game) is not None else []
-    searches = [f"{name}(RUN)" for name, kind in game.kinds.items() if kind.of_network]
+    searches = [f"{name}:RUN" for name, kind in game.kinds.items() if kind.of_network]
     return "".join(f", {each}" for each in (*champion, *searches, *others, "or give a run folder"))

@@ -6,25 +6,20 @@ import csv
 import io
 import logging
 import math
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from functools import partial
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
 from cards.base.files import errors_name, rename_aside, write_atomic
-from command.terminal.visible import VisibleFormatter
 from train.run.checkpoint import checkpoint
 from train.run.checkpoint.files import is_missing, patiently
 from train.run.metrics.curves import FILE
 from train.run.metrics.scalars import SCALARS, evaluation_scalars
 from train.run.metrics.tensorboard import TensorBoardFiles
 
-LOG_BYTES = 10_000_000  # of train.log, a week of lines; then it is renamed, over the one that was renamed before
 _LONGEST = 1 << 20  # bytes of its first line
 
 
@@ -127,38 +122,3 @@ def _fields(line: bytes) -> list[str]:
         return next(csv.reader([line.decode()]), [])
     except (UnicodeDecodeError, csv.Error):
         return []
-
-
-class _LogFile(RotatingFileHandler):
-    """Says once that lines cannot be written: no run fails because of its log."""
-
-    _failed = False
-
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name that logging calls
-        error = sys.exc_info()[1]
-        if not self._failed:
-            print(f"warning: {self.baseFilename}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
-        self._failed = True
-
-    def close(self) -> None:
-        with suppress(OSError):  # which closing tries to write once more
-            super().close()
-
-
-@contextmanager
-def logged(folder: Path) -> Iterator[None]:
-    """Append the run's log lines to train.log, and show warnings. What is older than `LOG_BYTES` is in train.log.1."""
-    logger = logging.getLogger("train")
-    file = _LogFile(folder / "train.log", maxBytes=LOG_BYTES, backupCount=1)
-    screen = logging.StreamHandler()
-    file.setFormatter(VisibleFormatter("%(asctime)s %(levelname)s %(message)s"))
-    screen.setLevel(logging.WARNING)
-    logger.setLevel(logging.INFO)
-    for handler in (file, screen):
-        logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        for handler in (file, screen):
-            logger.removeHandler(handler)
-            handler.close()

@@ -1,0 +1,265 @@
+"""A command under `@hydra.main`: Hydra composes, logs and sweeps; errors are one line, and exit codes are busso's."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+
+from command.busso import documented
+from command.conf_folder import CONF, explained_settings
+from command.errors import UserError
+from command.main import Main, command, failure_of
+from command.settings.checks import SettingsError
+from command.settings.compose import T, fitting, from_config, refused_by_name
+from command.settings.quoting import in_quotes
+from command.terminal.visible import one_line
+
+Job = Callable[[DictConfig], Any]
+
+_FULL_ERROR = "HYDRA_FULL_ERROR"
+_WITH_VALUE = {"--cfg", "-c", "--package", "-p", "--config-path", "-cp", "--config-name", "-cn", "--config-dir", "-cd"}
+_INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
+_REQUEUE = 75  # the same command resumes
+_RERUN = "--experimental-rerun"
+_LONG = (
+    *(
+        "--help",
+        "--hydra-help",
+        "--version",
+        "--cfg",
+        "--resolve",
+        "--package",
+        "--run",
+        "--multirun",
+        "--info",
+        _RERUN,
+    ),
+    *("--shell-completion", "--config-path", "--config-name", "--config-dir"),
+)
+
+OmegaConf.register_new_resolver("explained", explained_settings, replace=True)
+OmegaConf.register_new_resolver("documented", documented, replace=True)
+
+
+class Ended(BaseException):
+    """The end of a command in this process: its exit code, or the error that ends it."""
+
+    def __init__(self, code: int = 0, error: BaseException | None = None) -> None:
+        super().__init__(code)
+        self.code, self.error = code, error
+
+
+class JobError(Exception):
+    """A job of a sweep that failed, or that a signal ended: its run, the line for it, and its exit code."""
+
+    all: ClassVar[list[JobError]] = []  # of this command; one of another process is made again from its pickle
+
+    def __init__(self, run: str, message: str, exit_code: int) -> None:
+        super().__init__(run, message, exit_code)  # from which a process makes it again
+        self.run, self.message, self.exit_code = run, message, exit_code
+        self.all.append(self)
+
+    def __str__(self) -> str:
+        return self.message or "stopped"
+
+
+def job(run: Callable[[DictConfig], int | float | None]) -> Job:
+    """What Hydra runs: `run`, whose exit code is that of the process, or of its job in a sweep.
+
+    A float is no exit code, but what a sweeper searches the best of. A job of a sweep that fails is a JobError, so that
+    the others are run all the same; a bug shows its traceback.
+    """
+
+    @functools.wraps(run)
+    def of(config: DictConfig) -> float | None:
+        launcher = _launcher()
+        try:
+            found = run(config)
+        except Exception as error:
+            if launcher is None:
+                raise Ended(error=error) from None
+            raise _failed(error) from None
+        code = found if isinstance(found, int) else 0
+        if code and (launcher is None or launcher == "basic"):
+            raise Ended(code)  # a signal, which is for the whole sweep
+        if code and str(launcher).startswith("submitit"):
+            raise SystemExit(code)  # without a result: Slurm may start the job again
+        if code:
+            raise JobError(_name(), "", code)
+        return found
+
+    return of
+
+
+def _launcher() -> str | None:
+    """The launcher of this job; None of one that runs by itself, alone or as the task of a job array."""
+    config = HydraConfig.get()
+    launcher = str(config.runtime.choices["hydra/launcher"])
+    return None if config.mode == RunMode.RUN or launcher == "array" else launcher
+
+
+def _failed(error: Exception) -> JobError:
+    if isinstance(error, (UserError, OSError, MemoryError)):
+        message, code = failure_of(error)
+        print(one_line(f"error: {message}"), file=sys.stderr)
+        return JobError(_name(), message, code)
+    traceback.print_exception(error)
+    return JobError(_name(), f"{type(error).__name__}: {error}", 1)
+
+
+def _name() -> str:
+    return Path(HydraConfig.get().runtime.output_dir).name
+
+
+def _summed_up() -> int:
+    """Say in one line which jobs of a sweep have failed; returns the exit code, 75 if another start may help."""
+    failed = [f"{error.run} ({error.message})" for error in JobError.all if error.message]
+    if failed:
+        print(one_line(f"error: failed: {'; '.join(failed)}"), file=sys.stderr)
+    return max((error.exit_code for error in JobError.all), key=lambda code: (code == _REQUEUE, code))
+
+
+def settings_command(
+    schema: type[T],
+    config_name: str,
+    *,
+    given: Callable[[Sequence[str]], Sequence[str]] = list,
+    default_game: str | None = None,
+) -> Callable[[Callable[[T], int | None]], Main]:
+    """The command that runs a function with the settings of conf/<config_name>.yaml and of the command line.
+
+    `given` makes settings of the words that are none. With a `default_game` the options of the game need no `game.`.
+    """
+
+    def of(run: Callable[[T], int | None]) -> Main:
+        @job
+        def task(config: DictConfig) -> int | None:
+            return run(from_config(schema, config))
+
+        @command
+        @functools.wraps(run)
+        def main(arguments: Sequence[str]) -> int:
+            flags, words = parted(arguments)
+            return run_app(config_name, task, [*flags, *fitting(schema, given(words), default_game)])
+
+        return main
+
+    return of
+
+
+def typed() -> list[str]:
+    """The overrides that the running job was started with; the folder of --config-dir is one of them, too."""
+    config = HydraConfig.get()
+    of_hydra = [each for each in config.overrides.hydra if not each.startswith("hydra.mode=")]
+    added = [each.path for each in config.runtime.config_sources if each.provider == "command-line"]
+    return [*(f"hydra.searchpath=[{in_quotes(f'file://{path}')}]" for path in added), *of_hydra, *config.overrides.task]
+
+
+def run_app(config_name: str, task: Job, arguments: Sequence[str]) -> int:
+    """Run a job, or what the flags ask for in its place, as `@hydra.main` does; returns the exit code.
+
+    Raises SettingsError, one line that names the key, for anything that Hydra refuses.
+    """
+    flags, overrides = parted(arguments)
+    JobError.all.clear()
+    app = hydra.main(version_base="1.3", config_path=str(CONF), config_name=config_name)(task)
+    shown = _FULL_ERROR in os.environ
+    with _as_program([*flags, *overrides]), _process_as_before():
+        try:
+            if shown:
+                app()
+                return 0
+            with _full_errors(), refused_by_name(overrides, config_name):
+                app()
+        except SystemExit as end:
+            return end.code if isinstance(end.code, int) else int(end.code is not None)
+        except Ended as end:
+            if end.error is not None and shown:
+                traceback.print_exception(end.error)
+            if end.error is not None:
+                raise end.error from None
+            return end.code
+        except OSError as error:  # of Hydra itself; that of a job is an Ended
+            if error.filename is None:  # a pipe without a reader
+                raise
+            problem = f"cannot use {error.filename} ({error.strerror})"
+            raise SettingsError("hydra.run.dir", problem, "choose another with runs=... or hydra.run.dir=...") from None
+        except JobError:
+            return _summed_up()
+    return 0
+
+
+def parted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Hydra's flags, each with its value, and the overrides: flags may stand anywhere, but Hydra wants them first.
+
+    Raises SettingsError for the flag that would load a pickle.
+    """
+    flags, rest, waiting = list[str](), list[str](), list(arguments)
+    while waiting:
+        word = _in_full(waiting.pop(0))
+        if word.startswith(_RERUN):
+            raise SettingsError(_RERUN, "loads a pickle, which may run any code", "give the overrides of that run")
+        if word in ("--info", "-i"):
+            flags.append(f"--info={waiting.pop(0) if waiting and waiting[0] in _INFO else 'all'}")
+        elif word.startswith("-") and len(word) > 1:
+            flags += [word, waiting.pop(0)] if word in _WITH_VALUE and waiting else [word]
+        else:
+            rest.append(word)
+    return flags, rest
+
+
+def _in_full(word: str) -> str:
+    """A long flag by its whole name: argparse takes the beginning of one for it. Raises SettingsError for `--`."""
+    name, equals, value = word.partition("=")
+    if name == "--":
+        raise SettingsError("--", "no flag, and no setting", "leave it out")
+    found = [each for each in _LONG if each.startswith(name)] if name.startswith("--") and name not in _LONG else []
+    return f"{found[0]}{equals}{value}" if len(found) == 1 else word
+
+
+@contextmanager
+def _as_program(words: Sequence[str]) -> Iterator[None]:
+    """Have Hydra, which reads them from `sys.argv`, find these words, and the program that completes them."""
+    before = sys.argv
+    sys.argv = ["busso", *words]
+    try:
+        yield
+    finally:
+        sys.argv = before
+
+
+@contextmanager
+def _full_errors() -> Iterator[None]:
+    """Have Hydra hand exceptions on, in place of printing them and ending the process."""
+    os.environ[_FULL_ERROR] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(_FULL_ERROR, None)
+
+
+@contextmanager
+def _process_as_before() -> Iterator[None]:
+    """Take back what Hydra sets up: a process may run several commands, and the tests run thousands."""
+    root, current = logging.getLogger(), HydraConfig.instance()
+    level, handlers, config = root.level, list(root.handlers), current.cfg
+    try:
+        yield
+    finally:
+        for handler in set(root.handlers) - set(handlers):
+            handler.close()
+        root.setLevel(level)
+        root.handlers[:] = handlers
+        current.cfg = config

@@ -1,0 +1,114 @@
+"""What users of Hydra type does here what Hydra's manual says."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.limits import seconds
+from tests.pages import ROOT
+from train.__main__ import main as train
+from train.run.objective import result
+from train.run.read import load_run
+
+TINY = (
+    "game=sette_mezzo",
+    "episodes=64",
+    "rollout=local",
+    "network.hidden=[8]",
+    "evaluation.final_deals=16",
+    "replay.capacity=1000",
+)
+GAME = Path("runs/sette_mezzo")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The empty one in which the user stands."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def complete() -> set[str]:
+    """The runs that have their results."""
+    return {path.parent.name for path in GAME.glob("*/results.json")}
+
+
+def process(*words: str) -> subprocess.CompletedProcess[str]:
+    """`python -m train`, from another folder than that of the program."""
+    line = [sys.executable, "-m", "train", *TINY, *words]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(line, check=False, env=environment, capture_output=True, text=True, timeout=seconds(100))
+
+
+def test_cfg_job_resolve(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train([*TINY, "name=${game.name}_a", "--cfg", "job", "--resolve"]) == 0
+    settings = yaml.safe_load(capsys.readouterr().out)
+    assert settings["name"] == "sette_mezzo_a" and settings["network"]["hidden"] == [8] and "hydra" not in settings
+    assert not list(folder.iterdir())
+
+
+def test_info_defaults_tree(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train([*TINY, "--info", "defaults-tree"]) == 0
+    tree = capsys.readouterr().out
+    for line in ("game: sette_mezzo", "rollout: local", "recipe: dqn/sette_mezzo", "hydra/job_logging: busso"):
+        assert line in tree
+    assert not list(folder.iterdir())
+
+
+def test_multirun() -> None:
+    assert train([*TINY, "-m", "seed=1,2"]) == 0
+    assert complete() == {"seed=1", "seed=2"}
+    assert [yaml.safe_load((GAME / f"seed={k}" / "config.yaml").read_text())["seed"] for k in (1, 2)] == [1, 2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", ["joblib", "submitit_local"])
+def test_launchers(launcher: str) -> None:
+    ended = process("-m", f"hydra/launcher={launcher}", "seed=1,2")
+    assert ended.returncode == 0, ended.stderr
+    assert complete() == {"seed=1", "seed=2"}
+
+
+def optuna(*words: str) -> int:
+    """Exit code of a search by Optuna's sweeper."""
+    pytest.importorskip(
+        "hydra_plugins.hydra_optuna_sweeper", reason="no hydra-optuna-sweeper, see docs/howto/tuning.md"
+    )
+    return train([*TINY, "-m", *words])
+
+
+def test_optuna() -> None:
+    """Its best run is the best by what runs are compared by."""
+    assert optuna("+search=lr", "hydra.sweeper.n_trials=2") == 0
+    results = [result(load_run(GAME / name).settings)[0] for name in complete()]
+    best = yaml.safe_load((GAME / "optimization_results.yaml").read_text())
+    assert len(results) == 2 and best["best_value"] == max(results) and "learner.lr" in best["best_params"]
+
+
+def test_optuna_is_not_let_search_the_worst(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its sweeper minimizes where nothing else is said."""
+    assert optuna("hydra/sweeper=optuna", "learner.lr=interval(1e-4,1e-3)", "hydra.sweeper.n_trials=1") == 2
+    assert "say hydra.sweeper.direction=maximize" in capsys.readouterr().err and not complete()
+
+
+@pytest.mark.parametrize(("typed", "there"), [("there", "there"), ("'a/lr=0.1, seed 1'", "a/lr=0.1, seed 1")])
+def test_run_dir(typed: str, there: str, folder: Path) -> None:
+    """The same command resumes the run there."""
+    line = [*TINY, f"hydra.run.dir={typed}"]
+    assert train(line) == 0
+    before = (folder / there / "results.json").read_bytes()
+    assert f"hydra.run.dir={typed}" in (folder / there / ".hydra" / "hydra.yaml").read_text().replace("''", "'")
+    assert train([*line, "episodes=96"]) == 0
+    assert (folder / there / "results.json").read_bytes() != before and "resumed" in (
+        folder / there / "train.log"
+    ).read_text()
+    assert not Path("runs").exists()
+
+
+def test_verbose(capsys: pytest.CaptureFixture[str]) -> None:
+    assert train([*TINY, "name=a", "hydra.verbose=true"]) == 0
+    assert complete() == {"a"} and "Installed Hydra Plugins" in capsys.readouterr().out

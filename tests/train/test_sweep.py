@@ -1,0 +1,307 @@
+"""`python -m train -m`: the runs of a sweep, their names and rows, their check, and what signals do to them."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from command.conf_folder import CONF
+from command.settings.checks import SettingsError
+from tests.limits import seconds, until
+from tests.processes import alive
+from tests.train.processes import ended, named
+from tests.train.runs import SMALL
+from train.__main__ import main
+from train.dqn.rollout.backend import BackendLostError
+from train.dqn.rollout.ray.supervisor import descendants
+from train.run.checkpoint.checkpoint import CheckpointError
+from train.run.folder import RunInUseError
+from train.run.signals import StopRequest
+from train.settings.resolve import Chosen, settings_of
+from train.sweep import sweep_name
+
+SHORT = [*(each for each in SMALL if not each.startswith("learner.n_step")), "episodes=64", "evaluation.opponents=[]"]
+ROWS = [path.stem for path in (CONF / "row").glob("[!_]*.yaml")]
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[Chosen]:
+    """The runs that were to be trained; each is complete at once, or ends as `ends` says."""
+    found = list[Chosen]()
+    monkeypatch.setattr("train.app.train_chosen", lambda chosen: found.append(chosen) or 0)
+    return found
+
+
+def ends(monkeypatch: pytest.MonkeyPatch, errors: list[Exception | int]) -> list[int]:
+    """Have the runs end by these errors, or with these codes; returns the seeds of those that have begun."""
+    seeds = list[int]()
+
+    def train(chosen: Chosen) -> int:
+        seeds.append(chosen.settings.seed)
+        end = errors[len(seeds) - 1]
+        if isinstance(end, Exception):
+            raise end
+        return end
+
+    monkeypatch.setattr("train.app.train_chosen", train)
+    return seeds
+
+
+@pytest.mark.parametrize(
+    ("name", "swept", "folder"),
+    [
+        ("default", "learner.lr=0.001,seed=2", "learner.lr=0.001,seed=2"),
+        ("wide", "seed=2", "wide,seed=2"),
+        ("default", "row=double,seed=2", "double,seed=2"),
+        ("default", "network.hidden=[64,64]", "network.hidden=64,64"),
+        ("default", "opponents.only='search(runs/x)'", "opponents.only=searchruns_x"),
+        ("default", "learner.lr=0.00012345678901234567", "learner.lr=0.000123457"),
+        ("default", "", "default"),
+    ],
+)
+def test_a_name_is_a_plain_folder(name: str, swept: str, folder: str) -> None:
+    assert sweep_name(name, swept) == folder
+
+
+def test_long_names_differ() -> None:
+    names = {sweep_name("default", f"opponents.only={'x' * 300}{end}") for end in "ab"}
+    assert len(names) == 2 and all(len(name) <= 240 for name in names)
+
+
+def test_every_run_has_its_settings_and_a_folder_of_its_own(tmp_path: Path, begun: list[Chosen]) -> None:
+    swept = ["learner.lr=1e-3,3e-4", "network.hidden=[32],[64,64]"]
+    assert main([f"runs={tmp_path}", "game=spike", "-m", *swept, "name=wide"]) == 0
+    found = [(run.settings.learner.lr, run.settings.network.hidden) for run in begun]
+    assert found == list(product((1e-3, 3e-4), ([32], [64, 64])))
+    assert begun[1].settings.folder == tmp_path / "spike" / "wide,learner.lr=0.001,network.hidden=64,64"
+    begun.clear()
+    assert main([f"runs={tmp_path}", "-m", "name=a,b", "experiment=spike_n", "hydra.sweep.dir=" + str(tmp_path)]) == 0
+    assert [run.settings.folder for run in begun] == [tmp_path / "a", tmp_path / "b"]
+
+
+def test_every_row_differs_from_the_recipe() -> None:
+    """The command line goes before what all rows have."""
+    recipe, *rows = [settings_of([f"row={row}", "episodes=640"]) for row in ("recipe", *set(ROWS) - {"recipe"})]
+    assert str(recipe.runs) == "runs/ablation" and recipe.rollout.kind == "local"
+    assert recipe.evaluation.every_episodes > recipe.episodes == 640
+    parts = [(row.network, row.learner, row.replay, row.game, row.opponents.phases) for row in (recipe, *rows)]
+    assert len(parts) == len({repr(part) for part in parts}) == len(ROWS) > 20
+
+
+def test_rows_are_swept(begun: list[Chosen], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["-m", "row=double,recipe", "seed=1,2"]) == 0
+    names = ["double,seed=1", "double,seed=2", "recipe,seed=1", "recipe,seed=2"]
+    assert [str(run.settings.folder) for run in begun] == [f"runs/ablation/tressette/{name}" for name in names]
+    begun.clear()
+    assert main(["-m", "row=glob(*d*,exclude=_*)"]) == 0
+    assert {run.settings.name for run in begun} == {row for row in ROWS if "d" in row}
+
+
+@pytest.mark.parametrize(
+    ("sweep", "key"),
+    [
+        (["learner.n_step=1,-1"], "learner.n_step"),
+        (["seed=1,1"], "--multirun"),
+        (["row=recipe,tripple"], "row"),
+        (["learner.lr=interval(0,1)"], "learner.lr"),
+        (["experiment=best_response", "seed=1,2"], "opponents.only"),
+        (["rollout=local", "rollout.workers=1,2"], "rollout.workers"),
+    ],
+)
+def test_all_are_checked_before_the_first(
+    sweep: list[str], key: str, tmp_path: Path, begun: list[Chosen], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([f"runs={tmp_path / 'runs'}", "-m", *sweep]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ") and key in line
+    assert not begun and not list(tmp_path.iterdir())
+
+
+def test_several_values_without_it_name_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["seed=0,1"]) == 2
+    assert "several values are for --multirun" in capsys.readouterr().err
+
+
+def test_every_run_is_trained_and_again_complete(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [*SHORT, f"runs={tmp_path}", "name=g", "learner.n_step=1,2", "--multirun"]
+    assert main(arguments) == 0
+    for name in ("g,learner.n_step=1", "g,learner.n_step=2"):
+        assert list((tmp_path / "tressette" / name / "checkpoints").glob("episode_*64.pt"))
+    capsys.readouterr()
+    assert main(arguments) == 0
+    assert capsys.readouterr().err.count("is complete") == 2
+
+
+IN_USE = RunInUseError("runs/x", "another process is using this run")
+DAMAGED = CheckpointError("runs/x", "is damaged")
+
+
+@pytest.mark.parametrize(
+    ("errors", "code"),
+    [
+        ([IN_USE, SettingsError("runs/y", "the run diverged"), 0], 2),
+        ([DAMAGED, 0], 2),
+        ([0, OSError(28, "No space left on device", "runs/x")], 2),
+        ([BackendLostError("rollout=ray", "the cluster is gone"), DAMAGED], 75),
+        ([ZeroDivisionError("a bug"), 0], 1),
+        ([IN_USE, 0], 0),
+    ],
+)
+def test_one_run_that_fails_or_is_taken_does_not_stop_the_others(
+    errors: list[Exception | int],
+    code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """At the end a line says which have failed; 75 where the same command may do better."""
+    seeds = list(range(1, len(errors) + 1))
+    begun = ends(monkeypatch, errors)
+    assert main([f"runs={tmp_path}", "-m", f"seed={','.join(map(str, seeds))}"]) == code and begun == seeds
+    failed = [f"seed={seed}" for seed, error in zip(seeds, errors, strict=True) if error not in (0, IN_USE)]
+    said = capsys.readouterr().err
+    summary = [line for line in said.splitlines() if line.startswith("error: failed: ")]
+    assert len(summary) == bool(failed) and all(name in summary[0] for name in failed)
+    assert ("another process trains this run" in said) == (IN_USE in errors)
+
+
+@pytest.mark.parametrize(("ends_with", "code"), [(130, 130), (0, 143)])
+def test_a_signal_to_a_run_that_is_complete_all_the_same_ends_the_sweep(
+    ends_with: int, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that has stopped a run."""
+    begun = list[int]()
+
+    def train(chosen: Chosen) -> int:
+        begun.append(chosen.settings.seed)
+        with StopRequest():
+            if not ends_with:
+                signal.raise_signal(signal.SIGTERM)
+        return ends_with
+
+    monkeypatch.setattr("train.app.train_chosen", train)
+    assert main([f"runs={tmp_path}", "-m", "seed=1,2"]) == code and begun == [1]
+
+
+@pytest.mark.parametrize(("restarts", "code"), [("", 75), ("1", 1)])
+def test_a_job_that_is_too_short_is_not_requeued_for_ever(
+    restarts: str, code: int, tmp_path: Path, begun: list[Chosen], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The signal that warns of its end comes before the first run."""
+    monkeypatch.setenv("SLURM_RESTART_COUNT", restarts)
+    with StopRequest():
+        signal.raise_signal(signal.SIGUSR1)
+        assert main([f"runs={tmp_path}", "-m", "seed=1,2"]) == code and not begun
+
+
+ARRAY = ["-m", "hydra/launcher=array", "learner.lr=1e-3,3e-4", "seed=0,1"]
+
+
+@pytest.mark.parametrize(("end", "code"), [(75, 75), (IN_USE, 2)])
+def test_a_task_of_an_array(
+    end: Exception | int, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It ends as the run would by itself."""
+    begun = ends(monkeypatch, [end])
+    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")
+    monkeypatch.setenv("SLURM_ARRAY_TASK_COUNT", "4")
+    assert main([*ARRAY, f"runs={tmp_path}"]) == code and begun == [1]
+    monkeypatch.setenv("SLURM_ARRAY_TASK_COUNT", "3")
+    capsys.readouterr()
+    assert main([*ARRAY, f"runs={tmp_path}"]) == 2 and begun == [1]
+    said = capsys.readouterr().err
+    assert said.startswith("error: --array: the sweep has 4 combinations, the array has 3 tasks") and "0-3" in said
+
+
+def test_outside_an_array_the_folders_are_printed(
+    tmp_path: Path, begun: list[Chosen], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*ARRAY, f"runs={tmp_path}"]) == 0 and not begun
+    folders = capsys.readouterr().out.splitlines()
+    assert len(folders) == 4 and folders[3] == f"{tmp_path}/tressette/learner.lr=0.0003,seed=1"
+
+
+@contextmanager
+def sweep(runs: Path, *more: str, learn: int) -> Iterator[subprocess.Popen[str]]:
+    """Three endless runs, of which so many learn; in a process group of its own, as a shell starts it."""
+    command = [sys.executable, "-m", "train", *SHORT, f"runs={runs}", "episodes=1000000", "-m", "seed=1,2,3", *more]
+    runs.mkdir()
+    with (runs / "said").open("w") as file:
+        process = subprocess.Popen(command, stdout=file, stderr=file, text=True, start_new_session=True)
+    with ended(process):
+
+        def learning() -> int:
+            assert process.poll() is None, (runs / "said").read_text()
+            return sum("first update" in log.read_text() for log in runs.glob("tressette/*/train.log"))
+
+        until(f"{learn} runs learn", lambda: learning() >= learn, 120)
+        yield process
+
+
+def checkpoints(runs: Path) -> int:
+    """How many runs have begun; each has a checkpoint, and is locked by nobody."""
+    folders = [path for path in (runs / "tressette").glob("seed=*") if (path / "config.yaml").exists()]
+    assert all(list((path / "checkpoints").glob("episode_*.pt")) for path in folders)
+    return len(folders)
+
+
+def jobs_of(process: subprocess.Popen[str]) -> list[int]:
+    """The processes of submitit in which the runs are."""
+    return named(process.pid, "core._submit")
+
+
+STOPS = [(signal.SIGTERM, 143), (signal.SIGUSR1, 75), (signal.SIGINT, 130)]
+
+
+@pytest.mark.slow  # processes, which import PyTorch
+@pytest.mark.parametrize(
+    ("launcher", "number", "code"),
+    [
+        *(("basic", *stop) for stop in STOPS),
+        *(("joblib", *stop) for stop in (*STOPS, (signal.SIGKILL, -signal.SIGKILL))),
+        ("submitit_local", *STOPS[2]),
+    ],
+    ids=str,
+)
+def test_a_stopped_sweep_leaves_every_checkpoint_and_no_process(
+    launcher: str, number: int, code: int, tmp_path: Path
+) -> None:
+    learn = {"basic": 1, "joblib": 2, "submitit_local": 3}[launcher]
+    more = ["hydra.launcher.n_jobs=2"] if launcher == "joblib" else []
+    with sweep(tmp_path / "runs", f"hydra/launcher={launcher}", *more, learn=learn) as process:
+        below = descendants(process.pid)
+        if number == signal.SIGINT:
+            os.killpg(process.pid, number)  # as a terminal does
+        else:
+            process.send_signal(number)
+        assert process.wait(seconds(60)) == code, (tmp_path / "runs" / "said").read_text()
+        until("all have ended", lambda: not alive(below), 60)
+    assert checkpoints(tmp_path / "runs") == learn
+
+
+@pytest.mark.slow
+def test_jobs_of_submitit_resume_after_their_limit_and_go_on_without_the_command(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    with sweep(runs, "hydra/launcher=submitit_local", learn=3) as process:
+        below, first = descendants(process.pid), jobs_of(process)
+        for pid in first:
+            os.kill(pid, signal.SIGUSR2)  # as submitit does shortly before a time limit
+        logs = [*runs.glob("tressette/*/train.log")]
+        until("all have resumed", lambda: all("resumed from" in log.read_text() for log in logs), 120)
+        said = [path.read_text() for path in runs.glob("tressette/.submitit/*/*_log.err")]
+        assert not alive(first) and [text.count("stopped by SIGUSR1") for text in said] == [1, 1, 1]
+        again = jobs_of(process)
+        process.send_signal(signal.SIGUSR1)
+        assert process.wait(seconds(10)) == 75 and alive(again) == again
+        for pid in again:  # as scancel does: without a result, so that the job may come back
+            os.kill(pid, signal.SIGTERM)
+        until("all have ended", lambda: not alive([*below, *again]), 60)
+    assert checkpoints(runs) == 3 and not list(runs.glob("**/*result.pkl"))
+    assert (runs / "tressette" / ".submitit").stat().st_mode & 0o777 == 0o700

@@ -1,0 +1,23 @@
+"""Searches of `python -m train.tune`, without a process for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from hydra import compose, initialize_config_dir
+
+from command.conf_folder import CONF
+from train.tune.settings import Search, as_params, search_of
+
+
+def search(overrides: Sequence[str]) -> Search:
+    """What a command line searches. Raises SettingsError."""
+    return _search(*as_params(overrides))
+
+
+@cache  # several processes with one command line, as tests pretend them, compose the same, and that takes 0.3 s
+def _search(*overrides: str) -> Search:
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        config = compose("tune", list(overrides), return_hydra_config=True)
+    return search_of(config, config.hydra.sweeper.params, overrides)

@@ -1,0 +1,88 @@
+"""What Hydra runs for `python -m train`: one run, from the settings that it has composed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from hydra.experimental.callback import Callback
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+
+from command.app import Ended, job
+from command.errors import UserError
+from command.settings.compose import from_config
+from train.api import train as train_chosen
+from train.api import with_players
+from train.settings.resolve import SCHEMAS, AnyRunSettings, Chosen, chosen_of
+from train.sweep import in_sweep, prepare
+
+
+class Checks(Callback):
+    """Refuses settings before anything is written: Hydra makes the folder of a run before it calls the job."""
+
+    def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Check the settings of a single run."""
+        with _ending():
+            _check(config, list(config.hydra.overrides.task), str(OmegaConf.select(config, "hydra.run.dir")))
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Check all combinations of a grid."""
+        with _ending():
+            prepare(config, _check)
+
+
+@contextmanager
+def _ending() -> Iterator[None]:
+    """End the command by an error of its user: Hydra makes warnings of what a callback raises."""
+    try:
+        yield
+    except (UserError, OSError) as error:
+        raise Ended(error=error) from None
+
+
+def _check(config: DictConfig, overrides: Sequence[str], folder: str) -> None:
+    plain = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+    with_players(chosen(plain, overrides, folder))
+
+
+def chosen(config: DictConfig, overrides: Sequence[str], folder: str) -> Chosen:
+    """The settings of a run in this folder. Raises SettingsError."""
+    return chosen_of(_in_folder(from_config(SCHEMAS, config), folder), overrides)
+
+
+def _in_folder(settings: AnyRunSettings, folder: str) -> AnyRunSettings:
+    """The settings of a run in the folder; below runs/<game>/ the rest of the path is its name."""
+    path, games = Path(folder).absolute(), Path(settings.runs, settings.game_name).absolute()
+    if path == settings.folder.absolute():
+        return settings
+    if path.is_relative_to(games):
+        return replace(settings, name=path.relative_to(games).as_posix())
+    return replace(settings, dir=folder)
+
+
+@job
+def train(config: DictConfig) -> int | float | None:
+    """Train or resume the run; returns the exit code, or the objective of a sweeper that searches."""
+    hydra_config = HydraConfig.get()
+    found = chosen(config, list(hydra_config.overrides.task), hydra_config.runtime.output_dir)
+    run = replace(found, composed=_files(config, hydra_config))
+    if hydra_config.mode == RunMode.RUN or hydra_config.runtime.choices["hydra/sweeper"] == "basic":
+        return in_sweep(lambda: train_chosen(run))
+    from train.run import objective  # with NumPy, for which --help does not wait
+
+    objective.check_direction(found.settings, hydra_config.sweeper.get("direction"))
+    return in_sweep(lambda: train_chosen(run)) or objective.result(found.settings)[0]
+
+
+def _files(config: DictConfig, hydra_config: Any) -> dict[str, str]:
+    """What Hydra writes into `.hydra/` of a run, by name."""
+    return {
+        "config.yaml": OmegaConf.to_yaml(config),
+        "hydra.yaml": OmegaConf.to_yaml(OmegaConf.create({"hydra": hydra_config})),
+        "overrides.yaml": OmegaConf.to_yaml(hydra_config.overrides.task),
+    }

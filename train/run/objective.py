@@ -1,0 +1,58 @@
+"""What a search of hyperparameters compares runs by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from command.settings.checks import SettingsError
+from train.run.read import Run
+from train.settings.dqn import TrainSettings
+from train.settings.resolve import AnyRunSettings
+from train.settings.tabular import TabularSettings
+
+
+def direction(settings: AnyRunSettings) -> str:
+    """Whether more of the objective is better."""
+    return "minimize" if isinstance(settings, TabularSettings) else "maximize"
+
+
+def check_direction(settings: AnyRunSettings, said: Any) -> None:
+    """Raise SettingsError for a sweeper that would search the worst, as Optuna's does by default: it minimizes."""
+    said, wanted = getattr(said, "name", said), direction(settings)
+    if said in ("minimize", "maximize") and said != wanted:
+        problem = f"it is {said}, and the objective is {meaning(settings)}"
+        raise SettingsError("hydra.sweeper.direction", problem, f"say hydra.sweeper.direction={wanted}")
+
+
+def meaning(settings: AnyRunSettings) -> str:
+    """What the objective is, for a reader."""
+    if isinstance(settings, TabularSettings):
+        return "loss against optimal play"
+    what, against = _measured(settings)
+    unit = "games won" if what == "win_rate" else f"{what} more a game"
+    return f"{unit} against {', '.join(against)}"
+
+
+def result(settings: AnyRunSettings) -> tuple[float, float | None]:
+    """The objective of a complete run and the half-width of its 95% interval, from results.json.
+
+    The best network on fresh deals, by `evaluation.best_metric`; of a table of a small game its loss, which is exact.
+    """
+    run = Run(settings.folder, settings)
+    found = run.required_results()
+    if isinstance(settings, TabularSettings):
+        return float(found["loss"]), None
+    what, against = _measured(settings)
+    estimates = [run.against(what)[name] for name in against]
+    # Duels on the same deals are not independent: the mean of the half-widths is on the safe side.
+    count = len(estimates)
+    return sum(each.mean for each in estimates) / count, sum((each.high - each.low) / 2 for each in estimates) / count
+
+
+def _measured(settings: AnyRunSettings) -> tuple[str, list[str]]:
+    assert not isinstance(settings, TabularSettings)
+    if not isinstance(settings, TrainSettings):
+        return "win_rate", list(settings.evaluation.opponents)
+    evaluation = settings.evaluation
+    what = "win_rate" if evaluation.best_measure == "win_rate" else settings.load_game().unit
+    return what, evaluation.best_against

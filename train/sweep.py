@@ -1,0 +1,234 @@
+"""A sweep, `python -m train -m key=a,b`: names of its runs, the check of all before the first, and signals."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import multiprocessing
+import os
+import re
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.core.plugins import Plugins
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+from command.child import end_with_parent
+from command.lock.owner import restarts
+from command.settings.checks import SettingsError, require
+from command.settings.compose import refused_by_name
+from train.run.signals import EXIT_REQUEUE, StopRequest
+
+_NAME, _DEFAULT_NAME, _MAX_NAME = "name", "default", 240  # bytes, of 255 that a folder's name may have
+_EXCLUDED = "hydra.job.config.override_dirname.exclude_keys"
+_SUBMITIT = "submitit"
+_LAUNCHERS = {"submitit_slurm": {"max_num_timeout": 1000}, "submitit_local": {"timeout_min": 30 * 24 * 60}}
+
+until_end = ExitStack()  # what a sweep has set up in this process; a command ends it
+_stopped: int | None = None  # exit code of the signal that came to a job of this process
+_told = list[int]()  # signals that the workers of joblib were told of
+
+
+def sweep_name(name: str, swept: str) -> str:
+    """The folder of a run of a sweep, such as `wide,learner.lr=0.001,seed=2`: a name that was given, then its values.
+
+    `swept` is Hydra's override_dirname. A value of `row` stands by itself.
+    """
+    values = re.sub(r"\d+\.\d{6,}(e-?\d+)?", lambda found: f"{float(found[0]):.6g}", re.sub(r"\brow=", "", swept))
+    text = ",".join(part for part in ("" if name == _DEFAULT_NAME else name, values) if part) or name
+    plain = re.sub(r"[^A-Za-z0-9._=,+-]+", "_", re.sub(r"[\[\]{}()'\" ]", "", text))
+    if len(plain) <= _MAX_NAME:
+        return plain
+    return f"{plain[: _MAX_NAME - 9]},{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+OmegaConf.register_new_resolver("sweep_name", sweep_name, replace=True)
+
+
+def set_up_launchers() -> None:
+    """Have submitit start a job again as often as it reaches its time limit: it resumes from its checkpoint."""
+    Plugins.instance()  # each stores its settings when Hydra finds it
+    store = ConfigStore.instance()
+    for name in _LAUNCHERS.keys() & {each.removesuffix(".yaml") for each in store.list("hydra/launcher")}:
+        node = OmegaConf.merge(store.load(f"hydra/launcher/{name}.yaml").node, _LAUNCHERS[name])
+        store.store(group="hydra/launcher", name=name, node=node, provider="busso")
+
+
+def prepare(config: DictConfig, check: Callable[[DictConfig, Sequence[str], str], object]) -> None:
+    """Have the names of a sweep say the swept keys alone, check every combination of a grid, and hear signals.
+
+    `check` gets the settings of a run, its overrides and its folder. Raises SettingsError.
+    """
+    global _stopped  # noqa: PLW0603 - of the process, as signals are
+    _stopped = None
+    _told.clear()
+    typed = list(config.hydra.overrides.task)
+    with refused_by_name(typed, "train"):
+        overrides = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(typed)
+        fixed = {each.key_or_group for each in overrides if not each.is_sweep_override()} | {_NAME}
+        config.hydra.overrides.hydra.append(f"{_EXCLUDED}={sorted(fixed)}")
+        if config.hydra.runtime.choices["hydra/sweeper"] == "basic":
+            _check_all(config, overrides, check)
+        else:  # what is the same for all jobs of a search
+            same = [text for each, text in zip(overrides, typed, strict=True) if not each.is_sweep_override()]
+            composed = GlobalHydra.instance().config_loader().load_sweep_config(config, same)
+            check(composed, same, f"{composed.hydra.sweep.dir}/search")
+    launcher = config.hydra.runtime.choices["hydra/launcher"]
+    if launcher.startswith(_SUBMITIT):
+        _make_private(str(config.hydra.launcher.submitit_folder))
+        until_end.enter_context(_relayed({signal.SIGINT, signal.SIGUSR1, signal.SIGHUP}, _leave))
+    elif launcher == "joblib":
+        until_end.enter_context(_relayed(set(StopRequest.SIGNALS), _tell_workers))
+
+
+def _check_all(
+    config: DictConfig, overrides: list[Override], check: Callable[[DictConfig, Sequence[str], str], object]
+) -> None:
+    loader = GlobalHydra.instance().config_loader()
+    params = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
+    swept = [*OverridesParser.create(loader).parse_overrides(params), *overrides]
+    (jobs,) = BasicSweeper.split_arguments(swept, None)
+    folders = list[str]()
+    for number, job in enumerate(jobs):
+        composed = loader.load_sweep_config(config, list(job))
+        with open_dict(composed):
+            composed.hydra.job.id = composed.hydra.job.num = number
+        folder = str(Path(str(composed.hydra.sweep.dir), str(composed.hydra.sweep.subdir)))
+        check(composed, job, folder)
+        require(folder not in folders, "--multirun", "a folder of its own for each combination", folder)
+        folders.append(folder)
+
+
+def _make_private(pattern: str) -> None:
+    """Make the folder of submitit's pickles, which run any code, or check it. Raises SettingsError.
+
+    From the first `%` on a part of its path is another for each job.
+    """
+    folder = Path(*itertools.takewhile(lambda part: "%" not in part, Path(pattern).parts))
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.stat()
+    if found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise SettingsError(
+            "hydra.launcher.submitit_folder", f"others can write to {folder}", "name a folder of your own"
+        )
+
+
+@contextmanager
+def _relayed(numbers: set[signal.Signals], hear: Callable[[int], None]) -> Iterator[None]:
+    """Call `hear` for each of these signals. In what this process starts they wait until its job begins.
+
+    So this thread blocks them, and another, which starts nothing, has them.
+    """
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        numbers = numbers - {signal.SIGHUP}
+    handlers = {number: signal.signal(number, lambda number, _: hear(number)) for number in numbers}
+    ended = threading.Event()
+    mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
+    threading.Thread(target=ended.wait, daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    try:
+        yield
+    finally:
+        ended.set()
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _leave(number: int) -> None:
+    """End this process; the jobs that it has submitted go on."""
+    os.write(2, b"\nthe jobs go on without this command\n")
+    os._exit(_exit_code(number))
+
+
+def _tell_workers(number: int) -> None:
+    """Hand a signal on to the workers of joblib, each of which ends its run with a checkpoint.
+
+    A terminal sends Ctrl-C to them as well; the second ends this process, and them with it.
+    """
+    workers = multiprocessing.active_children()
+    if not workers or (number == signal.SIGINT and _told):
+        os._exit(_exit_code(number))
+    _told.append(number)
+    for worker in workers if number != signal.SIGINT else ():
+        with suppress(ProcessLookupError):  # it has just ended
+            os.kill(worker.pid or 0, number)
+
+
+def _exit_code(number: int) -> int:
+    return EXIT_REQUEUE if number == signal.SIGUSR1 else 128 + number
+
+
+def in_sweep(train: Callable[[], int]) -> int:
+    """Train the run of a job; returns its exit code. After a signal to a job its process trains no other.
+
+    A run that another process has is left to it, except in a job array, whose task may be started again.
+    """
+    global _stopped  # noqa: PLW0603
+    hydra = HydraConfig.get()
+    if hydra.mode == RunMode.RUN:
+        return train()
+    launcher = str(hydra.runtime.choices["hydra/launcher"])
+    if launcher == "joblib" and not end_with_parent(_parent(), signal.SIGTERM):
+        os._exit(_exit_code(signal.SIGTERM))
+    with StopRequest() as stop:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, StopRequest.SIGNALS)  # one that came before comes now
+        again = hydra.job.num > 0 or not restarts()  # else a job that is too short is requeued for ever
+        code = _stopped or (stop.exit_code(again) if stop.signal is not None else 0)
+        if not code:
+            code = _trained(train, stop, launcher)
+    if stop.signal is not None:
+        _stopped = code or stop.exit_code(again=True)
+    if launcher == "joblib" and os.getppid() != _parent():
+        os._exit(code)  # nothing waits for the result
+    return code
+
+
+def _trained(train: Callable[[], int], stop: StopRequest, launcher: str) -> int:
+    from train.run.folder import RunInUseError  # with PyTorch, for which --help does not wait
+
+    try:
+        return _requeued_after(train) if launcher.startswith(_SUBMITIT) else train()
+    except RunInUseError as error:
+        if stop.signal is not None:
+            return stop.exit_code(again=True)  # it ended the waiting
+        if launcher == "array" or HydraConfig.get().runtime.choices["hydra/sweeper"] != "basic":
+            raise
+        print(f"another process trains this run: {error}", file=sys.stderr)
+        return 0
+
+
+@cache
+def _parent() -> int:
+    """The process that has started this worker of joblib."""
+    return os.getppid()
+
+
+def _requeued_after(train: Callable[[], int]) -> int:
+    """Train; at submitit's own signal, shortly before a time limit, it gets the job requeued after the checkpoint."""
+    came = list[int]()
+
+    def stop(number: int, frame: object) -> None:
+        came.append(number)
+        signal.raise_signal(signal.SIGUSR1)
+
+    requeue = signal.signal(signal.SIGUSR2, stop)
+    try:
+        code = train()
+    finally:
+        signal.signal(signal.SIGUSR2, requeue)
+    if came and code:
+        signal.raise_signal(signal.SIGUSR2)
+    return code
