@@ -25,6 +25,7 @@ from command.app import job, parted, run_app
 from command.main import command
 from command.settings.checks import SettingsError
 from command.settings.compose import from_config
+from train.api import with_players
 from train.app import train
 from train.run.device import choose_device
 from train.settings.dqn import TrainSettings
@@ -51,16 +52,13 @@ def examine(config: DictConfig) -> int:
     from train.doctor import measure as stages
     from train.doctor import report as doctor
     from train.dqn.learner_threads import with_learner_threads
-    from train.dqn.players.load import check_players
-    from train.dqn.warm_start import with_shape_of_start
 
     overrides = list(HydraConfig.get().overrides.task)
-    settings = with_shape_of_start(chosen_of(from_config(SCHEMAS, config), overrides)).settings
+    settings = with_players(chosen_of(from_config(SCHEMAS, config), overrides)).settings
     if not isinstance(settings, TrainSettings):
         raise SettingsError(
             "doctor", f"looks at runs of algo=dqn, not of {settings.algo}, which need one CPU and no Ray"
         )
-    check_players(settings)
     with Progress("measuring", None):
         findings = doctor.examine(settings)
         starts = doctor.would_start(findings)

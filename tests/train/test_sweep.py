@@ -230,7 +230,7 @@ def test_outside_an_array_the_folders_are_printed(
 
 @contextmanager
 def sweep(runs: Path, *more: str, learn: int) -> Iterator[subprocess.Popen[str]]:
-    """Three endless runs, of which so many learn; in a process group of its own, as a shell starts it."""
+    """A sweep of three endless runs in a process group of its own, as a shell starts it."""
     command = [sys.executable, "-m", "train", *SHORT, f"runs={runs}", "episodes=1000000", "-m", "seed=1,2,3", *more]
     runs.mkdir()
     with (runs / "said").open("w") as file:
@@ -246,7 +246,7 @@ def sweep(runs: Path, *more: str, learn: int) -> Iterator[subprocess.Popen[str]]
 
 
 def checkpoints(runs: Path) -> int:
-    """How many runs have begun; each has a checkpoint, and is locked by nobody."""
+    """How many runs have begun. Checks that each has a checkpoint, and that no process holds its lock."""
     folders = [path for path in (runs / "tressette").glob("seed=*") if (path / "config.yaml").exists()]
     assert all(list((path / "checkpoints").glob("episode_*.pt")) for path in folders)
     return len(folders)

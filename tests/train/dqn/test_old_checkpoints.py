@@ -73,7 +73,7 @@ def newest(checkpoints: Path) -> dict[str, Any]:
 
 
 def resume(name: str, runs: Path, *overrides: str, more: int = 0) -> dict[str, Any]:
-    """The state of a run that has gone on to its `until`, or to `more` episodes than that."""
+    """The state of a run after it has resumed until `until`, or `more` episodes beyond."""
     run = RUNS[name]
     given = [f"game={run.game}", f"name={name}", f"runs={runs}", f"episodes={run.until + more}"]
     assert main([*given, *TINY, *run.overrides, *overrides]) == 0

@@ -46,7 +46,7 @@ def failing(part: str, times: int, number: int = errno.EIO, after: int = 0) -> F
 
 
 def saved(folder: Path, *inserted: int) -> dict[str, object]:
-    """Checkpoints of a buffer after so many rows; the state of the last."""
+    """Save a checkpoint of a buffer after each of these numbers of rows; returns the state of the last."""
     replay, writer = ReplayBuffer(400, 2, torch.device("cpu"), seed=1), BackgroundWriter()
     for number in inserted:
         replay.add(rows(replay.inserted, number - replay.inserted))
