@@ -35,6 +35,17 @@ def test_a_run_that_would_start(
     assert not any(tmp_path.iterdir())  # looking leaves nothing behind
 
 
+@pytest.mark.usefixtures("_short")
+def test_players_of_files_below_the_current_folder(
+    tmp_path: Path, trained_run: TrainedRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run that would start is in a folder of its own, so they are not the run itself."""
+    run = trained_run("episodes=64", runs=tmp_path)
+    monkeypatch.chdir(tmp_path)
+    opponent = f"evaluation.opponents=[{run.relative_to(tmp_path)}]"
+    assert main(["doctor", *small(Path("runs"), opponent, "name=another")]) == 0
+
+
 def test_runs_that_would_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     found = {finding.what: finding for finding in doctor.examine(settings(tmp_path / "file"))}
