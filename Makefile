@@ -23,7 +23,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[sweep,tune]'
 	@touch $(READY)
 
-WARM = $(BIN)/python -m busso.warm || echo "commands compile when they start" >&2
+WARM = $(BIN)/busso warm || echo "commands compile when they start" >&2
 
 # Warm before the first test: else several processes of the tests compile the same functions at once.
 $(TOOLS): $(READY)
@@ -36,13 +36,13 @@ warm: $(READY) ## compile what commands would compile at their first start; the 
 	@$(WARM)
 
 train: $(READY) ## train Tressette for nine minutes and show the result; ARGS="learner.lr=1e-4 ..." overrides settings
-	$(BIN)/python -m train $(ARGS)
+	$(BIN)/busso train $(ARGS)
 
 tensorboard: $(READY) ## show the curves of all runs in a browser
 	$(BIN)/tensorboard --logdir runs
 
 tournament: $(READY) ## the trained agent and the rule players, every pair; ARGS as for train
-	$(BIN)/python -m evaluate.tournament 'players=[runs/tressette/default,greedy,study_heuristic,random]' $(ARGS)
+	$(BIN)/busso tournament 'players=[runs/tressette/default,greedy,study_heuristic,random]' $(ARGS)
 
 # Checks of one process each, two at a time; pytest has both CPUs.
 test: $(TOOLS) ## the checks before a commit: all but slow tests and those on a Slurm

@@ -1,12 +1,17 @@
 """Blackjack: one player against the dealer; its exact values can be computed."""
 
-from blackjack.model import model
-from blackjack.observation import BITS
-from blackjack.players import POLICIES
-from blackjack.records import read, record
-from blackjack.rewards import REWARDS
-from blackjack.rules import ACTION_TEXT, RULES, Options, blank
-from cards.game import Game
+from __future__ import annotations
+
+from busso.blackjack.model import model
+from busso.blackjack.observation import BITS
+from busso.blackjack.players import POLICIES
+from busso.blackjack.records import read, record
+from busso.blackjack.rewards import REWARDS
+from busso.blackjack.rules import ACTION_TEXT, RULES, Options, blank
+from busso.cards.game import Game
+from busso.one_name import require
+
+require(__name__)
 
 GAME = Game(
     name="blackjack",

@@ -6,8 +6,8 @@ while that does not go over 21, and is then called soft.
 
 import numpy as np
 
-from cards.records import parse_rank
-from cards.tabular.multisets import multisets
+from busso.cards.records import parse_rank
+from busso.cards.tabular.multisets import multisets
 
 RANK_TEXT = ("A", "2", "3", "4", "5", "6", "7", "8", "9", "10", "J", "Q", "K")
 KIND_TEXT = RANK_TEXT[:10]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blackjack.cards import (
+from busso.blackjack.cards import (
     ACE,
     COPIES,
     DECK,
@@ -29,11 +29,11 @@ from blackjack.cards import (
     kind_of,
     parse_card,
 )
-from blackjack.rules import DEALER_STANDS, HIT, STAND, Options, add, blank, check
-from cards.compiled.jit import njit
-from cards.records import check_copies
-from cards.tabular.mdp import HandEndedError, Layout, Mdp, Model, Observed
-from cards.tabular.multisets import OUTCOMES, Hands, cards_text, hit_or_stand
+from busso.blackjack.rules import DEALER_STANDS, HIT, STAND, Options, add, blank, check
+from busso.cards.compiled.jit import njit
+from busso.cards.records import check_copies
+from busso.cards.tabular.mdp import HandEndedError, Layout, Mdp, Model, Observed
+from busso.cards.tabular.multisets import OUTCOMES, Hands, cards_text, hit_or_stand
 
 SUMS = MAX_SUM + 1
 
@@ -165,7 +165,7 @@ def _composition_text(state: int) -> str:
 
 
 def locate(player: Sequence[str], opponent: str, decks: int | str) -> int:
-    """See `cards.tabular.mdp.Model`; `decks` as in the rule options."""
+    """See `busso.cards.tabular.mdp.Model`; `decks` as in the rule options."""
     ranks, other = [parse_card(card) for card in player], parse_card(opponent)
     if len(ranks) < 2:
         raise ValueError("a hand of Blackjack begins with two cards")

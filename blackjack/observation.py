@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blackjack.cards import HANDS, KINDS, MAX_SUM, TEN
-from cards.compiled.bits import bit, put, put_thermometer
-from cards.compiled.jit import njit
+from busso.blackjack.cards import HANDS, KINDS, MAX_SUM, TEN
+from busso.cards.compiled.bits import bit, put, put_thermometer
+from busso.cards.compiled.jit import njit
 
 SUM = 0
 SOFT = SUM + MAX_SUM + 2

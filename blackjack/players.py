@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from blackjack.rules import HIT, STAND
-from cards.compiled.jit import njit
+from busso.blackjack.rules import HIT, STAND
+from busso.cards.compiled.jit import njit
 
 
 @njit

@@ -1,4 +1,4 @@
-"""How Blackjack is shown, see `cards.presentation`."""
+"""How Blackjack is shown, see `busso.cards.presentation`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from blackjack.cards import RANK_TEXT
-from cards.hand import Hand
-from cards.presentation import Presentation, Row
+from busso.blackjack.cards import RANK_TEXT
+from busso.cards.hand import Hand
+from busso.cards.presentation import Presentation, Row
 
 
 def _rows(hand: Hand, seat: int) -> Iterator[Row]:

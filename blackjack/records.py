@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from blackjack.cards import COPIES, MAX_SUM, RANK_TEXT, parse_card
-from blackjack.rules import HIT, STAND, begin, dealer_draws, give_dealer, give_player, result, take
-from cards.base.errors import InputError
-from cards.game import game_with
-from cards.hand import DrawnHand, Replayed
-from cards.records import check_copies, drawn_cards, field, give_house
+from busso.blackjack.cards import COPIES, MAX_SUM, RANK_TEXT, parse_card
+from busso.blackjack.rules import HIT, STAND, begin, dealer_draws, give_dealer, give_player, result, take
+from busso.cards.base.errors import InputError
+from busso.cards.game import game_with
+from busso.cards.hand import DrawnHand, Replayed
+from busso.cards.records import check_copies, drawn_cards, field, give_house
 
 _DEALT = 2  # cards of each side
 

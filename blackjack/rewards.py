@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blackjack.rules import result
-from cards.compiled.jit import njit
-from cards.tabular.multisets import over
+from busso.blackjack.rules import result
+from busso.cards.compiled.jit import njit
+from busso.cards.tabular.multisets import over
 
 
 @njit

@@ -11,14 +11,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from blackjack.cards import COPIES, HAND_AFTER, MAX_SUM, RANKS, TEN
-from blackjack.observation import observe
-from cards.base.bounds import bounded, check_bounds
-from cards.base.errors import InputError
-from cards.compiled.batch import Rules
-from cards.compiled.jit import njit
-from cards.compiled.splitmix import GAMMA, below, mix
-from cards.tabular.multisets import legal, over
+from busso.blackjack.cards import COPIES, HAND_AFTER, MAX_SUM, RANKS, TEN
+from busso.blackjack.observation import observe
+from busso.cards.base.bounds import bounded, check_bounds
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.batch import Rules
+from busso.cards.compiled.jit import njit
+from busso.cards.compiled.splitmix import GAMMA, below, mix
+from busso.cards.tabular.multisets import legal, over
 
 STAND, HIT = 0, 1
 ACTION_TEXT = ("stand", "hit")

@@ -1,8 +1,8 @@
 """busso as a library: the names below are stable, and their arguments and results have types.
 
 Games: `load_game`, `deal`, `look`, `step`. Players: `load_player`, `choose`, `duel`, `tournament`, `solve`. Runs:
-`train`, `load_run`, `export`. Errors that a caller can correct raise `BussoError`, a ValueError of one line. Each has
-an example in its docstring; docs/howto/library.md is the page about them.
+`train_agent`, `load_run`, `export`. Errors that a caller can correct raise `BussoError`, a ValueError of one line.
+Each has an example in its docstring; docs/howto/library.md is the page about them.
 
 Each name is loaded when it is first used: games wait for neither PyTorch nor Ray.
 """
@@ -12,9 +12,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from command import __version__
+from busso.command import __version__
 
 if TYPE_CHECKING:
+    from busso.cards.game import Game as Game
+    from busso.cards.matches.duplicate import Duel as Duel
+    from busso.cards.play import Player as Player
+    from busso.command.errors import UserError as BussoError
     from busso.games import View as View
     from busso.games import deal as deal
     from busso.games import load_game as load_game
@@ -28,19 +32,20 @@ if TYPE_CHECKING:
     from busso.players import tournament as tournament
     from busso.runs import export as export
     from busso.runs import load_run as load_run
-    from busso.runs import train as train
-    from cards.game import Game as Game
-    from cards.matches.duplicate import Duel as Duel
-    from cards.play import Player as Player
-    from command.errors import UserError as BussoError
-    from train.run.read import Run as Run
+    from busso.runs import train_agent as train_agent
+    from busso.train.run.read import Run as Run
 
 _MODULES = {
     **dict.fromkeys(("View", "deal", "load_game", "look", "step"), "busso.games"),
     **dict.fromkeys(("Tournament", "choose", "duel", "load_player", "solve", "tournament"), "busso.players"),
-    **dict.fromkeys(("export", "load_run", "train"), "busso.runs"),
-    "Run": "train.run.read",
-    **{"Duel": "cards.matches.duplicate", "Game": "cards.game", "Player": "cards.play", "BussoError": "command.errors"},
+    **dict.fromkeys(("export", "load_run", "train_agent"), "busso.runs"),
+    "Run": "busso.train.run.read",
+    **{
+        "Duel": "busso.cards.matches.duplicate",
+        "Game": "busso.cards.game",
+        "Player": "busso.cards.play",
+        "BussoError": "busso.command.errors",
+    },
 }
 _ELSEWHERE = {"BussoError": "UserError"}  # what a name is called in its module
 
@@ -64,11 +69,13 @@ __all__ = [
     "solve",
     "step",
     "tournament",
-    "train",
+    "train_agent",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "train":  # before anything has imported it: the function of this name, until 0.5
+        return import_module("busso.train")
     if name not in _MODULES:
         raise AttributeError(f"busso has no {name!r}; it has {', '.join(__all__)}")
     found = getattr(import_module(_MODULES[name]), _ELSEWHERE.get(name, name))

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cards.compiled.bits import unpack
-from cards.game import Game, States
-from command.settings.checks import SettingsError
-from command.settings.foreign import name_game
-from command.settings.game import load_configured_game
+from busso.cards.compiled.bits import unpack
+from busso.cards.game import Game, States
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.foreign import name_game
+from busso.command.settings.game import load_configured_game
 
 _SEEDS = 2**64
 
@@ -32,7 +32,7 @@ def load_game(name: str, **options: Any) -> Game:
     (4, 9, 'credits')
     >>> busso.load_game("tressette", signal=True)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    command.settings.checks.SettingsError: game.signal: tressette has no such option; it has accusi, ...
+    busso.command.settings.checks.SettingsError: game.signal: tressette has no such option; it has accusi, ...
     """
     name_game(name)
     return load_configured_game({"name": name, **options})

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cards.compiled.splitmix import derive, stream
-from cards.game import Game, States
-from cards.matches.duplicate import Duel
-from cards.matches.duplicate import duel as play_duel
-from cards.play import Actions, Decisions, Player
-from command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_range, require
-from evaluate.players import load_resolved
-from train.dqn.players.resolve import resolve, resolve_all
+from busso.cards.compiled.splitmix import derive, stream
+from busso.cards.game import Game, States
+from busso.cards.matches.duplicate import Duel
+from busso.cards.matches.duplicate import duel as play_duel
+from busso.cards.play import Actions, Decisions, Player
+from busso.command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_range, require
+from busso.evaluate.players import load_resolved
+from busso.train.dqn.players.resolve import resolve, resolve_all
 
 if TYPE_CHECKING:
-    from evaluate.solve.solution import Solved
-    from evaluate.tournament.ratings import Ratings
-    from evaluate.tournament.report import Pairing
-    from train.run.read import Run
+    from busso.evaluate.solve.solution import Solved
+    from busso.evaluate.tournament.ratings import Ratings
+    from busso.evaluate.tournament.report import Pairing
+    from busso.train.run.read import Run
 
 
 def load_player(game: Game, player: str | Path | Run) -> Player:
@@ -39,7 +39,7 @@ def load_player(game: Game, player: str | Path | Run) -> Player:
     >>> champion = busso.load_player(game, "champion")
     >>> busso.load_player(game, "gredy")
     Traceback (most recent call last):
-    command.settings.checks.SettingsError: players: gredy: tressette has no such player; it has random, greedy, \
+    busso.command.settings.checks.SettingsError: players: gredy: tressette has no such player; it has random, greedy, \
 study_heuristic, monte_carlo, alpha_beta, cheating, champion, cheating_search:RUN, search:RUN, or give a run folder
     """
     return load_resolved(game, resolve(game, _text(player)))
@@ -115,7 +115,7 @@ class Tournament:
 def tournament(game: Game, players: Sequence[str | Path | Run], deals: int = 1024, seed: int = 7) -> Tournament:
     """Every pair of players, named as for `load_player`, on the same duplicate deals, in this process.
 
-    `python -m evaluate.tournament` plays the same deals with the same seed, on all CPUs, and can be resumed.
+    `busso tournament` plays the same deals with the same seed, on all CPUs, and can be resumed.
 
     >>> import busso
     >>> game = busso.load_game("tressette")
@@ -125,8 +125,8 @@ def tournament(game: Game, players: Sequence[str | Path | Run], deals: int = 102
     >>> found.pairings[0].first_won < 0.4
     True
     """
-    from evaluate.tournament.ratings import rate
-    from evaluate.tournament.report import pairing
+    from busso.evaluate.tournament.ratings import rate
+    from busso.evaluate.tournament.report import pairing
 
     check_range("deals", deals, 2, MAX_DEALS)
     found = resolve_all(game, [_text(player) for player in players])
@@ -149,6 +149,6 @@ def solve(name: str, **options: Any) -> Solved:
     >>> solved.action(state), round(float(solved.solution.values[state]), 2)
     ('hit', -0.63)
     """
-    from evaluate.solve.solution import solve as solve_game
+    from busso.evaluate.solve.solution import solve as solve_game
 
     return solve_game({"name": name, **options})

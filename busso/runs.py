@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from command.settings.checks import SettingsError
-from command.settings.quoting import as_text, escaped, in_quotes
-from train.run import read
-from train.run.read import Run
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.quoting import as_text, escaped, in_quotes
+from busso.train.run import read
+from busso.train.run.read import Run
 
 _INTERRUPTED = 130
 
@@ -25,8 +25,8 @@ def load_run(folder: str | Path) -> Run:
     >>> import busso
     >>> busso.load_run("runs/tressette/nowhere")
     Traceback (most recent call last):
-    command.settings.checks.SettingsError: run: runs/tressette/nowhere is no folder; name the folder of a run, as in \
-runs/tressette/default
+    busso.command.settings.checks.SettingsError: run: runs/tressette/nowhere is no folder; name the folder of a run, \
+as in runs/tressette/default
     """
     try:
         run = read.load_run(folder)
@@ -37,8 +37,8 @@ runs/tressette/default
     return run
 
 
-def train(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
-    """Train a run, or resume it, as `python -m train` with these settings does; returns it when it is complete.
+def train_agent(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
+    """Train a run, or resume it, as `busso train` with these settings does; returns it when it is complete.
 
     Settings are in docs/reference/settings.md. Give them as keywords, groups as dictionaries, or as on the command
     line, `"network.hidden=[32,32]"`. `quiet` says nothing but warnings. The run is the folder `runs/<game>/<name>`. The
@@ -46,7 +46,7 @@ def train(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
     KeyboardInterrupt. Call it in the main thread. Raises BussoError as the command says `error:`.
 
     >>> import busso
-    >>> run = busso.train(
+    >>> run = busso.train_agent(
     ...     game="tressette", name="example", episodes=500, rollout="local", network={"hidden": [16]},
     ...     evaluation={"opponents": ["random"], "final_deals": 64}, quiet=True,
     ... )
@@ -55,8 +55,8 @@ def train(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
     >>> steps, won = run.curves()["eval/win_rate_vs_random"]  # after these numbers of decisions
     >>> player = busso.load_player(busso.load_game(run.game), run)
     """
-    from train.api import train as start
-    from train.settings.resolve import resolve
+    from busso.train.api import train as start
+    from busso.train.settings.resolve import resolve
 
     chosen = resolve([*overrides, *_overrides(settings)])
     with ExitStack() as stack:
@@ -103,16 +103,16 @@ def export(
 ) -> Path:
     """Write the network of a run, a checkpoint or `champion` for other programs, with a card; returns the file.
 
-    As `python -m evaluate.export`, whose other settings are keywords: `game` for whose champion it is, `input`,
+    As `busso export`, whose other settings are keywords: `game` for whose champion it is, `input`,
     `license`, `check`. The file has been compared with the network. Raises BussoError.
 
     >>> import busso
     >>> busso.export("champion", to="my-agent", format="safetensors").name
     'network.safetensors'
     """
-    from command.settings.compose import compose
-    from evaluate.export.__main__ import ExportSettings
-    from evaluate.export.__main__ import export as write
+    from busso.command.settings.compose import compose
+    from busso.evaluate.export.__main__ import ExportSettings
+    from busso.evaluate.export.__main__ import export as write
 
     where = {} if to is None else {"to": Path(to)}
     source = str(run.folder) if isinstance(run, Run) else str(run)

@@ -1,10 +1,10 @@
-"""`python -m busso.warm [GAME ...]`: compile now what commands would compile at their first start on this CPU.
+"""`busso warm [GAME ...]`: compile now what commands would compile at their first start on this CPU.
 
 It plays a few games with every player, trains, records, replays and reviews, in a folder that is removed afterwards.
 `make install` runs it at its end. On a cluster run it once on a node of each kind; the nodes share the folder.
 
 example:
-  python -m busso.warm tressette
+  busso warm tressette
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
-from cards.compiled import jit as compiled
-from cards.game import Game, load_game
-from cards.player_specs import CHAMPION, champion_file
-from command.conf_folder import CONF
-from command.errors import UserError
-from command.main import command
+from busso.cards.compiled import jit as compiled
+from busso.cards.game import Game, load_game
+from busso.cards.player_specs import CHAMPION, champion_file
+from busso.command.conf_folder import CONF
+from busso.command.errors import UserError
+from busso.command.main import command
 
 _MOST = 4  # processes side by side, each of half a gigabyte
 
@@ -87,11 +87,11 @@ def _side_by_side(games: Sequence[str]) -> Iterator[Filled]:
 
 def fill(name: str) -> Filled:
     """Run the commands that a user of this game would, in a temporary folder, without a word."""
-    from evaluate import record, replay
-    from evaluate.review import __main__ as review
-    from evaluate.solve import __main__ as solve
-    from evaluate.tournament import __main__ as tournament
-    from train import __main__ as train
+    from busso.evaluate import record, replay
+    from busso.evaluate.review import __main__ as review
+    from busso.evaluate.solve import __main__ as solve
+    from busso.evaluate.tournament import __main__ as tournament
+    from busso.train import __main__ as train
 
     start, failed, game = time.monotonic(), [], load_game(name)
     loaded, made = compiled.loaded.total(), compiled.made.total()  # of the games that this process has had before

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.batch import policy_loop, reward_loop
-from cards.compiled.splitmix import mix
-from cards.game import Game, Games, States
-from cards.hand import NO_SEEDS, Hand
-from cards.play import Actions, Decisions, Player, play
-from cards.players import RandomPlayer, named_player
-from cards.presentation import presentation_of
-from cards.records import Recorder
+from busso.cards.compiled.batch import policy_loop, reward_loop
+from busso.cards.compiled.splitmix import mix
+from busso.cards.game import Game, Games, States
+from busso.cards.hand import NO_SEEDS, Hand
+from busso.cards.play import Actions, Decisions, Player, play
+from busso.cards.players import RandomPlayer, named_player
+from busso.cards.presentation import presentation_of
+from busso.cards.records import Recorder
 
 RandomState = np.random.Generator
 

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.base.errors import InputError
+from busso.cards.base.errors import InputError
+from busso.cards.base.packages import package_of
 
 if TYPE_CHECKING:
-    from cards.compiled.batch import Loops, Rules
-    from cards.compiled.symmetry import Symmetry
-    from cards.tabular.mdp import Model
-    from cards.tabular.numbering import Numbering
+    from busso.cards.compiled.batch import Loops, Rules
+    from busso.cards.compiled.symmetry import Symmetry
+    from busso.cards.tabular.mdp import Model
+    from busso.cards.tabular.numbering import Numbering
 
 States = NDArray[np.void]
 Games = NDArray[np.int64]
@@ -37,9 +38,10 @@ class PlayerKind:
     """What is known of all players of a kind; what else there is to know of a player by its name follows from this.
 
     `options` is a frozen dataclass of int, float, bool and str, each with a default; its `__post_init__` raises
-    ValueError, one line that names the option, for what cannot be. `make(game, options)` is a new `cards.play.Player`.
+    ValueError, one line that names the option, for what cannot be. `make(game, options)` is a new
+    `busso.cards.play.Player`.
     A kind `of_network` is written `name:RUN`, and made by `make(game, options, network, reward, on_gpu)`: `network` is
-    a `cards.players.ValueNetwork` that has learned the `reward`; ValueError for a reward that does not do.
+    a `busso.cards.players.ValueNetwork` that has learned the `reward`; ValueError for a reward that does not do.
 
     `searches`: a decision takes time. `values`: it says what each action is worth, so that it can grade and give hints.
     """
@@ -97,8 +99,8 @@ class Game:
     the others.
 
     `record(start, actions)` is a game as a JSON object: its state as dealt and what was played. `read(record)` plays
-    such an object: its hands and what they came to (`cards.hand.Replayed`). It raises ValueError that names the field
-    or the action that breaks a rule. How a game is shown is no part of it: see `cards.presentation`.
+    such an object: its hands and what they came to (`busso.cards.hand.Replayed`). It raises ValueError that names the
+    field or the action that breaks a rule. How a game is shown is no part of it: see `busso.cards.presentation`.
     """
 
     name: str
@@ -133,7 +135,7 @@ class Game:
     @property
     def words(self) -> int:
         """Words of 64 bits in a packed observation."""
-        from cards.compiled.bits import words_for
+        from busso.cards.compiled.bits import words_for
 
         return words_for(self.bits)
 
@@ -145,7 +147,7 @@ class Game:
     @cached_property
     def loops(self) -> Loops:
         """The compiled batch loops, unchecked."""
-        from cards.compiled.batch import batch_loops
+        from busso.cards.compiled.batch import batch_loops
 
         return batch_loops(self.rules)
 
@@ -199,7 +201,7 @@ class Game:
         """
         if actions.shape != games.shape or actions.dtype != np.uint8:
             raise ValueError(f"{games.size} games to move need as many uint8, not {actions.dtype} {actions.shape}")
-        from cards.compiled.batch import first_illegal
+        from busso.cards.compiled.batch import first_illegal
 
         wrong = first_illegal(self.legal(states, games) if legal is None else legal, actions)
         if wrong >= 0:
@@ -263,9 +265,9 @@ def load_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
     Raises UnknownGameError when there is no such package, ValueError for a bad option.
     """
     try:
-        module = importlib.import_module(name) if name.isidentifier() else None
+        module = importlib.import_module(package_of(name)) if name.isidentifier() else None
     except ModuleNotFoundError as error:
-        if error.name != name:
+        if error.name != package_of(name):
             raise
         module = None
     if module is None:

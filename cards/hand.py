@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.base.errors import InputError
-from cards.game import Game, States
-from cards.play import Decisions
+from busso.cards.base.errors import InputError
+from busso.cards.game import Game, States
+from busso.cards.play import Decisions
 
 NO_SEEDS = np.zeros(1, np.uint64)  # of a hand that was recorded: nothing is drawn for it
 _THE_ONE = np.zeros(1, np.int64)
@@ -101,7 +101,7 @@ class Hand:
         return found
 
     def record(self) -> dict[str, Any]:
-        """The hand as a record for `evaluate.replay`."""
+        """The hand as a record for `busso.evaluate.replay`."""
         return self.game.record(self._start[0], self.actions)
 
 

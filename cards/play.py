@@ -7,9 +7,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.batch import reward_loop
-from cards.compiled.splitmix import derive
-from cards.game import Game, Games, States
+from busso.cards.compiled.batch import reward_loop
+from busso.cards.compiled.splitmix import derive
+from busso.cards.game import Game, Games, States
 
 Actions = NDArray[np.uint8]
 

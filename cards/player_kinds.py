@@ -7,10 +7,10 @@ import shutil
 from dataclasses import dataclass
 from typing import Any
 
-from cards.base.bounds import bounded, check_bounds
-from cards.base.errors import InputError
-from cards.game import Game, PlayerKind
-from cards.player_specs import PROCESS, PlayerSpec, read_options
+from busso.cards.base.bounds import bounded, check_bounds
+from busso.cards.base.errors import InputError
+from busso.cards.game import Game, PlayerKind
+from busso.cards.player_specs import PROCESS, PlayerSpec, read_options
 
 RULE = PlayerKind(searches=False)  # `random` and the policies of a game
 OF_PROCESS = PlayerKind()  # a program of its own, which plays any game
@@ -59,7 +59,7 @@ def kind_and_options(game: Game, spec: PlayerSpec, others: str = "") -> tuple[Pl
     are then proposed beside the names.
     """
     if spec.name == PROCESS:
-        raise InputError(spec, "a program plays only in tournaments, records, evaluate.regret and at the table")
+        raise InputError(spec, "a program plays only in tournaments, records, busso.evaluate.regret and at the table")
     if spec.argument is not None or spec.name not in player_names(game):
         name = spec.name if spec.argument is None else str(spec)
         raise InputError(name, f"{game.name} has no such player", f"it has {', '.join(player_names(game))}{others}")

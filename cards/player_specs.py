@@ -14,10 +14,11 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cards.base.errors import InputError
+from busso.cards.base.errors import InputError
+from busso.cards.base.packages import package_of
 
 if TYPE_CHECKING:
-    from cards.game import Game
+    from busso.cards.game import Game
 
 CHAMPION = "champion"  # the player that is the network which travels with a game
 CHAMPION_FILE = "network.safetensors"
@@ -144,9 +145,10 @@ def _value(kind: type[Any], text: str) -> Any:
 
 def champion_folder(game: str) -> Path:
     """The folder of a game's champion, whether there is one or not."""
-    spec = find_spec(game)
-    assert spec is not None and spec.submodule_search_locations, game
-    return Path(spec.submodule_search_locations[0]) / CHAMPION
+    spec = find_spec(package_of(game))
+    assert spec is not None, game
+    places = spec.submodule_search_locations or [spec.origin or ""]  # a game that is one file has no folder
+    return Path(places[0]) / CHAMPION
 
 
 def champion_file(game: Game) -> Path | None:

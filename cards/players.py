@@ -9,13 +9,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.base.bounds import bounded, check_bounds
-from cards.compiled.batch import next_bits, policy_loop, random_legal
-from cards.compiled.jit import njit
-from cards.game import Game, Games, PlayerKind
-from cards.play import Actions, Decisions, Player
-from cards.player_kinds import kind_and_options
-from cards.player_specs import MOST_SAMPLES, PlayerSpec
+from busso.cards.base.bounds import bounded, check_bounds
+from busso.cards.compiled.batch import next_bits, policy_loop, random_legal
+from busso.cards.compiled.jit import njit
+from busso.cards.game import Game, Games, PlayerKind
+from busso.cards.play import Actions, Decisions, Player
+from busso.cards.player_kinds import kind_and_options
+from busso.cards.player_specs import MOST_SAMPLES, PlayerSpec
 
 
 class ValueNetwork(Protocol):

@@ -13,8 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.game import Game, States
-from cards.hand import Hand
+from busso.cards.base.packages import package_of
+from busso.cards.game import Game, States
+from busso.cards.hand import Hand
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ _GENERIC = Presentation()
 
 def presentation_of(game: Game) -> Presentation:
     """`PRESENTATION` of the module `presentation` in the game's package; the generic one where there is none."""
-    module = own_module(game.name, "presentation")
+    module = own_module(package_of(game.name), "presentation")
     return _GENERIC if module is None else module.PRESENTATION
 
 

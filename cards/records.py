@@ -8,15 +8,15 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.base.errors import InputError
-from cards.game import Game, States
-from cards.play import Actions, Decisions
+from busso.cards.base.errors import InputError
+from busso.cards.game import Game, States
+from busso.cards.play import Actions, Decisions
 
 T = TypeVar("T")
 
 
 class Recorder:
-    """Writes down games that are played side by side: `watch` is for `cards.play.play`."""
+    """Writes down games that are played side by side: `watch` is for `busso.cards.play.play`."""
 
     def __init__(self, game: Game, games: int) -> None:
         self._game = game

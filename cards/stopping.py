@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.game import Game
-from cards.play import Actions, Decisions, Player
-from cards.player_specs import PlayerSpec
+from busso.cards.game import Game
+from busso.cards.play import Actions, Decisions, Player
+from busso.cards.player_specs import PlayerSpec
 
 Stop = Callable[[], bool]  # whether the games are not wanted any more
 LOOK_SECONDS = 0.05  # between two looks while a player searches; one decision may take longer

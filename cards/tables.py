@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.base.errors import InputError
-from cards.base.files import replacing
-from cards.compiled.jit import njit
-from cards.game import Game
-from cards.play import Actions, Decisions
-from cards.tabular.numbering import Numbering, Policy
+from busso.cards.base.errors import InputError
+from busso.cards.base.files import replacing
+from busso.cards.compiled.jit import njit
+from busso.cards.game import Game
+from busso.cards.play import Actions, Decisions
+from busso.cards.tabular.numbering import Numbering, Policy
 
 _FORMAT = 1
 _HEADERS = 1 << 16  # bytes, of the parts of a file: names, types, shapes
-_WHERE_FROM = "python -m train algo=batch_q_learning writes such files"
+_WHERE_FROM = "busso train algo=batch_q_learning writes such files"
 
 
 class PolicyFileError(InputError):
@@ -49,7 +49,7 @@ def _lookup_loop(number: Callable[[Any], int]) -> Callable[..., None]:
 
 
 class TablePlayer:
-    """Plays `policy[number(state)]`, with the compiled function that numbers the states; see `cards.play.Player`."""
+    """Plays `policy[number(state)]`, with the compiled function that numbers the states."""
 
     def __init__(self, number: Callable[[Any], int], policy: NDArray[np.integer[Any]]) -> None:
         self._look_up = _lookup_loop(number)

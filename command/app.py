@@ -17,14 +17,14 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from command.busso import documented
-from command.conf_folder import CONF, explained_settings
-from command.errors import UserError
-from command.main import Main, command, failure_of
-from command.settings.checks import SettingsError
-from command.settings.compose import T, fitting, from_config, refused_by_name
-from command.settings.quoting import in_quotes
-from command.terminal.visible import one_line
+from busso.command.commands import documented
+from busso.command.conf_folder import CONF, explained_settings
+from busso.command.errors import UserError
+from busso.command.main import Main, command, failure_of
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import T, fitting, from_config, refused_by_name
+from busso.command.settings.quoting import in_quotes
+from busso.command.terminal.visible import one_line
 
 Job = Callable[[DictConfig], Any]
 

@@ -1,4 +1,4 @@
-"""`python -m command.child PARENT MODULE ARGUMENT...`: a module as a command that does not outlive its parent.
+"""`python -m busso.command.child PARENT MODULE ARGUMENT...`: a module as a command that does not outlive its parent.
 
 PARENT is the process that starts it. However that ends, by kill -9 too, the command gets SIGTERM then, on which a
 training writes a checkpoint. It imports next to nothing before the module.
@@ -21,7 +21,7 @@ def child_command(module: str, arguments: Sequence[str]) -> list[str]:
 
     The thread that starts it has to wait for it: for Linux that thread is the parent.
     """
-    return [sys.executable, "-m", "command.child", str(os.getpid()), module, *arguments]
+    return [sys.executable, "-m", "busso.command.child", str(os.getpid()), module, *arguments]
 
 
 def end_with_parent(parent: int, number: int) -> bool:

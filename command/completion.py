@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from omegaconf import DictConfig
 
-from command.app import run_app
-from command.busso import COMMANDS
-from command.conf_folder import CONF
-from command.main import command
+from busso.command.app import run_app
+from busso.command.commands import COMMANDS
+from busso.command.conf_folder import CONF
+from busso.command.main import command
 
 
 @command

@@ -8,8 +8,7 @@ from typing import Any
 
 import yaml
 
-_INSTALLED = Path(__file__).resolve().parent / "conf"  # where a wheel puts it
-CONF = _INSTALLED if _INSTALLED.is_dir() else _INSTALLED.parent.parent / "conf"
+CONF = (Path(__file__).parent.parent / "conf").resolve()  # busso/conf, which in a clone is a link to conf
 
 
 def groups_of(file: Path) -> Iterator[str]:

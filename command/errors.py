@@ -1,6 +1,6 @@
 """Errors that a user can cause and correct: one line on the screen and an exit code that is not 0."""
 
-from cards.base.errors import InputError
+from busso.cards.base.errors import InputError
 
 
 class UserError(InputError):

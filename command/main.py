@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 
-from command.errors import UserError
-from command.terminal.streams import is_gone, open_standard_files, to_nowhere
-from command.terminal.visible import one_line, visible_output
+from busso.command.errors import UserError
+from busso.command.terminal.streams import is_gone, open_standard_files, to_nowhere
+from busso.command.terminal.visible import one_line, visible_output
 
 _BROKEN_PIPE = 128 + 13  # what the shell reports for a program that SIGPIPE ended
 

@@ -1,6 +1,6 @@
 """The site of `make docs`: Sphinx reads the Markdown pages where they lie, so that links work here as on GitHub."""
 
-from command import __version__
+from busso.command import __version__
 
 project = "busso"
 copyright = "the busso authors"  # noqa: A001 - the name that Sphinx reads
@@ -17,7 +17,7 @@ myst_heading_anchors = 4  # GitHub's anchors
 myst_linkify_fuzzy_links = False
 nitpicky = True
 # Types of other projects; and settings, which have a page of their own.
-nitpick_ignore_regex = [("py:.*", r"(?!(busso|cards|train|envs)\.).*"), ("py:class", r"train\.settings\..*")]
+nitpick_ignore_regex = [("py:.*", r"(?!busso\.(?!command\.)).*"), ("py:class", r"busso\.train\.settings\..*")]
 suppress_warnings = ["epub.unknown_project_files"]
 
 # Docstrings are plain text with code in single quotation marks of Markdown.

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from command.settings.compose import compose
-from command.settings.game import with_game_options
-from command.settings.overrides import given as given_by
-from play.app.application import TableApp
-from play.app.table.table import TableScreen
-from play.table.settings import PlaySettings
+from busso.command.settings.compose import compose
+from busso.command.settings.game import with_game_options
+from busso.command.settings.overrides import given as given_by
+from busso.play.app.application import TableApp
+from busso.play.app.table.table import TableScreen
+from busso.play.table.settings import PlaySettings
 
 FOLDER = Path(__file__).resolve().parent / "pictures"
 _LONGEST = 300  # seconds that anything may take

@@ -12,23 +12,23 @@ from typing import Any, get_type_hints
 
 import yaml
 
-from cards.base.bounds import bounds_of
-from cards.game import load_game
-from evaluate.champion.__main__ import ChampionSettings
-from evaluate.compare import CompareSettings
-from evaluate.exploit import ExploitSettings
-from evaluate.export.__main__ import ExportSettings
-from evaluate.record import RecordSettings
-from evaluate.regret.settings import RegretSettings
-from evaluate.report.__main__ import ReportSettings
-from evaluate.review.settings import ReviewSettings
-from evaluate.solve.__main__ import SolveSettings
-from evaluate.tournament.settings import TournamentSettings
-from play.table.settings import PlaySettings
-from train.settings.batch_q import BatchQSettings
-from train.settings.dqn import TrainSettings
-from train.settings.tabular import TabularSettings
-from train.tune.settings import TuneSettings
+from busso.cards.base.bounds import bounds_of
+from busso.cards.game import load_game
+from busso.evaluate.champion.__main__ import ChampionSettings
+from busso.evaluate.compare import CompareSettings
+from busso.evaluate.exploit import ExploitSettings
+from busso.evaluate.export.__main__ import ExportSettings
+from busso.evaluate.record import RecordSettings
+from busso.evaluate.regret.settings import RegretSettings
+from busso.evaluate.report.__main__ import ReportSettings
+from busso.evaluate.review.settings import ReviewSettings
+from busso.evaluate.solve.__main__ import SolveSettings
+from busso.evaluate.tournament.settings import TournamentSettings
+from busso.play.table.settings import PlaySettings
+from busso.train.settings.batch_q import BatchQSettings
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.tabular import TabularSettings
+from busso.train.tune.settings import TuneSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 CONF = ROOT / "conf"
@@ -56,18 +56,18 @@ SCHEMAS: dict[str, type[Any]] = {
     "tune": TuneSettings,
 }
 COMMANDS = (
-    ("tournament", "python -m evaluate.tournament"),
-    ("record", "python -m evaluate.record"),
-    ("review", "python -m evaluate.review"),
-    ("solve", "python -m evaluate.solve"),
-    ("play", "python -m play"),
-    ("report", "python -m evaluate.report"),
-    ("compare", "python -m evaluate.compare"),
-    ("exploit", "python -m evaluate.exploit"),
-    ("regret", "python -m evaluate.regret"),
-    ("champion", "python -m evaluate.champion"),
-    ("export", "python -m evaluate.export"),
-    ("tune", "python -m train.tune"),
+    ("tournament", "busso tournament"),
+    ("record", "busso record"),
+    ("review", "busso review"),
+    ("solve", "busso solve"),
+    ("play", "busso play"),
+    ("report", "busso report"),
+    ("compare", "busso compare"),
+    ("exploit", "busso exploit"),
+    ("regret", "busso regret"),
+    ("champion", "busso champion"),
+    ("export", "busso export"),
+    ("tune", "busso tune"),
 )
 TABLES = (
     ("q_learning", "tables of the small games"),
@@ -183,7 +183,7 @@ def page() -> Iterator[str]:
         "the command line, as [Hydra overrides](https://hydra.cc/docs/advanced/override_grammar/basic/):",
         "`learner.lr=1e-4`. `--cfg job` prints the settings that result and stops.",
         "",
-        "## Training a network: `python -m train`",
+        "## Training a network: `busso train`",
         "",
     )
     yield from settings_table(keys_of(CONF / "train.yaml"), TrainSettings)

@@ -1,12 +1,18 @@
 """The games of busso as environments for other people's code, by the interfaces that it knows.
 
-- PettingZoo: `from envs import tressette_v0, spike_v0; env = tressette_v0.env()`;
+- PettingZoo: `from busso.envs import tressette_v0, spike_v0; env = tressette_v0.env()`;
 - Gymnasium, once this package is imported: `busso/Blackjack-v0` and `busso/SetteMezzo-v0`, and as vector environments
   (`gymnasium.make_vec`) also `busso/Tressette-v0` and `busso/Spike-v0`.
 
 They need the extra `envs` (pettingzoo, gymnasium) and know the games alone, nothing of the trainer.
 docs/howto/environments.md has what each of them hands out.
 """
+
+from __future__ import annotations
+
+from busso.one_name import require
+
+require(__name__)
 
 try:
     import gymnasium
@@ -17,11 +23,11 @@ except ModuleNotFoundError as error:
         name=error.name,
     ) from None
 
-_VECTOR = "envs.vector:SeatsVectorEnv"
+_VECTOR = "busso.envs.vector:SeatsVectorEnv"
 
 for _name, _game, _solo in (
-    ("Blackjack", "blackjack", "envs.solo:SoloEnv"),
-    ("SetteMezzo", "sette_mezzo", "envs.solo:SoloEnv"),
+    ("Blackjack", "blackjack", "busso.envs.solo:SoloEnv"),
+    ("SetteMezzo", "sette_mezzo", "busso.envs.solo:SoloEnv"),
     ("Tressette", "tressette", None),
     ("Spike", "spike", None),
 ):

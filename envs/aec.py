@@ -7,12 +7,12 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
-from cards.base.errors import InputError
-from cards.game import game_with
-from cards.play import Player
-from envs.choosing import RENDER_MODES, check_render_mode, reward_of
-from envs.stepping import EARNED, OVER, TURN
-from envs.table import SteppedGame
+from busso.cards.base.errors import InputError
+from busso.cards.game import game_with
+from busso.cards.play import Player
+from busso.envs.choosing import RENDER_MODES, check_render_mode, reward_of
+from busso.envs.stepping import EARNED, OVER, TURN
+from busso.envs.table import SteppedGame
 
 Observation = dict[str, NDArray[np.int8]]
 
@@ -131,7 +131,7 @@ class SeatsEnv(AECEnv):
         return seen.ravel()
 
     def ask(self, player: Player) -> int:
-        """What a player of busso (`cards.play.named_player`, a network, a search) would do for the agent to move."""
+        """What a player of busso (one by name, a network, a search) would do for the agent to move."""
         return self.table.ask(player)
 
     def render(self) -> str | None:

@@ -4,8 +4,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from cards.base.errors import InputError
-from cards.game import Game
+from busso.cards.base.errors import InputError
+from busso.cards.game import Game
 
 Reward = Callable[..., None]
 RENDER_MODES = ("ansi", "human")

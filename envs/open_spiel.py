@@ -1,4 +1,4 @@
-"""Tressette for OpenSpiel: `import envs.open_spiel`, then `pyspiel.load_game("python_busso_tressette")`.
+"""Tressette for OpenSpiel: `import busso.envs.open_spiel`, then `pyspiel.load_game("python_busso_tressette")`.
 
 The deal is 40 chance nodes, ten cards for each seat in turn, and one for who leads, unless the four of denari does.
 Returns are the points of the own team less those of the other. The observation is that of `tressette/observation.py`;
@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from cards.compiled.bits import bit, unpack
-from cards.game import Game, game_with
-from tressette.cards import CARDS, card_text
-from tressette.rules import POINTS, SEATS, TRICKS, begin
+from busso.cards.compiled.bits import bit, unpack
+from busso.cards.game import Game, game_with
+from busso.tressette.cards import CARDS, card_text
+from busso.tressette.rules import POINTS, SEATS, TRICKS, begin
 
 _TYPE = pyspiel.GameType(
     short_name="python_busso_tressette",
@@ -44,7 +44,7 @@ def _rules(options: tuple[tuple[str, Any], ...]) -> Game:
 
 
 class TressetteGame(pyspiel.Game):
-    """The game with the options of `tressette.rules.Options`; ValueError for a bad one."""
+    """The game with the options of `busso.tressette.rules.Options`; ValueError for a bad one."""
 
     def __init__(self, params: Mapping[str, Any] | None = None) -> None:
         given = dict(params or {})

@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.base.errors import InputError
-from cards.compiled.bits import words_for
-from cards.game import Game
-from cards.play import Decisions, Player
-from cards.players import PolicyPlayer
-from cards.tables import TablePlayer
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.bits import words_for
+from busso.cards.game import Game
+from busso.cards.play import Decisions, Player
+from busso.cards.players import PolicyPlayer
+from busso.cards.tables import TablePlayer
 
 
 def pack(bits: NDArray[Any], width: int) -> NDArray[np.uint64]:
-    """Rows of 0 and 1 `[n, bits]` as words of 64 bits `[n, width]`; `cards.compiled.bits.unpack` inverts it."""
+    """Rows of 0 and 1 `[n, bits]` as words of 64 bits `[n, width]`; `busso.cards.compiled.bits.unpack` inverts it."""
     octets = np.zeros((len(bits), 8 * width), np.uint8)
     packed = np.packbits(bits.astype(np.uint8), axis=1, bitorder="little")
     octets[:, : packed.shape[1]] = packed

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.jit import njit
-from cards.compiled.splitmix import GAMMA, mix
+from busso.cards.compiled.jit import njit
+from busso.cards.compiled.splitmix import GAMMA, mix
 
 Seeds = NDArray[np.uint64]
 

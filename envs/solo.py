@@ -7,12 +7,12 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cards.base.errors import InputError
-from cards.game import game_with
-from cards.play import Player
-from envs.choosing import RENDER_MODES, check_action, check_render_mode, check_seed, reward_of
-from envs.stepping import OVER
-from envs.table import SteppedGame
+from busso.cards.base.errors import InputError
+from busso.cards.game import game_with
+from busso.cards.play import Player
+from busso.envs.choosing import RENDER_MODES, check_action, check_render_mode, check_seed, reward_of
+from busso.envs.stepping import OVER
+from busso.envs.table import SteppedGame
 
 Bits = NDArray[np.int8]
 

@@ -1,19 +1,19 @@
 """Corellian Spike for PettingZoo: two to eight agents, each for itself.
 
-9 actions (`spike.cards.ACTION_TEXT`); the layout of the observation is the table in `spike/observation.py`.
+9 actions (`busso.spike.cards.ACTION_TEXT`); the layout of the observation is the table in `spike/observation.py`.
 """
 
 from typing import Any
 
-from envs.aec import SeatsEnv
+from busso.envs.aec import SeatsEnv
 
 
 def env(reward: str | None = None, render_mode: str | None = None, **options: Any) -> SeatsEnv:
     """One game of Corellian Spike, of up to ten hands.
 
-    `reward` is one of `spike.rewards.REWARDS`, the first when None. `options` are those of `spike.state.Options`:
-    seats, min_seats, credits, ante, bet, hands, rotate, raise_cap, sabacc_pot, special_hands. With `min_seats` a game
-    may have fewer agents than `possible_agents`. Raises ValueError for others.
+    `reward` is one of `busso.spike.rewards.REWARDS`, the first when None. `options` are those of
+    `busso.spike.state.Options`: seats, min_seats, credits, ante, bet, hands, rotate, raise_cap, sabacc_pot,
+    special_hands. With `min_seats` a game may have fewer agents than `possible_agents`. Raises ValueError for others.
     """
     return SeatsEnv("spike", 0, reward, render_mode, **options)
 

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cards.compiled.batch import Rules, allows
-from cards.compiled.bits import unpack_into
-from cards.compiled.jit import njit
+from busso.cards.compiled.batch import Rules, allows
+from busso.cards.compiled.bits import unpack_into
+from busso.cards.compiled.jit import njit
 
 # What a step says: the seat to move in the lowest bits, and these.
 TURN, OVER, EARNED = 255, 256, 512

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.base.errors import InputError
-from cards.compiled.splitmix import derive
-from cards.game import Game, States
-from cards.hand import Hand
-from cards.play import Decisions, Player
-from cards.presentation import presentation_of
-from envs.choosing import Reward, check_action, check_seed
-from envs.seeds import later_seed
-from envs.stepping import ILLEGAL, steps
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.splitmix import derive
+from busso.cards.game import Game, States
+from busso.cards.hand import Hand
+from busso.cards.play import Decisions, Player
+from busso.cards.presentation import presentation_of
+from busso.envs.choosing import Reward, check_action, check_seed
+from busso.envs.seeds import later_seed
+from busso.envs.stepping import ILLEGAL, steps
 
 _PLAYER = 1  # salt of the generators of players that are asked
 

@@ -6,7 +6,7 @@
 
 from typing import Any
 
-from envs.aec import SeatsEnv
+from busso.envs.aec import SeatsEnv
 
 
 def env(reward: str | None = None, render_mode: str | None = None, **options: Any) -> SeatsEnv:
@@ -14,7 +14,7 @@ def env(reward: str | None = None, render_mode: str | None = None, **options: An
 
     `reward`: "points" (at the end, the difference over 11), "win" (1 or -1), "points_and_win" or "study" (something for
     every card).
-    `options` are those of `tressette.rules.Options`: signals, first_leader, accusi. Raises ValueError for others.
+    `options` are those of `busso.tressette.rules.Options`: signals, first_leader, accusi. Raises ValueError for others.
     """
     return SeatsEnv("tressette", 0, reward, render_mode, **options)
 

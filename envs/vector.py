@@ -9,16 +9,16 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from cards.base.errors import InputError
-from cards.compiled.batch import reward_loop
-from cards.compiled.bits import unpack
-from cards.compiled.splitmix import derive
-from cards.game import Game, Games, game_with
-from cards.play import Decisions, Player, decide
-from cards.players import named_player
-from envs.choosing import SEEDS, check_seed, reward_of
-from envs.seeds import later_seeds
-from envs.stepping import settle_loop
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.batch import reward_loop
+from busso.cards.compiled.bits import unpack
+from busso.cards.compiled.splitmix import derive
+from busso.cards.game import Game, Games, game_with
+from busso.cards.play import Decisions, Player, decide
+from busso.cards.players import named_player
+from busso.envs.choosing import SEEDS, check_seed, reward_of
+from busso.envs.seeds import later_seeds
+from busso.envs.stepping import settle_loop
 
 Observations = dict[str, NDArray[np.int8]]
 Step = tuple[Observations, NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
@@ -42,8 +42,8 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
     - A game that is over before the learner has had a decision ends with its next step, whatever the action.
 
     `learner` are its seats, the team of seat 0 when None. `others` is one player for all other seats, or one for each
-    by seat: a name, with options as in "monte_carlo:samples:20", or a `cards.play.Player`. `step` raises ValueError,
-    and plays nothing, when an action is not legal. Arrays that are handed out are the caller's.
+    by seat: a name, with options as in "monte_carlo:samples:20", or a `busso.cards.play.Player`. `step` raises
+    ValueError, and plays nothing, when an action is not legal. Arrays that are handed out are the caller's.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012

@@ -1,13 +1,13 @@
-"""`python -m evaluate.compare RUN RUN ...`: compare runs: a table with intervals over seeds, curves, settings.
+"""`busso compare RUN RUN ...`: compare runs: a table with intervals over seeds, curves, settings.
 
 Runs that differ in the seed only are one row, compared with the row `baseline` seed by seed. With `deals=16384` the
 best networks play 16,384 duplicate deals now, against `opponents=[random,greedy,baseline]`. There `baseline` is the run
 of the baseline with the same seed. Without `deals` the table has the results of the runs. A pattern names many runs:
 
-    python -m evaluate.compare baseline=recipe 'runs/ablation/tressette/*'
+    busso compare baseline=recipe 'runs/ablation/tressette/*'
 
 example:
-  python -m evaluate.compare runs/tressette/default runs/tressette/wide
+  busso compare runs/tressette/default runs/tressette/wide
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cards.base.bounds import bounded
-from command.app import settings_command
-from command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_numbers, require
-from command.settings.quoting import spelled
-from evaluate.report.line import matching, runs_of, with_runs
+from busso.cards.base.bounds import bounded
+from busso.command.app import settings_command
+from busso.command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_numbers, require
+from busso.command.settings.quoting import spelled
+from busso.evaluate.report.line import matching, runs_of, with_runs
 
 if TYPE_CHECKING:
-    from evaluate.report.of_runs import Scores
-    from evaluate.report.runs import SeedGroup
+    from busso.evaluate.report.of_runs import Scores
+    from busso.evaluate.report.runs import SeedGroup
 
 BASELINE = "baseline"  # among the opponents: the run of the baseline with the same seed
 
 
 @dataclass
 class CompareSettings:
-    """The settings of `python -m evaluate.compare`; conf/compare.yaml explains them."""
+    """The settings of `busso compare`; conf/compare.yaml explains them."""
 
     run: Any = None
     folder: str | None = None
@@ -71,12 +71,12 @@ def main(settings: CompareSettings) -> None:
     folders = matching(runs_of(settings.run))
     if len(folders) < 2:
         raise _too_few()
-    from command.terminal.console import result_console
-    from evaluate.report import page  # with PyTorch, for which --help does not wait
-    from evaluate.report.content import write_csv
-    from evaluate.report.of_runs import Comparison, csv_rows, scores_of, screen
-    from evaluate.report.runs import kind_named, kinds_of
-    from train.run.read import load_run
+    from busso.command.terminal.console import result_console
+    from busso.evaluate.report import page  # with PyTorch, for which --help does not wait
+    from busso.evaluate.report.content import write_csv
+    from busso.evaluate.report.of_runs import Comparison, csv_rows, scores_of, screen
+    from busso.evaluate.report.runs import kind_named, kinds_of
+    from busso.train.run.read import load_run
 
     runs = [load_run(path) for path in folders]
     kinds = kinds_of(runs)
@@ -91,11 +91,11 @@ def main(settings: CompareSettings) -> None:
 
 def _played(settings: CompareSettings, kinds: Sequence[SeedGroup], baseline: SeedGroup) -> dict[Path, Scores]:
     """What each run wins of each opponent, on the same deals. The same command resumes after a stop."""
-    from command.settings.game import load_configured_game
-    from evaluate.tournament.batches import TournamentWorker
-    from evaluate.tournament.run import play_pairs
-    from evaluate.tournament.settings import Pair, TournamentSettings
-    from train.dqn.players.resolve import ResolvedPlayer, resolve
+    from busso.command.settings.game import load_configured_game
+    from busso.evaluate.tournament.batches import TournamentWorker
+    from busso.evaluate.tournament.run import play_pairs
+    from busso.evaluate.tournament.settings import Pair, TournamentSettings
+    from busso.train.dqn.players.resolve import ResolvedPlayer, resolve
 
     options = kinds[0].runs[0].settings.game
     game = load_configured_game(options)

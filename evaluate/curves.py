@@ -1,4 +1,4 @@
-"""`python -m evaluate.curves RUN [RUN ...] [--out FILE.png]`: the curves of metrics.csv as a picture."""
+"""`busso curves RUN [RUN ...] [--out FILE.png]`: the curves of metrics.csv as a picture."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cards.base.errors import InputError
-from command.main import command
-from command.settings.checks import SettingsError
-from train.run.metrics.curves import FILE, Curve, read
+from busso.cards.base.errors import InputError
+from busso.command.main import command
+from busso.command.settings.checks import SettingsError
+from busso.train.run.metrics.curves import FILE, Curve, read
 
 PANELS = (
     ("games won in evaluation", "eval/win_rate_vs_"),
@@ -48,8 +48,8 @@ def draw(curves: Mapping[Path, Mapping[str, Curve]], out: Path) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(
-        "python -m evaluate.curves",
-        epilog="example:\n  python -m evaluate.curves runs/tressette/default --out=curves.png",
+        "busso curves",
+        epilog="example:\n  busso curves runs/tressette/default --out=curves.png",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="folder of a run, runs/<game>/<name>")

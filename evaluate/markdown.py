@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from command.terminal.visible import one_line, visible
+from busso.command.terminal.visible import one_line, visible
 
 # What stands in single backticks of one line stays. Other backticks are none: which of them are a pair, readers of
 # Markdown decide over several lines. A link, an image, a definition of one or a tag is none without its bracket.

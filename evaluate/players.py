@@ -9,18 +9,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cards.game import Game
-from cards.player_kinds import ProcessCommand
-from cards.players import make_player
-from command.settings.checks import SettingsError
-from evaluate.process_player.player import ProcessPlayer
-from train.dqn.players.resolve import ResolvedPlayer, resolve
+from busso.cards.game import Game
+from busso.cards.player_kinds import ProcessCommand
+from busso.cards.players import make_player
+from busso.command.settings.checks import SettingsError
+from busso.evaluate.process_player.player import ProcessPlayer
+from busso.train.dqn.players.resolve import ResolvedPlayer, resolve
 
 if TYPE_CHECKING:
     import torch
 
-    from cards.play import Player
-    from cards.tables import TablePlayer
+    from busso.cards.play import Player
+    from busso.cards.tables import TablePlayer
 
 
 def cpu() -> torch.device:
@@ -47,17 +47,17 @@ def load_resolved(
         return ProcessPlayer(game, player.name, player.options)
     if player.path is None:
         return make_player(game, player.name, player.kind, player.options)
-    from train.dqn.players.load import load_player as load
+    from busso.train.dqn.players.load import load_player as load
 
     return load(game, player, device(), key, _learned_player)
 
 
 def _learned_player(game: Game, path: Path, state: dict[str, Any]) -> TablePlayer:
     """The greedy policy of a table of action values; where no action was ever tried, the first legal one."""
-    from cards.tables import TablePlayer
-    from train.dqn.players.load import check_game
-    from train.tabular.errors import learned_policy
-    from train.tabular.trainer import load_model, table_of
+    from busso.cards.tables import TablePlayer
+    from busso.train.dqn.players.load import check_game
+    from busso.train.tabular.errors import learned_policy
+    from busso.train.tabular.trainer import load_model, table_of
 
     table = table_of(path, state)
     check_game(game, table.settings, path)

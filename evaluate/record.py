@@ -1,10 +1,10 @@
-"""`python -m evaluate.record players=[champion,greedy] deals=10 to=games.jsonl`: play games and write them to a file.
+"""`busso record players=[champion,greedy] deals=10 to=games.jsonl`: play games and write them to a file.
 
-The records name the player of each seat. evaluate.review, evaluate.replay and `python -m play watch=FILE` read them.
+The records name the player of each seat. `busso review`, `busso replay` and `busso play watch=FILE` read them.
 Each game is written at once, so Ctrl-C keeps the games played.
 
 example:
-  python -m evaluate.record 'players=[champion,greedy]' deals=10 to=games.jsonl
+  busso record 'players=[champion,greedy]' deals=10 to=games.jsonl
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cards.base.bounds import bounded
-from command.app import settings_command
-from command.settings.checks import MAX_DEALS, MAX_SEED, MAX_TARGET, SettingsError, check_numbers
-from command.settings.game import load_configured_game
-from command.terminal.progress import Progress
-from evaluate.tournament.settings import Pair, TournamentSettings, check_game, pairs_of
-from train.dqn.players.resolve import resolve_all
+from busso.cards.base.bounds import bounded
+from busso.command.app import settings_command
+from busso.command.settings.checks import MAX_DEALS, MAX_SEED, MAX_TARGET, SettingsError, check_numbers
+from busso.command.settings.game import load_configured_game
+from busso.command.terminal.progress import Progress
+from busso.evaluate.tournament.settings import Pair, TournamentSettings, check_game, pairs_of
+from busso.train.dqn.players.resolve import resolve_all
 
 if TYPE_CHECKING:
-    from evaluate.tournament.batches import Batch, TournamentWorker
+    from busso.evaluate.tournament.batches import Batch, TournamentWorker
 
 _AT_A_TIME = 16  # deals; what a stop may lose
 
 
 @dataclass
 class RecordSettings:
-    """The settings of `python -m evaluate.record`; conf/record.yaml explains them."""
+    """The settings of `busso record`; conf/record.yaml explains them."""
 
     game: dict[str, Any]
     players: list[str] = field(default_factory=list)
@@ -68,7 +68,7 @@ def main(settings: RecordSettings) -> None:
     path, tournament = Path(settings.to), settings.tournament
     if path.exists() and not settings.overwrite:
         raise SettingsError("to", f"{path} is there", "name another file, or say overwrite=true")
-    from evaluate.tournament.batches import TournamentWorker  # with Numba, for which --help does not wait
+    from busso.evaluate.tournament.batches import TournamentWorker  # with Numba, for which --help does not wait
 
     game = load_configured_game(settings.game)
     check_game(tournament, game)
@@ -82,7 +82,7 @@ def main(settings: RecordSettings) -> None:
 
 
 def _units(settings: RecordSettings, pairs: Sequence[Pair]) -> Iterator[Batch]:
-    from evaluate.tournament.batches import Batch
+    from busso.evaluate.tournament.batches import Batch
 
     for pair in pairs:
         for first in range(0, settings.deals, _AT_A_TIME):

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cards.compiled.splitmix import stream
-from cards.hand import Hand
-from command.terminal.visible import one_line
-from evaluate.replay import replay_records
+from busso.cards.compiled.splitmix import stream
+from busso.cards.hand import Hand
+from busso.command.terminal.visible import one_line
+from busso.evaluate.replay import replay_records
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`python -m evaluate.replay FILE`: replay recorded games and check them, with one line of JSON for each record.
+"""`busso replay FILE`: replay recorded games and check them, with one line of JSON for each record.
 
 `FILE game=NAME` reads records of a game of your own. A record that breaks a rule or is malformed gets a line with its
 error; the others are replayed. Hands of a match are checked against those before them: leader, score and end of the
@@ -16,16 +16,16 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cards.base.errors import InputError
-from cards.game import Game
-from command.main import command
-from command.settings.checks import SettingsError
-from command.settings.foreign import name_game
-from command.settings.game import load_configured_game
-from command.terminal.progress import Progress
+from busso.cards.base.errors import InputError
+from busso.cards.game import Game
+from busso.command.main import command
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.foreign import name_game
+from busso.command.settings.game import load_configured_game
+from busso.command.terminal.progress import Progress
 
 if TYPE_CHECKING:
-    from cards.hand import Replayed
+    from busso.cards.hand import Replayed
 
 LONGEST_ERROR = 400
 
@@ -44,8 +44,8 @@ def replay_records(path: Path) -> Iterator[tuple[int, Any, Replayed | ValueError
 
     The file is read once: it may be a pipe. Raises OSError.
     """
-    from cards.matches.records import RecordedMatches  # with Numba, for which --help does not wait
-    from cards.records import check_names, field, read_records
+    from busso.cards.matches.records import RecordedMatches  # with Numba, for which --help does not wait
+    from busso.cards.records import check_names, field, read_records
 
     matches = RecordedMatches()
     for line, record in read_records(path):
@@ -82,9 +82,9 @@ def _game_named(name: str) -> Game:
 def main(arguments: Sequence[str]) -> int:
     """Replay the file named on the command line and return the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m evaluate.replay",
+        prog="busso replay",
         description="Play recorded games again.",
-        epilog="example:\n  python -m evaluate.replay games.jsonl",
+        epilog="example:\n  busso replay games.jsonl",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="records, one JSON object a line")

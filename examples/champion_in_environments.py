@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-import envs  # noqa: F401 - registers the environments with Gymnasium
-from cards.play import Player
-from cards.players import named_player
-from envs import spike_v0, tressette_v0
-from envs.aec import SeatsEnv
-from envs.players import Seated
-from train.dqn.players.load import player_of
+from busso import envs  # noqa: F401 - registers the environments with Gymnasium
+from busso.cards.play import Player
+from busso.cards.players import named_player
+from busso.envs import spike_v0, tressette_v0
+from busso.envs.aec import SeatsEnv
+from busso.envs.players import Seated
+from busso.train.dqn.players.load import player_of
 
 
 def parse() -> argparse.Namespace:

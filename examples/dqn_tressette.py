@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-import envs  # noqa: F401 - registers busso/Tressette-v0
+from busso import envs  # noqa: F401 - registers busso/Tressette-v0
 
 Array = NDArray[Any]
 

@@ -1,6 +1,6 @@
 """Plays a network exported as ONNX against a rule player, with NumPy, onnxruntime and the games, without PyTorch.
 
-`python -m evaluate.export` makes the file, `python examples/play_onnx.py FOLDER/model.onnx greedy` plays it.
+`busso export` makes the file, `python examples/play_onnx.py FOLDER/model.onnx greedy` plays it.
 """
 
 import json
@@ -9,14 +9,14 @@ import sys
 import numpy as np
 import onnxruntime
 
-from cards.compiled.splitmix import stream
-from cards.matches.duplicate import duel
-from cards.players import named_player
-from command.settings.game import load_configured_game
+from busso.cards.compiled.splitmix import stream
+from busso.cards.matches.duplicate import duel
+from busso.cards.players import named_player
+from busso.command.settings.game import load_configured_game
 
 
 class OnnxPlayer:
-    """A player for cards.play that keeps nothing between decisions."""
+    """A player for busso.cards.play that keeps nothing between decisions."""
 
     def __init__(self, session):
         self.session = session

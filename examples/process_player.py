@@ -1,6 +1,6 @@
 """A player of Tressette in a program of its own, without busso; docs/howto/tournaments.md has the form of the lines.
 
-`python -m evaluate.tournament 'players=[process:python examples/process_player.py,random]' deals=64`
+`busso tournament 'players=[process:python examples/process_player.py,random]' deals=64`
 """
 
 import json

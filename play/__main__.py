@@ -1,10 +1,10 @@
-"""`python -m play`: play at a table against rule players, trained agents or each other.
+"""`busso play`: play at a table against rule players, trained agents or each other.
 
-`python -m play ui=plain game=tressette opponents=greedy seed=7 record=games.jsonl` plays a hand of Tressette in lines
+`busso play ui=plain game=tressette opponents=greedy seed=7 record=games.jsonl` plays a hand of Tressette in lines
 of text. docs/howto/play.md lists all words that you can type.
 
 example:
-  python -m play game=tressette opponents=champion
+  busso play game=tressette opponents=champion
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from command.app import settings_command, typed
-from command.settings.checks import SettingsError
-from command.settings.overrides import given as given_by
-from play.language import Language
-from play.table.settings import APP, AUTO, PLAIN, Given, PlaySettings
+from busso.command.app import settings_command, typed
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.overrides import given as given_by
+from busso.play.language import Language
+from busso.play.table.settings import APP, AUTO, PLAIN, Given, PlaySettings
 
 if TYPE_CHECKING:
-    from cards.game import Game
+    from busso.cards.game import Game
 
 _BROKEN_PIPE = 128 + 13  # what the shell reports for a program that SIGPIPE ended
 
@@ -34,16 +34,16 @@ def main(settings: PlaySettings) -> int:
     """Run the command; returns the exit code."""
     given = given_by(typed())
     if settings.serve:
-        from play.app.serve import serve
+        from busso.play.app.serve import serve
 
         return serve(settings, sys.argv[1:])
     if _ui(settings) == APP:
-        from play.app.run import run_app
+        from busso.play.app.run import run_app
 
         return run_app(settings, given)
     if settings.watch is not None:
         raise SettingsError("watch", "ui=plain cannot show games", "use ui=app in a terminal, or serve=true")
-    from play.plain.ending import interrupt_at
+    from busso.play.plain.ending import interrupt_at
 
     try:
         with interrupt_at((signal.SIGTERM, signal.SIGHUP)):  # the game is saved, as at Ctrl-C
@@ -55,8 +55,10 @@ def main(settings: PlaySettings) -> int:
 
 
 def _sit_down(settings: PlaySettings, given: Given) -> int:
-    from play.plain.loop import PlainTable
-    from play.table.opening import open_session  # these two bring Numba, for which the application's menu does not wait
+    from busso.play.plain.loop import PlainTable
+    from busso.play.table.opening import (
+        open_session,  # these two bring Numba, for which the application's menu does not wait
+    )
 
     language = Language(settings.lang)
     for stream in (sys.stdin, sys.stdout):  # a terminal may know fewer letters than are said at the table

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from command.terminal.visible import visible
+from busso.command.terminal.visible import visible
 
 _FOLDER = Path(__file__).parent / "texts"
 LANGUAGES = tuple(sorted(path.stem for path in _FOLDER.glob("*.yaml")))

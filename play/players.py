@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cards.game import Game, States
-from train.dqn.players.resolve import resolve
+from busso.cards.game import Game, States
+from busso.train.dqn.players.resolve import resolve
 
 if TYPE_CHECKING:
     import torch
 
-    from cards.play import Player
+    from busso.cards.play import Player
 
 HUMAN = "human"
 _LATER = 8  # actions after which a search is asked once: two tricks of Tressette, in which it plays as its network
@@ -20,7 +20,7 @@ _LATER = 8  # actions after which a search is asked once: two tricks of Tressett
 
 def seated_player(game: Game, text: str) -> Player:
     """The player that is meant, as in tournaments. Raises SettingsError or CheckpointError, one line."""
-    from evaluate.players import load_resolved  # with Numba, for which no settings wait
+    from busso.evaluate.players import load_resolved  # with Numba, for which no settings wait
 
     found = resolve(game, text, others=(HUMAN,))
     player = load_resolved(game, found, _cpu)
@@ -38,7 +38,7 @@ def _cpu() -> torch.device:
 
 def _ask_once(game: Game, player: Player) -> None:
     """Compiling takes seconds: that is waited for when a player sits down, not at its first move or hint."""
-    from cards.play import Decisions
+    from busso.cards.play import Decisions
 
     seeds, the_one = np.zeros(1, np.uint64), np.zeros(1, np.int64)
     states = game.deal(seeds)

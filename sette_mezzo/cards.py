@@ -6,8 +6,8 @@ kind, the face cards are the kind FACE.
 
 import numpy as np
 
-from cards.records import parse_rank
-from cards.tabular.multisets import multisets
+from busso.cards.records import parse_rank
+from busso.cards.tabular.multisets import multisets
 
 RANK_TEXT = "A234567FCR"
 RANKS = 10

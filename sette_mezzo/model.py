@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.jit import njit
-from cards.records import check_copies
-from cards.tabular.mdp import HandEndedError, Layout, Mdp, Model, Observed
-from cards.tabular.multisets import OUTCOMES, Hands, cards_text, hit_or_stand
-from sette_mezzo.cards import (
+from busso.cards.compiled.jit import njit
+from busso.cards.records import check_copies
+from busso.cards.tabular.mdp import HandEndedError, Layout, Mdp, Model, Observed
+from busso.cards.tabular.multisets import OUTCOMES, Hands, cards_text, hit_or_stand
+from busso.sette_mezzo.cards import (
     COPIES,
     DECK,
     FACE,
@@ -30,8 +30,8 @@ from sette_mezzo.cards import (
     parse_card,
     points_text,
 )
-from sette_mezzo.rewards import PAYOFFS
-from sette_mezzo.rules import HIT, STICK, Options, blank, limit_in_halves
+from busso.sette_mezzo.rewards import PAYOFFS
+from busso.sette_mezzo.rules import HIT, STICK, Options, blank, limit_in_halves
 
 
 def model(options: Options, reward: str, deck: NDArray[np.int64] = DECK) -> Model:
@@ -101,7 +101,7 @@ def state_text(state: int) -> str:
 
 
 def locate(player: Sequence[str], opponent: str) -> int:
-    """See `cards.tabular.mdp.Model`."""
+    """See `busso.cards.tabular.mdp.Model`."""
     ranks = [parse_card(card) for card in player]
     other = parse_card(opponent)
     check_copies("player, opponent", [*ranks, other], COPIES, RANK_TEXT)

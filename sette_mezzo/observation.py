@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.bits import bit, put, put_thermometer
-from cards.compiled.jit import njit
-from sette_mezzo.cards import HANDS, KINDS, MAX_SCORE
+from busso.cards.compiled.bits import bit, put, put_thermometer
+from busso.cards.compiled.jit import njit
+from busso.sette_mezzo.cards import HANDS, KINDS, MAX_SCORE
 
 SCORE = 0
 OPPONENT = SCORE + MAX_SCORE + 2

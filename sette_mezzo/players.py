@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from cards.compiled.jit import njit
-from sette_mezzo.rules import HIT, STICK
+from busso.cards.compiled.jit import njit
+from busso.sette_mezzo.rules import HIT, STICK
 
 
 @njit

@@ -1,4 +1,4 @@
-"""How Sette e mezzo is shown, see `cards.presentation`."""
+"""How Sette e mezzo is shown, see `busso.cards.presentation`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from cards.hand import Hand
-from cards.presentation import Presentation, Row
-from sette_mezzo.cards import RANK_TEXT, points_text
+from busso.cards.hand import Hand
+from busso.cards.presentation import Presentation, Row
+from busso.sette_mezzo.cards import RANK_TEXT, points_text
 
 
 def _rows(hand: Hand, seat: int) -> Iterator[Row]:

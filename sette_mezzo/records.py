@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from cards.base.errors import InputError
-from cards.game import game_with
-from cards.hand import DrawnHand, Replayed
-from cards.records import check_copies, drawn_cards, field, give_house
-from sette_mezzo.cards import COPIES, RANK_TEXT, parse_card
-from sette_mezzo.rules import HIT, STICK, begin, draw, give_opponent, give_player, opponent_draws, result
+from busso.cards.base.errors import InputError
+from busso.cards.game import game_with
+from busso.cards.hand import DrawnHand, Replayed
+from busso.cards.records import check_copies, drawn_cards, field, give_house
+from busso.sette_mezzo.cards import COPIES, RANK_TEXT, parse_card
+from busso.sette_mezzo.rules import HIT, STICK, begin, draw, give_opponent, give_player, opponent_draws, result
 
 _DEALT = 1  # card of each side
 

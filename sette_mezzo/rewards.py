@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.jit import njit
-from cards.tabular.multisets import over
-from sette_mezzo.rules import result
+from busso.cards.compiled.jit import njit
+from busso.cards.tabular.multisets import over
+from busso.sette_mezzo.rules import result
 
 # What a win, a tie and a loss are worth under each reward.
 PAYOFFS = {"value": (1.0, 0.0, -1.0), "study": (1.0, 1.0, -1.0)}

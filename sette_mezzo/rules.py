@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.base.bounds import bounded, check_bounds
-from cards.base.errors import InputError
-from cards.compiled.batch import Rules
-from cards.compiled.jit import njit
-from cards.compiled.splitmix import GAMMA, below, mix
-from cards.tabular.multisets import legal, over
-from sette_mezzo.cards import COPIES, FACE, HAND_AFTER, MAX_SCORE, RANKS, VALUES
-from sette_mezzo.observation import observe
+from busso.cards.base.bounds import bounded, check_bounds
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.batch import Rules
+from busso.cards.compiled.jit import njit
+from busso.cards.compiled.splitmix import GAMMA, below, mix
+from busso.cards.tabular.multisets import legal, over
+from busso.sette_mezzo.cards import COPIES, FACE, HAND_AFTER, MAX_SCORE, RANKS, VALUES
+from busso.sette_mezzo.observation import observe
 
 STICK, HIT = 0, 1
 ACTION_TEXT = ("stick", "hit")

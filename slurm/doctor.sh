@@ -28,4 +28,4 @@ source slurm/lib/ray.sh
 trap 'stop_ray; remove_tmp' EXIT
 start_ray || exit 2
 if ((SLURM_JOB_NUM_NODES > 1)); then set -- "rollout.nodes=$SLURM_JOB_NUM_NODES" "${overrides[@]}"; else set -- "${overrides[@]}"; fi
-COLUMNS=130 "${python[@]}" -m train doctor "$@"
+COLUMNS=130 "${python[@]}" -m busso.train doctor "$@"

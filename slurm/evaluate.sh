@@ -6,7 +6,7 @@
 #   sbatch -N 4 slurm/evaluate.sh 'players=[monte_carlo:samples:1000,greedy]' until=0.5% folder=tournaments/long
 #   sbatch --gres=gpu:l40:1 slurm/evaluate.sh game=spike 'players=[runs/spike/default,cautious]'
 #
-# What follows the script are settings of `python -m evaluate.tournament`, conf/tournament.yaml. The tables are in the log.
+# What follows the script are settings of `busso tournament`, conf/tournament.yaml. The tables are in the log.
 # results.csv, results.json and ratings.csv are in tournaments/<game>/<time>/, or in folder=...: then the same command resumes
 # after the time limit or any other end.
 # All CPUs play if more than five minutes of work are left; on several nodes all of theirs, by Ray. A network of the usual
@@ -35,4 +35,4 @@ if ((SLURM_JOB_NUM_NODES > 1)); then
     start_ray || exit 2
     set -- processes=ray "$@"
 fi
-"${python[@]}" -m evaluate.tournament "$@"
+"${python[@]}" -m busso.evaluate.tournament "$@"

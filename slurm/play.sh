@@ -6,7 +6,7 @@
 #   sbatch slurm/play.sh watch=agents game=spike seats=4
 #   cat slurm/logs/play-*.out
 #
-# Any setting of `python -m play` may follow, but for serve and port. It listens on the node itself (127.0.0.1), and your ssh
+# Any setting of `busso play` may follow, but for serve and port. It listens on the node itself (127.0.0.1), and your ssh
 # goes through the login node to that node. The address has a secret in it, and no other user can read the log. Unfinished
 # games are saved when their page is closed, at scancel, and before the time limit.
 #
@@ -28,7 +28,7 @@ fi
 # shellcheck source=slurm/lib/job.sh
 source slurm/lib/job.sh
 [[ ! -f /dev/stdout ]] || chmod go= /dev/stdout || fail "others could read the address in the log"
-"${python[@]}" -m play "$@" serve=true port=0 & # says how to reach it
+"${python[@]}" -m busso.play "$@" serve=true port=0 & # says how to reach it
 child=$!
 trap 'kill "$child" 2>/dev/null' TERM
 wait "$child" || wait "$child" # a signal ends the first before the tables are saved

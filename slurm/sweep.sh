@@ -7,7 +7,7 @@
 #
 # Each is the run runs/<game>/<its values>, with name= before them if given. The same command resumes what is not
 # finished. A job that waits for all tasks writes a table, runs/<game>/compare-<job>/, and its log shows it;
-# `.venv/bin/python -m evaluate.compare 'runs/tressette/learner.lr=*'` shows it at any time.
+# `.venv/bin/busso compare 'runs/tressette/learner.lr=*'` shows it at any time.
 #
 # Without minutes= or episodes= each task trains for as long as --time allows; see train_dqn.sh.
 # What you may want to change: the lines below, for one task each.
@@ -39,13 +39,13 @@ overrides=(-m hydra/launcher=array "${overrides[@]}")
 # The first task submits the table, once: while the array is not done, the table waits, and a restart finds it in the queue.
 table=table-$SLURM_ARRAY_JOB_ID
 if ((SLURM_ARRAY_TASK_ID == 0)) && [[ ! $(squeue --noheader --me --name="$table" --format=%i) ]]; then
-    folders=$(env -u SLURM_ARRAY_TASK_ID "${python[@]}" -m train "${overrides[@]}" hydra.verbose=false) || exit 2 # those of all runs
+    folders=$(env -u SLURM_ARRAY_TASK_ID "${python[@]}" -m busso.train "${overrides[@]}" hydra.verbose=false) || exit 2 # those of all runs
     mapfile -t runs <<<"$folders"
     # Without TMPDIR: Slurm makes that folder where the job starts, and this task's is not removed a second time.
     ((${#runs[@]} != SLURM_ARRAY_TASK_COUNT)) || env -u TMPDIR sbatch --job-name="$table" --partition="$SLURM_JOB_PARTITION" \
         ${SLURM_JOB_ACCOUNT:+--account="$SLURM_JOB_ACCOUNT"} ${SLURM_JOB_QOS:+--qos="$SLURM_JOB_QOS"} \
         --dependency="afterany:$SLURM_ARRAY_JOB_ID" \
-        slurm/sweep_table.sh "${runs[@]}" || say "no job for the table; later say: python -m evaluate.compare RUN RUN ..."
+        slurm/sweep_table.sh "${runs[@]}" || say "no job for the table; later say: busso compare RUN RUN ..."
 fi
 
 train "${overrides[@]}"

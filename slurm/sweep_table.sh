@@ -20,4 +20,4 @@ begun=()
 for run in "$@"; do
     if [[ -f $run/config.yaml ]]; then begun+=("$run"); else say "not started: $run"; fi
 done
-"${python[@]}" -m evaluate.compare "folder='${1%/*}/compare-${SLURM_JOB_NAME#table-}'" "${begun[@]}"
+"${python[@]}" -m busso.evaluate.compare "folder='${1%/*}/compare-${SLURM_JOB_NAME#table-}'" "${begun[@]}"

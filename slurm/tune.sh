@@ -30,5 +30,5 @@ fi
 # shellcheck source=slurm/lib/train.sh
 source slurm/lib/train.sh
 # shellcheck disable=SC2034 # read by train
-module=train.tune
+module=busso.train.tune
 train "${overrides[@]}"

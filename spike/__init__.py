@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cards.game import Game, PlayerKind
-from cards.players import SampleOptions
-from spike.cards import ACTIONS, action_text
-from spike.numbering import numbering
-from spike.observation import BITS
-from spike.players import POLICIES
-from spike.records import read, record
-from spike.rewards import REWARDS
-from spike.rules import RULES
-from spike.search.monte_carlo import monte_carlo
-from spike.search.network_search import SpikeSearchOptions, network_search
-from spike.state import Options, blank
+from busso.cards.game import Game, PlayerKind
+from busso.cards.players import SampleOptions
+from busso.one_name import require
+from busso.spike.cards import ACTIONS, action_text
+from busso.spike.numbering import numbering
+from busso.spike.observation import BITS
+from busso.spike.players import POLICIES
+from busso.spike.records import read, record
+from busso.spike.rewards import REWARDS
+from busso.spike.rules import RULES
+from busso.spike.search.monte_carlo import monte_carlo
+from busso.spike.search.network_search import SpikeSearchOptions, network_search
+from busso.spike.state import Options, blank
+
+require(__name__)
 
 
 def _varying(options: Options) -> Mapping[str, Any]:

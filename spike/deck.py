@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from cards.compiled.bits import bit, lowest, popcount
-from cards.compiled.jit import njit
-from cards.compiled.splitmix import GAMMA, below, mix
-from spike.cards import CARDS
-from spike.state import ROUNDS
+from busso.cards.compiled.bits import bit, lowest, popcount
+from busso.cards.compiled.jit import njit
+from busso.cards.compiled.splitmix import GAMMA, below, mix
+from busso.spike.cards import CARDS
+from busso.spike.state import ROUNDS
 
 # The least common multiple of 1 to 8: a lot drawn below it is fair modulo any number of seats.
 _LOTS = 840

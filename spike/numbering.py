@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.base.errors import InputError
-from cards.compiled.jit import njit
-from cards.tabular.numbering import Numbering
-from spike.cards import DISCARD, FACES, MATCH, NO_BUY, NO_CARD, VALUES
-from spike.showdown import card_sum
-from spike.state import MAX_SEATS, ROUNDS, Options
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.jit import njit
+from busso.cards.tabular.numbering import Numbering
+from busso.spike.cards import DISCARD, FACES, MATCH, NO_BUY, NO_CARD, VALUES
+from busso.spike.showdown import card_sum
+from busso.spike.state import MAX_SEATS, ROUNDS, Options
 
 SUMS, LEVELS, DECISIONS = 19, 10, 3
 _FIRST_BLOCK = SUMS * LEVELS * LEVELS
@@ -125,7 +125,7 @@ def _listings() -> tuple[NDArray[np.int64], ...]:
 
 
 def numbering(options: Options) -> Numbering:
-    """The states of the study for games under these options; see `cards.tables.Numbering`.
+    """The states of the study for games under these options; see `busso.cards.tables.Numbering`.
 
     Raises ValueError for options under which the legal actions do not follow from the state.
     """

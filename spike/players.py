@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from cards.compiled.bits import has
-from cards.compiled.jit import njit
-from spike.cards import BUY, DISCARD, FOLD, MATCH, NO_BUY, NO_CARD, RAISE, SWAP_LOWER, SWAP_SPIKE, VALUES
-from spike.rules import legal, to_match
-from spike.showdown import card_sum
-from spike.state import BET, BUYING
+from busso.cards.compiled.bits import has
+from busso.cards.compiled.jit import njit
+from busso.spike.cards import BUY, DISCARD, FOLD, MATCH, NO_BUY, NO_CARD, RAISE, SWAP_LOWER, SWAP_SPIKE, VALUES
+from busso.spike.rules import legal, to_match
+from busso.spike.showdown import card_sum
+from busso.spike.state import BET, BUYING
 
 _MAX_RAISES = 3
 _BUY_ABOVE = 3

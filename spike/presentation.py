@@ -1,4 +1,4 @@
-"""How Corellian Spike is shown and judged, see `cards.presentation`."""
+"""How Corellian Spike is shown and judged, see `busso.cards.presentation`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.game import Game, States
-from cards.hand import Hand
-from cards.presentation import Judging, Presentation, Row
-from spike.cards import CARDS, NO_CARD, VALUES
-from spike.rules import to_match
-from spike.search.monte_carlo import showdown_odds
-from spike.showdown import card_sum
-from spike.state import BET, BUYING, EXCHANGE, ROUNDS
+from busso.cards.game import Game, States
+from busso.cards.hand import Hand
+from busso.cards.presentation import Judging, Presentation, Row
+from busso.spike.cards import CARDS, NO_CARD, VALUES
+from busso.spike.rules import to_match
+from busso.spike.search.monte_carlo import showdown_odds
+from busso.spike.showdown import card_sum
+from busso.spike.state import BET, BUYING, EXCHANGE, ROUNDS
 
 _SAMPLES_OF_ODDS = 2000
 _PHASES = {BET: "betting", BUYING: "buying", EXCHANGE: "exchange"}

@@ -2,8 +2,8 @@
 
 A hand is `{"game", "players", "credits", "deck", "dice", "tie_break", "actions"}`, with `first` if another seat than 0
 acts first, `options` if they are not the defaults, `second_pot` if it has credits, and `shuffle`, the seed of the
-reshuffles (see `spike.deck`), if the discards were shuffled in. Without it they go under the deck, lowest first. A
-match of several hands is `{"game", "players", "hands": [...]}`.
+reshuffles (see `busso.spike.deck`), if the discards were shuffled in. Without it they go under the deck, lowest first.
+A match of several hands is `{"game", "players", "hands": [...]}`.
 """
 
 from dataclasses import asdict
@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.base.errors import InputError
-from cards.game import load_game
-from cards.hand import NO_SEEDS, Hand, Replayed
-from cards.records import field, integer, list_of
-from spike.cards import ACTION_TEXT, ACTIONS, CARDS, MAX_VALUE, MIN_VALUE, VALUES, copies
-from spike.deck import settle
-from spike.rules import apply, next_hand, open_hand, over, proceed
-from spike.state import MAX_SEATS, ROUNDS, STATE, Options, blank
+from busso.cards.base.errors import InputError
+from busso.cards.game import load_game
+from busso.cards.hand import NO_SEEDS, Hand, Replayed
+from busso.cards.records import field, integer, list_of
+from busso.spike.cards import ACTION_TEXT, ACTIONS, CARDS, MAX_VALUE, MIN_VALUE, VALUES, copies
+from busso.spike.deck import settle
+from busso.spike.rules import apply, next_hand, open_hand, over, proceed
+from busso.spike.state import MAX_SEATS, ROUNDS, STATE, Options, blank
 
 _MAX_CREDITS = 32_000
 _WORD = 2**64

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.jit import njit
-from spike.cards import BUY, MATCH, VALUES
-from spike.rules import price
-from spike.showdown import card_sum
+from busso.cards.compiled.jit import njit
+from busso.spike.cards import BUY, MATCH, VALUES
+from busso.spike.rules import price
+from busso.spike.showdown import card_sum
 
 # Of the published study.
 POOL_WEIGHT = 31.0

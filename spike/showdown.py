@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cards.compiled.jit import njit
-from spike.cards import NO_CARD, VALUES
+from busso.cards.compiled.jit import njit
+from busso.spike.cards import NO_CARD, VALUES
 
 PURE_SABACC, PRIME_SABACC, YEE_HAA = 3, 2, 1
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cards.base.bounds import bounded, check_bounds
-from cards.base.errors import InputError
-from spike.cards import CARDS
+from busso.cards.base.bounds import bounded, check_bounds
+from busso.cards.base.errors import InputError
+from busso.spike.cards import CARDS
 
 MAX_SEATS = 8
 ROUNDS = 3

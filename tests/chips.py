@@ -36,7 +36,7 @@ def emulated_chip(name: str) -> Iterator[Chip]:
     """Until its end this process takes its CPU for such a chip; PyTorch computes bfloat16 in software if it must."""
     import torch  # here, so that a suite that asks for no chip does not wait for it
 
-    from train.dqn.network import matmul
+    from busso.train.dqn.network import matmul
 
     chip = CHIPS[name]
     one_dnn = chip.one_dnn and matmul.one_dnn_available()

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from unittest import mock
 
-from command.settings import compose
+from busso.command.settings import compose
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from cards.base.errors import InputError
+from busso.cards.base.errors import InputError
 
 
 @contextmanager

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.batch import Rules
-from cards.compiled.jit import njit
-from cards.compiled.splitmix import GAMMA, mix, uniform
-from cards.tabular.mdp import END, Mdp, legal
-from train.tabular.algorithms import EpisodeSimulator, action_values
+from busso.cards.compiled.batch import Rules
+from busso.cards.compiled.jit import njit
+from busso.cards.compiled.splitmix import GAMMA, mix, uniform
+from busso.cards.tabular.mdp import END, Mdp, legal
+from busso.train.tabular.algorithms import EpisodeSimulator, action_values
 
 
 def check_mdp(mdp: Mdp) -> None:
@@ -40,7 +40,7 @@ _POSITION = np.dtype([("random", np.uint64), ("at", np.int64), ("reward", np.flo
 
 
 def sampled(mdp: Mdp) -> EpisodeSimulator:
-    """An exact process, sampled from its probabilities, as `train.tabular.algorithms.of_game` has a game."""
+    """An exact process, sampled from its probabilities, as `busso.train.tabular.algorithms.of_game` has a game."""
     bounds = np.cumsum(mdp.start)
     successor, probability, reward = mdp[:3]
     masks = (legal(mdp) << np.arange(probability.shape[1])).sum(axis=1).astype(np.uint64)

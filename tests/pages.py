@@ -5,8 +5,6 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from command.busso import COMMANDS
-
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
@@ -22,7 +20,7 @@ def commands() -> Iterator[tuple[str, tuple[str, ...]]]:
     """The commands in code blocks: name, as `busso` has it, and arguments. Those with placeholders are left out."""
     for block in BLOCKS:
         for line in block.replace("\\\n", " ").splitlines():
-            if re.match(r"(\.venv/bin/python -m|busso|sbatch|make train|make tournament) ?", line):
+            if re.match(r"((\.venv/bin/)?busso|sbatch|make train|make tournament) ?", line):
                 if _PLACEHOLDER.search(line) or not (words := _words(line)):
                     continue
                 yield words[0], tuple(words[1:])
@@ -33,9 +31,7 @@ def _words(line: str) -> list[str]:
     words = shlex.split(line, comments=True)
     words = words[: min((words.index(sign) for sign in _SHELL if sign in words), default=len(words))]
     match words:
-        case ["busso", "train", "doctor", *rest] | [_, "-m", "train", "doctor", *rest]:
-            return ["doctor", *rest]
-        case ["busso", *rest]:
+        case ["busso" | ".venv/bin/busso", *rest]:
             return rest
         case ["make", target, *rest]:
             return [target, *shlex.split(rest[0].removeprefix("ARGS=") if rest else "")]
@@ -44,7 +40,4 @@ def _words(line: str) -> list[str]:
             assert (ROOT / rest[script]).exists(), line
             name = Path(rest[script]).stem
             return [*_JOBS.get(name, name).split(), *rest[script + 1 :]]
-        case [_, "-m", module, *rest]:
-            names = {each.module.removesuffix(".__main__"): name for name, each in COMMANDS.items() if not each.first}
-            return [names[module], *rest] if module in names else []
     return []

@@ -1,37 +1,35 @@
-"""`busso`: every command has a short name and a line that is its own, and behaves as with `python -m`."""
+"""`busso`: every command has a short name and a line that is its own, and `python -m` runs its module."""
 
 import importlib
 import json
 import os
+import pkgutil
 import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
 
-from command import __version__
-from command.busso import COMMANDS, REPLACED
+import busso as package
+from busso.command import __version__
+from busso.command.commands import COMMANDS, REPLACED
 from tests.pages import BLOCKS, TEXT
 
 ROOT = Path(__file__).parent.parent
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 # Not for people: other commands start them, with file descriptors. And `busso` itself.
-_STARTED = {"train.dqn.rollout.ray.supervisor", "play.app.lifeline", "evaluate.process_player.leash"}
-WITHOUT_A_NAME = {*_STARTED, "command.busso"}
+_STARTED = {"busso.train.dqn.rollout.ray.supervisor", "busso.play.app.lifeline", "busso.evaluate.process_player.leash"}
+WITHOUT_A_NAME = {*_STARTED, "busso.command.commands"}
 
 
 def busso(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "command.busso", *arguments]
+    command = [sys.executable, "-m", "busso.command.commands", *arguments]
     return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
 
 
 def modules_with_a_main() -> set[str]:
     """Those that have one of their own; what is imported from another is that one's."""
-    rooms = PROJECT["tool"]["importlinter"]["root_packages"]
-    files = [path.relative_to(ROOT) for room in rooms for path in (ROOT / room).rglob("*.py")]
-    names = {".".join(file.with_suffix("").parts) for file in files if file.name != "__init__.py"}
+    names = {each.name for each in pkgutil.walk_packages(package.__path__, "busso.")} - {"busso.__main__"}
     return {name for name in names if getattr(_main(name), "__module__", None) == name}
 
 
@@ -55,17 +53,18 @@ def test_help_lists_every_command_in_its_own_words() -> None:
         docstring = importlib.import_module(command.explained_in or command.module).__doc__ or ""
         first_line = docstring.partition("\n")[0]
         assert f"`: {says}" in first_line, name
-        module = command.module.removesuffix(".__main__")
-        assert first_line.startswith(" ".join(("`python -m", module, *command.first))), name
+        assert first_line.startswith(f"`busso {name}"), name
     assert max(map(len, found.stdout.splitlines())) <= 120
 
 
 def test_help_waits_for_no_library() -> None:
-    code = "import sys; sys.argv[1:] = ['--help']; from command.busso import main; main(); print(sorted(sys.modules))"
+    code = (
+        "import sys; sys.argv[1:] = ['--help']; import busso.command.commands as c; c.main(); print(list(sys.modules))"
+    )
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
     modules = found.stdout.splitlines()[-1]
-    assert "'command.busso'" in modules
-    for slow in ("torch", "ray", "hydra", "numba", "numpy", "matplotlib", "rich", "yaml", "train.__main__"):
+    assert "'busso.command.commands'" in modules
+    for slow in ("torch", "ray", "hydra", "numba", "numpy", "matplotlib", "rich", "yaml", "busso.train.__main__"):
         assert f"'{slow}'" not in modules, slow
 
 
@@ -113,9 +112,8 @@ def test_each_command_explains_itself(name: str, capsys: pytest.CaptureFixture[s
     except SystemExit as end:  # argparse
         code = end.code
     text = capsys.readouterr()
-    assert code in (0, None) and "python -m " in text.out and not text.err
-    module = command.module.removesuffix(".__main__")
-    assert re.search(rf"^example:\n  python -m {re.escape(' '.join((module, *command.first)))} ", text.out, re.M)
+    assert code in (0, None) and "busso " in text.out and not text.err
+    assert re.search(rf"^example:\n  busso {name} ", text.out, re.M)
 
 
 def test_the_version_is_the_same_everywhere() -> None:
@@ -141,7 +139,7 @@ def test_the_table_of_commands_has_each_with_its_module() -> None:
 def test_help_ends_with_its_reader() -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    command = [sys.executable, "-m", "command.busso", "--help"]
+    command = [sys.executable, "-m", "busso.command.commands", "--help"]
     found = subprocess.run(command, cwd=ROOT, check=False, stdout=writing, stderr=subprocess.PIPE)
     os.close(writing)
     assert (found.returncode, found.stderr) == (128 + 13, b"")

@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from command.child import child_command
+from busso.command.child import child_command
 from tests.limits import until
 from tests.processes import alive
 
 STARTS = """
 import subprocess, sys
-from command.child import child_command
+from busso.command.child import child_command
 process = subprocess.Popen(child_command("timeit", ["-n1", "-r1", "print(flush=True); import time; time.sleep(60)"]),
                            stdout=subprocess.PIPE)
 process.stdout.readline()

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from command.busso import COMMANDS
-from command.conf_folder import CONF
-from evaluate.export.__main__ import main as export
-from evaluate.report.__main__ import main as report
-from evaluate.tournament.__main__ import main as tournament
-from play.__main__ import main as play
+from busso.command.commands import COMMANDS
+from busso.command.conf_folder import CONF
+from busso.evaluate.export.__main__ import main as export
+from busso.evaluate.report.__main__ import main as report
+from busso.evaluate.tournament.__main__ import main as tournament
+from busso.play.__main__ import main as play
 from tests.errors import key_of
 
 WITH_SETTINGS = [name for name in COMMANDS if (CONF / f"{name}.yaml").exists()]

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
-from command.busso import COMMANDS
-from command.settings.compose import from_config
+from busso.command.commands import COMMANDS
+from busso.command.settings.compose import from_config
+from busso.train.__main__ import main as train
+from busso.train.settings.resolve import SCHEMAS as RUNS
 from docs.settings import SCHEMAS
 from tests.bench.__main__ import main as bench
 from tests.pages import ROOT, commands
-from train.__main__ import main as train
-from train.settings.resolve import SCHEMAS as RUNS
 
 MULTIRUN = ("--multirun", "-m")
 # Without settings, or without --cfg: tests/test_busso.py holds that they exist.

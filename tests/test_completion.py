@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from command.busso import COMMANDS
-from command.completion import complete
+from busso.command.commands import COMMANDS
+from busso.command.completion import complete
 
 ROOT = Path(__file__).parent.parent
 ASK = """
@@ -45,7 +45,7 @@ def test_what_may_follow(
 
 def test_bash_completes(tmp_path: Path) -> None:
     busso = tmp_path / "busso"
-    busso.write_text(f'#!/bin/sh\nexec {sys.executable} -m command.busso "$@"\n')
+    busso.write_text(f'#!/bin/sh\nexec {sys.executable} -m busso.command.commands "$@"\n')
     busso.chmod(0o755)
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
     asked = ["bash", "-c", ASK, "bash", "busso train learner.batch"]
@@ -61,7 +61,8 @@ def test_another_shell_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_no_network_is_loaded_for_it() -> None:
     code = (
-        "import os, sys; from command.completion import complete; os.environ['COMP_LINE'] = 'busso champion wei'; "
+        "import os, sys; from busso.command.completion import complete; "
+        "os.environ['COMP_LINE'] = 'busso champion wei'; "
         "complete(['-sc', 'query=bash']); assert not {'torch', 'ray', 'numba', 'numpy'} & set(sys.modules)"
     )
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)

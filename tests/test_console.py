@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from command.terminal.console import output_may_fail, result_console
+from busso.command.terminal.console import output_may_fail, result_console
 
 OPENS = """
 import os, sys
-from command.main import command as as_command
+from busso.command.main import command as as_command
 def command(arguments):
     file = open(arguments[0], "wb", buffering=0)
     print("for a person")
@@ -61,8 +61,8 @@ def test_a_table_may_fail_where_it_is_said_so(monkeypatch: pytest.MonkeyPatch) -
 
 FAILS = """
 import sys
-from command.terminal.console import plain_console
-from command.main import command as as_command
+from busso.command.terminal.console import plain_console
+from busso.command.main import command as as_command
 def command(arguments):
     print("for a person", file=sys.stderr)
     plain_console(stderr=True).print("a bar")

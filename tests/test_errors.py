@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from cards.base.errors import InputError
-from command.errors import UserError
-from command.main import command as as_command
-from command.settings.checks import SettingsError, require
-from train.dqn.rollout.backend import BackendLostError
+from busso.cards.base.errors import InputError
+from busso.command.errors import UserError
+from busso.command.main import command as as_command
+from busso.command.settings.checks import SettingsError, require
+from busso.train.dqn.rollout.backend import BackendLostError
 
 
 def test_the_line_is_key_problem_and_way_out() -> None:

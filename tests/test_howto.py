@@ -8,21 +8,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cards.game import load_game
-from cards.play import play
-from cards.players import named_player
-from command.settings.foreign import name_game
-from evaluate.tournament.__main__ import main as tournament
+from busso.cards.game import load_game
+from busso.cards.play import play
+from busso.cards.players import named_player
+from busso.command.settings.foreign import name_game
+from busso.evaluate.tournament.__main__ import main as tournament
+from busso.train.__main__ import main as train
 from tests.pages import ROOT
 from tests.train.runs import SMALL
-from train.__main__ import main as train
 
 HOWTO = ROOT / "docs" / "howto"
 SHORT = [line for line in SMALL if not line.startswith("evaluation.opponents")]
 
 
-def commands(page: str, module: str) -> list[str]:
-    (found,) = re.findall(rf"^\.venv/bin/python -m {module} (.*searchpath.*|game=(?:kuhn|tressette_).*)$", page, re.M)
+def commands(page: str, command: str) -> list[str]:
+    (found,) = re.findall(rf"^\.venv/bin/busso {command} (.*searchpath.*|game=(?:kuhn|tressette_).*)$", page, re.M)
     return shlex.split(found)
 
 
@@ -42,7 +42,7 @@ def with_reward(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str
 
 def test_the_reward_of_the_page_trains_and_plays(with_reward: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert train([*commands(with_reward, "train"), *SHORT]) == 0
-    assert tournament([*commands(with_reward, "evaluate.tournament"), "deals=8", "processes=1"]) == 0
+    assert tournament([*commands(with_reward, "tournament"), "deals=8", "processes=1"]) == 0
     assert "tressette_tricks" in capsys.readouterr().out
 
 
@@ -61,7 +61,7 @@ def test_the_game_of_the_page_is_found(monkeypatch: pytest.MonkeyPatch, capsys: 
     monkeypatch.chdir(ROOT)
     monkeypatch.syspath_prepend(str(ROOT / "tests" / "tiny_game"))
     assert train([*commands(page, "train"), "--cfg", "job"]) == 0
-    assert tournament([*commands(page, "evaluate.tournament"), "--cfg", "job"]) == 0
+    assert tournament([*commands(page, "tournament"), "--cfg", "job"]) == 0
     assert "kuhn_poker" in capsys.readouterr().out
 
 
@@ -77,5 +77,5 @@ def test_the_players_of_the_page_play(
     (package / "__init__.py").write_text(rule_player)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert tournament([*commands(page, "evaluate.tournament"), "deals=8", "processes=1"]) == 0
+    assert tournament([*commands(page, "tournament"), "deals=8", "processes=1"]) == 0
     assert "lowest_card" in capsys.readouterr().out

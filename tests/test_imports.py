@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from command.busso import COMMANDS
+from busso.command.commands import COMMANDS
 
 ROOT = Path(__file__).parents[1]
-GAMES = {"tressette", "spike", "blackjack", "sette_mezzo"}
+GAMES = {"busso.tressette", "busso.spike", "busso.blackjack", "busso.sette_mezzo"}
 HEAVY = GAMES | {
     *("torch", "numba", "ray", "hydra", "omegaconf", "rich", "scipy", "matplotlib", "textual", "pandas"),
     *("optuna", "safetensors", "tensorboard", "aiohttp", "jinja2", "markdown_it", "onnx", "onnxruntime", "sqlalchemy"),
 }
 SETTINGS = {"hydra", "omegaconf"}
-TRESSETTE = SETTINGS | {"numba", "tressette"}
+TRESSETTE = SETTINGS | {"numba", "busso.tressette"}
 PRELOADED = ("hydra", "omegaconf", "numba", "torch")  # in the forks of those that may import them
 RULE_PLAYERS = ("players=[greedy,random]", "deals=2")
 
@@ -33,9 +33,12 @@ MAY_IMPORT: dict[str, tuple[Sequence[str], set[str]]] = {
         TRESSETTE | {"rich", "torch", "safetensors"},
     ),
     "record": (("record", *RULE_PLAYERS), TRESSETTE),
-    "replay": (("replay", "one.jsonl"), {"numba", "tressette"}),
+    "replay": (("replay", "one.jsonl"), {"numba", "busso.tressette"}),
     # Numba asks for SciPy's BLAS where compiled code takes the sum of an array.
-    "solve": (("solve", "game=sette_mezzo", "player=2", "opponent=6"), SETTINGS | {"numba", "sette_mezzo", "scipy"}),
+    "solve": (
+        ("solve", "game=sette_mezzo", "player=2", "opponent=6"),
+        SETTINGS | {"numba", "busso.sette_mezzo", "scipy"},
+    ),
     "a table in lines": (("play", "ui=plain", "seed=7"), TRESSETTE),
     "play --cfg": (("play", "opponents=greedy", "--cfg", "job"), SETTINGS),
     "tournament --cfg": (("tournament", *RULE_PLAYERS, "--cfg", "job"), SETTINGS),
@@ -122,7 +125,7 @@ def test_a_command_imports_what_it_needs(folder: Path) -> None:
 
 def test_a_command_line_by_itself_loads_no_arrays_and_asks_for_no_packages() -> None:
     """Each --help imports this, and a tenth of a second is seen."""
-    asked = [sys.executable, "-X", "importtime", "-c", "import command.app"]
+    asked = [sys.executable, "-X", "importtime", "-c", "import busso.command.app"]
     found = subprocess.run(asked, cwd=ROOT, check=True, capture_output=True, text=True)
-    assert "command.app" in modules_of(found.stderr)
+    assert "busso.command.app" in modules_of(found.stderr)
     assert not {"numpy", "importlib.metadata"} & set(modules_of(found.stderr))

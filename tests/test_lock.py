@@ -19,9 +19,9 @@ from typing import Any
 
 import pytest
 
-from command.lock import lock, owner
-from command.lock.lock import InUseError, LostError, in_job
-from command.lock.owner import Owner, read_owner, this_process
+from busso.command.lock import lock, owner
+from busso.command.lock.lock import InUseError, LostError, in_job
+from busso.command.lock.owner import Owner, read_owner, this_process
 from tests.errors import error_about
 from tests.limits import seconds, until
 
@@ -32,7 +32,7 @@ HOLDS = """
 import fcntl, sys
 from pathlib import Path
 {mount}
-from command.lock import lock
+from busso.command.lock import lock
 lock.BEAT = 0.05
 held = lock.Lock(Path(sys.argv[1]))
 try:
@@ -359,7 +359,7 @@ def test_the_file_of_one_that_came_in_between_is_put_back(path: Path) -> None:
 
 def test_while_the_file_system_hangs_no_owner_grows_old(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("command.lock.owner.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("busso.command.lock.owner.time.monotonic", lambda: now[0])
     watch = owner.OwnerWatch()
     watch.look(b"x", 4.0)
     now[0] += 1000

@@ -2,12 +2,12 @@
 
 import pytest
 
-from command.settings.checks import SettingsError
-from command.settings.compose import compose
-from command.settings.nearest import dotted, nearest
-from evaluate.solve.__main__ import SolveSettings
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import compose
+from busso.command.settings.nearest import dotted, nearest
+from busso.evaluate.solve.__main__ import SolveSettings
+from busso.train.settings.resolve import settings_of
 from tests.errors import error_about
-from train.settings.resolve import settings_of
 
 KNOWN = (
     "game",

@@ -9,21 +9,21 @@ import pytest
 import yaml
 
 import busso
-from cards.player_specs import champion_file as shipped_champion
-from command.busso import REPLACED
-from command.settings.checks import SettingsError
-from command.settings.compose import compose
-from command.settings.old_keys import CHOICES, GONE, KEYS, upgraded
-from evaluate.solve.__main__ import SolveSettings
-from play.table.settings import PlaySettings
+from busso.cards.player_specs import champion_file as shipped_champion
+from busso.command.commands import REPLACED
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import compose
+from busso.command.settings.old_keys import CHOICES, GONE, KEYS, upgraded
+from busso.evaluate.solve.__main__ import SolveSettings
+from busso.play.table.settings import PlaySettings
+from busso.train.__main__ import main
+from busso.train.dqn.players import champion_file
+from busso.train.run.checkpoint import checkpoint
+from busso.train.settings.dqn import TrainSettings
 from tests.errors import error_about
 from tests.pages import MIGRATION, ROOT
 from tests.train.runs import settings, small
 from tests.train.tune.searches import search
-from train.__main__ import main
-from train.dqn.players import champion_file
-from train.run.checkpoint import checkpoint
-from train.settings.dqn import TrainSettings
 
 
 def as_of_0_2_0(values: dict[str, Any]) -> dict[str, Any]:

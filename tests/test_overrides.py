@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
-from command.settings.overrides import Override, given, key_of, parsed
+from busso.command.settings.overrides import Override, given, key_of, parsed
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from command.settings.checks import SettingsError
-from command.settings.compose import compose
-from command.settings.quoting import as_text, escaped, for_shell, hint_for, spelled
-from evaluate.tournament.settings import TournamentSettings
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import compose
+from busso.command.settings.quoting import as_text, escaped, for_shell, hint_for, spelled
+from busso.evaluate.tournament.settings import TournamentSettings
+from busso.train.settings.dqn import TrainSettings
 from tests.errors import error_about
-from train.settings.dqn import TrainSettings
 
 SHORT = {
     "greedy,monte_carlo:samples:100": ["greedy", "monte_carlo:samples=100"],

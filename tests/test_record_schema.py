@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from cards.game import load_game
-from evaluate.replay import replay_file
+from busso.cards.game import load_game
+from busso.evaluate.replay import replay_file
 from tests.cards.recorded import recorded
 
 ROOT = Path(__file__).parent.parent

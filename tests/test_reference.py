@@ -14,16 +14,16 @@ import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from cards.compiled.bits import unpack
-from cards.game import Game, load_game
+from busso.cards.compiled.bits import unpack
+from busso.cards.game import Game, load_game
+from busso.train.dqn.network.build import build_network
+from busso.train.run.folder import CHANGEABLE, CHANGEABLE_GROUPS
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.saved import settings_of_checkpoint
+from busso.train.tabular import batch_q_trainer
+from busso.train.tabular import trainer as table_trainer
 from tests.pages import ROOT
 from tests.train.runs import TrainedRuns
-from train.dqn.network.build import build_network
-from train.run.folder import CHANGEABLE, CHANGEABLE_GROUPS
-from train.settings.dqn import TrainSettings
-from train.settings.saved import settings_of_checkpoint
-from train.tabular import batch_q_trainer
-from train.tabular import trainer as table_trainer
 
 REFERENCE = ROOT / "docs" / "reference"
 RUN_FILES = (REFERENCE / "run_files.md").read_text(encoding="utf-8")
@@ -144,7 +144,7 @@ def test_the_pages_of_games_have_one_form(game: Game) -> None:
 
 def test_the_observation_is_that_of_the_code(game: Game) -> None:
     """The same rows as the table in the docstring, whose long cells have several lines."""
-    docstring = importlib.import_module(f"{game.name}.observation").__doc__ or ""
+    docstring = importlib.import_module(f"busso.{game.name}.observation").__doc__ or ""
     coded: list[list[str]] = []
     for line in re.findall(r"^\| (.*) \|$", docstring, re.M)[1:]:
         bits, _, what = (part.strip() for part in line.partition(" | "))
@@ -158,7 +158,10 @@ def test_the_observation_is_that_of_the_code(game: Game) -> None:
         begin, _, end = bits.partition("-")
         assert int(begin) == first
         first = int(end or begin) + 1
-    assert first in (game.bits, getattr(importlib.import_module(f"{game.name}.observation"), "BITS_WITH_ACCUSI", 0))
+    assert first in (
+        game.bits,
+        getattr(importlib.import_module(f"busso.{game.name}.observation"), "BITS_WITH_ACCUSI", 0),
+    )
 
 
 def test_all_options_rewards_players_and_actions_are_named(game: Game) -> None:
@@ -174,9 +177,9 @@ def test_all_options_rewards_players_and_actions_are_named(game: Game) -> None:
 
 
 def test_the_environments_of_a_version_exist(game: Game) -> None:
-    importlib.import_module("envs")
+    importlib.import_module("busso.envs")
     for name in re.findall(r"`(\S+)`", section(page_of(game.name), "Version").partition("\n\n")[0]):
-        if name.startswith("envs."):
+        if name.startswith("busso.envs."):
             assert callable(importlib.import_module(name).env)
         elif name.startswith("busso/"):
             assert gymnasium.spec(name).kwargs["game"] == game.name

@@ -129,7 +129,7 @@ def test_a_job_trains_for_the_time_it_asked_for_and_asks_for_another_start(
         ["bash", "slurm/train_dqn.sh", "seed=1"], cwd=ROOT, env=environment, check=False, capture_output=True, text=True
     )
     assert found.returncode == 75, found.stderr
-    assert f"python -m train seed=1 BUSSO_MINUTES={minutes}\n" in found.stdout
+    assert f"python -m busso.train seed=1 BUSSO_MINUTES={minutes}\n" in found.stdout
     assert ("no time limit" in found.stdout) == (not minutes)
     assert f"job {job} goes back into the queue\nscontrol requeue {job}\n" in found.stdout
     assert f"error: Slurm did not requeue job {job};" in found.stderr
@@ -160,7 +160,7 @@ def test_a_table_on_a_node_says_how_to_reach_it_to_its_owner_alone(tmp_path: Pat
     with log.open("w") as out:
         subprocess.run(["bash", "slurm/play.sh", "lang=it"], cwd=ROOT, env=environment, check=True, stdout=out)
     assert log.stat().st_mode & 0o077 == 0
-    assert log.read_text() == "python -m play lang=it serve=true port=0\n"
+    assert log.read_text() == "python -m busso.play lang=it serve=true port=0\n"
 
 
 # As the nodes: this one cannot start Ray, but for the seventh time, when it is killed at once.

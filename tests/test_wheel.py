@@ -14,25 +14,25 @@ from pathlib import Path
 
 import pytest
 
-from command import __version__
+from busso.command import __version__
+from busso.train.run.checkpoint import checkpoint
 from tests.limits import seconds, until
 from tests.train.runs import SMALL
-from train.run.checkpoint import checkpoint
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 # Nothing of this tree is found by what runs with these.
 OUTSIDE = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
-ROOMS = sorted(path.parent.name for path in ROOT.glob("*/__init__.py") if path.parent.name != "tests")
+ROOMS = sorted(path.name for path in (ROOT / "busso").iterdir() if path.is_symlink())
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from the sdist of a copy, so that no `build/` of an earlier time is in it or left; without a network."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
-    for name in (*ROOMS, "conf", "hydra_plugins"):
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in (*ROOMS, "busso"):
+        shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     build = [sys.executable, "-c", "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"]
@@ -44,23 +44,18 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-def test_every_package_is_listed() -> None:
-    folders = [path.parent.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("__init__.py")]
-    packages = PROJECT["tool"]["setuptools"]["packages"]
-    assert sorted(packages) == sorted(
-        [*(".".join(folder.parts) for folder in folders), "command.conf", "hydra_plugins"]
-    )
-    assert sorted(PROJECT["tool"]["mypy"]["packages"]) == ROOMS
-    assert sorted(PROJECT["tool"]["importlinter"]["root_packages"]) == ROOMS
+def test_every_folder_of_code_has_its_link() -> None:
+    folders = {path.parent.name for path in ROOT.glob("*/__init__.py")} | {"conf"}
+    assert set(ROOMS) == folders - {"busso", "tests"}, "ln -s ../NAME busso/NAME"
+    assert all((ROOT / "busso" / room).readlink() == Path("..", room) for room in ROOMS)
 
 
 def test_a_wheel_holds_what_the_tree_holds(wheel: Path) -> None:
     """Every file, so that data beside the code is not forgotten."""
-    rooms = (*ROOMS, "hydra_plugins")
-    code = [path.relative_to(ROOT) for room in rooms for path in (ROOT / room).rglob("*") if path.is_file()]
-    files = {path.as_posix() for path in code if "__pycache__" not in path.parts}
-    files |= {f"command/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "conf").rglob("*.yaml")}
-    assert "command/conf/game/tressette.yaml" in files
+    code = [path.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*") if path.is_file()]
+    files = {f"busso/{path.as_posix()}" for path in code if "__pycache__" not in path.parts}
+    files |= {f"busso/{path.name}" for path in (ROOT / "busso").glob("*.py")}
+    assert "busso/conf/game/tressette.yaml" in files
     with zipfile.ZipFile(wheel) as found:
         assert {name for name in found.namelist() if ".dist-info/" not in name} == files
         about = f"busso-{__version__}.dist-info"
@@ -89,13 +84,22 @@ def test_an_installed_wheel_trains_and_plays_elsewhere(wheel: Path, tmp_path: Pa
     programs, packages = environment(wheel, tmp_path / "environment")
     before = {path: path.stat().st_mtime_ns for path in packages.rglob("*")}
     elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
+    theirs = {
+        elsewhere / name for name in ("train.py", "cards.py", "command.py", "play.py", "conf", "envs", "evaluate")
+    }
+    for path in theirs:
+        if path.suffix:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("raise ImportError('a script of ours')")
+        else:
+            path.mkdir(parents=True)
+            (path / "__init__.py").touch()  # `evaluate` stands for the package of Hugging Face
 
-    def call(*arguments: str) -> str:
+    def call(*arguments: str, path: str = "") -> str:
         found = subprocess.run(
             [str(programs / arguments[0]), *arguments[1:]],
             cwd=elsewhere,
-            env=OUTSIDE,
+            env={**OUTSIDE, "PYTHONPATH": path},
             check=False,
             capture_output=True,
             text=True,
@@ -104,11 +108,13 @@ def test_an_installed_wheel_trains_and_plays_elsewhere(wheel: Path, tmp_path: Pa
         assert found.returncode == 0, found.stderr
         return found.stdout
 
-    imported = call("python", "-c", "import train, command.conf_folder as c; print(train.__file__, c.CONF, sep='\\n')")
-    assert imported.splitlines() == [str(packages / "train/__init__.py"), str(packages / "command/conf")]
+    code = "import evaluate, busso.train as t; from busso.command.conf_folder import CONF; print(evaluate, t, CONF)"
+    imported = call("python", "-c", code)
+    assert all(f"{path}/__init__.py" in imported for path in (elsewhere / "evaluate", packages / "busso" / "train"))
+    assert imported.endswith(f" {packages}/busso/conf\n")
     assert call("busso", "--version") == f"busso {__version__}\n"
 
-    assert "busso_array" in call("busso", "train", "hydra/launcher=array", "--cfg=hydra", "-p=hydra.launcher")
+    assert "BasicLauncher" in call("busso", "train", "hydra/launcher=array", "--cfg=hydra", "-p=hydra.launcher")
 
     run = elsewhere / "runs" / "tressette" / "wheel"
     assert "random" in call("busso", "train", *SMALL, "name=wheel")
@@ -125,8 +131,15 @@ def test_an_installed_wheel_trains_and_plays_elsewhere(wheel: Path, tmp_path: Pa
             process.kill()
     assert process.returncode == 75 and "stopped by SIGUSR1" in said and "Traceback" not in said
 
-    table = call("busso", "tournament", "players=[runs/tressette/wheel,random]", "deals=8", "seed=1")
-    assert "runs/tressette/wheel" in table
+    program = f"process:{sys.executable} {ROOT}/examples/process_player.py"
+    table = call("busso", "tournament", f"players=[runs/tressette/wheel,random,'{program}']", "deals=8", "seed=1")
+    assert "runs/tressette/wheel" in table and "process_player" in table
+    # From the folder of those files, which Python looks into first: Ray's workers, and a game of one's own.
+    with_ray = ("rollout=ray", "rollout.workers=1", "name=ray")
+    assert "random" in call("python", "-m", "busso.train", *SMALL[1:], *with_ray)
+    tiny = str(ROOT / "tests" / "tiny_game")
+    own = (f"hydra.searchpath=[{tiny}/conf]", "game=kuhn_poker")
+    assert "random" in call("python", "-m", "busso", "train", *SMALL, *own, path=tiny)
     # Runs and results are here, and nothing was written where the packages are: they may be another user's.
-    assert {path.name for path in elsewhere.iterdir()} == {"runs", "tournaments"}
+    assert set(elsewhere.iterdir()) - theirs == {elsewhere / "runs", elsewhere / "tournaments"}
     assert {path: path.stat().st_mtime_ns for path in packages.rglob("*")} == before

@@ -1,9 +1,9 @@
-"""`python -m train [key=value ...]`: train a run, or resume it. `python -m train doctor`: check the machine first.
+"""`busso train [key=value ...]`: train a run, or resume it. `busso doctor`: check the machine first.
 
 The same command resumes.
 
 example:
-  python -m train game=spike minutes=3 name=short
+  busso train game=spike minutes=3 name=short
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from train.run.metrics.resources import wait_passively
-from train.run.signals import hold_usr1
+from busso.train.run.metrics.resources import wait_passively
+from busso.train.run.signals import hold_usr1
 
 if __name__ == "__main__":
     hold_usr1()  # before the imports that take seconds, here and in the functions
@@ -21,16 +21,16 @@ if __name__ == "__main__":
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from command.app import job, parted, run_app
-from command.main import command
-from command.settings.checks import SettingsError
-from command.settings.compose import from_config
-from train.api import with_players
-from train.app import train
-from train.run.device import choose_device
-from train.settings.dqn import TrainSettings
-from train.settings.resolve import SCHEMAS, chosen_of
-from train.sweep import set_up_launchers, until_end
+from busso.command.app import job, parted, run_app
+from busso.command.main import command
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import from_config
+from busso.train.api import with_players
+from busso.train.app import train
+from busso.train.run.device import choose_device
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.resolve import SCHEMAS, chosen_of
+from busso.train.sweep import set_up_launchers, until_end
 
 
 @command
@@ -46,12 +46,12 @@ def main(arguments: Sequence[str]) -> int:
 
 @job
 def examine(config: DictConfig) -> int:
-    """`python -m train doctor`: say what a run would get. Returns 0 if it would start, else 2."""
-    from command.terminal.console import result_console
-    from command.terminal.progress import Progress
-    from train.doctor import measure as stages
-    from train.doctor import report as doctor
-    from train.dqn.learner_threads import with_learner_threads
+    """`busso doctor`: say what a run would get. Returns 0 if it would start, else 2."""
+    from busso.command.terminal.console import result_console
+    from busso.command.terminal.progress import Progress
+    from busso.train.doctor import measure as stages
+    from busso.train.doctor import report as doctor
+    from busso.train.dqn.learner_threads import with_learner_threads
 
     overrides = list(HydraConfig.get().overrides.task)
     settings = with_players(chosen_of(from_config(SCHEMAS, config), overrides)).settings

@@ -9,17 +9,17 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from train.settings.batch_q import BatchQSettings
-from train.settings.dqn import TrainSettings
-from train.settings.tabular import TabularSettings
+from busso.train.settings.batch_q import BatchQSettings
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.tabular import TabularSettings
 
 if TYPE_CHECKING:
     import torch
 
-    from train.dqn.rollout.backend import RolloutBackend
-    from train.run.folder import RunFolder
-    from train.run.runner import Judge, Trainer
-    from train.settings.resolve import AnyRunSettings, Chosen
+    from busso.train.dqn.rollout.backend import RolloutBackend
+    from busso.train.run.folder import RunFolder
+    from busso.train.run.runner import Judge, Trainer
+    from busso.train.settings.resolve import AnyRunSettings, Chosen
 
 log = logging.getLogger("train")
 
@@ -29,9 +29,9 @@ def train(chosen: Chosen, judge: Judge | None = None) -> int:
 
     Raises UserError.
     """
-    from train.run.folder import RunFolder
-    from train.run.metrics.log_file import logged
-    from train.run.runner import run
+    from busso.train.run.folder import RunFolder
+    from busso.train.run.metrics.log_file import logged
+    from busso.train.run.runner import run
 
     chosen = with_players(chosen)
     settings = chosen.settings
@@ -46,8 +46,8 @@ def with_players(chosen: Chosen) -> Chosen:
 
     Nothing is written yet.
     """
-    from train.dqn.players.load import check_players
-    from train.dqn.warm_start import with_shape_of_start
+    from busso.train.dqn.players.load import check_players
+    from busso.train.dqn.warm_start import with_shape_of_start
 
     chosen = with_shape_of_start(chosen)
     if isinstance(chosen.settings, TrainSettings):
@@ -59,19 +59,19 @@ def with_players(chosen: Chosen) -> Chosen:
 def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Trainer]:
     """What learns under these settings, with whatever plays for it until the context ends."""
     if isinstance(settings, BatchQSettings):
-        from train.tabular.batch_q_trainer import BatchQTrainer
+        from busso.train.tabular.batch_q_trainer import BatchQTrainer
 
         yield BatchQTrainer(settings, folder)
     elif isinstance(settings, TabularSettings):
-        from train.tabular.trainer import TabularTrainer
+        from busso.train.tabular.trainer import TabularTrainer
 
         yield TabularTrainer(settings, folder)
     else:
         import torch
 
-        from train.dqn.trainer import DqnTrainer
-        from train.run.device import choose_device
-        from train.run.launches import began_on_gpu
+        from busso.train.dqn.trainer import DqnTrainer
+        from busso.train.run.device import choose_device
+        from busso.train.run.launches import began_on_gpu
 
         torch.set_num_threads(settings.learner.cpu_threads)
         device = choose_device(settings.device, began_on_gpu(folder.path))
@@ -87,9 +87,9 @@ def checked(settings: TrainSettings, device: torch.device) -> TrainSettings:
     """
     import torch
 
-    from train.doctor.memory import check_gpu_memory, check_job_memory
-    from train.dqn.learner_threads import with_learner_threads
-    from train.run.metrics import resources
+    from busso.train.doctor.memory import check_gpu_memory, check_job_memory
+    from busso.train.dqn.learner_threads import with_learner_threads
+    from busso.train.run.metrics import resources
 
     if device.type == "cuda":
         check_gpu_memory(settings, torch.cuda.mem_get_info(device)[0], f"cuda:{device.index or 0}")
@@ -103,9 +103,9 @@ def checked(settings: TrainSettings, device: torch.device) -> TrainSettings:
 def make_backend(settings: TrainSettings, device: torch.device) -> RolloutBackend:
     """Rollouts in this process with the learner's device, or Ray's, which need no Ray in this process."""
     if settings.rollout.kind == "local":
-        from train.dqn.rollout.backend import LocalBackend
+        from busso.train.dqn.rollout.backend import LocalBackend
 
         return LocalBackend(settings, device)
-    from train.dqn.rollout.ray.backend import RayBackend
+    from busso.train.dqn.rollout.ray.backend import RayBackend
 
     return RayBackend(settings)

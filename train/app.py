@@ -1,4 +1,4 @@
-"""What Hydra runs for `python -m train`: one run, from the settings that it has composed."""
+"""What Hydra runs for `busso train`: one run, from the settings that it has composed."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from command.app import Ended, job
-from command.errors import UserError
-from command.settings.compose import from_config
-from train.api import train as train_chosen
-from train.api import with_players
-from train.settings.resolve import SCHEMAS, AnyRunSettings, Chosen, chosen_of
-from train.sweep import in_sweep, prepare
+from busso.command.app import Ended, job
+from busso.command.errors import UserError
+from busso.command.settings.compose import from_config
+from busso.train.api import train as train_chosen
+from busso.train.api import with_players
+from busso.train.settings.resolve import SCHEMAS, AnyRunSettings, Chosen, chosen_of
+from busso.train.sweep import in_sweep, prepare
 
 
 class Checks(Callback):
@@ -73,7 +73,7 @@ def train(config: DictConfig) -> int | float | None:
     run = replace(found, composed=_files(config, hydra_config))
     if hydra_config.mode == RunMode.RUN or hydra_config.runtime.choices["hydra/sweeper"] == "basic":
         return in_sweep(lambda: train_chosen(run))
-    from train.run import objective  # with NumPy, for which --help does not wait
+    from busso.train.run import objective  # with NumPy, for which --help does not wait
 
     objective.check_direction(found.settings, hydra_config.sweeper.get("direction"))
     return in_sweep(lambda: train_chosen(run)) or objective.result(found.settings)[0]

@@ -1,4 +1,4 @@
-"""A sweep, `python -m train -m key=a,b`: names of its runs, the check of all before the first, and signals."""
+"""A sweep, `busso train -m key=a,b`: names of its runs, the check of all before the first, and signals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -25,15 +25,16 @@ from hydra.core.plugins import Plugins
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from command.child import end_with_parent
-from command.lock.owner import restarts
-from command.settings.checks import SettingsError, require
-from command.settings.compose import refused_by_name
-from train.run.signals import EXIT_REQUEUE, StopRequest
+from busso.command.app import Ended
+from busso.command.child import end_with_parent
+from busso.command.lock.owner import restarts
+from busso.command.settings.checks import SettingsError, require
+from busso.command.settings.compose import refused_by_name
+from busso.train.run.signals import EXIT_REQUEUE, StopRequest
 
 _NAME, _DEFAULT_NAME, _MAX_NAME = "name", "default", 240  # bytes, of 255 that a folder's name may have
 _EXCLUDED = "hydra.job.config.override_dirname.exclude_keys"
-_SUBMITIT = "submitit"
+_SUBMITIT, _ARRAY = "submitit", "array"
 _LAUNCHERS = {"submitit_slurm": {"max_num_timeout": 1000}, "submitit_local": {"timeout_min": 30 * 24 * 60}}
 
 until_end = ExitStack()  # what a sweep has set up in this process; a command ends it
@@ -75,18 +76,21 @@ def prepare(config: DictConfig, check: Callable[[DictConfig, Sequence[str], str]
     _stopped = None
     _told.clear()
     typed = list(config.hydra.overrides.task)
+    sweeper, launcher = (config.hydra.runtime.choices[f"hydra/{name}"] for name in ("sweeper", "launcher"))
     with refused_by_name(typed, "train"):
         overrides = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(typed)
         fixed = {each.key_or_group for each in overrides if not each.is_sweep_override()} | {_NAME}
         config.hydra.overrides.hydra.append(f"{_EXCLUDED}={sorted(fixed)}")
-        if config.hydra.runtime.choices["hydra/sweeper"] == "basic":
-            _check_all(config, overrides, check)
+        if sweeper == "basic":
+            jobs = _check_all(config, overrides, check)
         else:  # what is the same for all jobs of a search
+            require(launcher != _ARRAY, "hydra/sweeper", f"basic with hydra/launcher={_ARRAY}", sweeper)
             same = [text for each, text in zip(overrides, typed, strict=True) if not each.is_sweep_override()]
             composed = GlobalHydra.instance().config_loader().load_sweep_config(config, same)
             check(composed, same, f"{composed.hydra.sweep.dir}/search")
-    launcher = config.hydra.runtime.choices["hydra/launcher"]
-    if launcher.startswith(_SUBMITIT):
+    if launcher == _ARRAY:
+        _keep_own_of_array(config, jobs)
+    elif launcher.startswith(_SUBMITIT):
         _make_private(str(config.hydra.launcher.submitit_folder))
         until_end.enter_context(_relayed({signal.SIGINT, signal.SIGUSR1, signal.SIGHUP}, _leave))
     elif launcher == "joblib":
@@ -95,20 +99,38 @@ def prepare(config: DictConfig, check: Callable[[DictConfig, Sequence[str], str]
 
 def _check_all(
     config: DictConfig, overrides: list[Override], check: Callable[[DictConfig, Sequence[str], str], object]
-) -> None:
+) -> dict[str, Sequence[str]]:
+    """The overrides of each run of a grid, by its folder."""
     loader = GlobalHydra.instance().config_loader()
     params = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
     swept = [*OverridesParser.create(loader).parse_overrides(params), *overrides]
     (jobs,) = BasicSweeper.split_arguments(swept, None)
-    folders = list[str]()
+    found = dict[str, Sequence[str]]()
     for number, job in enumerate(jobs):
         composed = loader.load_sweep_config(config, list(job))
         with open_dict(composed):
             composed.hydra.job.id = composed.hydra.job.num = number
         folder = str(Path(str(composed.hydra.sweep.dir), str(composed.hydra.sweep.subdir)))
         check(composed, job, folder)
-        require(folder not in folders, "--multirun", "a folder of its own for each combination", folder)
-        folders.append(folder)
+        require(folder not in found, "--multirun", "a folder of its own for each combination", folder)
+        found[folder] = job
+    return found
+
+
+def _keep_own_of_array(config: DictConfig, jobs: Mapping[str, Sequence[str]]) -> None:
+    """Leave of a grid the run that is the task of this Slurm job array; elsewhere print the folders of all, and end.
+
+    Raises SettingsError if the array has another size.
+    """
+    task, count = os.environ.get("SLURM_ARRAY_TASK_ID"), os.environ.get("SLURM_ARRAY_TASK_COUNT")
+    if task is None:
+        print("\n".join(jobs))
+        raise Ended
+    if int(count or 0) != len(jobs) or int(task) >= len(jobs):
+        problem = f"the sweep has {len(jobs)} combinations, the array has {count} tasks"
+        raise SettingsError("--array", problem, f"submit with --array=0-{len(jobs) - 1}")
+    config.hydra.overrides.task = list(jobs.values())[int(task)]
+    config.hydra.sweeper.params = None
 
 
 def _make_private(pattern: str) -> None:
@@ -197,7 +219,7 @@ def in_sweep(train: Callable[[], int]) -> int:
 
 
 def _trained(train: Callable[[], int], stop: StopRequest, launcher: str) -> int:
-    from train.run.folder import RunInUseError  # with PyTorch, for which --help does not wait
+    from busso.train.run.folder import RunInUseError  # with PyTorch, for which --help does not wait
 
     try:
         return _requeued_after(train) if launcher.startswith(_SUBMITIT) else train()

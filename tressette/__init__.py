@@ -1,18 +1,23 @@
 """Tressette: four seats, two teams, tricks."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 
-from cards.game import Game, MatchRules, PlayerKind
-from cards.players import SampleOptions
-from tressette.cards import CARDS, card_text
-from tressette.observation import BITS, BITS_WITH_ACCUSI, symmetry
-from tressette.players import POLICIES
-from tressette.records import in_match, read, record
-from tressette.rewards import REWARDS
-from tressette.rules import POINTS, RULES, SEATS, Options, blank, lead_next, match_score, opener
-from tressette.search import alpha_beta, cheating, monte_carlo
-from tressette.search.network_search import TressetteSearchOptions, cheating_search, network_search
+from busso.cards.game import Game, MatchRules, PlayerKind
+from busso.cards.players import SampleOptions
+from busso.one_name import require
+from busso.tressette.cards import CARDS, card_text
+from busso.tressette.observation import BITS, BITS_WITH_ACCUSI, symmetry
+from busso.tressette.players import POLICIES
+from busso.tressette.records import in_match, read, record
+from busso.tressette.rewards import REWARDS
+from busso.tressette.rules import POINTS, RULES, SEATS, Options, blank, lead_next, match_score, opener
+from busso.tressette.search import alpha_beta, cheating, monte_carlo
+from busso.tressette.search.network_search import TressetteSearchOptions, cheating_search, network_search
+
+require(__name__)
 
 
 def _varying(options: Options) -> Mapping[str, Any]:

@@ -11,9 +11,9 @@ Each declaration is one bit of a word; `k` is the place of the rank among ace, t
 
 import numpy as np
 
-from cards.compiled.bits import bit, has, popcount
-from cards.compiled.jit import njit
-from tressette.cards import ACE, RANKS, SUITS
+from busso.cards.compiled.bits import bit, has, popcount
+from busso.cards.compiled.jit import njit
+from busso.tressette.cards import ACE, RANKS, SUITS
 
 NAPOLETANA = 0
 SAME_RANK = NAPOLETANA + SUITS

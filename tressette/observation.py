@@ -20,7 +20,7 @@
 | 878-917   | the highest card of others in each suit, the trick's included    |
 | 918-993   | with `game.accusi`: declared by relative seat 0, 1, 2, 3         |
 
-Each seat's 19 bits of declarations are those of `tressette.accusi`. What a signal still owes (`owed` in the state) is
+Each seat's 19 bits of declarations are those of accusi.py. What a signal still owes (`owed` in the state) is
 not here: a network has the newest signals and the cards played. Bits 782 to 917 follow from the bits before; a
 network learns sooner with them (docs/explanation/experiments/suits.md). The first 462 bits are those of older versions,
 whose networks see no others. A network that learned without accusi sees the first 918 if seats declare
@@ -33,11 +33,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.bits import bit, highest, put, put_thermometer
-from cards.compiled.jit import njit
-from cards.compiled.symmetry import Symmetry, layout
-from tressette.accusi import ACCUSI, NAPOLETANA, PER_RANK, SAME_RANK
-from tressette.cards import CARDS, DECK, RANKS, SUIT_MASK, SUITS, THIRDS
+from busso.cards.compiled.bits import bit, highest, put, put_thermometer
+from busso.cards.compiled.jit import njit
+from busso.cards.compiled.symmetry import Symmetry, layout
+from busso.tressette.accusi import ACCUSI, NAPOLETANA, PER_RANK, SAME_RANK
+from busso.tressette.cards import CARDS, DECK, RANKS, SUIT_MASK, SUITS, THIRDS
 
 HAND = 0
 TRICK = HAND + CARDS

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from cards.compiled.bits import bit, has, lowest, popcount
-from cards.compiled.jit import njit
-from tressette.cards import ACE, DECK, FACE_VALUES, RANKS, SUITS, THIRDS, THREE, TWO
-from tressette.rules import BUSSO, NO_CARD, STRISCIO, legal, suit_of, winning_seat
+from busso.cards.compiled.bits import bit, has, lowest, popcount
+from busso.cards.compiled.jit import njit
+from busso.tressette.cards import ACE, DECK, FACE_VALUES, RANKS, SUITS, THIRDS, THREE, TWO
+from busso.tressette.rules import BUSSO, NO_CARD, STRISCIO, legal, suit_of, winning_seat
 
 _FEWEST, _MOST = 1, -1  # thirds
 

@@ -1,4 +1,4 @@
-"""How Tressette is shown and judged, see `cards.presentation`."""
+"""How Tressette is shown and judged, see `busso.cards.presentation`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.game import Game, States
-from cards.hand import Hand
-from cards.presentation import Judging, Presentation, Row
-from tressette.cards import RANKS, SUIT_NAMES, SUIT_TEXT, SUITS, card_text
-from tressette.rewards import WIN
-from tressette.rules import BUSSO, POINTS, SEATS, SILENT, STRISCIO, TRICKS
-from tressette.search import cheating, endgame
+from busso.cards.game import Game, States
+from busso.cards.hand import Hand
+from busso.cards.presentation import Judging, Presentation, Row
+from busso.tressette.cards import RANKS, SUIT_NAMES, SUIT_TEXT, SUITS, card_text
+from busso.tressette.rewards import WIN
+from busso.tressette.rules import BUSSO, POINTS, SEATS, SILENT, STRISCIO, TRICKS
+from busso.tressette.search import cheating, endgame
 
 _SAID = {BUSSO: "busso", STRISCIO: "striscio"}
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from cards.base.errors import InputError
-from cards.compiled.bits import bit
-from cards.game import load_game
-from cards.hand import NO_SEEDS, Hand, Replayed
-from cards.records import boolean, field, integer, list_of, parse_at
-from tressette.cards import CARDS, RANKS, SUIT_NAMES, card_text, parse_card
-from tressette.rules import SEATS, TRICKS, begin, declared_points, points
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.bits import bit
+from busso.cards.game import load_game
+from busso.cards.hand import NO_SEEDS, Hand, Replayed
+from busso.cards.records import boolean, field, integer, list_of, parse_at
+from busso.tressette.cards import CARDS, RANKS, SUIT_NAMES, card_text, parse_card
+from busso.tressette.rules import SEATS, TRICKS, begin, declared_points, points
 
 
 def record(start: np.void, actions: list[int]) -> dict[str, Any]:

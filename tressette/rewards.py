@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.jit import njit
-from tressette.cards import ACE, RANKS, TWO
-from tressette.rules import NO_CARD, POINTS, SEATS, over, points
+from busso.cards.compiled.jit import njit
+from busso.tressette.cards import ACE, RANKS, TWO
+from busso.tressette.rules import NO_CARD, POINTS, SEATS, over, points
 
 WIN = 3  # what a hand won counts in points_and_win, in points of the own team
 # A trick is worth 0.5, and 0.3 for each high card. A table, because a GPU would round the product and the sum once, a

@@ -11,14 +11,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.base.errors import InputError
-from cards.compiled.batch import Rules
-from cards.compiled.bits import bit, has
-from cards.compiled.jit import njit
-from cards.compiled.splitmix import GAMMA, below, mix
-from tressette.accusi import accusi_of, accusi_points
-from tressette.cards import CARDS, RANKS, SUIT_MASK, SUITS, THIRDS, THREE, TWO
-from tressette.observation import observe
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.batch import Rules
+from busso.cards.compiled.bits import bit, has
+from busso.cards.compiled.jit import njit
+from busso.cards.compiled.splitmix import GAMMA, below, mix
+from busso.tressette.accusi import accusi_of, accusi_points
+from busso.tressette.cards import CARDS, RANKS, SUIT_MASK, SUITS, THIRDS, THREE, TWO
+from busso.tressette.observation import observe
 
 SEATS = 4
 TRICKS = 10
@@ -40,7 +40,11 @@ STATE = np.dtype(
         ("played", np.uint64, SEATS),  # bit c: the seat has played card c, the current trick included
         ("led", np.uint64),  # bit c: card c led a trick
         ("strayed", np.uint64),  # bit c: card c was played by a seat that could not follow suit
-        ("accusi", np.uint32, SEATS),  # what the seat has declared, see `tressette.accusi`; 0 before its first card
+        (
+            "accusi",
+            np.uint32,
+            SEATS,
+        ),  # what the seat has declared, see `busso.tressette.accusi`; 0 before its first card
         ("voids", np.uint16),  # bit 4 * seat + suit: the seat is known to have no more of the suit
         ("owed", np.uint16),  # bit 4 * seat + suit: what its newest signal said it holds is not yet shown
         ("trick", np.uint8, SEATS),  # card on the table by seat, or NO_CARD

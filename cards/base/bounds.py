@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
-from cards.base.errors import InputError
+from busso.cards.base.errors import InputError
 
 _KEY = "bounds"  # in the metadata of a field
 

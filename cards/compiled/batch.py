@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cards.compiled.bits import has, nth_bit, popcount
-from cards.compiled.jit import njit
-from cards.compiled.splitmix import GAMMA, below, mix
+from busso.cards.compiled.bits import has, nth_bit, popcount
+from busso.cards.compiled.jit import njit
+from busso.cards.compiled.splitmix import GAMMA, below, mix
 
 
 class Rules(NamedTuple):
-    """The six compiled functions of a game on one state record. See `cards.game.Game`."""
+    """The six compiled functions of a game on one state record. See `busso.cards.game.Game`."""
 
     deal: Callable[..., None]
     legal: Callable[..., np.uint64]

@@ -8,7 +8,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from cards.compiled.jit import njit
+from busso.cards.compiled.jit import njit
 
 WORD = 64
 

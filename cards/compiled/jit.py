@@ -1,7 +1,7 @@
 """`njit`: the one decorator of compiled code. It is Numba's, with machine code that is kept on disk.
 
 Numba's own `cache=True` does not notice that a called function in another file has changed. Here the name of a kept
-file is the fingerprint of all that the code depends on (`cards.compiled.fingerprint`), with the signature and the CPU.
+file is the fingerprint of all that the code depends on (fingerprint.py), with the signature and the CPU.
 
 All that depends on private parts of Numba is in this file. Where one of them has changed, or anything fails on the
 way, functions are compiled in every process: slow, never wrong.
@@ -35,8 +35,8 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
 from numba.extending import _Intrinsic
 
-from cards.compiled import fingerprint
-from cards.compiled import store as code_store
+from busso.cards.compiled import fingerprint
+from busso.cards.compiled import store as code_store
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ of Vigna's public-domain splitmix64.c.
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.jit import njit
+from busso.cards.compiled.jit import njit
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.base.errors import InputError
-from cards.game import Game
+from busso.cards.base.errors import InputError
+from busso.cards.game import Game
 
 if TYPE_CHECKING:
-    from cards.play import Player
+    from busso.cards.play import Player
 
 BATCH = 2048
 ALTERNATE, ONE_AGAINST_MANY = "alternate", "one_against_many"
@@ -169,7 +169,7 @@ Outcome = tuple[NDArray[np.float32], NDArray[np.bool_]]  # results of games, and
 
 
 def _played(game: Game, first: Player, second: Player, plays: Plays) -> Outcome:
-    from cards.play import play  # with Numba, for which those who only read results do not wait
+    from busso.cards.play import play  # with Numba, for which those who only read results do not wait
 
     states, _ = play(game, plays.seeds, [first, second], plays.sides)
     return game.returns(states), game.occupied(states)

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.base.errors import InputError
-from cards.compiled.jit import njit
-from cards.compiled.splitmix import derive
-from cards.game import Game, Games, MatchRules, States
-from cards.play import Player, Watch, play
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.jit import njit
+from busso.cards.compiled.splitmix import derive
+from busso.cards.game import Game, Games, MatchRules, States
+from busso.cards.play import Player, Watch, play
 
 _HANDS = 0x6D61746368  # salts of hands lie from here on, far from those of the players' generators
 Scores = NDArray[np.int64]  # of each team, `[matches, teams]`
@@ -116,7 +116,7 @@ def play_matches(
     watch: Watch | None = None,
     hand_over: HandOver | None = None,
 ) -> Matches:
-    """Play a match for each seed to its end; `players`, `seating` and `watch` are those of `cards.play.play`.
+    """Play a match for each seed to its end; `players`, `seating` and `watch` are those of `busso.cards.play.play`.
 
     The hands of all matches still running are played side by side: `watch` sees those of `Matches.running`, and
     `hand_over` the matches before the hand is counted, with its states as dealt and as ended.

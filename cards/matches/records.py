@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cards.base.errors import InputError
-from cards.game import Game, States
-from cards.hand import Replayed
-from cards.matches.match import Matches, decided, match_rules
-from cards.records import Recorder, field, integer, list_of
+from busso.cards.base.errors import InputError
+from busso.cards.game import Game, States
+from busso.cards.hand import Replayed
+from busso.cards.matches.match import Matches, decided, match_rules
+from busso.cards.records import Recorder, field, integer, list_of
 
 _MOST_HANDS = 10_000
 _MOST_POINTS = 1_000_000

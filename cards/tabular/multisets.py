@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.bits import bit
-from cards.compiled.jit import njit
-from cards.tabular.mdp import END
+from busso.cards.compiled.bits import bit
+from busso.cards.compiled.jit import njit
+from busso.cards.tabular.mdp import END
 
 Integers = NDArray[np.int64]
 Indices = NDArray[np.int32]

@@ -24,9 +24,9 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from cards.base.files import temporary_beside
-from command.errors import UserError
-from command.lock.owner import Owner, OwnerWatch, identity, read_owner, this_process
+from busso.cards.base.files import temporary_beside
+from busso.command.errors import UserError
+from busso.command.lock.owner import Owner, OwnerWatch, identity, read_owner, this_process
 
 BEAT = 20.0  # seconds between two signs of life
 STALE = 180.0  # seconds without one, after which an owner of another machine is dead

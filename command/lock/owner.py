@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from cards.base.files import is_running
+from busso.cards.base.files import is_running
 
 _PROC = Path("/proc")
 _FIRST_NAMESPACE = "pid:[4026531836]"  # of processes outside any container: the same number on all machines

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cards.base.bounds import check_bounds
-from command.errors import UserError
+from busso.cards.base.bounds import check_bounds
+from busso.command.errors import UserError
 
 MAX_SEED = 2**63 - 1
 MAX_COUNT = 10**15  # of games, steps and the like: what no machine reaches, and an int64 and a float hold exactly

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
-from command.conf_folder import CONF, groups_of
-from command.settings.checks import SettingsError, check_one_of
-from command.settings.foreign import check_values, name_game
-from command.settings.nearest import dotted, nearest
-from command.settings.old_keys import refusal
-from command.settings.overrides import given, key_of
-from command.settings.quoting import hint_for
+from busso.command.conf_folder import CONF, groups_of
+from busso.command.settings.checks import SettingsError, check_one_of
+from busso.command.settings.foreign import check_values, name_game
+from busso.command.settings.nearest import dotted, nearest
+from busso.command.settings.old_keys import refusal
+from busso.command.settings.overrides import given, key_of
+from busso.command.settings.quoting import hint_for
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -48,7 +48,7 @@ def fitting(
     """
     own = {field.name for field in fields(schema)} if isinstance(schema, type) else {"game", "algo"}  # type: ignore[arg-type]
     if default_game is not None and overrides and isinstance(schema, type):
-        from command.settings.game import with_game_options  # with NumPy, for which --help does not wait
+        from busso.command.settings.game import with_game_options  # with NumPy, for which --help does not wait
 
         overrides = with_game_options(overrides, default_game, schema)
     if "game" not in own:  # files that the command reads may be of the game that is named
@@ -81,7 +81,7 @@ def _without_file(overrides: Sequence[str]) -> Sequence[str]:
 def _names_game(override: str) -> bool:
     name = override.removeprefix("game=")
     if name != override:
-        from command.settings.game import load_configured_game  # with NumPy, for which --help does not wait
+        from busso.command.settings.game import load_configured_game  # with NumPy, for which --help does not wait
 
         name_game(name)
         load_configured_game({"name": name})

@@ -12,10 +12,11 @@ from typing import Any
 
 import yaml
 
-from cards.base.errors import InputError
-from command.conf_folder import CONF
-from command.settings.checks import SettingsError
-from command.terminal.visible import visible
+from busso.cards.base.errors import InputError
+from busso.cards.base.packages import package_of
+from busso.command.conf_folder import CONF
+from busso.command.settings.checks import SettingsError
+from busso.command.terminal.visible import visible
 
 ENTRY_POINTS = "busso.games"  # the group in which a package says that it is a game: `NAME = "NAME:GAME"`
 MOST_VALUES = 100_000  # of the settings in a file, with those that stand in several places
@@ -38,7 +39,7 @@ def check_game(name: str) -> None:
     It may name those of busso, installed ones, those that the user of this process has named, and what is imported
     already. To look for a game is to import a module, from the working folder too, and so to run code.
     """
-    if name in _named or name in sys.modules or name in known_games():
+    if name in _named or package_of(name) in sys.modules or name in known_games():
         return
     if not name.isidentifier() or find_spec(name) is None:
         raise SettingsError("game.name", f"there is no game {name!r}")

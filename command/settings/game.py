@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from cards.game import Game, load_game
-from command.settings.checks import SettingsError, check_one_of
-from command.settings.foreign import check_game, name_game
-from command.settings.overrides import given, key_of
+from busso.cards.game import Game, load_game
+from busso.command.settings.checks import SettingsError, check_one_of
+from busso.command.settings.foreign import check_game, name_game
+from busso.command.settings.overrides import given, key_of
 
 
 class NamesGame:

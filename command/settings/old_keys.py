@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from command.settings.checks import SettingsError
-from command.settings.overrides import parsed
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.overrides import parsed
 
 KEYS = {
     "behaviour": "opponents.phases",

@@ -7,10 +7,10 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
-from cards.base.errors import InputError
-from cards.player_specs import PlayerSpec
-from command.settings.checks import SettingsError
-from command.settings.overrides import key_of
+from busso.cards.base.errors import InputError
+from busso.cards.player_specs import PlayerSpec
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.overrides import key_of
 
 _PLAYERS = ("players", "opponents", "only", "partner", "anchor", "base", "hint", "by")  # the last word of their keys
 _NAME = r"[^{},\s\\'\"]+"

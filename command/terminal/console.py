@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from command.terminal.streams import to_nowhere
+from busso.command.terminal.streams import to_nowhere
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,7 +21,7 @@ def result_console() -> Console:
 
 def plain_console(**options: Any) -> Console:
     """A console with these options of Rich's; see `PlainConsole`."""
-    from command.terminal.plain import PlainConsole  # where there is something to show
+    from busso.command.terminal.plain import PlainConsole  # where there is something to show
 
     return PlainConsole(**options)
 

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.segment import Segment
 
-from command.terminal.visible import visible
+from busso.command.terminal.visible import visible
 
 
 class PlainConsole(Console):

@@ -9,7 +9,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from command.terminal.console import plain_console
+from busso.command.terminal.console import plain_console
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
-from command.terminal.streams import ErrorStream
+from busso.command.terminal.streams import ErrorStream
 
 # Control characters but tab and newline, with ESC and the C1 set; marks that turn the direction of text, or end a line
 # for some programs; halves of characters, which no encoding has.

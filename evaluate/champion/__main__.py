@@ -1,10 +1,10 @@
-"""`python -m evaluate.champion run=RUN to=tressette/champion`: write a network to a file for others, with a card.
+"""`busso champion run=RUN to=tressette/champion`: write a network to a file for others, with a card.
 
 Reading the file runs no code. Beside it are its results against other players and a card: how it was made, and its
 limits. Without run= the existing file is measured again and the card rewritten.
 
 example:
-  python -m evaluate.champion run=runs/tressette/default to=tressette/champion
+  busso champion run=runs/tressette/default to=tressette/champion
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from typing import Any
 
 import torch
 
-from cards import player_specs
-from cards.base.bounds import bounded
-from cards.compiled.splitmix import stream
-from cards.game import Game
-from cards.matches.duplicate import Duel, duel, meaning_of_won
-from command.app import settings_command
-from command.settings.checks import MAX_DEALS, MAX_MINUTES, MAX_SEED, SettingsError, check_numbers, check_one_of
-from command.settings.quoting import as_text, for_shell
-from command.terminal.console import result_console
-from command.terminal.progress import Progress
-from evaluate.champion.card import card
-from evaluate.champion.provenance import command_of, decisions_of, game_of, hours_of, seconds_of
-from evaluate.players import load_resolved
-from train.dqn.players import champion_file as champion
-from train.dqn.players.load import load_champion, load_network
-from train.dqn.players.resolve import resolve_all
-from train.run import results
-from train.run.checkpoint import checkpoint
-from train.run.launches import commit
-from train.run.progress import results_table
-from train.settings.dqn import TrainSettings
-from train.settings.saved import changes
+from busso.cards import player_specs
+from busso.cards.base.bounds import bounded
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import Game
+from busso.cards.matches.duplicate import Duel, duel, meaning_of_won
+from busso.command.app import settings_command
+from busso.command.settings.checks import MAX_DEALS, MAX_MINUTES, MAX_SEED, SettingsError, check_numbers, check_one_of
+from busso.command.settings.quoting import as_text, for_shell
+from busso.command.terminal.console import result_console
+from busso.command.terminal.progress import Progress
+from busso.evaluate.champion.card import card
+from busso.evaluate.champion.provenance import command_of, decisions_of, game_of, hours_of, seconds_of
+from busso.evaluate.players import load_resolved
+from busso.train.dqn.players import champion_file as champion
+from busso.train.dqn.players.load import load_champion, load_network
+from busso.train.dqn.players.resolve import resolve_all
+from busso.train.run import results
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.launches import commit
+from busso.train.run.progress import results_table
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.saved import changes
 
 _CPU = torch.device("cpu")
 _STREAM = "champion"  # of the deals: none that a run has seen
@@ -46,7 +46,7 @@ _STREAM = "champion"  # of the deals: none that a run has seen
 
 @dataclass
 class ChampionSettings:
-    """The settings of `python -m evaluate.champion`; conf/champion.yaml explains them."""
+    """The settings of `busso champion`; conf/champion.yaml explains them."""
 
     to: str = ""
     run: Any = None
@@ -95,7 +95,7 @@ def main(settings: ChampionSettings) -> None:
         raise
     found_results = results.of_duels(duels, game.unit)
     results.write(settings.file.parent, found_results)
-    command = f"python -m evaluate.champion to={settings.to} deals={settings.deals} seed={settings.seed}"
+    command = f"busso champion to={settings.to} deals={settings.deals} seed={settings.seed}"
     if settings.players is not None:  # else a repetition meets other players than the table has
         command += " " + for_shell(f"players=[{','.join(map(as_text, settings.players))}]")
     (settings.file.parent / "CARD.md").write_text(card(found, settings.file, game, found_results, command))

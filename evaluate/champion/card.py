@@ -7,13 +7,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cards.game import Game
-from cards.matches.duplicate import decimals, meaning_of_won
-from command.settings.overrides import value_text
-from command.terminal.visible import one_line
-from evaluate.markdown import code, literal
-from train.dqn.players.champion_file import Champion
-from train.run.results import INTERVAL
+from busso.cards.game import Game
+from busso.cards.matches.duplicate import decimals, meaning_of_won
+from busso.command.settings.overrides import value_text
+from busso.command.terminal.visible import one_line
+from busso.evaluate.markdown import code, literal
+from busso.train.dqn.players.champion_file import Champion
+from busso.train.run.results import INTERVAL
 
 _UNKNOWN = "not known"
 

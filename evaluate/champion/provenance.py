@@ -12,21 +12,21 @@ from typing import Any
 
 import yaml
 
-from cards.game import Game
-from command.settings.checks import SettingsError
-from train.run.checkpoint.checkpoint import CheckpointError
-from train.run.folder import BUDGET_KEYS, CHANGEABLE, CHANGEABLE_GROUPS
-from train.run.read import Run
-from train.settings.dqn import TrainSettings
-from train.settings.resolve import settings_of
-from train.settings.saved import changes
+from busso.cards.game import Game
+from busso.command.settings.checks import SettingsError
+from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.train.run.folder import BUDGET_KEYS, CHANGEABLE, CHANGEABLE_GROUPS
+from busso.train.run.read import Run
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.resolve import settings_of
+from busso.train.settings.saved import changes
 
 _END, _QUOTE = "...\n", '"'  # of YAML after a scalar, of JSON around one
 
 
 def game_of(path: Path, state: Mapping[str, Any]) -> Game:
     """The game of a checkpoint, under the options that it was trained with. Raises CheckpointError for one of none."""
-    from command.settings.game import load_configured_game
+    from busso.command.settings.game import load_configured_game
 
     try:
         return load_configured_game(dict(state["settings"]["game"]))
@@ -63,7 +63,7 @@ def command_of(settings: TrainSettings) -> str | None:
         for key, (_, new) in changes(asdict(plain), asdict(settings)).items()
         if key not in left_out and not key.startswith(CHANGEABLE_GROUPS)
     ]
-    return " ".join(["python -m train", f"game={settings.game_name}", *given])
+    return " ".join(["busso train", f"game={settings.game_name}", *given])
 
 
 def _override(key: str, value: object) -> str:

@@ -1,10 +1,10 @@
-"""`python -m evaluate.export run=runs/tressette/default format=onnx`: write a network to a file for other programs.
+"""`busso export run=runs/tressette/default format=onnx`: write a network to a file for other programs.
 
 format=onnx is for onnxruntime and other readers of ONNX, format=safetensors for busso and PyTorch. A model card is
 written beside the file. The file is compared with the network before it replaces an older one.
 
 example:
-  python -m evaluate.export run=champion game=spike format=onnx input=bits to=spike-agent
+  busso export run=champion game=spike format=onnx input=bits to=spike-agent
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cards.base.files import replacing, write_atomic
-from cards.player_specs import CHAMPION_FILE
-from command.app import settings_command, typed
-from command.settings.checks import SettingsError, check_one_of
-from command.settings.game import load_configured_game
-from command.settings.overrides import given
-from evaluate.export import hub_card
-from evaluate.export.agreement import GAMES, RANDOM, ROWS, Agreement, Values, Words, agreement, observations
-from evaluate.export.source import BITS, ONNX, PACKED, SAFETENSORS, ExportSource, in_float32, open_source
-from evaluate.export.usage import layout_of, usage
-from train.dqn.players import champion_file as champion
+from busso.cards.base.files import replacing, write_atomic
+from busso.cards.player_specs import CHAMPION_FILE
+from busso.command.app import settings_command, typed
+from busso.command.settings.checks import SettingsError, check_one_of
+from busso.command.settings.game import load_configured_game
+from busso.command.settings.overrides import given
+from busso.evaluate.export import hub_card
+from busso.evaluate.export.agreement import GAMES, RANDOM, ROWS, Agreement, Values, Words, agreement, observations
+from busso.evaluate.export.source import BITS, ONNX, PACKED, SAFETENSORS, ExportSource, in_float32, open_source
+from busso.evaluate.export.usage import layout_of, usage
+from busso.train.dqn.players import champion_file as champion
 
 ONNX_FILE = "model.onnx"
 
 
 @dataclass
 class ExportSettings:
-    """The settings of `python -m evaluate.export`; conf/export.yaml explains them."""
+    """The settings of `busso export`; conf/export.yaml explains them."""
 
     game: dict[str, Any]
     run: str = "champion"
@@ -111,7 +111,7 @@ def _check_packages() -> None:
 def _write(settings: ExportSettings, source: ExportSource, path: Path) -> Values:
     """Write the file; returns what a reader of it says."""
     if settings.format == ONNX:
-        from evaluate.export import onnx_file
+        from busso.evaluate.export import onnx_file
 
         onnx_file.write(path, source, settings.input)
         return onnx_file.values_of(path, source.game, settings.input, len(source.networks))

@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cards.compiled.bits import WORD
-from cards.compiled.splitmix import stream
-from cards.game import Game
-from cards.play import Actions, Decisions, play
-from cards.players import RandomPlayer
-from command.errors import UserError
-from train.dqn.network.q_network import QNetwork
+from busso.cards.compiled.bits import WORD
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import Game
+from busso.cards.play import Actions, Decisions, play
+from busso.cards.players import RandomPlayer
+from busso.command.errors import UserError
+from busso.train.dqn.network.q_network import QNetwork
 
 ROWS = 10_000
 TOLERANCE = 1e-5  # of a value; relative, where it is greater than 1

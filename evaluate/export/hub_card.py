@@ -11,10 +11,10 @@ from pathlib import Path
 
 import yaml
 
-from command.settings.checks import SettingsError
-from evaluate.champion.card import facts, limits, results_table
-from evaluate.export.source import ExportSource
-from evaluate.markdown import literal
+from busso.command.settings.checks import SettingsError
+from busso.evaluate.champion.card import facts, limits, results_table
+from busso.evaluate.export.source import ExportSource
+from busso.evaluate.markdown import literal
 
 FILE = "README.md"
 _OWN = "library_name: busso"  # by which a card is known that may be written anew

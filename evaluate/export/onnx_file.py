@@ -14,14 +14,14 @@ import onnxruntime
 from numpy.typing import NDArray
 from onnx import helper
 
-from cards.compiled.bits import unpack
-from cards.game import Game
-from command import __version__
-from evaluate.export.agreement import Values, Words
-from evaluate.export.onnx_graph import IR, NETWORK, OBSERVATION, OPSET, VALUES, graph_of
-from evaluate.export.source import BITS, PACKED, ExportSource
-from evaluate.export.usage import layout_of
-from train.dqn.players.champion_file import shaping
+from busso.cards.compiled.bits import unpack
+from busso.cards.game import Game
+from busso.command import __version__
+from busso.evaluate.export.agreement import Values, Words
+from busso.evaluate.export.onnx_graph import IR, NETWORK, OBSERVATION, OPSET, VALUES, graph_of
+from busso.evaluate.export.source import BITS, PACKED, ExportSource
+from busso.evaluate.export.usage import layout_of
+from busso.train.dqn.players.champion_file import shaping
 
 KEY = "busso"  # of the metadata
 _FORMAT = 1

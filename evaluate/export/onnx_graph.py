@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
-from cards.compiled.bits import WORD, words_for
-from evaluate.export.source import PACKED
-from train.dqn.network.equivariant_network import EquivariantNetwork
-from train.dqn.network.part_linear import PartLinear
-from train.dqn.network.q_network import QNetwork
+from busso.cards.compiled.bits import WORD, words_for
+from busso.evaluate.export.source import PACKED
+from busso.train.dqn.network.equivariant_network import EquivariantNetwork
+from busso.train.dqn.network.part_linear import PartLinear
+from busso.train.dqn.network.q_network import QNetwork
 
 OBSERVATION, NETWORK, VALUES = "observation", "network", "values"  # names of inputs and of the output
 OPSET, IR = 18, 9  # what onnxruntime reads since 1.14, of 2023

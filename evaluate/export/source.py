@@ -10,18 +10,18 @@ from typing import Any
 
 import torch
 
-from cards.game import Game
-from cards.player_specs import CHAMPION
-from command.settings.checks import SettingsError
-from evaluate.champion.provenance import command_of, decisions_of, game_of, hours_of, seconds_of
-from train.dqn.network.build import build_network
-from train.dqn.network.q_network import QNetwork
-from train.dqn.players import champion_file as champion
-from train.dqn.players.champion_file import Champion
-from train.dqn.players.load import holds_table, load_champion, load_network
-from train.dqn.players.resolve import resolve_network
-from train.run.checkpoint import checkpoint
-from train.run.results import read_results
+from busso.cards.game import Game
+from busso.cards.player_specs import CHAMPION
+from busso.command.settings.checks import SettingsError
+from busso.evaluate.champion.provenance import command_of, decisions_of, game_of, hours_of, seconds_of
+from busso.train.dqn.network.build import build_network
+from busso.train.dqn.network.q_network import QNetwork
+from busso.train.dqn.players import champion_file as champion
+from busso.train.dqn.players.champion_file import Champion
+from busso.train.dqn.players.load import holds_table, load_champion, load_network
+from busso.train.dqn.players.resolve import resolve_network
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.results import read_results
 
 _CPU = torch.device("cpu")
 EXPORT = "export"  # the folder beside a run
@@ -105,7 +105,7 @@ def _of_checkpoint(named: Path) -> ExportSource:
 
 
 def _version() -> str:
-    from command import __version__
+    from busso.command import __version__
 
     return __version__
 

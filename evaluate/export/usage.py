@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from cards.game import Game
-from evaluate.export.source import PACKED, SAFETENSORS, ExportSource
+from busso.cards.game import Game
+from busso.evaluate.export.source import PACKED, SAFETENSORS, ExportSource
 
 _USE_ONNX = """
 import numpy as np, onnxruntime

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.bits import unpack
-from cards.game import Game, States
-from cards.play import Actions, Decisions
-from cards.player_kinds import ProcessCommand
-from cards.players import RandomPlayer
-from cards.presentation import presentation_of
-from command.errors import UserError
-from evaluate.process_player.program import Program, ProgramError
+from busso.cards.compiled.bits import unpack
+from busso.cards.game import Game, States
+from busso.cards.play import Actions, Decisions
+from busso.cards.player_kinds import ProcessCommand
+from busso.cards.players import RandomPlayer
+from busso.cards.presentation import presentation_of
+from busso.command.errors import UserError
+from busso.evaluate.process_player.program import Program, ProgramError
 
 log = logging.getLogger("evaluate")
 
@@ -33,7 +33,7 @@ class ProcessPlayerError(UserError):
 
 
 class ProcessPlayer:
-    """Asks a program. See docs/howto/tournaments.md for the lines and `cards.play.Player` for the rest.
+    """Asks a program. See docs/howto/tournaments.md for the lines and `busso.cards.play.Player` for the rest.
 
     Where `forgiving` is set, a decision without a legal answer in time is a fault: it loses that game, in which legal
     actions by chance are played from there on. `faults` counts them by their reason: `illegal`, `silent` or `ended`.

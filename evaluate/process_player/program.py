@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 
-from evaluate.process_player import leash
+from busso.evaluate.process_player import leash
 
 _CHUNK, _LONGEST = 1 << 16, 1 << 20  # bytes: of a read, and of a line
 _LAST_WORDS = 300  # bytes

@@ -1,4 +1,4 @@
-"""`python -m evaluate.regret players=[PLAYER,...] base=champion`: what single decisions gain over a base player's.
+"""`busso regret players=[PLAYER,...] base=champion`: what single decisions gain over a base player's.
 
 Positions come from self-play of `base`: in each game one decision with a choice is drawn uniformly. Each legal action
 is played there on the true deal, and `base` plays on in all seats. Each player chooses its own action. Its gain is the
@@ -12,21 +12,21 @@ Players see the position only. Players that draw something at the beginning of a
 of networks. The folder keeps all results: another player costs its own decisions only, and a stopped command resumes.
 
 example:
-  python -m evaluate.regret 'players=[search:champion,monte_carlo,greedy]' base=champion positions=2000
+  busso regret 'players=[search:champion,monte_carlo,greedy]' base=champion positions=2000
 """
 
 from __future__ import annotations
 
 import sys
 
-from command.app import settings_command
-from evaluate.regret.settings import RegretSettings
+from busso.command.app import settings_command
+from busso.evaluate.regret.settings import RegretSettings
 
 
 @settings_command(RegretSettings, "regret")
 def main(settings: RegretSettings) -> None:
     """Run the command."""
-    from evaluate.regret.run import run  # with Numba, for which --help does not wait
+    from busso.evaluate.regret.run import run  # with Numba, for which --help does not wait
 
     run(settings)
 

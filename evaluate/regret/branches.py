@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.splitmix import GAMMA, derive, stream
-from cards.game import Game, States
-from cards.play import Actions, Decisions, Player, play
-from evaluate.tournament.batches import Timed, TournamentWorker
-from evaluate.tournament.settings import TournamentSettings
-from train.dqn.players.resolve import ResolvedPlayer
+from busso.cards.compiled.splitmix import GAMMA, derive, stream
+from busso.cards.game import Game, States
+from busso.cards.play import Actions, Decisions, Player, play
+from busso.evaluate.tournament.batches import Timed, TournamentWorker
+from busso.evaluate.tournament.settings import TournamentSettings
+from busso.train.dqn.players.resolve import ResolvedPlayer
 
 STREAM = "regret"  # of the deals: neither those of training nor of tournaments
 _WHICH, _ASK, _PLAY_ON = 1, 2, 3  # salts of the generators; 0 is that of self-play

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.base.files import write_atomic
-from cards.game import Game
-from cards.matches.duplicate import decimals, estimate, meaning_of_won
-from evaluate.regret.branches import PlayerChoices
-from evaluate.report.content import write_csv
+from busso.cards.base.files import write_atomic
+from busso.cards.game import Game
+from busso.cards.matches.duplicate import decimals, estimate, meaning_of_won
+from busso.evaluate.regret.branches import PlayerChoices
+from busso.evaluate.report.content import write_csv
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -20,20 +20,20 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from cards.base.files import write_atomic
-from cards.game import Game
-from cards.player_specs import curve_name
-from command import __version__
-from command.settings.checks import SettingsError
-from command.settings.game import load_configured_game
-from command.terminal.console import result_console
-from command.terminal.progress import Progress
-from evaluate.regret import report
-from evaluate.regret.branches import Branches, PlayerChoices, RegretWorker, Task
-from evaluate.regret.settings import RegretSettings
-from evaluate.tournament.executors import Alone, Processes, lost
-from train.dqn.players.resolve import ResolvedPlayer, resolve, resolve_all
-from train.run.device import choose_device
+from busso.cards.base.files import write_atomic
+from busso.cards.game import Game
+from busso.cards.player_specs import curve_name
+from busso.command import __version__
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.game import load_configured_game
+from busso.command.terminal.console import result_console
+from busso.command.terminal.progress import Progress
+from busso.evaluate.regret import report
+from busso.evaluate.regret.branches import Branches, PlayerChoices, RegretWorker, Task
+from busso.evaluate.regret.settings import RegretSettings
+from busso.evaluate.tournament.executors import Alone, Processes, lost
+from busso.train.dqn.players.resolve import ResolvedPlayer, resolve, resolve_all
+from busso.train.run.device import choose_device
 
 log = logging.getLogger("evaluate")
 

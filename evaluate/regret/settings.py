@@ -1,19 +1,19 @@
-"""The settings of `python -m evaluate.regret`."""
+"""The settings of `busso regret`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from cards.base.bounds import bounded
-from cards.player_specs import CHAMPION
-from command.settings.checks import MAX_DEALS, MAX_SEED, MAX_THREADS, check_numbers, require
-from evaluate.tournament.settings import TournamentSettings
+from busso.cards.base.bounds import bounded
+from busso.cards.player_specs import CHAMPION
+from busso.command.settings.checks import MAX_DEALS, MAX_SEED, MAX_THREADS, check_numbers, require
+from busso.evaluate.tournament.settings import TournamentSettings
 
 
 @dataclass
 class RegretSettings:
-    """The settings of `python -m evaluate.regret`; conf/regret.yaml explains them."""
+    """The settings of `busso regret`; conf/regret.yaml explains them."""
 
     game: dict[str, Any]
     players: list[str] = field(default_factory=list)

@@ -1,10 +1,10 @@
-"""`python -m evaluate.report RUN`: a page about a run: curves, results, how it plays, what limits its speed.
+"""`busso report RUN`: a page about a run: curves, results, how it plays, what limits its speed.
 
 `report.html` needs no other file, opens offline and prints; `report.md` beside it has the same. With `study=spike` the
 page is about that study and our runs of it.
 
 example:
-  python -m evaluate.report runs/tressette/default
+  busso report runs/tressette/default
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cards.base.bounds import bounded
-from command.app import settings_command
-from command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_numbers
-from command.terminal.progress import Progress
-from evaluate.report import studies
-from evaluate.report.line import runs_of, with_runs
+from busso.cards.base.bounds import bounded
+from busso.command.app import settings_command
+from busso.command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_numbers
+from busso.command.terminal.progress import Progress
+from busso.evaluate.report import studies
+from busso.evaluate.report.line import runs_of, with_runs
 
 if TYPE_CHECKING:
-    from train.run.read import Run
+    from busso.train.run.read import Run
 
 _GAMES, _GAMES_OF_STUDY = 1024, 2000
 _MOST_TRICKS = 7
@@ -31,7 +31,7 @@ _MOST_TRICKS = 7
 
 @dataclass
 class ReportSettings:
-    """The settings of `python -m evaluate.report`; conf/report.yaml explains them."""
+    """The settings of `busso report`; conf/report.yaml explains them."""
 
     run: Any = None
     study: str | None = None
@@ -62,7 +62,7 @@ class ReportSettings:
 
 
 def known_studies() -> list[str]:
-    """The modules of `evaluate.report.studies`."""
+    """The modules of `busso.evaluate.report.studies`."""
     return sorted(path.stem for path in Path(studies.__path__[0]).glob("[!_]*.py"))
 
 
@@ -76,8 +76,8 @@ def main(settings: ReportSettings) -> None:
 def _of_run(settings: ReportSettings) -> Path:
     import torch  # for which --help does not wait
 
-    from evaluate.report import page
-    from evaluate.report.of_run import Wanted, report_of
+    from busso.evaluate.report import page
+    from busso.evaluate.report.of_run import Wanted, report_of
 
     run, seeds = _runs(settings)
     torch.set_num_threads(1)  # small forward passes: more threads would wait for each other
@@ -89,8 +89,8 @@ def _of_run(settings: ReportSettings) -> Path:
 
 def _runs(settings: ReportSettings) -> tuple[Run, list[Run]]:
     """The run, and those that differ from it in their seed alone. Raises SettingsError where others are named."""
-    from evaluate.report.runs import same_but_for_the_seed, seeds_beside
-    from train.run.read import load_run
+    from busso.evaluate.report.runs import same_but_for_the_seed, seeds_beside
+    from busso.train.run.read import load_run
 
     run, *others = (load_run(path) for path in runs_of(settings.run))
     for number, other in enumerate(others):
@@ -98,7 +98,7 @@ def _runs(settings: ReportSettings) -> tuple[Run, list[Run]]:
             raise SettingsError(
                 "run",
                 f"{other.folder} differs from {run.folder} in more than its seed",
-                f"python -m evaluate.compare {run.folder} {other.folder} shows both",
+                f"busso compare {run.folder} {other.folder} shows both",
             )
         twin = next((each for each in (run, *others[:number]) if each.settings.seed == other.settings.seed), None)
         if twin is not None:
@@ -108,10 +108,10 @@ def _runs(settings: ReportSettings) -> tuple[Run, list[Run]]:
 
 
 def _of_study(settings: ReportSettings) -> Path:
-    from cards.tables import PolicyFileError
-    from evaluate.report import page
+    from busso.cards.tables import PolicyFileError
+    from busso.evaluate.report import page
 
-    study = importlib.import_module(f"evaluate.report.studies.{settings.study}")
+    study = importlib.import_module(f"busso.evaluate.report.studies.{settings.study}")
     settings.target.mkdir(parents=True, exist_ok=True)
     try:
         report = study.report(Path(settings.runs), settings.target, settings.games or _GAMES_OF_STUDY, settings.seed)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cards.base.files import replacing
+from busso.cards.base.files import replacing
 
 
 @dataclass(frozen=True)

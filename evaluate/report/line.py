@@ -8,7 +8,7 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
-from command.settings.checks import SettingsError
+from busso.command.settings.checks import SettingsError
 
 
 def with_runs(arguments: Sequence[str]) -> list[str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cards.presentation import own_module, presentation_of
-from command.errors import UserError
-from evaluate.markdown import code
-from evaluate.report import games
-from evaluate.report.content import Report, Section, Text
-from evaluate.report.sections import calibration, choices, exact, played
-from evaluate.report.sections.observing import Watched, load_agent, watch_games
-from evaluate.report.sections.training import (
+from busso.cards.presentation import own_module, presentation_of
+from busso.command.errors import UserError
+from busso.evaluate.markdown import code
+from busso.evaluate.report import games
+from busso.evaluate.report.content import Report, Section, Text
+from busso.evaluate.report.sections import calibration, choices, exact, played
+from busso.evaluate.report.sections.observing import Watched, load_agent, watch_games
+from busso.evaluate.report.sections.training import (
     curves_section,
     facts,
     origin_section,
@@ -20,7 +20,7 @@ from evaluate.report.sections.training import (
     settings_section,
     throughput_section,
 )
-from train.run.read import Run
+from busso.train.run.read import Run
 
 Say = Callable[[str], None]
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import TYPE_CHECKING
 
-from cards.matches.duplicate import NORMAL_95, Estimate, share_text
-from evaluate.report.content import Figure, Report, Section, Text, TextTable
-from evaluate.report.drawing import Line, Panel, draw_panels
-from evaluate.report.runs import BAND, Axis, SeedGroup, as_text, band, by_decisions, by_minutes, differences
-from evaluate.report.sections.training import in_words, results_section
-from train.run.metrics.scalars import evaluation_scalar
-from train.run.read import SPEED, Run
+from busso.cards.matches.duplicate import NORMAL_95, Estimate, share_text
+from busso.evaluate.report.content import Figure, Report, Section, Text, TextTable
+from busso.evaluate.report.drawing import Line, Panel, draw_panels
+from busso.evaluate.report.runs import BAND, Axis, SeedGroup, as_text, band, by_decisions, by_minutes, differences
+from busso.evaluate.report.sections.training import in_words, results_section
+from busso.train.run.metrics.scalars import evaluation_scalar
+from busso.train.run.read import SPEED, Run
 
 if TYPE_CHECKING:
     from rich.table import Table as ScreenTable

@@ -10,13 +10,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
-from cards.base.files import write_atomic
-from command import __version__
-from command.settings.checks import SettingsError
-from command.terminal.visible import visible
-from evaluate.markdown import literal
-from evaluate.report.content import Figure, Report, Text, TextTable
-from evaluate.report.drawing import as_file
+from busso.cards.base.files import write_atomic
+from busso.command import __version__
+from busso.command.settings.checks import SettingsError
+from busso.command.terminal.visible import visible
+from busso.evaluate.markdown import literal
+from busso.evaluate.report.content import Figure, Report, Text, TextTable
+from busso.evaluate.report.drawing import as_file
 
 PAGE, MARKDOWN, FIGURES = "report.html", "report.md", "figures"
 _TEMPLATE = "page.html.j2"

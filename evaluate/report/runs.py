@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from command.settings.checks import SettingsError
-from evaluate.report.drawing import Line, Numbers
-from train.run.folder import BUDGET_KEYS, CHANGEABLE, CHANGEABLE_GROUPS
-from train.run.read import Run, load_run
-from train.run.results import read_results
-from train.settings.resolve import AnyRunSettings, settings_of
-from train.settings.saved import changes
+from busso.command.settings.checks import SettingsError
+from busso.evaluate.report.drawing import Line, Numbers
+from busso.train.run.folder import BUDGET_KEYS, CHANGEABLE, CHANGEABLE_GROUPS
+from busso.train.run.read import Run, load_run
+from busso.train.run.results import read_results
+from busso.train.settings.resolve import AnyRunSettings, settings_of
+from busso.train.settings.saved import changes
 
 POINTS = 240  # of a drawn curve, at most
 BAND = "With several seeds a line is their mean, and the band reaches from the lowest to the highest."

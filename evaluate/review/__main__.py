@@ -1,11 +1,11 @@
-"""`python -m evaluate.review FILE`: grade every decision of recorded games: best, fine, mistake or blunder.
+"""`busso review FILE`: grade every decision of recorded games: best, fine, mistake or blunder.
 
 Shows the better action and its value, for what the seat could know; as text, JSON or one page of HTML. A record that
 cannot be played is named and left out. Exit code: 0 if every record was graded, 1 if one was left out, 2 if there was
 nothing to grade or no player that can grade, 130 after Ctrl-C, which keeps the grades so far.
 
 example:
-  python -m evaluate.review games.jsonl format=html to=review.html
+  busso review games.jsonl format=html to=review.html
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cards.base.files import write_atomic
-from command.app import settings_command
-from command.settings.checks import SettingsError
-from command.settings.quoting import in_quotes
-from command.terminal.progress import Progress
-from evaluate.review.settings import HTML, JSON, ReviewSettings
-from train.run.device import choose_device
+from busso.cards.base.files import write_atomic
+from busso.command.app import settings_command
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.quoting import in_quotes
+from busso.command.terminal.progress import Progress
+from busso.evaluate.review.settings import HTML, JSON, ReviewSettings
+from busso.train.run.device import choose_device
 
 if TYPE_CHECKING:
-    from evaluate.recorded import Damaged, Recorded
-    from evaluate.review.grader import Grader
-    from evaluate.review.reviewed import Decision, Reviewed
+    from busso.evaluate.recorded import Damaged, Recorded
+    from busso.evaluate.review.grader import Grader
+    from busso.evaluate.review.reviewed import Decision, Reviewed
 
 _MOST_ERRORS = 10  # that are said one by one; all of them are in the review
 
@@ -47,7 +47,7 @@ def main(settings: ReviewSettings) -> int:
     """Grade what is in the file, write the review, and return the exit code."""
     import torch  # for which --help does not wait
 
-    from evaluate.recorded import Damaged
+    from busso.evaluate.recorded import Damaged
 
     torch.set_num_threads(1)  # small batches: threads would only wait for one another
     _check_target(settings)
@@ -84,7 +84,7 @@ def _check_target(settings: ReviewSettings) -> None:
 
 
 def _read(settings: ReviewSettings) -> list[Recorded | Damaged]:
-    from evaluate.recorded import Recorded, recorded_hands
+    from busso.evaluate.recorded import Recorded, recorded_hands
 
     found: list[Recorded | Damaged] = []
     hands = 0
@@ -100,13 +100,13 @@ def _read(settings: ReviewSettings) -> list[Recorded | Damaged]:
             "seats", f"no player sat in {settings.seats}", f"seats are 0 to {most - 1} in {settings.file}"
         )
     if not found:
-        raise SettingsError("file", f"{settings.file} holds no record", "python -m evaluate.record writes some")
+        raise SettingsError("file", f"{settings.file} holds no record", "busso record writes some")
     return found
 
 
 def _graders(settings: ReviewSettings, there: Sequence[Recorded | Damaged]) -> dict[str, Grader]:
-    from evaluate.recorded import Recorded
-    from evaluate.review.grader import grader_of
+    from busso.evaluate.recorded import Recorded
+    from busso.evaluate.review.grader import grader_of
 
     device = choose_device(settings.device)
     found: dict[str, Grader] = {}
@@ -135,8 +135,8 @@ def _review(
     reviewed: list[Reviewed],
 ) -> None:
     """Grade hand by hand into `reviewed`, so that whatever ends it leaves whole ones."""
-    from evaluate.recorded import Damaged, Recorded
-    from evaluate.review.reviewed import ReviewedHand, decided
+    from busso.evaluate.recorded import Damaged, Recorded
+    from busso.evaluate.review.reviewed import ReviewedHand, decided
 
     moves = sum(len(each.hand.moves) for each in there if isinstance(each, Recorded))
     with Progress("grading", moves, "moves") as progress:
@@ -157,12 +157,12 @@ def _review(
 
 
 def _write(settings: ReviewSettings, reviewed: Sequence[Reviewed]) -> None:
-    from evaluate.review.reviewed import tallies
-    from evaluate.review.text import json_lines, text
+    from busso.evaluate.review.reviewed import tallies
+    from busso.evaluate.review.text import json_lines, text
 
     summary = tallies(reviewed)
     if settings.format == HTML:
-        from evaluate.review.page import page
+        from busso.evaluate.review.page import page
 
         found = page(reviewed, summary, settings.show, f"Review of {Path(settings.file).name}")
     else:

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.splitmix import derive
-from cards.game import Game, States
-from cards.hand import Hand
-from cards.play import Decisions
-from cards.presentation import Adviser
-from cards.tabular.mdp import END
+from busso.cards.compiled.splitmix import derive
+from busso.cards.game import Game, States
+from busso.cards.hand import Hand
+from busso.cards.play import Decisions
+from busso.cards.presentation import Adviser
+from busso.cards.tabular.mdp import END
 
 if TYPE_CHECKING:
-    from evaluate.solve.solution import Solved
+    from busso.evaluate.solve.solution import Solved
 
 _HINTS = 0x68696E74 << 16  # salt, by the number of the move
 THE_ONE = np.zeros(1, np.int64)
@@ -69,12 +69,12 @@ class ExactAdviser:
     @cached_property
     def solved(self) -> Solved:
         """The solution, which is computed when it is first asked for."""
-        from evaluate.solve.solution import solve
+        from busso.evaluate.solve.solution import solve
 
         return solve(self._settings)
 
     def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """See `Adviser`. Discounted where the game's options say so, as those of `evaluate.solve`."""
+        """See `Adviser`. Discounted where the game's options say so, as those of `busso.evaluate.solve`."""
         mdp, number = self.solved.model.mdp, self.solved.model.index(state[0])
         successor = mdp.successor[number]
         after = np.where(successor == END, 0.0, self.solved.solution.values[successor])

@@ -11,23 +11,23 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cards.base.errors import InputError
-from cards.game import Game, States
-from cards.hand import Hand
-from cards.play import Decisions
-from cards.player_specs import PlayerSpec, read_options
-from cards.presentation import Adviser, presentation_of
-from command.errors import UserError
-from command.settings.checks import SettingsError
-from command.settings.game import game_defaults
-from evaluate.players import load_resolved
-from evaluate.review.advisers import THE_ONE, ExactAdviser, Sampler, valuing, worths_by
-from evaluate.review.grading import Judged, Limits, judged_of, limits_of
-from evaluate.review.settings import AUTO
-from train.dqn.players import champion_file as champion
-from train.dqn.players.load import load_trained
-from train.dqn.players.resolve import TRAINED, ResolvedPlayer, resolve
-from train.run.checkpoint import checkpoint
+from busso.cards.base.errors import InputError
+from busso.cards.game import Game, States
+from busso.cards.hand import Hand
+from busso.cards.play import Decisions
+from busso.cards.player_specs import PlayerSpec, read_options
+from busso.cards.presentation import Adviser, presentation_of
+from busso.command.errors import UserError
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.game import game_defaults
+from busso.evaluate.players import load_resolved
+from busso.evaluate.review.advisers import THE_ONE, ExactAdviser, Sampler, valuing, worths_by
+from busso.evaluate.review.grading import Judged, Limits, judged_of, limits_of
+from busso.evaluate.review.settings import AUTO
+from busso.train.dqn.players import champion_file as champion
+from busso.train.dqn.players.load import load_trained
+from busso.train.dqn.players.resolve import TRAINED, ResolvedPlayer, resolve
+from busso.train.run.checkpoint import checkpoint
 
 EXACT, CHEATING = "exact", "cheating"
 

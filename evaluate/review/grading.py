@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cards.game import Game
-from cards.hand import Move
-from command.settings.checks import SettingsError
-from evaluate.review.advisers import Worth
+from busso.cards.game import Game
+from busso.cards.hand import Move
+from busso.command.settings.checks import SettingsError
+from busso.evaluate.review.advisers import Worth
 
 BEST, FINE, MISTAKE, BLUNDER = "best", "fine", "mistake", "blunder"
 GRADES = (BEST, FINE, MISTAKE, BLUNDER)

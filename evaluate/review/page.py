@@ -11,12 +11,12 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from command.terminal.visible import visible
-from evaluate.recorded import Damaged
-from evaluate.review.grading import BLUNDER, GRADES, MISTAKE
-from evaluate.review.reviewed import Decision, Reviewed, ReviewedHand, Tally
-from evaluate.review.settings import MISTAKES, SUMMARY
-from evaluate.review.text import cost_text, heading, method, value_text
+from busso.command.terminal.visible import visible
+from busso.evaluate.recorded import Damaged
+from busso.evaluate.review.grading import BLUNDER, GRADES, MISTAKE
+from busso.evaluate.review.reviewed import Decision, Reviewed, ReviewedHand, Tally
+from busso.evaluate.review.settings import MISTAKES, SUMMARY
+from busso.evaluate.review.text import cost_text, heading, method, value_text
 
 _TEMPLATE = Path(__file__).with_name("page.html.j2")
 _OPENS = """

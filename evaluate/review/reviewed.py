@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from cards.hand import Hand
-from cards.presentation import Row, presentation_of
-from evaluate.recorded import Damaged, Recorded
-from evaluate.review.grader import Grader
-from evaluate.review.grading import BEST, GRADES, Judged
+from busso.cards.hand import Hand
+from busso.cards.presentation import Row, presentation_of
+from busso.evaluate.recorded import Damaged, Recorded
+from busso.evaluate.review.grader import Grader
+from busso.evaluate.review.grading import BEST, GRADES, Judged
 
 
 @dataclass(frozen=True)

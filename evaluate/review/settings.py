@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cards.base.bounds import bounded
-from command.settings.checks import MAX_DEALS, MAX_FLOAT, SettingsError, check_numbers, check_one_of, require
+from busso.cards.base.bounds import bounded
+from busso.command.settings.checks import MAX_DEALS, MAX_FLOAT, SettingsError, check_numbers, check_one_of, require
 
 AUTO = "auto"  # of `by`
 TEXT, JSON, HTML = "text", "json", "html"
@@ -16,7 +16,7 @@ ALL, MISTAKES, SUMMARY = "all", "mistakes", "summary"
 
 @dataclass
 class ReviewSettings:
-    """The settings of `python -m evaluate.review`; conf/review.yaml explains them."""
+    """The settings of `busso review`; conf/review.yaml explains them."""
 
     file: str = ""
     by: str = AUTO
@@ -31,7 +31,7 @@ class ReviewSettings:
     def __post_init__(self) -> None:
         check_numbers("", self)
         if not self.file:
-            raise SettingsError("file", "name the file of records, as in python -m evaluate.review games.jsonl")
+            raise SettingsError("file", "name the file of records, as in busso review games.jsonl")
         check_one_of("format", self.format, TEXT, JSON, HTML)
         check_one_of("show", self.show, ALL, MISTAKES, SUMMARY)
         if self.grades is not None:

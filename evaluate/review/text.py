@@ -7,11 +7,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from evaluate.recorded import Damaged
-from evaluate.review.advisers import Worth
-from evaluate.review.grading import BLUNDER, FINE, GRADES, MISTAKE, Limits
-from evaluate.review.reviewed import Decision, Reviewed, ReviewedHand, Tally
-from evaluate.review.settings import MISTAKES, SUMMARY
+from busso.evaluate.recorded import Damaged
+from busso.evaluate.review.advisers import Worth
+from busso.evaluate.review.grading import BLUNDER, FINE, GRADES, MISTAKE, Limits
+from busso.evaluate.review.reviewed import Decision, Reviewed, ReviewedHand, Tally
+from busso.evaluate.review.settings import MISTAKES, SUMMARY
 
 WIDTH = 80
 _BAD = (MISTAKE, BLUNDER)

@@ -1,7 +1,7 @@
-"""`python -m evaluate.solve game=sette_mezzo player=2 opponent=6 limit=5`: exact optimal play of a small game.
+"""`busso solve game=sette_mezzo player=2 opponent=6 limit=5`: exact optimal play of a small game.
 
 example:
-  python -m evaluate.solve game=blackjack decks=1 player=[9,7] opponent=10
+  busso solve game=blackjack decks=1 player=[9,7] opponent=10
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cards.tabular.mdp import HandEndedError, Model
-from command.app import settings_command
-from command.settings.checks import SettingsError
-from command.terminal.progress import Progress
-from evaluate.solve.solution import Solved, advice, game_text, hands_text, solve, write_states
+from busso.cards.tabular.mdp import HandEndedError, Model
+from busso.command.app import settings_command
+from busso.command.settings.checks import SettingsError
+from busso.command.terminal.progress import Progress
+from busso.evaluate.solve.solution import Solved, advice, game_text, hands_text, solve, write_states
 
 _DEFAULT_GAME = "sette_mezzo"
 
 
 @dataclass
 class SolveSettings:
-    """The settings of `python -m evaluate.solve`; conf/solve.yaml explains them."""
+    """The settings of `busso solve`; conf/solve.yaml explains them."""
 
     game: dict[str, Any]
     player: Any = None
@@ -51,7 +51,7 @@ def main(settings: SolveSettings) -> None:
     if settings.interactive:
         converse(solved, settings)
     elif settings.table is not None:
-        from evaluate.solve.compare import compare  # with PyTorch, which reads what was learned
+        from busso.evaluate.solve.compare import compare  # with PyTorch, which reads what was learned
 
         compare(solved, Path(settings.table), settings.folder)
     elif settings.player is not None:
@@ -59,7 +59,7 @@ def main(settings: SolveSettings) -> None:
         print("\n".join(hands_text(solved, state)))
     else:
         print("\n".join(game_text(solved)))
-        from evaluate.solve.plots import draw, make_folder
+        from busso.evaluate.solve.plots import draw, make_folder
 
         folder = make_folder(settings.folder or f"runs/{solved.game.name}/exact")
         write_states(solved, folder / "states.csv")

@@ -11,15 +11,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cards.tabular.mdp import END, Mdp, legal
-from command.settings.checks import SettingsError
-from evaluate.solve.plots import draw, make_folder
-from evaluate.solve.solution import Solved, title
-from train.dqn.players.load import holds_table, load_network
-from train.run.checkpoint import checkpoint
-from train.settings.run import RunSettings
-from train.tabular.errors import Errors, ExactValues, learned_policy
-from train.tabular.trainer import LearnedTable, error_lines, exact_for, table_of
+from busso.cards.tabular.mdp import END, Mdp, legal
+from busso.command.settings.checks import SettingsError
+from busso.evaluate.solve.plots import draw, make_folder
+from busso.evaluate.solve.solution import Solved, title
+from busso.train.dqn.players.load import holds_table, load_network
+from busso.train.run.checkpoint import checkpoint
+from busso.train.settings.run import RunSettings
+from busso.train.tabular.errors import Errors, ExactValues, learned_policy
+from busso.train.tabular.trainer import LearnedTable, error_lines, exact_for, table_of
 
 Numbers = NDArray[np.float64]
 
@@ -99,7 +99,7 @@ def _expected(exact: ExactValues) -> str:
 
 @dataclass(frozen=True)
 class ComparedNetwork:
-    """What a network makes of the decisions of a game, by observations as `cards.tabular.mdp.Observed` numbers them."""
+    """What a network makes of the decisions of a game, by observations as `Observed` numbers them."""
 
     values: Numbers  # [observed states, actions]
     policy: NDArray[np.int64]  # [observed states]

@@ -11,9 +11,9 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from cards.tabular.mdp import NOWHERE, Layout
-from command.settings.checks import SettingsError
-from evaluate.solve.solution import Solved
+from busso.cards.tabular.mdp import NOWHERE, Layout
+from busso.command.settings.checks import SettingsError
+from busso.evaluate.solve.solution import Solved
 
 _LIGHT = 0.55  # cells brighter than this get dark letters
 _ACTION_COLORS = ("#c8553d", "#588b8b", "#ffd5c2", "#2d3047")

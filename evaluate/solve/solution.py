@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.game import Game
-from cards.tabular.mdp import END, NOWHERE, Layout, Model, reachable
-from command.settings.checks import SettingsError
-from command.settings.game import load_configured_game
+from busso.cards.game import Game
+from busso.cards.tabular.mdp import END, NOWHERE, Layout, Model, reachable
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.game import load_configured_game
 
 if TYPE_CHECKING:
-    from train.tabular.algorithms import Solution
+    from busso.train.tabular.algorithms import Solution
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Solved:
     @property
     def expected(self) -> float:
         """What a hand is worth by optimal play, over all deals."""
-        from train.tabular.algorithms import expected_reward
+        from busso.train.tabular.algorithms import expected_reward
 
         return expected_reward(self.model.mdp, self.solution.values)
 
@@ -56,7 +56,7 @@ def solve(settings: dict[str, Any], watch: Callable[[int], None] = lambda rounds
 
     `watch` gets the number of each round.
     """
-    from train.tabular.algorithms import outcome_probabilities, policy_iteration
+    from busso.train.tabular.algorithms import outcome_probabilities, policy_iteration
 
     game = load_configured_game(settings)
     reward = str(settings.get("reward", next(iter(game.rewards))))
@@ -94,7 +94,7 @@ def _numbers(solved: Solved, state: int) -> list[str]:
 
 def game_text(solved: Solved) -> list[str]:
     """The optimal play in tables, what it is worth, and what fixed policies are worth."""
-    from train.tabular.algorithms import evaluate_policy, expected_reward
+    from busso.train.tabular.algorithms import evaluate_policy, expected_reward
 
     model, solution = solved.model, solved.solution
     lines = [title(solved)]

@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.splitmix import stream
-from cards.game import States
-from cards.matches.duplicate import Duel, Outcome, Plays, duel_of
-from cards.matches.match import Matches, play_matches
-from cards.matches.records import MatchHistory
-from cards.play import Actions, Decisions, Player, play
-from cards.records import Recorder
-from command.settings.checks import SettingsError
-from command.settings.game import load_configured_game
-from evaluate.players import load_resolved
-from evaluate.process_player.player import ProcessPlayer
-from evaluate.tournament.forfeits import with_lost
-from evaluate.tournament.settings import Pair, TournamentSettings
-from train.dqn.players.resolve import ResolvedPlayer
-from train.run.device import choose_device
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import States
+from busso.cards.matches.duplicate import Duel, Outcome, Plays, duel_of
+from busso.cards.matches.match import Matches, play_matches
+from busso.cards.matches.records import MatchHistory
+from busso.cards.play import Actions, Decisions, Player, play
+from busso.cards.records import Recorder
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.game import load_configured_game
+from busso.evaluate.players import load_resolved
+from busso.evaluate.process_player.player import ProcessPlayer
+from busso.evaluate.tournament.forfeits import with_lost
+from busso.evaluate.tournament.settings import Pair, TournamentSettings
+from busso.train.dqn.players.resolve import ResolvedPlayer
+from busso.train.run.device import choose_device
 
 if TYPE_CHECKING:
     import torch

@@ -14,11 +14,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from command.child import end_with_parent
-from command.errors import UserError
-from evaluate.tournament.batches import Batch, Played, TournamentWorker
-from evaluate.tournament.settings import TournamentSettings
-from train.dqn.players.resolve import ResolvedPlayer
+from busso.command.child import end_with_parent
+from busso.command.errors import UserError
+from busso.evaluate.tournament.batches import Batch, Played, TournamentWorker
+from busso.evaluate.tournament.settings import TournamentSettings
+from busso.train.dqn.players.resolve import ResolvedPlayer
 
 # Of work that is left: processes, each of which compiles for itself, take 10 to 30 s to start. Where others keep the
 # CPUs busy they bring nothing, and this then costs a tenth of the time at most.
@@ -101,7 +101,7 @@ class OnRay:
     """A process for every CPU of a Ray cluster: that of RAY_ADDRESS, or one of this machine. See `Executor`."""
 
     def __init__(self, settings: TournamentSettings, players: Mapping[str, ResolvedPlayer], folder: Path) -> None:
-        from train.dqn.rollout.ray.executor import RayExecutor
+        from busso.train.dqn.rollout.ray.executor import RayExecutor
 
         self._plays_with = pickle.dumps((TournamentWorker, settings, players))
         again = f"the same command with folder={folder} plays the rest"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.game import Game
-from cards.matches.duplicate import Outcome
+from busso.cards.game import Game
+from busso.cards.matches.duplicate import Outcome
 
 
 def with_lost(

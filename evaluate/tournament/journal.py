@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from cards.base.files import write_atomic
-from cards.matches.duplicate import Duel
-from command.lock.lock import InUseError, Lock, in_job
-from command.settings.checks import SettingsError
-from evaluate.tournament.batches import Batch, Played, Spent
+from busso.cards.base.files import write_atomic
+from busso.cards.matches.duplicate import Duel
+from busso.command.lock.lock import InUseError, Lock, in_job
+from busso.command.settings.checks import SettingsError
+from busso.evaluate.tournament.batches import Batch, Played, Spent
 
 log = logging.getLogger("evaluate")
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.matches.duplicate import NORMAL_95, Duel
-from evaluate.tournament.settings import Pair
+from busso.cards.matches.duplicate import NORMAL_95, Duel
+from busso.evaluate.tournament.settings import Pair
 
 ELO = 400 / float(np.log(10))  # a difference of 400 is odds of 10 to 1
 
@@ -49,10 +49,9 @@ def rate(duels: Mapping[Pair, Duel], anchor: str | None = None) -> Ratings:
     Their covariance is the sandwich H^-1 M H^-1 (Huber, 1967; Liang and Zeger, 1986, Biometrika 73), H being the
     information of the games and M the sum over deals of the outer product of a deal's score over ALL pairs: pairs that
     play the same deals are not independent, and the plays of a deal are not either. To M one deal won and one lost of
-    each pair are added, as in `cards.matches.duplicate.estimate_share`: the few that a good player loses say little
-    about their spread. The intervals hold the truth in 95 of 100 tournaments; where one player is to lose less than
-    one deal, in fewer (83 of 100 with 0.4). Where no model of this form is true, they are those of what the ratings
-    converge to.
+    each pair are added, as in `estimate_share`: the few that a good player loses say little about their spread. The
+    intervals hold the truth in 95 of 100 tournaments; where one player is to lose less than one deal, in fewer (83 of
+    100 with 0.4). Where no model of this form is true, they are those of what the ratings converge to.
     """
     players = list(dict.fromkeys(name for pair in duels for name in pair))
     design = np.zeros((len(duels), len(players)))

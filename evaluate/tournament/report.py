@@ -9,13 +9,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cards.base.files import replacing, write_atomic
-from cards.game import Game
-from cards.matches.duplicate import ONE_AGAINST_MANY, Duel, decimals, meaning_of_won, share_text
-from evaluate.tournament.batches import Spent
-from evaluate.tournament.ratings import Rating, Ratings, rate
-from evaluate.tournament.schedule import PairState
-from evaluate.tournament.settings import Pair, TournamentSettings
+from busso.cards.base.files import replacing, write_atomic
+from busso.cards.game import Game
+from busso.cards.matches.duplicate import ONE_AGAINST_MANY, Duel, decimals, meaning_of_won, share_text
+from busso.evaluate.tournament.batches import Spent
+from busso.evaluate.tournament.ratings import Rating, Ratings, rate
+from busso.evaluate.tournament.schedule import PairState
+from busso.evaluate.tournament.settings import Pair, TournamentSettings
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -12,23 +12,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cards.game import Game
-from command import __version__
-from command.settings.checks import check_one_of
-from command.settings.game import load_configured_game
-from command.settings.quoting import spelled
-from command.terminal.console import plain_console, result_console
-from command.terminal.progress import Progress
-from evaluate.tournament import report
-from evaluate.tournament.batches import Played, TournamentWorker
-from evaluate.tournament.executors import Alone, Executor, Growing, OnRay, Processes, lost
-from evaluate.tournament.journal import Journal, about_of
-from evaluate.tournament.report import Pairing
-from evaluate.tournament.schedule import Plan, Schedule
-from evaluate.tournament.settings import AUTO, RAY, Pair, TournamentSettings, check_game, pairs_of
-from train.dqn.players.resolve import ResolvedPlayer, resolve_all
-from train.run.device import choose_device
-from train.run.metrics import resources
+from busso.cards.game import Game
+from busso.command import __version__
+from busso.command.settings.checks import check_one_of
+from busso.command.settings.game import load_configured_game
+from busso.command.settings.quoting import spelled
+from busso.command.terminal.console import plain_console, result_console
+from busso.command.terminal.progress import Progress
+from busso.evaluate.tournament import report
+from busso.evaluate.tournament.batches import Played, TournamentWorker
+from busso.evaluate.tournament.executors import Alone, Executor, Growing, OnRay, Processes, lost
+from busso.evaluate.tournament.journal import Journal, about_of
+from busso.evaluate.tournament.report import Pairing
+from busso.evaluate.tournament.schedule import Plan, Schedule
+from busso.evaluate.tournament.settings import AUTO, RAY, Pair, TournamentSettings, check_game, pairs_of
+from busso.train.dqn.players.resolve import ResolvedPlayer, resolve_all
+from busso.train.run.device import choose_device
+from busso.train.run.metrics import resources
 
 
 def run(settings: TournamentSettings) -> list[Pairing]:

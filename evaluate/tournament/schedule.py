@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cards.matches.duplicate import Duel
-from evaluate.tournament.batches import Batch, Played, Spent
-from evaluate.tournament.settings import Pair
+from busso.cards.matches.duplicate import Duel
+from busso.evaluate.tournament.batches import Batch, Played, Spent
+from busso.evaluate.tournament.settings import Pair
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from itertools import combinations, permutations
 from typing import Any
 
-from cards.base.bounds import bounded
-from cards.game import Game
-from cards.matches.duplicate import ALTERNATE, ONE_AGAINST_MANY, SEATINGS, seatings
-from command.settings.checks import (
+from busso.cards.base.bounds import bounded
+from busso.cards.game import Game
+from busso.cards.matches.duplicate import ALTERNATE, ONE_AGAINST_MANY, SEATINGS, seatings
+from busso.command.settings.checks import (
     MAX_DEALS,
     MAX_SEED,
     MAX_TARGET,
@@ -20,8 +20,8 @@ from command.settings.checks import (
     check_one_of,
     require,
 )
-from command.settings.game import NamesGame
-from train.dqn.players.resolve import ResolvedPlayer
+from busso.command.settings.game import NamesGame
+from busso.train.dqn.players.resolve import ResolvedPlayer
 
 Pair = tuple[str, str]
 
@@ -33,7 +33,7 @@ AUTO, RAY = "auto", "ray"  # values of `processes` that are no numbers
 
 @dataclass
 class TournamentSettings(NamesGame):
-    """The settings of `python -m evaluate.tournament`; conf/tournament.yaml explains them."""
+    """The settings of `busso tournament`; conf/tournament.yaml explains them."""
 
     game: dict[str, Any]
     players: list[str] = field(default_factory=list)
@@ -85,7 +85,7 @@ class TournamentSettings(NamesGame):
 def check_game(settings: TournamentSettings, game: Game) -> None:
     """Raise SettingsError for a seating or a match that the game does not have."""
     if settings.match is not None:
-        from cards.matches.match import match_rules  # with Numba, for which no settings wait
+        from busso.cards.matches.match import match_rules  # with Numba, for which no settings wait
 
         try:
             match_rules(game, settings.match)

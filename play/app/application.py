@@ -15,17 +15,17 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from command.settings.compose import compose
-from command.settings.overrides import given as given_by
-from play.app.menu.menu import MenuScreen
-from play.app.too_small import LEAST_HEIGHT, LEAST_WIDTH, TooSmall
-from play.app.widgets.help import MENU, HelpScreen
-from play.language import Language
-from play.table.settings import Given, PlaySettings
+from busso.command.settings.compose import compose
+from busso.command.settings.overrides import given as given_by
+from busso.play.app.menu.menu import MenuScreen
+from busso.play.app.too_small import LEAST_HEIGHT, LEAST_WIDTH, TooSmall
+from busso.play.app.widgets.help import MENU, HelpScreen
+from busso.play.language import Language
+from busso.play.table.settings import Given, PlaySettings
 
 if TYPE_CHECKING:
-    from play.app.opening import Opened
-    from play.app.table.board_screen import BoardScreen
+    from busso.play.app.opening import Opened
+    from busso.play.app.table.board_screen import BoardScreen
 
 _LEAVING_KEYS = ("ctrl+q", "ctrl+c")
 
@@ -72,7 +72,7 @@ class TableApp(App[int]):
 
     def _open(self, settings: Callable[[], PlaySettings], given: Given) -> None:
         """Open a table in the background and show it; what is wrong with it is said in the menu."""
-        from play.app.opening import OpeningScreen
+        from busso.play.app.opening import OpeningScreen
 
         def opened(found: Opened | str | None) -> None:
             if isinstance(found, str):
@@ -83,7 +83,7 @@ class TableApp(App[int]):
         self.push_screen(OpeningScreen(settings, given, self.language), opened)
 
     def _show(self, opened: Opened) -> None:
-        from play.app.opening import screen_of
+        from busso.play.app.opening import screen_of
 
         def left(words: str | None) -> None:
             self.table = None

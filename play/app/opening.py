@@ -12,15 +12,15 @@ from textual.containers import Middle
 from textual.screen import ModalScreen
 from textual.widgets import LoadingIndicator, Static
 
-from command.errors import UserError
-from play.app.screens import screen_for
-from play.app.spectate.watch import WatchScreen
-from play.app.table.board_screen import BoardScreen
-from play.language import Language
-from play.spectate.watching import WatchedGames, open_watch
-from play.table.opening import open_session, warm_up
-from play.table.session import Session
-from play.table.settings import Given, PlaySettings
+from busso.command.errors import UserError
+from busso.play.app.screens import screen_for
+from busso.play.app.spectate.watch import WatchScreen
+from busso.play.app.table.board_screen import BoardScreen
+from busso.play.language import Language
+from busso.play.spectate.watching import WatchedGames, open_watch
+from busso.play.table.opening import open_session, warm_up
+from busso.play.table.session import Session
+from busso.play.table.settings import Given, PlaySettings
 
 Opened = Session | WatchedGames
 

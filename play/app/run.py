@@ -10,10 +10,10 @@ import threading
 from contextlib import suppress
 from types import FrameType
 
-from command.errors import UserError
-from play.app.application import TableApp
-from play.app.web_driver import is_served
-from play.table.settings import Given, PlaySettings
+from busso.command.errors import UserError
+from busso.play.app.application import TableApp
+from busso.play.app.web_driver import is_served
+from busso.play.table.settings import Given, PlaySettings
 
 # Keys that say how one plays, not what: with these alone the application starts in the menu.
 _HOW = {"ui", "lang", "pace", "record", "hint"}

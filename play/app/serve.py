@@ -21,12 +21,12 @@ from aiohttp.typedefs import Handler
 from textual_serve import server as textual_server
 from textual_serve.app_service import AppService
 
-from command.errors import UserError
-from command.settings.overrides import key_of
-from play.app.too_small import LEAST_HEIGHT, LEAST_WIDTH
-from play.app.web_driver import DRIVER
-from play.language import Language
-from play.table.settings import APP, PlaySettings
+from busso.command.errors import UserError
+from busso.command.settings.overrides import key_of
+from busso.play.app.too_small import LEAST_HEIGHT, LEAST_WIDTH
+from busso.play.app.web_driver import DRIVER
+from busso.play.language import Language
+from busso.play.table.settings import APP, PlaySettings
 
 HOST = "127.0.0.1"
 _NAMES = (HOST, "localhost")  # by which a browser may know this machine; another would be a trick of a name server
@@ -72,7 +72,7 @@ def serve(settings: PlaySettings, arguments: Sequence[str]) -> int:
 def table_command(arguments: Sequence[str]) -> str:
     """The shell's command for one table: this command line, in the application, under a lifeline."""
     kept = [each for each in arguments if key_of(each) not in _OWN_KEYS]
-    table = [sys.executable, "-m", "play", *kept, f"ui={APP}"]
+    table = [sys.executable, "-m", "busso.play", *kept, f"ui={APP}"]
     return "exec " + shlex.join([sys.executable, "-I", "-S", str(_LIFELINE), str(_SECONDS_TO_SAVE), *table])
 
 

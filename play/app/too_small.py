@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.app import RenderResult
 from textual.widget import Widget
 
-from play.language import Language
+from busso.play.language import Language
 
 LEAST_WIDTH, LEAST_HEIGHT = 80, 24  # the smallest terminal on which every screen is whole
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from play.blackjack_lab.learning import LearningProcess, TableSnapshot
+from busso.play.blackjack_lab.learning import LearningProcess, TableSnapshot
 
 _STEP_SECONDS = 0.004  # what a step takes at most: so long does a change have to wait
 _MOST = 1 << 17  # episodes in a step

@@ -1,6 +1,6 @@
 """Learning in tables while a person looks on: the loops of `train/tabular`, a little at a time.
 
-A table follows from its settings and from the number of episodes alone, as that of `python -m train` with the same
+A table follows from its settings and from the number of episodes alone, as that of `busso train` with the same
 settings: pausing, and how the episodes are cut into steps, change nothing.
 """
 
@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.splitmix import stream
-from cards.game import Game
-from cards.tabular.mdp import legal
-from train.settings.tabular import TabularSettings
-from train.tabular.algorithms import Method, Policy, Values, action_values, learn, of_game
-from train.tabular.errors import Errors, ExactValues, learned_policy
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import Game
+from busso.cards.tabular.mdp import legal
+from busso.train.settings.tabular import TabularSettings
+from busso.train.tabular.algorithms import Method, Policy, Values, action_values, learn, of_game
+from busso.train.tabular.errors import Errors, ExactValues, learned_policy
 
 METHODS = {"mc": "monte_carlo", "td": "td", "ql": "q_learning"}
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from play.blackjack_lab.learner import FULL, BackgroundLearner
-from play.blackjack_lab.learning import METHODS
-from play.blackjack_lab.lessons import Lessons
-from play.language import Language
+from busso.play.blackjack_lab.learner import FULL, BackgroundLearner
+from busso.play.blackjack_lab.learning import METHODS
+from busso.play.blackjack_lab.lessons import Lessons
+from busso.play.language import Language
 
 RUNS, PAUSED, PREPARES = "●", "○", "…"
 _COLUMNS = {"games": 10, "rate": 6, "mean": 6, "greatest": 6, "right": 6, "loss": 7}

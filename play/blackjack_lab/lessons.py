@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cards.game import Game, States
-from command.settings.checks import SettingsError, check_range
-from command.settings.game import load_configured_game
-from play.blackjack_lab.learner import FULL, BackgroundLearner
-from play.blackjack_lab.learning import METHODS, LearningProcess, Subject
-from train.settings.tabular import TabularSettings
+from busso.cards.game import Game, States
+from busso.command.settings.checks import SettingsError, check_range
+from busso.command.settings.game import load_configured_game
+from busso.play.blackjack_lab.learner import FULL, BackgroundLearner
+from busso.play.blackjack_lab.learning import METHODS, LearningProcess, Subject
+from busso.train.settings.tabular import TabularSettings
 
 SPEEDS = (100, 10_000, FULL)  # episodes in a second
 MIN_VISITS = 100  # states met less often are left out of the errors

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from blackjack.cards import HAND_SOFT, HAND_SUM, KIND_TEXT, KINDS, MAX_SUM, TEN
-from blackjack.model import SUMS
-from blackjack.rules import HIT
-from play.blackjack_lab.learning import TableSnapshot
+from busso.blackjack.cards import HAND_SOFT, HAND_SUM, KIND_TEXT, KINDS, MAX_SUM, TEN
+from busso.blackjack.model import SUMS
+from busso.blackjack.rules import HIT
+from busso.play.blackjack_lab.learning import TableSnapshot
 
 QUANTITIES = ("value", "best", "visits", "error")
 COLUMNS = KIND_TEXT

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cards.hand import Hand, Move
-from evaluate.review.grading import Judged
-from play.coach.hints import Coach
-from play.coach.review import judge
+from busso.cards.hand import Hand, Move
+from busso.evaluate.review.grading import Judged
+from busso.play.coach.hints import Coach
+from busso.play.coach.review import judge
 
 LEAST = 0.0005  # a cost below this is shown as 0.000, and is none
 

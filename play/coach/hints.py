@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from cards.compiled.splitmix import derive
-from cards.game import Game, States
-from cards.hand import Hand, Move
-from cards.play import Player
-from cards.presentation import Adviser, presentation_of
-from command.errors import UserError
-from command.settings.checks import SettingsError
-from evaluate.review.advisers import ExactAdviser, Worth, adviser_of, valuing, worths_by
-from play.players import seated_player
+from busso.cards.compiled.splitmix import derive
+from busso.cards.game import Game, States
+from busso.cards.hand import Hand, Move
+from busso.cards.play import Player
+from busso.cards.presentation import Adviser, presentation_of
+from busso.command.errors import UserError
+from busso.command.settings.checks import SettingsError
+from busso.evaluate.review.advisers import ExactAdviser, Worth, adviser_of, valuing, worths_by
+from busso.play.players import seated_player
 
 _ODDS = 0x6F646473 << 16  # salt, by the number of the move
 EXACT = "exact"

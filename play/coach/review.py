@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cards.hand import Hand, Move
-from evaluate.review.grading import Judged, judged_of
-from play.coach.hints import Coach
+from busso.cards.hand import Hand, Move
+from busso.evaluate.review.grading import Judged, judged_of
+from busso.play.coach.hints import Coach
 
 
 def review(coach: Coach, hand: Hand, seats: Sequence[int]) -> list[Judged]:

@@ -6,11 +6,11 @@ import threading
 from collections.abc import Callable
 from typing import TextIO
 
-from play.coach.review import review
-from play.language import Language, Message
-from play.table.session import Session
-from play.table.speech import Speech
-from play.views import dealt_hands, events, page, result, view
+from busso.play.coach.review import review
+from busso.play.language import Language, Message
+from busso.play.table.session import Session
+from busso.play.table.speech import Speech
+from busso.play.views import dealt_hands, events, page, result, view
 
 # Words in all languages, beside those that the texts have for them.
 WORDS = ("help", "show", "hint", "odds", "undo", "review", "score", "save", "quit", "again")

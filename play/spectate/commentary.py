@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from cards.hand import Move
-from evaluate.review.advisers import Worth
-from play.language import Language
-from play.spectate.watching import WatchedGames
-from play.table.speech import Speech, value_text
-from play.views import events, open_hands, result
+from busso.cards.hand import Move
+from busso.evaluate.review.advisers import Worth
+from busso.play.language import Language
+from busso.play.spectate.watching import WatchedGames
+from busso.play.table.speech import Speech, value_text
+from busso.play.views import events, open_hands, result
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEAST, _MOST = 6, 24  # cells of a bar

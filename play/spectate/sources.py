@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.game import Game, States
-from cards.hand import Hand
-from cards.play import Decisions
-from cards.presentation import Adviser
-from command.errors import UserError
-from command.settings.game import game_defaults
-from evaluate.recorded import Damaged, Recorded, recorded_hands
-from evaluate.review.advisers import adviser_of
-from play.coach.hints import Coach
-from play.language import Message, message
-from play.table.table import Score, Setup, Table
+from busso.cards.game import Game, States
+from busso.cards.hand import Hand
+from busso.cards.play import Decisions
+from busso.cards.presentation import Adviser
+from busso.command.errors import UserError
+from busso.command.settings.game import game_defaults
+from busso.evaluate.recorded import Damaged, Recorded, recorded_hands
+from busso.evaluate.review.advisers import adviser_of
+from busso.play.coach.hints import Coach
+from busso.play.language import Message, message
+from busso.play.table.table import Score, Setup, Table
 
 _THE_ONE = np.zeros(1, np.int64)
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cards.game import Game
-from cards.hand import Move
-from command.settings.checks import SettingsError
-from command.settings.game import load_configured_game
-from evaluate.review.advisers import Worth, worths_by
-from play.coach.hints import Coach
-from play.spectate.sources import Agents, Film, HandSource, read_hands, settings_of
-from play.table.settings import AGENTS, Given, PlaySettings, check_match, watched_seats
-from play.table.table import Setup, Table, WatchedTable
+from busso.cards.game import Game
+from busso.cards.hand import Move
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.game import load_configured_game
+from busso.evaluate.review.advisers import Worth, worths_by
+from busso.play.coach.hints import Coach
+from busso.play.spectate.sources import Agents, Film, HandSource, read_hands, settings_of
+from busso.play.table.settings import AGENTS, Given, PlaySettings, check_match, watched_seats
+from busso.play.table.table import Setup, Table, WatchedTable
 
 # What a file of records says itself, or what nothing is made of while one looks on.
 _NOT_OF_FILES = ("game", "opponents", "partner", "match", "seed", "games")

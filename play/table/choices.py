@@ -9,14 +9,14 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import yaml
 
-from cards import player_specs
-from cards.game import Game, load_game
-from cards.player_kinds import player_names
-from cards.player_specs import CHAMPION
-from cards.presentation import presentation_of
-from command.settings.checks import MAX_SEED, SettingsError
-from command.settings.quoting import in_quotes
-from play.players import HUMAN, default_opponent
+from busso.cards import player_specs
+from busso.cards.game import Game, load_game
+from busso.cards.player_kinds import player_names
+from busso.cards.player_specs import CHAMPION
+from busso.cards.presentation import presentation_of
+from busso.command.settings.checks import MAX_SEED, SettingsError
+from busso.command.settings.quoting import in_quotes
+from busso.play.players import HUMAN, default_opponent
 
 RUNS = Path("runs")
 APART = "apart"  # in place of an opponent: each seat has its own

@@ -10,7 +10,7 @@ from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 
-from cards.base.files import errors_name
+from busso.cards.base.files import errors_name
 
 _SECONDS_FOR_LOCK = 5.0  # that another table may take to write
 

@@ -1,4 +1,4 @@
-"""Finished games as records in a file, one JSON object a line, for `evaluate.replay`."""
+"""Finished games as records in a file, one JSON object a line, for `busso.evaluate.replay`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from cards.records import read_records
-from play.table.files import append_lines
+from busso.cards.records import read_records
+from busso.play.table.files import append_lines
 
 
 class Ledger:

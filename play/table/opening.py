@@ -7,15 +7,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cards.hand import Hand
-from command.settings.game import load_configured_game
-from play.coach.hints import Coach
-from play.table.ledger import Ledger
-from play.table.saves import game_of, read_save, restore
-from play.table.session import Session
-from play.table.settings import Given, PlaySettings, check_match, check_same, seats_of
-from play.table.table import Setup, Table
-from play.views import events, result, view
+from busso.cards.hand import Hand
+from busso.command.settings.game import load_configured_game
+from busso.play.coach.hints import Coach
+from busso.play.table.ledger import Ledger
+from busso.play.table.saves import game_of, read_save, restore
+from busso.play.table.session import Session
+from busso.play.table.settings import Given, PlaySettings, check_match, check_same, seats_of
+from busso.play.table.table import Setup, Table
+from busso.play.views import events, result, view
 
 _FOLDER = "hydra.searchpath"  # where the settings of a game from elsewhere are
 

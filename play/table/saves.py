@@ -9,15 +9,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from cards.base.errors import InputError
-from cards.base.files import write_atomic
-from cards.game import Game
-from cards.play import Player
-from command.errors import UserError
-from command.settings.checks import MAX_SEED, SettingsError
-from command.settings.game import load_configured_game
-from play.players import HUMAN, seated_player
-from play.table.table import Score, Setup, Table
+from busso.cards.base.errors import InputError
+from busso.cards.base.files import write_atomic
+from busso.cards.game import Game
+from busso.cards.play import Player
+from busso.command.errors import UserError
+from busso.command.settings.checks import MAX_SEED, SettingsError
+from busso.command.settings.game import load_configured_game
+from busso.play.players import HUMAN, seated_player
+from busso.play.table.table import Score, Setup, Table
 
 SAVES = Path("saves")
 FORMAT = "busso table"

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cards.hand import Move
-from command.settings.game import load_configured_game
-from play.coach.hints import Coach
-from play.table.files import free_path
-from play.table.ledger import Ledger
-from play.table.saves import SAVES, write_save
-from play.table.table import Table
+from busso.cards.hand import Move
+from busso.command.settings.game import load_configured_game
+from busso.play.coach.hints import Coach
+from busso.play.table.files import free_path
+from busso.play.table.ledger import Ledger
+from busso.play.table.saves import SAVES, write_save
+from busso.play.table.table import Table
 
 
 class Session:
@@ -123,7 +123,7 @@ class Session:
         given = {"save": self.path, "record": self._ledger.path if self._ledger else None, "hint": self._hint()}
         given |= {"lang": lang if lang != "en" else None}
         words = [*elsewhere, *(f"{key}={value}" for key, value in given.items() if value is not None)]
-        return " ".join(("python -m play", *map(shlex.quote, words)))
+        return " ".join(("busso play", *map(shlex.quote, words)))
 
     def _hint(self) -> str | None:
         return self.coach.name if self.coach.chosen else None

@@ -1,4 +1,4 @@
-"""The settings of `python -m play`, and who sits where by them."""
+"""The settings of `busso play`, and who sits where by them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cards.base.bounds import bounded
-from cards.game import Game
-from cards.player_specs import is_program
-from command.settings.checks import (
+from busso.cards.base.bounds import bounded
+from busso.cards.game import Game
+from busso.cards.player_specs import is_program
+from busso.command.settings.checks import (
     MAX_SEATS,
     MAX_SEED,
     MAX_TARGET,
@@ -21,10 +21,10 @@ from command.settings.checks import (
     check_range,
     require,
 )
-from command.settings.overrides import Override
-from command.settings.quoting import spelled
-from play.language import LANGUAGES
-from play.players import HUMAN, default_opponent
+from busso.command.settings.overrides import Override
+from busso.command.settings.quoting import spelled
+from busso.play.language import LANGUAGES
+from busso.play.players import HUMAN, default_opponent
 
 PLAIN, APP, AUTO = "plain", "app", "auto"
 AGENTS = "agents"
@@ -36,7 +36,7 @@ Given = Mapping[str, Override]  # the overrides of a command line, by their keys
 
 @dataclass
 class PlaySettings:
-    """The settings of `python -m play`; conf/play.yaml explains them."""
+    """The settings of `busso play`; conf/play.yaml explains them."""
 
     game: dict[str, Any]
     opponents: Any = None
@@ -123,7 +123,7 @@ def _opponents(settings: PlaySettings, game: Game, number: int) -> list[str]:
 def check_match(settings: PlaySettings, game: Game) -> None:
     """Raise SettingsError when the game is not played in matches to that score."""
     if settings.match is not None:
-        from cards.matches.match import match_rules  # with Numba, for which no menu waits
+        from busso.cards.matches.match import match_rules  # with Numba, for which no menu waits
 
         try:
             match_rules(game, settings.match)

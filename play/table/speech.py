@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaluate.review.advisers import Worth
-from evaluate.review.grading import Judged
-from play.coach.hints import Coach, Odds
-from play.coach.review import total_cost
-from play.language import Language, Message
-from play.players import HUMAN
-from play.table.table import ShownTable
+from busso.evaluate.review.advisers import Worth
+from busso.evaluate.review.grading import Judged
+from busso.play.coach.hints import Coach, Odds
+from busso.play.coach.review import total_cost
+from busso.play.language import Language, Message
+from busso.play.players import HUMAN
+from busso.play.table.table import ShownTable
 
 
 class Speech:

@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from cards.compiled.splitmix import derive, stream
-from cards.game import Game
-from cards.hand import Hand, Move
-from cards.matches.match import Matches, match_rules
-from cards.matches.records import in_match
-from cards.play import Player
-from play.language import Message
-from play.players import HUMAN, seated_player
-from play.views import why_not
+from busso.cards.compiled.splitmix import derive, stream
+from busso.cards.game import Game
+from busso.cards.hand import Hand, Move
+from busso.cards.matches.match import Matches, match_rules
+from busso.cards.matches.records import in_match
+from busso.cards.play import Player
+from busso.play.language import Message
+from busso.play.players import HUMAN, seated_player
+from busso.play.views import why_not
 
 _REPLIES = 0x7265706C79 << 16  # salts of the replies, by the number of the move
 

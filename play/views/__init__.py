@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from cards.hand import Hand, Move
-from cards.presentation import own_module
-from play.language import Language, Message
-from play.views import generic
+from busso.cards.hand import Hand, Move
+from busso.cards.presentation import own_module
+from busso.play.language import Language, Message
+from busso.play.views import generic
 
 
 def _of(game: str, what: str) -> Any:

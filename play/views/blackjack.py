@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from blackjack.rules import HIT
-from cards.hand import Hand
-from play.language import Message, message
-from play.views.small import SmallGame, page
+from busso.blackjack.rules import HIT
+from busso.cards.hand import Hand
+from busso.play.language import Message, message
+from busso.play.views.small import SmallGame, page
 
 __all__ = ["events", "open_hands", "page", "result", "view"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cards.hand import Hand, Move
-from cards.presentation import Row, presentation_of
-from play.language import Language, Message, message
+from busso.cards.hand import Hand, Move
+from busso.cards.presentation import Row, presentation_of
+from busso.play.language import Language, Message, message
 
 
 @dataclass(frozen=True)

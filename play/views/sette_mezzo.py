@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from play.language import message
-from play.views.small import SmallGame, page
-from sette_mezzo.cards import points_text
-from sette_mezzo.rules import HIT
+from busso.play.language import message
+from busso.play.views.small import SmallGame, page
+from busso.sette_mezzo.cards import points_text
+from busso.sette_mezzo.rules import HIT
 
 __all__ = ["events", "page", "result", "view"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cards.hand import Hand, Move
-from play.language import Language, Message, message
-from play.views import generic
+from busso.cards.hand import Hand, Move
+from busso.play.language import Language, Message, message
+from busso.play.views import generic
 
 OUTCOMES = {1: "win", 0: "tie", -1: "lose"}
 

@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cards.game import Game, States
-from cards.hand import Hand, Move
-from play.language import Language, Message, message
-from play.views.generic import legal_line, legal_texts
-from spike.cards import BUY, CARDS, DISCARD, FOLD, MATCH, NO_BUY, NO_CARD, RAISE, SWAP_SPIKE, VALUES
-from spike.rules import next_hand, price, proceed, to_match
-from spike.showdown import card_sum, strength, winner
-from spike.state import BET, BUYING, EXCHANGE, OVER, ROUNDS
+from busso.cards.game import Game, States
+from busso.cards.hand import Hand, Move
+from busso.play.language import Language, Message, message
+from busso.play.views.generic import legal_line, legal_texts
+from busso.spike.cards import BUY, CARDS, DISCARD, FOLD, MATCH, NO_BUY, NO_CARD, RAISE, SWAP_SPIKE, VALUES
+from busso.spike.rules import next_hand, price, proceed, to_match
+from busso.spike.showdown import card_sum, strength, winner
+from busso.spike.state import BET, BUYING, EXCHANGE, OVER, ROUNDS
 
 _PHASES = {BET: "bet", BUYING: "buy", EXCHANGE: "exchange", OVER: "over"}
 
@@ -189,7 +189,7 @@ def showdown(state: np.void) -> list[Message]:
 
 
 def _rule(state: np.void, seats: list[int]) -> str:
-    """What tells the best hand from the next: the first part of `spike.showdown.strength` in which they differ."""
+    """What tells the best hand from the next: the first part of `strength` (spike/showdown.py) in which they differ."""
     best, other = sorted((int(strength(state, seat)) for seat in seats), reverse=True)[:2]
     parts = (("special", 32768), ("sum", 1024), ("positive", 512), ("cards", 16), ("card", 1))
     return next((name for name, unit in parts if best // unit != other // unit), "lot")

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cards.hand import Hand, Move
-from play.language import Message
-from play.views.spike import SpikeView, ends_of_hands, showdown
-from spike.cards import BUY, DISCARD, MATCH, RAISE, SWAP_HIGHER, SWAP_LOWER, SWAP_SPIKE, VALUES
-from spike.rules import price
-from spike.showdown import card_sum
+from busso.cards.hand import Hand, Move
+from busso.play.language import Message
+from busso.play.views.spike import SpikeView, ends_of_hands, showdown
+from busso.spike.cards import BUY, DISCARD, MATCH, RAISE, SWAP_HIGHER, SWAP_LOWER, SWAP_SPIKE, VALUES
+from busso.spike.rules import price
+from busso.spike.showdown import card_sum
 
 _DONE = ("raise", "match", "check", "fold", "buy", "no_buy", "swap_spike", "discard")  # events of a seat
 

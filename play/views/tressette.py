@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cards.hand import Hand, Move
-from play.language import Language, Message, message
-from play.views.generic import legal_line, legal_texts
-from tressette.accusi import HIGH_RANKS, PER_RANK, SAME_RANK
-from tressette.cards import ACE, RANK_TEXT, RANKS, SUIT_NAMES, SUIT_TEXT, SUITS, card_text
-from tressette.rules import BUSSO, NO_SEAT, SEATS, SILENT, STRISCIO, points
+from busso.cards.hand import Hand, Move
+from busso.play.language import Language, Message, message
+from busso.play.views.generic import legal_line, legal_texts
+from busso.tressette.accusi import HIGH_RANKS, PER_RANK, SAME_RANK
+from busso.tressette.cards import ACE, RANK_TEXT, RANKS, SUIT_NAMES, SUIT_TEXT, SUITS, card_text
+from busso.tressette.rules import BUSSO, NO_SEAT, SEATS, SILENT, STRISCIO, points
 
 Played = tuple[int, str]  # seat and card
 _SIGNALS = {BUSSO: "busso", STRISCIO: "striscio"}
@@ -109,7 +109,7 @@ def _voids(state: np.void, seat: int) -> tuple[str, ...]:
 
 
 def declarations(bits: int) -> tuple[Message, ...]:
-    """Declared accusi as messages, see `tressette.accusi`."""
+    """Declared accusi as messages, see `busso.tressette.accusi`."""
     found = [message("accuso.napoletana", suit=SUIT_NAMES[suit]) for suit in range(SUITS) if bits >> suit & 1]
     for k in range(HIGH_RANKS):
         rank, shift = RANK_TEXT[ACE + k], SAME_RANK + PER_RANK * k

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from play.language import Message, message
-from play.views.tressette import Played, TressetteView
-from tressette.cards import RANK_TEXT, SUIT_NAMES, SUIT_TEXT
-from tressette.rules import SEATS, TRICKS
+from busso.play.language import Message, message
+from busso.play.views.tressette import Played, TressetteView
+from busso.tressette.cards import RANK_TEXT, SUIT_NAMES, SUIT_TEXT
+from busso.tressette.rules import SEATS, TRICKS
 
 SUIT_SIGNS = dict(zip(SUIT_TEXT, "♦♥♠♣", strict=True))  # coins, cups, swords, clubs as French cards have them
 _SHORT = {

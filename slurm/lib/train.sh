@@ -46,12 +46,12 @@ train() { # OVERRIDES...: ends the job
     local before code
     trap 'stop_ray; remove_tmp' EXIT
     set_minutes
-    say "job $SLURM_JOB_ID on $SLURM_JOB_NODELIST, start $((${SLURM_RESTART_COUNT:-0} + 1)): python -m ${module:-train} $*"
+    say "job $SLURM_JOB_ID on $SLURM_JOB_NODELIST, start $((${SLURM_RESTART_COUNT:-0} + 1)): python -m ${module:-busso.train} $*"
     start_ray || exit 2
     if ((SLURM_JOB_NUM_NODES > 1)); then set -- "rollout.nodes=$SLURM_JOB_NUM_NODES" "$@"; fi
     [[ $signal == TERM ]] && exit 143
     # In the background, because a trap waits for a command in the foreground.
-    "${python[@]}" -m "${module:-train}" "$@" &
+    "${python[@]}" -m "${module:-busso.train}" "$@" &
     trainer=$!
     [[ $signal ]] && tell # the signal came while Ray started
     while :; do # a signal ends `wait` early

@@ -5,18 +5,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.batch import next_bits
-from cards.compiled.bits import bit, lowest, nth_bit, popcount
-from cards.compiled.jit import njit
-from cards.compiled.splitmix import below
-from cards.game import Game, States
-from cards.play import Actions
-from cards.players import MonteCarloPlayer, SampleOptions
-from spike.cards import ACTIONS, CARDS, NO_CARD
-from spike.deck import roll
-from spike.players import cautious, initial
-from spike.rules import apply
-from spike.state import OVER, STATE
+from busso.cards.compiled.batch import next_bits
+from busso.cards.compiled.bits import bit, lowest, nth_bit, popcount
+from busso.cards.compiled.jit import njit
+from busso.cards.compiled.splitmix import below
+from busso.cards.game import Game, States
+from busso.cards.play import Actions
+from busso.cards.players import MonteCarloPlayer, SampleOptions
+from busso.spike.cards import ACTIONS, CARDS, NO_CARD
+from busso.spike.deck import roll
+from busso.spike.players import cautious, initial
+from busso.spike.rules import apply
+from busso.spike.state import OVER, STATE
 
 _DECK = np.uint64((1 << CARDS) - 1)
 _NO_BITS = np.uint64(0)

@@ -1,6 +1,6 @@
 """The player `search:RUN` of Corellian Spike: a network plays out every action on sampled cards and dice.
 
-It draws as `spike.search.monte_carlo`, and a network plays all seats in place of `cautious`.
+It draws as `busso.spike.search.monte_carlo`, and a network plays all seats in place of `cautious`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.base.bounds import bounded
-from cards.compiled.jit import njit
-from cards.game import Game, States
-from cards.play import Actions, Decisions
-from cards.player_specs import MOST_SAMPLES
-from cards.players import PlayerOptions, StochasticPlayer, ValueNetwork
-from spike.search.monte_carlo import draw_unseen
-from spike.state import OVER
+from busso.cards.base.bounds import bounded
+from busso.cards.compiled.jit import njit
+from busso.cards.game import Game, States
+from busso.cards.play import Actions, Decisions
+from busso.cards.player_specs import MOST_SAMPLES
+from busso.cards.players import PlayerOptions, StochasticPlayer, ValueNetwork
+from busso.spike.search.monte_carlo import draw_unseen
+from busso.spike.state import OVER
 
 _AT_A_TIME = 1 << 15  # play-outs side by side
 

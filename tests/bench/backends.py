@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from itertools import count
 
-from train.dqn.rollout.backend import RolloutBackend
-from train.dqn.rollout.request import RolloutRequest
+from busso.train.dqn.rollout.backend import RolloutBackend
+from busso.train.dqn.rollout.request import RolloutRequest
 
 
 def decisions_per_second(rollouts: RolloutBackend, games: int, seconds: float, first: int = 0) -> float:

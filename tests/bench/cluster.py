@@ -14,16 +14,16 @@ import pytest
 import torch
 from ray.cluster_utils import Cluster
 
-from command.settings.compose import compose
+from busso.command.settings.compose import compose
+from busso.train.dqn.network.build import inference_network
+from busso.train.dqn.rollout.backend import LocalBackend
+from busso.train.dqn.rollout.ray.backend import RayBackend
+from busso.train.dqn.rollout.request import RolloutRequest
+from busso.train.run.metrics import resources
+from busso.train.settings.dqn import TrainSettings
 from tests.bench.backends import decisions_per_second
 from tests.bench.timing import report
 from tests.train.processes import named
-from train.dqn.network.build import inference_network
-from train.dqn.rollout.backend import LocalBackend
-from train.dqn.rollout.ray.backend import RayBackend
-from train.dqn.rollout.request import RolloutRequest
-from train.run.metrics import resources
-from train.settings.dqn import TrainSettings
 
 CPU = torch.device("cpu")
 ROUNDS, SECONDS = 3, 8.0

@@ -9,8 +9,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-import envs  # noqa: F401 - registers the environments with Gymnasium
-from envs import spike_v0, tressette_v0
+from busso import envs  # noqa: F401 - registers the environments with Gymnasium
+from busso.envs import spike_v0, tressette_v0
 from tests.bench.timing import report, seconds
 
 ROUNDS, DECISIONS = 5, 10_000

@@ -11,8 +11,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from cards.base.files import write_atomic
-from train.run.metrics import resources
+from busso.cards.base.files import write_atomic
+from busso.train.run.metrics import resources
 
 COMMITTED = Path(__file__).parent / "figures.json"
 MAX_FALL = 0.10  # of a ratio, compared with the committed one

@@ -10,14 +10,14 @@ import time
 
 import numpy as np
 
-from cards.compiled.splitmix import stream
-from cards.game import load_game
-from cards.tables import numbering_of
-from evaluate.solve.solution import solve
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import load_game
+from busso.cards.tables import numbering_of
+from busso.evaluate.solve.solution import solve
+from busso.train.tabular.algorithms import Method, learn, of_game
+from busso.train.tabular.batch_q import mark_tried, play_batch, sweep, untried_values
+from busso.train.tabular.errors import ExactValues
 from tests.bench.timing import report, seconds
-from train.tabular.algorithms import Method, learn, of_game
-from train.tabular.batch_q import mark_tried, play_batch, sweep, untried_values
-from train.tabular.errors import ExactValues
 
 EPISODES = 1 << 17
 
@@ -60,7 +60,14 @@ def spike_q_learning() -> None:
 def spike_study() -> None:
     """The whole two-player study from the command line, imports and compilation included, and its greatest memory."""
     with tempfile.TemporaryDirectory() as runs:
-        command = [sys.executable, "-m", "train", "algo=batch_q_learning", "game=spike", "experiment=study_2p_credits"]
+        command = [
+            sys.executable,
+            "-m",
+            "busso.train",
+            "algo=batch_q_learning",
+            "game=spike",
+            "experiment=study_2p_credits",
+        ]
         started = time.perf_counter()
         subprocess.run([*command, f"runs={runs}"], check=True, capture_output=True)
         took = time.perf_counter() - started

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from command.settings.compose import compose
+from busso.command.settings.compose import compose
+from busso.train.dqn.rollout.backend import LocalBackend
+from busso.train.dqn.rollout.request import RolloutRequest
+from busso.train.dqn.trainer import DqnTrainer
+from busso.train.run.checkpoint.background_writer import BackgroundWriter
+from busso.train.run.folder import RunFolder
+from busso.train.settings.dqn import TrainSettings
 from tests.bench.timing import report, seconds
-from train.dqn.rollout.backend import LocalBackend
-from train.dqn.rollout.request import RolloutRequest
-from train.dqn.trainer import DqnTrainer
-from train.run.checkpoint.background_writer import BackgroundWriter
-from train.run.folder import RunFolder
-from train.settings.dqn import TrainSettings
 
 CPU = torch.device("cpu")
 ROUNDS, CHECKPOINT_ROWS = 10, 1_000_000

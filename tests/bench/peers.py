@@ -19,14 +19,14 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import nn
 
-from cards.compiled.bits import unpack
-from command.settings.compose import compose
+from busso.cards.compiled.bits import unpack
+from busso.command.settings.compose import compose
+from busso.train.dqn.rollout.backend import LocalBackend
+from busso.train.dqn.trainer import DqnTrainer
+from busso.train.run.folder import RunFolder
+from busso.train.settings.dqn import TrainSettings
+from busso.tressette import GAME
 from tests.bench.timing import report
-from train.dqn.rollout.backend import LocalBackend
-from train.dqn.trainer import DqnTrainer
-from train.run.folder import RunFolder
-from train.settings.dqn import TrainSettings
-from tressette import GAME
 
 CPU = torch.device("cpu")
 BATCH, DECISIONS_PER_UPDATE, HIDDEN, CAPACITY = 512, 4, 256, 50_000

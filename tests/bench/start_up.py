@@ -52,7 +52,7 @@ def start_up() -> None:
 
 
 def start_of_training() -> None:
-    """From `python -m train` to the first update, with the learner's process alone and with Ray's workers."""
+    """From `busso train` to the first update, with the learner's process alone and with Ray's workers."""
     _report(
         {
             "first_update_local_over_imports": (2.0, _first_update("rollout=local")),
@@ -109,7 +109,7 @@ def _command(*arguments: str) -> Measured:
 
 
 def _tournament(players: str) -> Measured:
-    return _command("evaluate.tournament", f"players=[{players}]", "deals=64", "folder=tournament")
+    return _command("busso.evaluate.tournament", f"players=[{players}]", "deals=64", "folder=tournament")
 
 
 def _replay(folder: Path) -> float:
@@ -119,11 +119,11 @@ def _replay(folder: Path) -> float:
     results = map(json.loads, (golden / "records.expected.jsonl").read_text().splitlines())
     file = folder / "games.jsonl"
     file.write_text("".join(records[each["line"] - 1] for each in results if "error" not in each))
-    return _run([sys.executable, "-m", "evaluate.replay", file.name], folder)
+    return _run([sys.executable, "-m", "busso.evaluate.replay", file.name], folder)
 
 
 def first_screen(folder: Path) -> float:
-    """Seconds from `python -m play` in a terminal to its menu."""
+    """Seconds from `busso play` in a terminal to its menu."""
     started = time.perf_counter()
     with _table(folder) as terminal:
         _read_until(terminal, _MENU)
@@ -143,11 +143,11 @@ def first_hint(folder: Path) -> float:
 
 @contextmanager
 def _table(folder: Path, *given: str) -> Iterator[int]:
-    """`python -m play` in a terminal of its own, whose descriptor this is."""
+    """`busso play` in a terminal of its own, whose descriptor this is."""
     process, terminal = pty.fork()
     if process == 0:
         os.chdir(folder)
-        os.execve(sys.executable, [sys.executable, "-m", "play", "lang=en", *given], _environment())
+        os.execve(sys.executable, [sys.executable, "-m", "busso.play", "lang=en", *given], _environment())
     try:
         ioctl(terminal, TIOCSWINSZ, pack("HHHH", _ROWS, _COLUMNS, 0, 0))
         yield terminal
@@ -174,7 +174,7 @@ def _read_until(descriptor: int, wanted: bytes) -> None:
 def _first_update(rollout: str) -> Measured:
     def measured(folder: Path) -> float:
         log = folder / "runs" / "tressette" / "bench" / "train.log"
-        command = [sys.executable, "-m", "train", "minutes=1.5", "name=bench", rollout]
+        command = [sys.executable, "-m", "busso.train", "minutes=1.5", "name=bench", rollout]
         started = time.perf_counter()
         process = subprocess.Popen(
             command, cwd=folder, env=_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

@@ -12,24 +12,24 @@ from torch.nn.functional import huber_loss
 from torch.nn.utils import clip_grad_norm_
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from cards.compiled.bits import unpack
-from cards.compiled.splitmix import stream
-from cards.play import play
-from cards.players import RandomPlayer
-from command.settings.compose import compose
+from busso.cards.compiled.bits import unpack
+from busso.cards.compiled.splitmix import stream
+from busso.cards.play import play
+from busso.cards.players import RandomPlayer
+from busso.command.settings.compose import compose
+from busso.train.dqn.learner.learner import Learner
+from busso.train.dqn.network.build import build_network, inference_network
+from busso.train.dqn.network.matmul import linear, multiply, prefers_one_dnn
+from busso.train.dqn.network.precision import fastest_format, learner_format
+from busso.train.dqn.network.q_network import QNetwork
+from busso.train.dqn.replay.buffer import ReplayBuffer
+from busso.train.dqn.replay.transitions import TransitionRecorder, Transitions
+from busso.train.dqn.rollout.request import RolloutRequest
+from busso.train.dqn.rollout.worker import RolloutWorker
+from busso.train.settings.dqn import LearnerSettings, TrainSettings
+from busso.tressette import GAME
 from tests.bench.timing import report, seconds
 from tests.chips import emulated_chip
-from train.dqn.learner.learner import Learner
-from train.dqn.network.build import build_network, inference_network
-from train.dqn.network.matmul import linear, multiply, prefers_one_dnn
-from train.dqn.network.precision import fastest_format, learner_format
-from train.dqn.network.q_network import QNetwork
-from train.dqn.replay.buffer import ReplayBuffer
-from train.dqn.replay.transitions import TransitionRecorder, Transitions
-from train.dqn.rollout.request import RolloutRequest
-from train.dqn.rollout.worker import RolloutWorker
-from train.settings.dqn import LearnerSettings, TrainSettings
-from tressette import GAME
 
 CPU = torch.device("cpu")
 ROWS = 1024

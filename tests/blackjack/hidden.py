@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from blackjack.cards import COPIES, RANKS
-from blackjack.rules import add
-from cards.game import States
+from busso.blackjack.cards import COPIES, RANKS
+from busso.blackjack.rules import add
+from busso.cards.game import States
 
 
 def reshuffle_hidden(states: States, seat: int, random: np.random.Generator) -> None:

@@ -7,21 +7,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from blackjack.cards import HANDS, KINDS
-from blackjack.model import model
-from blackjack.rules import HIT, Options
-from cards.compiled.splitmix import stream
-from cards.game import load_game
-from cards.play import play
-from cards.players import named_player
-from cards.tables import TablePlayer
-from cards.tabular.mdp import HandEndedError, legal, reachable
-from tests.mdp import check_mdp
-from train.tabular.algorithms import (
+from busso.blackjack.cards import HANDS, KINDS
+from busso.blackjack.model import model
+from busso.blackjack.rules import HIT, Options
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import load_game
+from busso.cards.play import play
+from busso.cards.players import named_player
+from busso.cards.tables import TablePlayer
+from busso.cards.tabular.mdp import HandEndedError, legal, reachable
+from busso.train.tabular.algorithms import (
     evaluate_policy,
     expected_reward,
     policy_iteration,
 )
+from tests.mdp import check_mdp
 
 Deck = tuple[int, ...]
 

@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from blackjack import GAME
-from blackjack.cards import parse_card
-from blackjack.observation import DEALER, OWN_CARDS, SOFT, SUM, WIDTHS
-from blackjack.rules import HIT, STAND, apply, begin, dealer_draws, give_player, take
-from cards.base.errors import InputError
-from cards.compiled.bits import unpack
-from cards.compiled.splitmix import stream
-from cards.game import load_game
+from busso.blackjack import GAME
+from busso.blackjack.cards import parse_card
+from busso.blackjack.observation import DEALER, OWN_CARDS, SOFT, SUM, WIDTHS
+from busso.blackjack.rules import HIT, STAND, apply, begin, dealer_draws, give_player, take
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.bits import unpack
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import load_game
 from tests.cards.recorded import recorded
 from tests.errors import error_about
 

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.game import Game, States
-from cards.play import play
-from cards.players import RandomPlayer
-from cards.records import Recorder
+from busso.cards.game import Game, States
+from busso.cards.play import play
+from busso.cards.players import RandomPlayer
+from busso.cards.records import Recorder
 
 
 def recorded(game: Game, seeds: NDArray[np.uint64]) -> tuple[list[dict[str, Any]], States]:

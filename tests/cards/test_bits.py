@@ -6,7 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from cards.compiled.bits import bit, has, highest, lowest, nth_bit, popcount, put, put_thermometer, unpack, words_for
+from busso.cards.compiled.bits import (
+    bit,
+    has,
+    highest,
+    lowest,
+    nth_bit,
+    popcount,
+    put,
+    put_thermometer,
+    unpack,
+    words_for,
+)
 
 WORDS = st.one_of(st.integers(0, 2**64 - 1), st.sampled_from([0, 1, 2**63, 2**64 - 1]))
 INDICES = st.integers(0, 63)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from cards.base.bounds import Bounds, bounded, check_bounds
-from cards.base.errors import InputError
+from busso.cards.base.bounds import Bounds, bounded, check_bounds
+from busso.cards.base.errors import InputError
 from tests.errors import error_about
 
 

@@ -18,15 +18,15 @@ import pytest
 from numba.core.bytecode import FunctionIdentity
 from numba.core.dispatcher import Dispatcher
 
-from cards.compiled import jit as compiled
-from cards.compiled import store as code_store
-from cards.compiled.fingerprint import IndescribableError, fingerprint
-from cards.compiled.jit import njit
+from busso.cards.compiled import jit as compiled
+from busso.cards.compiled import store as code_store
+from busso.cards.compiled.fingerprint import IndescribableError, fingerprint
+from busso.cards.compiled.jit import njit
 
 ROOT = Path(__file__).parents[2]
 LAST = """
 import json
-from cards.compiled import jit as compiled
+from busso.cards.compiled import jit as compiled
 print(json.dumps({"answer": answer, "loaded": sum(compiled.loaded.values()), "made": sum(compiled.made.values())}))
 """
 
@@ -51,9 +51,9 @@ def run(script: str, cache: Path, folder: Path = ROOT, **environment: str) -> di
 
 GAME = """
 import numpy as np
-from cards.play import play
-from cards.players import PolicyPlayer
-from sette_mezzo import GAME
+from busso.cards.play import play
+from busso.cards.players import PolicyPlayer
+from busso.sette_mezzo import GAME
 seeds = np.arange(20, dtype=np.uint64)
 players = [PolicyPlayer(policy) for policy in list(GAME.policies.values())[:1]]
 _, totals = play(GAME, seeds, players, np.zeros((20, 1), np.uint8), next(iter(GAME.rewards.values())))
@@ -74,13 +74,14 @@ def rules(tmp_path: Path) -> Path:
     folder = tmp_path / "package"
     folder.mkdir()
     (folder / "rule.py").write_text(
-        "from cards.compiled.jit import njit\n@njit\ndef worth(card):\n    return card + 1\n"
+        "from busso.cards.compiled.jit import njit\n@njit\ndef worth(card):\n    return card + 1\n"
     )
     (folder / "trick.py").write_text(
-        "from cards.compiled.jit import njit\nfrom rule import worth\n@njit\ndef total(n):\n    return worth(n) * 10\n"
+        "from busso.cards.compiled.jit import njit\nfrom rule import worth\n"
+        "@njit\ndef total(n):\n    return worth(n) * 10\n"
     )
     (folder / "table.py").write_text(
-        "from cards.compiled.jit import njit\nfrom trick import total\nBONUS = 5\n@njit\ndef play(n):\n"
+        "from busso.cards.compiled.jit import njit\nfrom trick import total\nBONUS = 5\n@njit\ndef play(n):\n"
         "    return total(n) + BONUS\n"
     )
     return folder
@@ -107,7 +108,7 @@ def test_a_changed_line_of_any_file_is_compiled(cache: Path, rules: Path, tmp_pa
 
 CLOSURES = """
 import sys
-from cards.compiled.jit import njit
+from busso.cards.compiled.jit import njit
 def adder(n):
     @njit
     def add(x):
@@ -293,8 +294,10 @@ def test_a_folder_that_grew_too_large_is_emptied(cache: Path, monkeypatch: pytes
 def _modules() -> list[str]:
     packages = ("cards", "tressette", "spike", "sette_mezzo", "blackjack", "train", "evaluate", "envs")
     files = itertools.chain.from_iterable((ROOT / package).rglob("*.py") for package in packages)
-    text = "from cards.compiled.jit import"
-    return [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files if text in file.read_text()]
+    text = "from busso.cards.compiled.jit import"
+    return [
+        "busso." + ".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files if text in file.read_text()
+    ]
 
 
 @pytest.mark.parametrize("module", _modules())

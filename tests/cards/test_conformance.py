@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from cards.conformance import CHECKS, Case
-from cards.game import load_game
+from busso.cards.conformance import CHECKS, Case
+from busso.cards.game import load_game
 from tests.blackjack.hidden import reshuffle_hidden as reshuffle_blackjack
 from tests.sette_mezzo.hidden import reshuffle_hidden as reshuffle_sette_mezzo
 from tests.spike import hidden as spike_hidden

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cards import conformance
-from cards.compiled.bits import bit, lowest, put
-from cards.compiled.jit import njit
-from cards.conformance import CHECKS, Case
-from cards.game import Game, Games, States
-from cards.hand import Replayed
+from busso.cards import conformance
+from busso.cards.compiled.bits import bit, lowest, put
+from busso.cards.compiled.jit import njit
+from busso.cards.conformance import CHECKS, Case
+from busso.cards.game import Game, Games, States
+from busso.cards.hand import Replayed
 from tests.cards import toy
 from tests.cards.toy import CARDS, TOY, toy_case
 

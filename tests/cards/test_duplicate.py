@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cards.base.errors import InputError
-from cards.compiled.splitmix import stream
-from cards.game import load_game
-from cards.matches.duplicate import (
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import load_game
+from busso.cards.matches.duplicate import (
     BATCH,
     ONE_AGAINST_MANY,
     Duel,
@@ -18,8 +18,8 @@ from cards.matches.duplicate import (
     meaning_of_won,
     seatings,
 )
-from cards.play import play
-from cards.players import RandomPlayer, named_player
+from busso.cards.play import play
+from busso.cards.players import RandomPlayer, named_player
 from tests.cards.test_play import Recorder
 from tests.cards.toy import TOY
 from tests.errors import error_about

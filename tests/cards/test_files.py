@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cards.base import files
-from cards.base.files import delete_left_over, replacing, sync_folder, temporary_beside, write_atomic
+from busso.cards.base import files
+from busso.cards.base.files import delete_left_over, replacing, sync_folder, temporary_beside, write_atomic
 
 
 def test_a_file_gets_its_new_content(tmp_path: Path) -> None:

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
-from cards.game import UnknownGameError, load_game
+from busso.cards.game import UnknownGameError, load_game
 from tests.cards.toy import TOY
 from tests.errors import error_about
 
 
-@pytest.mark.parametrize("name", ["nope", "os", "../x", ".x", "", "a.b", "os.nope", "tressette.rules", "tests", "5"])
+@pytest.mark.parametrize(
+    "name", ["nope", "os", "../x", ".x", "", "a.b", "os.nope", "busso.tressette.rules", "tests", "5"]
+)
 def test_unknown_games(name: str) -> None:
     with error_about(UnknownGameError, "game.name"):
         load_game(name)

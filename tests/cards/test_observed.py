@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.compiled.splitmix import stream
-from cards.game import Game, load_game
-from cards.play import Actions, Decisions, play
-from cards.players import RandomPlayer
-from cards.tabular.mdp import Model, Observed, legal, reachable
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import Game, load_game
+from busso.cards.play import Actions, Decisions, play
+from busso.cards.players import RandomPlayer
+from busso.cards.tabular.mdp import Model, Observed, legal, reachable
+from busso.train.tabular.algorithms import policy_iteration
 from tests.mdp import check_mdp
-from train.tabular.algorithms import policy_iteration
 
 GAMES: list[tuple[str, dict[str, Any]]] = [
     ("sette_mezzo", {}),

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from cards.compiled.splitmix import stream
-from cards.game import load_game
-from cards.matches.duplicate import duel, seatings
-from cards.play import play
-from cards.players import named_player
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import load_game
+from busso.cards.matches.duplicate import duel, seatings
+from busso.cards.play import play
+from busso.cards.players import named_player
 
 
 def test_each_player_plays_every_deal_once() -> None:

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cards.base.errors import InputError
-from cards.compiled.batch import random_legal, reward_loop
-from cards.compiled.bits import bit
-from cards.compiled.splitmix import stream
-from cards.game import Game, States, load_game
-from cards.play import Decisions, Player, play
-from cards.players import PolicyPlayer, RandomPlayer, named_player
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.batch import random_legal, reward_loop
+from busso.cards.compiled.bits import bit
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import Game, States, load_game
+from busso.cards.play import Decisions, Player, play
+from busso.cards.players import PolicyPlayer, RandomPlayer, named_player
 from tests.cards.toy import TOY
 from tests.errors import error_about
 

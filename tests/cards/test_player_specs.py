@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cards.base.errors import InputError
-from cards.compiled.splitmix import stream
-from cards.game import Game, PlayerKind, load_game
-from cards.play import Actions, Decisions, play
-from cards.player_specs import PlayerSpec, curve_name
-from cards.players import PolicyPlayer, RandomPlayer, named_player
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import Game, PlayerKind, load_game
+from busso.cards.play import Actions, Decisions, play
+from busso.cards.player_specs import PlayerSpec, curve_name
+from busso.cards.players import PolicyPlayer, RandomPlayer, named_player
 from tests.cards.toy import TOY
 from tests.errors import error_about
 

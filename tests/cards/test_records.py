@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cards.base.errors import InputError
-from cards.records import field, integer, list_of, read_records
+from busso.cards.base.errors import InputError
+from busso.cards.records import field, integer, list_of, read_records
 from tests.errors import error_about
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cards.compiled.splitmix import below, below_wide, derive, mix, stream, uniform
+from busso.cards.compiled.splitmix import below, below_wide, derive, mix, stream, uniform
 
 SEEDS = st.integers(0, 2**64 - 1)
 # The first outputs for the seed 1234567, as in the test suites of several implementations (Rosetta Code,

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cards.compiled.splitmix import stream
-from cards.game import load_game
-from cards.matches.duplicate import duel
-from cards.play import Actions, Decisions, play
-from cards.players import RandomPlayer, named_player
-from cards.stopping import InPieces, Stoppable, StoppedError, never, stoppable
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import load_game
+from busso.cards.matches.duplicate import duel
+from busso.cards.play import Actions, Decisions, play
+from busso.cards.players import RandomPlayer, named_player
+from busso.cards.stopping import InPieces, Stoppable, StoppedError, never, stoppable
 
 TRESSETTE = load_game("tressette")
 
@@ -35,7 +35,7 @@ class Thinking:
 def test_in_pieces_it_is_the_same_player(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seeds, other = stream(3, "pieces", 0, 12), RandomPlayer()
     whole = duel(TRESSETTE, named_player(TRESSETTE, name), other, seeds)
-    monkeypatch.setattr("cards.stopping.LOOK_SECONDS", 0.002)  # so that there are some
+    monkeypatch.setattr("busso.cards.stopping.LOOK_SECONDS", 0.002)  # so that there are some
     pieces = stoppable(TRESSETTE, name, named_player(TRESSETTE, name), lambda: False)
     assert isinstance(pieces, InPieces)
     cut = duel(TRESSETTE, pieces, other, seeds)
@@ -43,7 +43,7 @@ def test_in_pieces_it_is_the_same_player(name: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_no_more_decisions_at_a_time_than_take_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cards.stopping.LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("busso.cards.stopping.LOOK_SECONDS", 0.01)
     player = Thinking()
     player_in_pieces = InPieces(player, lambda: False)
     play(TRESSETTE, stream(1, "pieces", 0, 40), [player_in_pieces, RandomPlayer()], np.tile([0, 1, 1, 1], (40, 1)))

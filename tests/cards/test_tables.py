@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cards.base.errors import InputError
-from cards.compiled.splitmix import stream
-from cards.game import load_game
-from cards.play import play
-from cards.players import named_player
-from cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of, save_policy
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import load_game
+from busso.cards.play import play
+from busso.cards.players import named_player
+from busso.cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of, save_policy
+from busso.tressette import GAME as TRESSETTE
 from tests.errors import error_about
-from tressette import GAME as TRESSETTE
 
 GAME = load_game("spike")
 NUMBERING = numbering_of(GAME)

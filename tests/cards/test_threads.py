@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.compiled.batch import first_illegal, policy_loop, reward_loop
-from cards.compiled.splitmix import stream
-from cards.game import load_game
-from cards.play import play
-from cards.players import RandomPlayer
-from train.dqn.network import packed_linear
-from train.dqn.network import q_network as network
-from train.dqn.replay import transitions
-from tressette import GAME
+from busso.cards.compiled.batch import first_illegal, policy_loop, reward_loop
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import load_game
+from busso.cards.play import play
+from busso.cards.players import RandomPlayer
+from busso.train.dqn.network import packed_linear
+from busso.train.dqn.network import q_network as network
+from busso.train.dqn.replay import transitions
+from busso.tressette import GAME
 
 
 def test_loops_on_the_way_of_a_decision_give_pythons_lock_back() -> None:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.batch import Rules
-from cards.compiled.bits import bit, lowest, nth_bit, put
-from cards.compiled.jit import njit
-from cards.compiled.splitmix import GAMMA, below, mix
-from cards.conformance import Case
-from cards.game import Game, States
-from cards.hand import NO_SEEDS, Hand, Replayed
+from busso.cards.compiled.batch import Rules
+from busso.cards.compiled.bits import bit, lowest, nth_bit, put
+from busso.cards.compiled.jit import njit
+from busso.cards.compiled.splitmix import GAMMA, below, mix
+from busso.cards.conformance import Case
+from busso.cards.game import Game, States
+from busso.cards.hand import NO_SEEDS, Hand, Replayed
 
 CARDS = 8
 STATE = np.dtype(

@@ -8,14 +8,14 @@ import pytest
 import torch
 from gymnasium.utils.env_checker import check_env
 
-from cards.base.errors import InputError
-from cards.compiled.bits import unpack
-from cards.play import play
-from cards.players import named_player
-from envs.players import Seated
-from envs.solo import SoloEnv
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.bits import unpack
+from busso.cards.play import play
+from busso.cards.players import named_player
+from busso.envs.players import Seated
+from busso.envs.solo import SoloEnv
+from busso.train.dqn.network.q_network import NetworkPlayer, QNetwork
 from tests.errors import error_about
-from train.dqn.network.q_network import NetworkPlayer, QNetwork
 
 IDS = {"busso/Blackjack-v0": "blackjack", "busso/SetteMezzo-v0": "sette_mezzo"}
 each_id = pytest.mark.parametrize("name", IDS)

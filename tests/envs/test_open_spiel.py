@@ -4,12 +4,12 @@ import numpy as np
 import pyspiel
 import pytest
 
-from cards.base.errors import InputError
-from cards.compiled.bits import unpack
-from envs import open_spiel
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.bits import unpack
+from busso.envs import open_spiel
+from busso.tressette import GAME
+from busso.tressette.cards import CARDS, parse_card
 from tests.errors import error_about
-from tressette import GAME
-from tressette.cards import CARDS, parse_card
 
 NAME = "python_busso_tressette"
 WITH_OPTIONS = f"{NAME}(accusi=True,signals=True,first_leader=four_of_denari)"

@@ -10,15 +10,15 @@ import pytest
 from pettingzoo.test import api_test, seed_test
 from pettingzoo.utils.wrappers import TerminateIllegalWrapper
 
-from cards.base.errors import InputError
-from cards.compiled.bits import unpack
-from cards.play import play
-from cards.players import named_player
-from envs import spike_v0, tressette_v0
-from envs.aec import SeatsEnv
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.bits import unpack
+from busso.cards.play import play
+from busso.cards.players import named_player
+from busso.envs import spike_v0, tressette_v0
+from busso.envs.aec import SeatsEnv
+from busso.tressette.cards import CARDS, card_text
 from tests.errors import error_about
 from tests.tressette import hidden as tressette_hidden
-from tressette.cards import CARDS, card_text
 
 Make = Callable[[], SeatsEnv]
 CASES: dict[str, Make] = {

@@ -10,15 +10,15 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics
 from hypothesis import given
 from hypothesis import strategies as st
 
-import envs
-from cards.base.errors import InputError
-from cards.compiled.bits import unpack
-from cards.game import load_game
-from cards.play import Actions, Decisions, play
-from cards.players import named_player
-from envs.players import Seated
-from envs.solo import SoloEnv
-from envs.vector import SeatsVectorEnv
+from busso import envs
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.bits import unpack
+from busso.cards.game import load_game
+from busso.cards.play import Actions, Decisions, play
+from busso.cards.players import named_player
+from busso.envs.players import Seated
+from busso.envs.solo import SoloEnv
+from busso.envs.vector import SeatsVectorEnv
 from tests.errors import error_about
 
 
@@ -216,7 +216,7 @@ def test_what_is_no_batch_of_actions_is_refused_and_changes_nothing() -> None:
 
 def test_made_by_name_and_wrapped_as_usual() -> None:
     """Episodes are counted by Gymnasium's own wrapper; each hand is 20 decisions of the team."""
-    assert envs.__name__ == "envs"
+    assert envs.__name__ == "busso.envs"
     env = RecordEpisodeStatistics(gymnasium.make_vec("busso/Tressette-v0", num_envs=3, others="greedy"))
     seen, _ = env.reset(seed=1)
     for _ in range(20):

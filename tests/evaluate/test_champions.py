@@ -6,26 +6,26 @@ from pathlib import Path
 import pytest
 import torch
 
-from cards import player_specs
-from cards.game import load_game
-from cards.player_specs import CHAMPION, CHAMPION_FILE
-from command.settings.checks import SettingsError
-from evaluate.champion.__main__ import main, measure
-from evaluate.champion.provenance import command_of
-from evaluate.players import load_player
-from evaluate.tournament.__main__ import main as tournament
-from play.players import seated_player
-from play.table.choices import offered_players
+from busso.cards import player_specs
+from busso.cards.game import load_game
+from busso.cards.player_specs import CHAMPION, CHAMPION_FILE
+from busso.command.settings.checks import SettingsError
+from busso.evaluate.champion.__main__ import main, measure
+from busso.evaluate.champion.provenance import command_of
+from busso.evaluate.players import load_player
+from busso.evaluate.tournament.__main__ import main as tournament
+from busso.play.players import seated_player
+from busso.play.table.choices import offered_players
+from busso.train.__main__ import main as train
+from busso.train.dqn.network.q_network import NetworkPlayer
+from busso.train.dqn.players import champion_file as champion
+from busso.train.dqn.players.load import check_players
+from busso.train.dqn.players.mixture import MixturePlayer
+from busso.train.dqn.players.resolve import resolve
+from busso.tressette import GAME
+from busso.tressette.search.network_search import SearchPlayer
 from tests.errors import error_about, key_of
 from tests.train.runs import TrainedRuns, settings, small
-from train.__main__ import main as train
-from train.dqn.network.q_network import NetworkPlayer
-from train.dqn.players import champion_file as champion
-from train.dqn.players.load import check_players
-from train.dqn.players.mixture import MixturePlayer
-from train.dqn.players.resolve import resolve
-from tressette import GAME
-from tressette.search.network_search import SearchPlayer
 
 CPU = torch.device("cpu")
 

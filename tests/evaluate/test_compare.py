@@ -1,4 +1,4 @@
-"""`python -m evaluate.compare`: kinds of runs, the table with its intervals over seeds, games played for it."""
+"""`busso compare`: kinds of runs, the table with its intervals over seeds, games played for it."""
 
 import csv
 import json
@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from command.settings.checks import SettingsError
-from evaluate.compare import main as compare
-from evaluate.report.line import with_runs
-from evaluate.report.of_runs import _student, over_seeds
-from evaluate.report.runs import kinds_of
+from busso.command.settings.checks import SettingsError
+from busso.evaluate.compare import main as compare
+from busso.evaluate.report.line import with_runs
+from busso.evaluate.report.of_runs import _student, over_seeds
+from busso.evaluate.report.runs import kinds_of
+from busso.train.__main__ import main as train
+from busso.train.run.read import load_run
 from tests.errors import error_about, key_of
 from tests.evaluate.pages import sections
-from train.__main__ import main as train
-from train.run.read import load_run
 
 
 def rows(folder: Path) -> dict[tuple[str, str], dict[str, str]]:

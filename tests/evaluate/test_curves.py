@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluate.curves import main
-from train.run.metrics.curves import read
+from busso.evaluate.curves import main
+from busso.train.run.metrics.curves import read
 
 CSV = "env_steps,train/loss,eval/win_rate_vs_random\n10,0.5,\n20,0.25,\n15,,0.75\n"
 

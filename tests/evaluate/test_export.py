@@ -18,24 +18,24 @@ import pytest
 import torch
 import yaml
 
-from cards import player_specs
-from cards.game import load_game
-from command.settings.checks import SettingsError
-from command.settings.compose import compose
-from evaluate.champion.provenance import command_of
-from evaluate.export import __main__ as command
-from evaluate.export import onnx_file
-from evaluate.export.__main__ import ExportSettings, export, main
-from evaluate.export.agreement import ExportError, agreement, observations
-from evaluate.export.source import BITS, PACKED, ExportSource, open_source
-from evaluate.players import load_player
+from busso.cards import player_specs
+from busso.cards.game import load_game
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import compose
+from busso.evaluate.champion.provenance import command_of
+from busso.evaluate.export import __main__ as command
+from busso.evaluate.export import onnx_file
+from busso.evaluate.export.__main__ import ExportSettings, export, main
+from busso.evaluate.export.agreement import ExportError, agreement, observations
+from busso.evaluate.export.source import BITS, PACKED, ExportSource, open_source
+from busso.evaluate.players import load_player
+from busso.train.dqn.network.build import build_network
+from busso.train.dqn.players import champion_file as champion
+from busso.train.dqn.players.champion_file import Champion
+from busso.train.run.read import load_run
 from tests.errors import error_about
 from tests.train.runs import TrainedRuns
 from tests.train.runs import settings as run_settings
-from train.dqn.network.build import build_network
-from train.dqn.players import champion_file as champion
-from train.dqn.players.champion_file import Champion
-from train.run.read import load_run
 
 ROOT = Path(__file__).parent.parent.parent
 CPU = torch.device("cpu")
@@ -242,9 +242,7 @@ def test_safetensors_are_a_player_again(few: None, run: Path, tmp_path: Path) ->
     before, after = (load_player(game, str(each), CPU).values(words) for each in (run, tmp_path))
     assert np.array_equal(before, after)
     assert (
-        champion.read(tmp_path / player_specs.CHAMPION_FILE)
-        .about["command"]
-        .startswith("python -m train game=tressette")
+        champion.read(tmp_path / player_specs.CHAMPION_FILE).about["command"].startswith("busso train game=tressette")
     )
 
 
@@ -257,7 +255,7 @@ def test_what_cannot_be_exported_is_one_line(
     few: None, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused("run", "train it first", "run=no/where")
-    refused("run", "evaluate.champion", "game=blackjack")
+    refused("run", "busso champion", "game=blackjack")
     refused("run", "run folder", f"run=search:{run}")
     refused("game", "leave it out", f"run={run}", "game=spike")
     refused("format", "", "format=pickle")

@@ -1,4 +1,4 @@
-"""`python -m evaluate.record`: what was played, by whom, and nothing that was there is lost."""
+"""`busso record`: what was played, by whom, and nothing that was there is lost."""
 
 import json
 from pathlib import Path
@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.game import load_game
-from cards.play import Decisions
-from cards.players import named_player
-from evaluate.record import main
-from evaluate.recorded import Recorded, recorded_hands
-from evaluate.replay import replay_file
-from evaluate.tournament.batches import TournamentWorker
+from busso.cards.game import load_game
+from busso.cards.play import Decisions
+from busso.cards.players import named_player
+from busso.evaluate.record import main
+from busso.evaluate.recorded import Recorded, recorded_hands
+from busso.evaluate.replay import replay_file
+from busso.evaluate.tournament.batches import TournamentWorker
 
 
 def recorded(path: Path, *arguments: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""`python -m evaluate.regret`: what a decision gains, against plain replays, and whatever it is played in."""
+"""`busso regret`: what a decision gains, against plain replays, and whatever it is played in."""
 
 import json
 import shutil
@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.compiled.splitmix import stream
-from cards.game import Game, States, load_game
-from cards.play import Decisions, Player
-from cards.player_specs import champion_file
-from cards.players import named_player
-from evaluate.regret import run as regret
-from evaluate.regret.__main__ import main
-from evaluate.regret.branches import STREAM, Branches, PlayerChoices, RegretWorker, branches_of, positions
-from evaluate.regret.report import rows
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import Game, States, load_game
+from busso.cards.play import Decisions, Player
+from busso.cards.player_specs import champion_file
+from busso.cards.players import named_player
+from busso.evaluate.regret import run as regret
+from busso.evaluate.regret.__main__ import main
+from busso.evaluate.regret.branches import STREAM, Branches, PlayerChoices, RegretWorker, branches_of, positions
+from busso.evaluate.regret.report import rows
 
 GAME, GREEDY = load_game("tressette"), "base=greedy"
 

@@ -1,4 +1,4 @@
-"""`python -m evaluate.replay`: recorded games through the engine, line by line."""
+"""`busso replay`: recorded games through the engine, line by line."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evaluate.replay import LONGEST_ERROR, main, replay_file
+from busso.evaluate.replay import LONGEST_ERROR, main, replay_file
 
 ROOT = Path(__file__).parents[2]
 RECORDS = ROOT / "tests" / "golden" / "records.jsonl"
@@ -20,7 +20,7 @@ GOOD = json.loads(RECORDS.read_text().splitlines()[0])
 
 
 def replay(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "evaluate.replay", *map(str, arguments)]
+    command = [sys.executable, "-m", "busso.evaluate.replay", *map(str, arguments)]
     return subprocess.run(command, cwd=ROOT, check=False, **options)
 
 

@@ -1,4 +1,4 @@
-"""`python -m evaluate.report` from small runs of every game."""
+"""`busso report` from small runs of every game."""
 
 import csv
 import json
@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluate.report.__main__ import main as report
-from evaluate.report.runs import band, by_minutes, same_but_for_the_seed, seeds_beside
+from busso.evaluate.report.__main__ import main as report
+from busso.evaluate.report.runs import band, by_minutes, same_but_for_the_seed, seeds_beside
+from busso.train.__main__ import main as train
+from busso.train.run.read import Run, load_run
 from tests.errors import key_of
 from tests.evaluate.pages import sections
 from tests.train.runs import small
-from train.__main__ import main as train
-from train.run.read import Run, load_run
 
 QUICK = ("games=24", "tricks=2", "measure=false")
 
@@ -51,7 +51,7 @@ def test_runs_that_are_no_seeds_of_one_are_refused(runs: Path, capsys: pytest.Ca
     assert not same_but_for_the_seed(load_run(runs / "one"), load_run(runs / "wide"))
     assert report([str(runs / "one"), str(runs / "wide")]) == 2
     error = capsys.readouterr().err
-    assert "differs from" in error and "python -m evaluate.compare" in error and error.count("\n") == 1
+    assert "differs from" in error and "busso compare" in error and error.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 import busso
-from cards.game import load_game
-from command.settings.compose import as_yaml
-from evaluate.export.source import open_source
-from evaluate.report.of_runs import scores_of
-from evaluate.report.runs import seeds_beside
+from busso.cards.game import load_game
+from busso.command.settings.compose import as_yaml
+from busso.evaluate.export.source import open_source
+from busso.evaluate.report.of_runs import scores_of
+from busso.evaluate.report.runs import seeds_beside
+from busso.train.run import objective
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.metrics.tensorboard import FOLDER, finish
+from busso.train.run.read import load_run
+from busso.train.settings.dqn import TrainSettings
 from tests.train.runs import TrainedRuns, settings
-from train.run import objective
-from train.run.checkpoint import checkpoint
-from train.run.metrics.tensorboard import FOLDER, finish
-from train.run.read import load_run
-from train.settings.dqn import TrainSettings
 
 
 @pytest.fixture

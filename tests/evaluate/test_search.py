@@ -9,27 +9,27 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from cards.compiled.bits import nth_bit
-from cards.compiled.splitmix import stream
-from cards.game import States, load_game
-from cards.matches.duplicate import duel
-from cards.play import Decisions
-from command.settings.checks import SettingsError
-from evaluate.players import load_player
-from evaluate.review.advisers import adviser_of
+from busso.cards.compiled.bits import nth_bit
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import States, load_game
+from busso.cards.matches.duplicate import duel
+from busso.cards.play import Decisions
+from busso.command.settings.checks import SettingsError
+from busso.evaluate.players import load_player
+from busso.evaluate.review.advisers import adviser_of
+from busso.train.dqn.network.q_network import NetworkPlayer, QNetwork
+from busso.train.run.checkpoint import checkpoint
+from busso.tressette.cards import parse_card
+from busso.tressette.rules import apply, begin, legal, over, points
+from busso.tressette.search.network_search import SearchPlayer, TressetteSearchOptions, cheating_search
+from busso.tressette.search.resampling import drop_clearly_worse, resample
+from busso.tressette.search.sampler import sampled_states
+from busso.tressette.search.simulator import WorldSimulator
+from busso.tressette.search.worlds import distinct_rows, one_of_each_run
 from tests.errors import error_about
 from tests.train.runs import TrainedRuns
 from tests.tressette.search.table_talk import moments
 from tests.tressette.table import GAME, names, table
-from train.dqn.network.q_network import NetworkPlayer, QNetwork
-from train.run.checkpoint import checkpoint
-from tressette.cards import parse_card
-from tressette.rules import apply, begin, legal, over, points
-from tressette.search.network_search import SearchPlayer, TressetteSearchOptions, cheating_search
-from tressette.search.resampling import drop_clearly_worse, resample
-from tressette.search.sampler import sampled_states
-from tressette.search.simulator import WorldSimulator
-from tressette.search.worlds import distinct_rows, one_of_each_run
 
 CPU = torch.device("cpu")
 OPTIONS: list[dict[str, Any]] = [{}, {"signals": True, "accusi": True}]

@@ -1,4 +1,4 @@
-"""`python -m evaluate.solve`: what it prints, draws and asks, and the errors it names."""
+"""`busso solve`: what it prints, draws and asks, and the errors it names."""
 
 import builtins
 import csv
@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from cards.tabular.mdp import NOWHERE, Layout
-from evaluate.solve.__main__ import main
-from evaluate.solve.plots import arranged, policy_heatmap, value_heatmap
+from busso.cards.tabular.mdp import NOWHERE, Layout
+from busso.evaluate.solve.__main__ import main
+from busso.evaluate.solve.plots import arranged, policy_heatmap, value_heatmap
+from busso.train.__main__ import main as train
+from busso.train.run.checkpoint import checkpoint
 from tests.errors import key_of
-from train.__main__ import main as train
-from train.run.checkpoint import checkpoint
 
 
 def lines_of(capsys: pytest.CaptureFixture) -> list[str]:

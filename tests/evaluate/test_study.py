@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 import torch
 
-from cards.compiled.splitmix import stream
-from cards.game import load_game
-from cards.matches.duplicate import duel
-from cards.play import Decisions
-from cards.players import named_player
-from command.settings.checks import SettingsError
-from evaluate.players import load_player
-from evaluate.report import __main__ as report
-from evaluate.report.studies._spike_bench import Wavering
-from evaluate.report.studies._spike_published import (
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import load_game
+from busso.cards.matches.duplicate import duel
+from busso.cards.play import Decisions
+from busso.cards.players import named_player
+from busso.command.settings.checks import SettingsError
+from busso.evaluate.players import load_player
+from busso.evaluate.report import __main__ as report
+from busso.evaluate.report.studies._spike_bench import Wavering
+from busso.evaluate.report.studies._spike_published import (
     CREDITS,
     RUNS,
     TEXTS,
@@ -28,12 +28,12 @@ from evaluate.report.studies._spike_published import (
     Pair,
     Published,
 )
-from evaluate.report.studies.spike import Bench, play_row, table_row, variant_row
-from spike.cards import MATCH
+from busso.evaluate.report.studies.spike import Bench, play_row, table_row, variant_row
+from busso.spike.cards import MATCH
+from busso.train.__main__ import main
+from busso.train.run.checkpoint.checkpoint import CheckpointError
 from tests.errors import error_about, key_of
 from tests.train.runs import TrainedRuns
-from train.__main__ import main
-from train.run.checkpoint.checkpoint import CheckpointError
 
 CPU = torch.device("cpu")
 
@@ -138,8 +138,7 @@ def test_runs_of_more_seeds_are_averaged(runs: Path, tmp_path: Path) -> None:
 def test_a_missing_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report.main(["study=spike", f"runs={tmp_path}"]) == 2
     assert (
-        "run python -m train algo=batch_q_learning game=spike experiment=study_2p_credits first"
-        in capsys.readouterr().err
+        "run busso train algo=batch_q_learning game=spike experiment=study_2p_credits first" in capsys.readouterr().err
     )
     assert report.main(["study=bridge"]) == 2
     assert key_of(capsys.readouterr().err) == "study"

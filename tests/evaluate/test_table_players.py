@@ -1,4 +1,4 @@
-"""Tables of the small games as players: they play what `evaluate.solve` measures, and others are refused in a line."""
+"""Tables of the small games as players: they play what `busso solve` measures, and others are refused in a line."""
 
 import csv
 from pathlib import Path
@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 import torch
 
-from cards.compiled.splitmix import stream
-from cards.game import load_game
-from cards.play import Decisions, play
-from command.settings.checks import SettingsError
-from evaluate.players import load_player
-from evaluate.tournament.__main__ import main
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import load_game
+from busso.cards.play import Decisions, play
+from busso.command.settings.checks import SettingsError
+from busso.evaluate.players import load_player
+from busso.evaluate.tournament.__main__ import main
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.train.tabular.algorithms import evaluate_policy, expected_reward
+from busso.train.tabular.errors import learned_policy
+from busso.train.tabular.trainer import table_of
 from tests.errors import error_about
 from tests.train.runs import TrainedRuns
-from train.run.checkpoint import checkpoint
-from train.run.checkpoint.checkpoint import CheckpointError
-from train.tabular.algorithms import evaluate_policy, expected_reward
-from train.tabular.errors import learned_policy
-from train.tabular.trainer import table_of
 
 CPU = torch.device("cpu")
 
@@ -65,7 +65,7 @@ def test_tables_sit_in_tournaments(runs: Path, tmp_path: Path) -> None:
 
 
 def test_states_never_visited_get_the_first_action(runs: Path, tmp_path: Path) -> None:
-    """A table in which nothing was tried stands everywhere, as `evaluate.solve` has it."""
+    """A table in which nothing was tried stands everywhere, as `busso.evaluate.solve` has it."""
     state = checkpoint.load(checkpoint.listed(runs / "blackjack" / "q" / "checkpoints")[0])
     nothing = torch.zeros_like(state["values"])
     checkpoint.save(tmp_path / "empty.pt", state | {"values": nothing, "visits": torch.zeros_like(state["visits"])})

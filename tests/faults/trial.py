@@ -52,9 +52,9 @@ def copy_of_tree(root: Path, folder: Path) -> Path:
     names = subprocess.run(listed, cwd=root, check=True, capture_output=True, text=True).stdout
     for name in filter(None, names.split("\0")):
         source, target = root / name, folder / name
-        if source.is_file():  # one that was deleted is still listed
+        if source.is_symlink() or source.is_file():  # one that was deleted is still listed
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target)
+            shutil.copy2(source, target, follow_symlinks=False)  # busso/train is a link
     if (root / ".venv").exists():  # tests run commands of the README
         (folder / ".venv").symlink_to(root / ".venv")
     subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
@@ -117,7 +117,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 def _check_imports(folder: Path) -> None:
     """Raise ValueError unless every package of the copy is the one that is imported, from wherever."""
-    packages = sorted(path.parent.name for path in folder.glob("*/__init__.py"))
+    packages = ["tests", *(f"busso.{path.parent.name}" for path in sorted((folder / "busso").glob("*/__init__.py")))]
     command = [sys.executable, "-c", _WHERE, *packages]
     asked = subprocess.run(command, cwd="/", env=_environment(folder), capture_output=True, text=True, check=False)
     if asked.returncode:

@@ -12,8 +12,8 @@ import yaml
 from safetensors import safe_open
 from safetensors.torch import save
 
-from train.dqn.players import champion_file as champion
-from train.run.checkpoint import checkpoint
+from busso.train.dqn.players import champion_file as champion
+from busso.train.run.checkpoint import checkpoint
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -38,7 +38,7 @@ def change_checkpoints(run: Path, change: Change) -> Path:
 
 def champion_of(run: Path, path: Path, change: Change) -> Path:
     """The best network of a run as a file that travels, with changed settings and a right checksum."""
-    from train.settings.saved import settings_of_checkpoint
+    from busso.train.settings.saved import settings_of_checkpoint
 
     state = checkpoint.load(run / "checkpoints" / checkpoint.BEST)
     settings = settings_of_checkpoint(champion.TrainSettings, state["settings"])

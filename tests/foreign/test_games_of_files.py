@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from command.settings import foreign
-from command.settings.checks import SettingsError
-from command.settings.game import load_configured_game
+from busso.command.settings import foreign
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.game import load_configured_game
 from tests.errors import error_about
 from tests.foreign.files import champion_of, change_checkpoints, change_config, table
 
@@ -68,24 +68,24 @@ def files(trained_run: Any, marker: Path) -> dict[str, Path]:
 TRAIN = ("rollout=local", "episodes=10", "name=new", "evaluation.opponents=[random]")
 # By who reads it: the module whose `main` does, its arguments, and the kind of file.
 READERS = {
-    "play": ("play.__main__", ["save={}", "ui=plain"], "save"),
-    "play against": ("play.__main__", ["opponents={}", "ui=plain", "seed=1"], "best"),
-    "tournament": ("evaluate.tournament.__main__", ["players=[{},random]", "deals=2", "processes=1"], "best"),
+    "play": ("busso.play.__main__", ["save={}", "ui=plain"], "save"),
+    "play against": ("busso.play.__main__", ["opponents={}", "ui=plain", "seed=1"], "best"),
+    "tournament": ("busso.evaluate.tournament.__main__", ["players=[{},random]", "deals=2", "processes=1"], "best"),
     "tournament, champion": (
-        "evaluate.tournament.__main__",
+        "busso.evaluate.tournament.__main__",
         ["players=[{},random]", "deals=2", "processes=1"],
         "champion",
     ),
-    "export": ("evaluate.export.__main__", ["run={}", "format=safetensors"], "best"),
-    "export, champion": ("evaluate.export.__main__", ["run={}", "format=safetensors"], "champion"),
-    "champion": ("evaluate.champion.__main__", ["run={}", "to=made"], "best"),
-    "report": ("evaluate.report.__main__", ["{}"], "run"),
-    "review": ("evaluate.review.__main__", ["{}", "by=random"], "records"),
-    "train from": ("train.__main__", [*TRAIN, "network.init_from={}"], "best"),
-    "train from, champion": ("train.__main__", [*TRAIN, "network.init_from={}"], "champion"),
-    "train among": ("train.__main__", [*TRAIN, "opponents.phases=[{{mix:{{network:0.5,{}:0.5}}}}]"], "best"),
-    "train against": ("train.__main__", [*TRAIN, "opponents.only={}"], "champion"),
-    "search": ("evaluate.tournament.__main__", ["players=[search:{},random]", "deals=2", "processes=1"], "best"),
+    "export": ("busso.evaluate.export.__main__", ["run={}", "format=safetensors"], "best"),
+    "export, champion": ("busso.evaluate.export.__main__", ["run={}", "format=safetensors"], "champion"),
+    "champion": ("busso.evaluate.champion.__main__", ["run={}", "to=made"], "best"),
+    "report": ("busso.evaluate.report.__main__", ["{}"], "run"),
+    "review": ("busso.evaluate.review.__main__", ["{}", "by=random"], "records"),
+    "train from": ("busso.train.__main__", [*TRAIN, "network.init_from={}"], "best"),
+    "train from, champion": ("busso.train.__main__", [*TRAIN, "network.init_from={}"], "champion"),
+    "train among": ("busso.train.__main__", [*TRAIN, "opponents.phases=[{{mix:{{network:0.5,{}:0.5}}}}]"], "best"),
+    "train against": ("busso.train.__main__", [*TRAIN, "opponents.only={}"], "champion"),
+    "search": ("busso.evaluate.tournament.__main__", ["players=[search:{},random]", "deals=2", "processes=1"], "best"),
 }
 
 
@@ -105,7 +105,7 @@ def test_nothing_is_imported_for_a_file(
 
 
 def test_replay_says_it_of_the_record(files: dict[str, Path], marker: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from evaluate.replay import main
+    from busso.evaluate.replay import main
 
     assert main([str(files["records"])]) == 1
     result = json.loads(capsys.readouterr().out)
@@ -113,7 +113,7 @@ def test_replay_says_it_of_the_record(files: dict[str, Path], marker: Path, caps
 
 
 def test_named_on_the_command_line_it_is_imported(files: dict[str, Path], marker: Path) -> None:
-    from evaluate.replay import main
+    from busso.evaluate.replay import main
 
     assert main([str(files["records"]), f"game={TRAP}"]) == 0
     assert marker.exists()
@@ -130,8 +130,8 @@ def test_the_library_refuses_a_run(files: dict[str, Path], marker: Path) -> None
 
 
 def test_a_resumed_run_keeps_its_own_game(trained_run: Any, marker: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from busso.train.__main__ import main
     from tests.train.runs import small
-    from train.__main__ import main
 
     run = trained_run(runs=Path("runs"))
     change_checkpoints(change_config(run, of_trap), of_trap)
@@ -148,7 +148,9 @@ def test_a_name_that_is_loaded_or_named_may_stand_in_a_file(marker: Path) -> Non
     assert load_configured_game({"name": TRAP}) is not None  # it runs already
 
 
-@pytest.mark.parametrize("name", ["os", "cards", "nowhere", "tests.cards.toy", "", "../trap", "trap\n", "spike.rules"])
+@pytest.mark.parametrize(
+    "name", ["os", "cards", "nowhere", "tests.cards.toy", "", "../trap", "trap\n", "busso.spike.rules"]
+)
 def test_what_is_no_game_stays_none(name: str) -> None:
     with error_about(SettingsError, "game.name"):
         load_configured_game({"name": name})
@@ -173,14 +175,14 @@ def test_an_installed_game_may_stand_in_a_file(marker: Path, tmp_path: Path, mon
 
 def test_settings_that_were_sent_name_their_game(tmp_path: Path) -> None:
     """A process of the same run gets them as a pickle, and has no command line."""
-    from command.settings.compose import compose
-    from evaluate.tournament.settings import TournamentSettings
+    from busso.command.settings.compose import compose
+    from busso.evaluate.tournament.settings import TournamentSettings
+    from busso.train.settings.resolve import settings_of
     from tests.train.runs import small
-    from train.settings.resolve import settings_of
 
     given = [f"hydra.searchpath=[{HERE / 'conf'}]", "game=kuhn_poker"]
     code = "import pickle, sys; s = pickle.load(sys.stdin.buffer); "
-    code += "from command.settings.game import load_configured_game as l; print(l(s.game).name)"
+    code += "from busso.command.settings.game import load_configured_game as l; print(l(s.game).name)"
     sys.path.insert(0, str(HERE))
     try:
         sent = [
@@ -198,7 +200,7 @@ def test_settings_that_were_sent_name_their_game(tmp_path: Path) -> None:
 
 def test_a_foreign_algo_reads_no_file_of_settings(trained_run: Any, tmp_path: Path, marker: Path) -> None:
     """A report composes the defaults of a run's algorithm, and Hydra would follow `../` out of conf/."""
-    from train.run.read import load_run
+    from busso.train.run.read import load_run
 
     run = trained_run(runs=tmp_path / "runs")
     (tmp_path / "bad.yaml").write_text(f"# @package _global_\ngame: {{name: {TRAP}}}\n")

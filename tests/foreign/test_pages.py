@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from command.errors import UserError
-from evaluate.markdown import code, literal
-from evaluate.report.content import Figure, Report, Section, Text, TextTable
-from evaluate.report.drawing import Line, Panel, draw_panels
-from evaluate.report.page import to_html, to_markdown, write
+from busso.command.errors import UserError
+from busso.evaluate.markdown import code, literal
+from busso.evaluate.report.content import Figure, Report, Section, Text, TextTable
+from busso.evaluate.report.drawing import Line, Panel, draw_panels
+from busso.evaluate.report.page import to_html, to_markdown, write
 from tests.foreign.files import champion_of, header_of, write_champion
 
 ELSEWHERE = "http://elsewhere.example/x"
@@ -94,8 +94,8 @@ def test_a_report_says_so_to_the_browser() -> None:
 
 
 def test_the_error_of_a_run_is_literal(trained_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from evaluate.report import of_run
-    from train.run.read import load_run
+    from busso.evaluate.report import of_run
+    from busso.train.run.read import load_run
 
     run = load_run(trained_run())
     for text in BAD:
@@ -111,7 +111,7 @@ def test_the_error_of_a_run_is_literal(trained_run: Any, monkeypatch: pytest.Mon
 
 @pytest.mark.slow  # a whole report, with its drawings
 def test_results_and_starts_of_a_run_are_literal(trained_run: Any, tmp_path: Path) -> None:
-    from evaluate.report.__main__ import main
+    from busso.evaluate.report.__main__ import main
 
     run = trained_run()
     results = json.loads((run / "results.json").read_text())
@@ -126,7 +126,7 @@ def test_results_and_starts_of_a_run_are_literal(trained_run: Any, tmp_path: Pat
 
 
 def test_a_review_loads_nothing_and_its_script_alone_may_run(tmp_path: Path) -> None:
-    from evaluate.review.__main__ import main
+    from busso.evaluate.review.__main__ import main
 
     records = Path(__file__).parents[1] / "golden" / "records.jsonl"
     good = json.loads(records.read_text().splitlines()[0])
@@ -147,7 +147,7 @@ def test_a_review_loads_nothing_and_its_script_alone_may_run(tmp_path: Path) -> 
 
 
 def test_cards_of_a_champion_are_literal(trained_run: Any, tmp_path: Path) -> None:
-    from evaluate.export.__main__ import main
+    from busso.evaluate.export.__main__ import main
 
     given = champion_of(trained_run(), tmp_path / "given.safetensors", lambda settings: None)
     header, tensors = header_of(given)

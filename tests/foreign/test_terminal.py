@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from command.errors import UserError
-from command.main import command as as_command
-from command.terminal.console import plain_console, result_console
-from command.terminal.visible import VisibleStream, one_line, visible, visible_output
+from busso.command.errors import UserError
+from busso.command.main import command as as_command
+from busso.command.terminal.console import plain_console, result_console
+from busso.command.terminal.visible import VisibleStream, one_line, visible, visible_output
 
 ESCAPES = "\x1b]0;title\x07\x1b[31m\x9b2J\r\x7f\u202eabc\u2066\0"
 SHOWN = r"\x1b]0;title\x07\x1b[31m\x9b2J\r\x7f\u202eabc\u2066\x00"
@@ -87,7 +87,7 @@ def test_rich_writes_colours_through_the_stream(capsys: pytest.CaptureFixture[st
 
 
 def test_names_of_records_reach_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from evaluate.review.__main__ import main as review
+    from busso.evaluate.review.__main__ import main as review
 
     path = tmp_path / "games.jsonl"
     good = json.loads((Path(__file__).parents[1] / "golden" / "records.jsonl").read_text().splitlines()[0])
@@ -105,9 +105,9 @@ def test_names_of_records_reach_no_terminal(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_a_save_with_such_names_is_listed(tmp_path: Path) -> None:
-    from play.app.menu.saves import SavesList
-    from play.language import Language
-    from play.table.saves import saved_tables
+    from busso.play.app.menu.saves import SavesList
+    from busso.play.language import Language
+    from busso.play.table.saves import saved_tables
     from tests.foreign.files import table
 
     (tmp_path / "a.json").write_text(json.dumps(table({"name": ESCAPES}, ["human", ESCAPES])))
@@ -122,7 +122,7 @@ def test_a_save_with_such_names_is_listed(tmp_path: Path) -> None:
 
 
 def test_the_log_of_a_run_is_visible(tmp_path: Path) -> None:
-    from train.run.metrics.log_file import logged
+    from busso.train.run.metrics.log_file import logged
 
     with logged(tmp_path):
         logging.getLogger("train").info("%s", ESCAPES)

@@ -14,19 +14,19 @@ from typing import Any
 import pytest
 import torch
 
-from cards.game import load_game
-from command.errors import UserError
-from command.settings.checks import SettingsError
-from command.settings.compose import settings_from_dict
-from command.settings.foreign import MOST_VALUES, check_values, read_json, read_yaml
+from busso.cards.game import load_game
+from busso.command.errors import UserError
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import settings_from_dict
+from busso.command.settings.foreign import MOST_VALUES, check_values, read_json, read_yaml
+from busso.train.dqn.players import champion_file as champion
+from busso.train.dqn.players.load import load_trained, player_of
+from busso.train.run.checkpoint import archive, checkpoint
+from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.train.settings.dqn import TrainSettings
 from tests.errors import error_about, key_of
 from tests.foreign.files import champion_of, change_checkpoints, change_config, header_of, write_champion
 from tests.train.runs import saved
-from train.dqn.players import champion_file as champion
-from train.dqn.players.load import load_trained, player_of
-from train.run.checkpoint import archive, checkpoint
-from train.run.checkpoint.checkpoint import CheckpointError
-from train.settings.dqn import TrainSettings
 
 NAME, SECRET = "BUSSO_TEST_SECRET", "correct-horse"
 CPU = torch.device("cpu")
@@ -84,13 +84,13 @@ def files(trained_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 READERS = {
-    "report": ("evaluate.report.__main__", ["{}"], "run"),
-    "compare": ("evaluate.compare", ["{}", "runs/tressette"], "run"),
-    "export": ("evaluate.export.__main__", ["run={}", "format=safetensors", "to=made"], "best"),
-    "export, champion": ("evaluate.export.__main__", ["run={}", "format=safetensors", "to=made"], "champion"),
-    "champion": ("evaluate.champion.__main__", ["run={}", "to=made"], "best"),
-    "tournament": ("evaluate.tournament.__main__", ["players=[{},random]", "deals=2", "processes=1"], "best"),
-    "train": ("train.__main__", ["rollout=local", "episodes=9", "name=new", "network.init_from={}"], "champion"),
+    "report": ("busso.evaluate.report.__main__", ["{}"], "run"),
+    "compare": ("busso.evaluate.compare", ["{}", "runs/tressette"], "run"),
+    "export": ("busso.evaluate.export.__main__", ["run={}", "format=safetensors", "to=made"], "best"),
+    "export, champion": ("busso.evaluate.export.__main__", ["run={}", "format=safetensors", "to=made"], "champion"),
+    "champion": ("busso.evaluate.champion.__main__", ["run={}", "to=made"], "best"),
+    "tournament": ("busso.evaluate.tournament.__main__", ["players=[{},random]", "deals=2", "processes=1"], "best"),
+    "train": ("busso.train.__main__", ["rollout=local", "episodes=9", "name=new", "network.init_from={}"], "champion"),
 }
 
 
@@ -109,7 +109,7 @@ def test_no_command_resolves_what_a_file_says(
 
 
 def test_what_a_champion_says_of_itself_stays_as_it_is(trained_run: Any, tmp_path: Path) -> None:
-    from evaluate.export.__main__ import main
+    from busso.evaluate.export.__main__ import main
 
     run = trained_run()
     given = champion_of(run, tmp_path / "given.safetensors", lambda settings: None)
@@ -122,7 +122,7 @@ def test_what_a_champion_says_of_itself_stays_as_it_is(trained_run: Any, tmp_pat
 
 
 def test_the_command_line_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    from train.settings.resolve import settings_of
+    from busso.train.settings.resolve import settings_of
 
     assert settings_of([f"runs=${{oc.env:{NAME}}}"]).runs == SECRET
 
@@ -179,7 +179,7 @@ def test_bad_json_is_one_line(text: str) -> None:
 
 def test_files_beside_a_run_may_be_nested_as_deep_as_they_like(trained_run: Any) -> None:
     """They count as damaged."""
-    from train.run.read import load_run
+    from busso.train.run.read import load_run
 
     run = trained_run()
     for name in ("results.json", "starts.json"):
@@ -195,7 +195,7 @@ def test_files_beside_a_run_may_be_nested_as_deep_as_they_like(trained_run: Any)
 def test_metadata_of_brackets_is_one_line(trained_run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from safetensors.torch import save
 
-    from evaluate.tournament.__main__ import main
+    from busso.evaluate.tournament.__main__ import main
 
     path = tmp_path / "deep.safetensors"
     path.write_bytes(save({"0.a": torch.zeros(1)}, {"busso": "[" * 200_000}))
@@ -264,7 +264,7 @@ def test_weights_that_are_one_piece_of_memory_count_once(trained_run: Any) -> No
 
 
 def write_checkpoint(path: Path, body: bytes) -> Path:
-    """A checkpoint of this body with a right checksum, as `train.run.checkpoint.archive` has it."""
+    """A checkpoint of this body with a right checksum, as `busso.train.run.checkpoint.archive` has it."""
     comment = b"\n[]\n" + archive.MAGIC
     whole = body[:-2] + (len(comment) + 65).to_bytes(2, "little") + comment
     path.write_bytes(whole + hashlib.sha256(whole).hexdigest().encode() + b"\n")
@@ -341,7 +341,7 @@ def test_options_of_a_game_have_bounds(game: str, value: object) -> None:
     """Whatever a file says, a state stays as small as the game."""
     from dataclasses import fields
 
-    from command.settings.game import load_configured_game
+    from busso.command.settings.game import load_configured_game
 
     for field in fields(load_game(game).options):
 

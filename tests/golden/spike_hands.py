@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.bits import unpack
-from cards.game import States, load_game
-from cards.play import Decisions
-from cards.players import named_player
-from spike import observation
-from spike.cards import ACTIONS, FACES, MIN_VALUE, VALUES, action_text
-from spike.rules import legal, next_hand
-from spike.showdown import PRIME_SABACC, PURE_SABACC, YEE_HAA, card_sum, special
-from spike.state import MAX_SEATS, ROUNDS
+from busso.cards.compiled.bits import unpack
+from busso.cards.game import States, load_game
+from busso.cards.play import Decisions
+from busso.cards.players import named_player
+from busso.spike import observation
+from busso.spike.cards import ACTIONS, FACES, MIN_VALUE, VALUES, action_text
+from busso.spike.rules import legal, next_hand
+from busso.spike.showdown import PRIME_SABACC, PURE_SABACC, YEE_HAA, card_sum, special
+from busso.spike.state import MAX_SEATS, ROUNDS
 
 PHASES = ("betting", "buying", "exchange")
 SPECIAL = {0: "", PURE_SABACC: ", pure sabacc", PRIME_SABACC: ", prime sabacc", YEE_HAA: ", yee-haa"}

@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.bits import unpack
-from cards.game import States, load_game
-from cards.play import Decisions, play
-from cards.players import named_player
-from tressette import observation
-from tressette.accusi import ACCUSI
-from tressette.cards import CARDS, RANKS, SUIT_NAMES, SUITS, card_text
-from tressette.rules import declared_points, legal, points, winning_seat
+from busso.cards.compiled.bits import unpack
+from busso.cards.game import States, load_game
+from busso.cards.play import Decisions, play
+from busso.cards.players import named_player
+from busso.tressette import observation
+from busso.tressette.accusi import ACCUSI
+from busso.tressette.cards import CARDS, RANKS, SUIT_NAMES, SUITS, card_text
+from busso.tressette.rules import declared_points, legal, points, winning_seat
 
 RELATIVE = ("own", "next", "partner", "previous")
 SIGNALS = ("busso", "striscio", "volo")

@@ -13,24 +13,24 @@ import numpy as np
 import pytest
 
 import busso
-from cards.compiled.splitmix import stream
-from command.settings.checks import SettingsError
-from command.settings.compose import as_yaml, compose
-from evaluate.tournament.run import run as command_of_tournament
-from evaluate.tournament.settings import TournamentSettings
+from busso.cards.compiled.splitmix import stream
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import as_yaml, compose
+from busso.evaluate.tournament.run import run as command_of_tournament
+from busso.evaluate.tournament.settings import TournamentSettings
+from busso.train.__main__ import main as train_command
+from busso.train.run.results import read_results
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.resolve import resolve
 from tests.errors import error_about
 from tests.train.runs import settings, small
-from train.__main__ import main as train_command
-from train.run.results import read_results
-from train.settings.dqn import TrainSettings
-from train.settings.resolve import resolve
 
 ROOT = Path(__file__).parent.parent.parent
 FUNCTIONS = [name for name in busso.__all__ if inspect.isfunction(getattr(busso, name))]
 # What others build on: a name goes only with a line in the changelog that says what takes its place.
 STABLE = {
     *("load_game", "deal", "look", "step", "load_player", "choose", "duel", "tournament", "solve"),
-    *("train", "load_run", "export"),
+    *("train_agent", "load_run", "export"),
 }
 
 
@@ -119,7 +119,7 @@ def test_what_a_caller_can_mend_is_one_line(tmp_path: Path) -> None:
     assert refused(busso.tournament, game, [busso.load_player(game, "random"), "greedy"]) == "players"
     assert refused(busso.load_player, game, tmp_path / "nothing") == "players"
     assert refused(busso.solve, "tressette") == "game"
-    assert refused(busso.train, game="tressette", learner={"rate": 1}) == "learner.rate"
+    assert refused(busso.train_agent, game="tressette", learner={"rate": 1}) == "learner.rate"
     config, results = tmp_path / "config.yaml", tmp_path / "results.json"
     config.write_text("- 1\n")
     assert refused(busso.load_run, tmp_path) == "run"
@@ -183,7 +183,7 @@ def test_a_run_is_that_of_the_command(tmp_path: Path, capfd: pytest.CaptureFixtu
     assert train_command(small(tmp_path)) == 0
     by_command = busso.load_run(tmp_path / "tressette" / "small")
     capfd.readouterr()
-    run = busso.train(*small(tmp_path, "name=other")[:-2], "name=other", quiet=True)
+    run = busso.train_agent(*small(tmp_path, "name=other")[:-2], "name=other", quiet=True)
     assert capfd.readouterr() == ("", "")
     assert run.game == "tressette" and run.folder == tmp_path / "tressette" / "other"
     assert run.results == by_command.results  # local runs are the same to the bit
@@ -194,7 +194,8 @@ def test_a_run_is_that_of_the_command(tmp_path: Path, capfd: pytest.CaptureFixtu
     states = busso.deal(game, range(30))
     chosen = [busso.choose(game, busso.load_player(game, each), states) for each in (run, by_command.folder)]
     assert np.array_equal(*chosen)
-    again = busso.train(*small(tmp_path, "name=other"), quiet=True)  # complete: shown again
+    with pytest.warns(DeprecationWarning, match="is busso.train_agent"):
+        again = busso.train(*small(tmp_path, "name=other"), quiet=True)  # complete: shown again
     assert again == run
     file = busso.export(run, to=tmp_path / "out", input="bits")
     assert file == tmp_path / "out" / "model.onnx" and file.exists()

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from busso import warm
-from cards.compiled import jit as compiled
-from cards.game import load_game
+from busso.cards.compiled import jit as compiled
+from busso.cards.game import load_game
 
 ROOT = Path(__file__).parents[2]
 

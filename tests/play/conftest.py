@@ -16,8 +16,8 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.fixture
 def piped(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Piped:
-    """`python -m play` with this input in this process: its exit code, and what it wrote to both streams."""
-    from play.__main__ import main
+    """`busso play` with this input in this process: its exit code, and what it wrote to both streams."""
+    from busso.play.__main__ import main
 
     def run(typed: str, *arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr("sys.stdin", io.StringIO(typed))

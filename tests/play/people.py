@@ -7,15 +7,15 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from command.settings.compose import compose
-from command.settings.game import with_game_options
-from command.settings.overrides import given as given_by
-from play.language import Language
-from play.plain.loop import PlainTable
-from play.table.opening import open_session
-from play.table.session import Session
-from play.table.settings import PlaySettings
-from play.table.table import Table
+from busso.command.settings.compose import compose
+from busso.command.settings.game import with_game_options
+from busso.command.settings.overrides import given as given_by
+from busso.play.language import Language
+from busso.play.plain.loop import PlainTable
+from busso.play.table.opening import open_session
+from busso.play.table.session import Session
+from busso.play.table.settings import PlaySettings
+from busso.play.table.table import Table
 
 ROOT = Path(__file__).parent.parent.parent
 TINY = ROOT / "tests" / "tiny_game"  # where a game from elsewhere lies
@@ -38,7 +38,7 @@ class Person(io.TextIOBase):
 
 
 def sit_down(*overrides: str) -> Session:
-    """The session that `python -m play` would open."""
+    """The session that `busso play` would open."""
     chosen = with_game_options(overrides, "tressette", PlaySettings)
     settings = compose(PlaySettings, "play", chosen)
     return open_session(settings, given_by(chosen))
@@ -90,17 +90,17 @@ def play_on(table: Table, decisions: int = 1_000) -> None:
             table.reply()
 
 
-COMMAND = (sys.executable, "-m", "play")
+COMMAND = (sys.executable, "-m", "busso.play")
 ENVIRONMENT = os.environ | {"PYTHONPATH": f"{ROOT}:{TINY}"}
 
 
 def start(folder: Path, arguments: Sequence[str], **streams: int) -> "subprocess.Popen[bytes]":
-    """`python -m play` in a folder of its own."""
+    """`busso play` in a folder of its own."""
     return subprocess.Popen([*COMMAND, *arguments], cwd=folder, env=ENVIRONMENT, **streams)
 
 
 def command(folder: Path, typed: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """`python -m play` with this input, to its end."""
+    """`busso play` with this input, to its end."""
     return subprocess.run(
         [*COMMAND, *arguments], cwd=folder, env=ENVIRONMENT, input=typed, check=False, capture_output=True, text=True
     )

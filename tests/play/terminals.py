@@ -1,4 +1,4 @@
-"""`python -m play` at a terminal of its own."""
+"""`busso play` at a terminal of its own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OWN_TERMINAL = """
 import fcntl, runpy, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 sys.argv[0] = "play"
-runpy.run_module("play", run_name="__main__")
+runpy.run_module("busso.play", run_name="__main__")
 """
 
 

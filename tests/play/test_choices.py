@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from cards import player_specs
-from command.settings.checks import SettingsError
-from command.settings.compose import compose
-from command.settings.quoting import in_quotes
-from play.language import texts_of
-from play.table.choices import APART, Choices, offered_players
-from play.table.settings import PlaySettings, seats_of
+from busso.cards import player_specs
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import compose
+from busso.command.settings.quoting import in_quotes
+from busso.play.language import texts_of
+from busso.play.table.choices import APART, Choices, offered_players
+from busso.play.table.settings import PlaySettings, seats_of
 from tests.errors import error_about
 
 GAMES = ("tressette", "spike", "blackjack", "sette_mezzo")

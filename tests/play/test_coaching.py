@@ -2,15 +2,15 @@
 
 import pytest
 
-from command.settings.game import game_defaults
-from evaluate.review.advisers import Worth
-from evaluate.review.grading import Judged
-from evaluate.solve.solution import solve
-from play.coach.coaching import LEAST, Coaching, is_mistake
-from play.coach.hints import Coach
-from sette_mezzo.rules import HIT, STICK
+from busso.command.settings.game import game_defaults
+from busso.evaluate.review.advisers import Worth
+from busso.evaluate.review.grading import Judged
+from busso.evaluate.solve.solution import solve
+from busso.play.coach.coaching import LEAST, Coaching, is_mistake
+from busso.play.coach.hints import Coach
+from busso.sette_mezzo.rules import HIT, STICK
+from busso.train.tabular.algorithms import evaluate_policy
 from tests.play.people import sit_down
-from train.tabular.algorithms import evaluate_policy
 
 
 def test_costs_are_those_of_the_exact_solution() -> None:

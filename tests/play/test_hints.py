@@ -3,22 +3,22 @@
 import numpy as np
 import pytest
 
-from cards.compiled.splitmix import derive
-from cards.game import Game, load_game
-from cards.hand import Hand
-from cards.play import Player
-from cards.players import named_player
-from command.settings.checks import SettingsError
-from command.settings.game import game_defaults
-from evaluate.review.advisers import Worth
-from evaluate.solve.solution import solve
-from play.coach.hints import Coach
-from play.coach.review import review, total_cost
-from spike.search.monte_carlo import showdown_odds
+from busso.cards.compiled.splitmix import derive
+from busso.cards.game import Game, load_game
+from busso.cards.hand import Hand
+from busso.cards.play import Player
+from busso.cards.players import named_player
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.game import game_defaults
+from busso.evaluate.review.advisers import Worth
+from busso.evaluate.solve.solution import solve
+from busso.play.coach.hints import Coach
+from busso.play.coach.review import review, total_cost
+from busso.spike.search.monte_carlo import showdown_odds
+from busso.train.tabular.algorithms import evaluate_policy
 from tests.errors import error_about
 from tests.play.people import choice, reply, sit_down
 from tests.tressette.hidden import reshuffle_hidden
-from train.tabular.algorithms import evaluate_policy
 
 
 @pytest.mark.parametrize(("game", "options"), [("blackjack", {}), ("blackjack", {"decks": 1}), ("sette_mezzo", {})])

@@ -1,22 +1,22 @@
-"""Learning that can be looked at: the tables are those of `python -m train`, however they are cut."""
+"""Learning that can be looked at: the tables are those of `busso train`, however they are cut."""
 
 import threading
 
 import numpy as np
 import pytest
 
-from cards.compiled.splitmix import stream
-from command.settings.checks import SettingsError
-from command.settings.game import game_defaults, load_configured_game
-from play.blackjack_lab.learner import FULL, BackgroundLearner
-from play.blackjack_lab.learning import METHODS, LearningProcess, Subject
-from play.blackjack_lab.lesson_speech import figure
-from play.blackjack_lab.lessons import LessonChoices, Lessons, adjusted, typed
-from play.blackjack_lab.value_table import COLUMNS, QUANTITIES, block, place_of, rows_of, short, summed
+from busso.cards.compiled.splitmix import stream
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.game import game_defaults, load_configured_game
+from busso.play.blackjack_lab.learner import FULL, BackgroundLearner
+from busso.play.blackjack_lab.learning import METHODS, LearningProcess, Subject
+from busso.play.blackjack_lab.lesson_speech import figure
+from busso.play.blackjack_lab.lessons import LessonChoices, Lessons, adjusted, typed
+from busso.play.blackjack_lab.value_table import COLUMNS, QUANTITIES, block, place_of, rows_of, short, summed
+from busso.train.settings.tabular import TabularSettings
+from busso.train.tabular.algorithms import Method, learn, of_game
 from tests.errors import error_about
 from tests.limits import until
-from train.settings.tabular import TabularSettings
-from train.tabular.algorithms import Method, learn, of_game
 
 RULES = game_defaults("blackjack")
 EVALUATED = "hit_below_14"

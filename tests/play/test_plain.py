@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluate.replay import replay_file
-from play.language import Language, texts_of
-from play.plain.ending import interrupt_at
-from play.plain.loop import WORDS, PlainTable
-from play.table.session import Session
+from busso.evaluate.replay import replay_file
+from busso.play.language import Language, texts_of
+from busso.play.plain.ending import interrupt_at
+from busso.play.plain.loop import WORDS, PlainTable
+from busso.play.table.session import Session
 from tests.errors import key_of
 from tests.limits import seconds
 from tests.play.conftest import Piped
@@ -68,7 +68,7 @@ def test_a_game_at_a_terminal(tmp_path: Path) -> None:
         terminal.wait_for(answer)
         terminal.wait_for("Your turn, seat 0:")
     terminal.press("\x04")
-    assert terminal.end() == 0 and "Saved: resume with python -m play save=saves/sette_mezzo-5.json" in terminal.said
+    assert terminal.end() == 0 and "Saved: resume with busso play save=saves/sette_mezzo-5.json" in terminal.said
     talk(steady, f"save={tmp_path / 'saves' / 'sette_mezzo-5.json'}", f"record={tmp_path / 'games.jsonl'}")
     (result,) = replay_file(tmp_path / "games.jsonl")
     assert result["result"] in (-1, 0, 1)
@@ -84,7 +84,7 @@ def test_a_lost_connection_saves_the_game(tmp_path: Path) -> None:
 
 ANOTHER_THREADS_SIGNAL = """
 import signal, sys, threading
-from play.plain.ending import interrupt_at
+from busso.play.plain.ending import interrupt_at
 with interrupt_at((signal.SIGTERM, signal.SIGHUP)):
     (listener,) = [thread for thread in threading.enumerate() if thread.name == "signals"]
     threading.Timer(0.5, signal.pthread_kill, (listener.ident, signal.SIGHUP)).start()
@@ -215,7 +215,7 @@ ERRORS = {
 
 @pytest.mark.parametrize("arguments", ERRORS, ids=" ".join)
 def test_an_error_is_one_clear_line(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    from play.__main__ import main
+    from busso.play.__main__ import main
 
     assert main(arguments) == 2
     assert key_of(capsys.readouterr().err) == ERRORS[arguments]
@@ -225,10 +225,10 @@ def test_the_first_line_waits_for_nothing_slow() -> None:
     """Neither PyTorch nor what is compiled: they are not there yet when it is said."""
     code = (
         "import builtins, sys\n"
-        "from play.__main__ import main\n"
+        "from busso.play.__main__ import main\n"
         "def say(*args, **more):\n"
-        "    bad = [name for name in ('torch', 'ray', 'matplotlib', 'train.dqn.players.load') if name in sys.modules]\n"
-        "    from cards.compiled.batch import batch_loops\n"
+        "    bad = {'torch', 'ray', 'matplotlib', 'busso.train.dqn.players.load'} & set(sys.modules) or []\n"
+        "    from busso.cards.compiled.batch import batch_loops\n"
         "    sys.stderr.write(f'{bad} {batch_loops.cache_info().currsize}')\n"
         "    raise SystemExit(0)\n"
         "builtins.print = say\n"

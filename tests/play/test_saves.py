@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from command.settings.checks import SettingsError
-from command.settings.quoting import in_quotes
-from evaluate.replay import replay_file
-from play.table.files import free_path
-from play.table.saves import SaveError, saved_tables
-from play.table.session import Session
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.quoting import in_quotes
+from busso.evaluate.replay import replay_file
+from busso.play.table.files import free_path
+from busso.play.table.saves import SaveError, saved_tables
+from busso.play.table.session import Session
 from tests.errors import error_about
 from tests.play.conftest import Piped
 from tests.play.people import TINY, choice, lines, sit_down, steady, talk
@@ -74,7 +74,7 @@ def test_a_file_starts_no_program(tmp_path: Path) -> None:
 def test_a_table_without_a_file_is_saved_under_a_new_name(tmp_path: Path) -> None:
     for name in ("tressette-7.json", "tressette-7-2.json"):
         said, _ = talk(lines("quit"), "seed=7", "record=games file.jsonl", "lang=it")
-        assert said.endswith(f"python -m play save=saves/{name} 'record=games file.jsonl' lang=it\n")
+        assert said.endswith(f"busso play save=saves/{name} 'record=games file.jsonl' lang=it\n")
         assert (tmp_path / "saves" / name).exists()
     assert (tmp_path / "games file.jsonl").read_text() == ""
     said, session = talk(steady, "seed=7")
@@ -89,7 +89,7 @@ def test_a_game_from_elsewhere_is_resumed_by_the_line_that_says_so(
     monkeypatch.syspath_prepend(str(TINY))
     own = ("game=kuhn_poker", f"hydra.searchpath=[{TINY / 'conf'}]")
     left = piped("quit\n", *own, "seed=3")[1].splitlines()[-1]
-    _, out, err = piped("quit\n", *shlex.split(left.partition("python -m play ")[2]))
+    _, out, err = piped("quit\n", *shlex.split(left.partition("busso play ")[2]))
     assert out.splitlines()[-1] == left, err
 
 

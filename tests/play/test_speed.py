@@ -10,15 +10,15 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from cards.game import States, load_game
-from cards.play import Actions, Decisions
-from play.players import HUMAN, seated_player
-from play.table.table import Setup, Table
+from busso.cards.game import States, load_game
+from busso.cards.play import Actions, Decisions
+from busso.play.players import HUMAN, seated_player
+from busso.play.table.table import Setup, Table
+from busso.train.dqn.network.q_network import NetworkPlayer, QNetwork
+from busso.tressette.search.network_search import SearchPlayer
+from busso.tressette.search.simulator import WorldSimulator
 from tests.limits import seconds
 from tests.play.people import choice
-from train.dqn.network.q_network import NetworkPlayer, QNetwork
-from tressette.search.network_search import SearchPlayer
-from tressette.search.simulator import WorldSimulator
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_a_network_is_compiled_when_it_sits_down(
 
     game = load_game("tressette")
     network = Counted(QNetwork(game.bits, game.actions, [8], False))
-    monkeypatch.setattr("evaluate.players.load_resolved", lambda *_: network)
+    monkeypatch.setattr("busso.evaluate.players.load_resolved", lambda *_: network)
     assert seated_player(game, str(tmp_path)) is network and asked == [1]
 
 
@@ -69,6 +69,6 @@ def test_a_search_is_compiled_when_it_sits_down(monkeypatch: pytest.MonkeyPatch,
             replayed.append(int(worlds["plays"].min()))
             return super().log_likelihood(worlds, *how)
 
-    monkeypatch.setattr("tressette.search.network_search.WorldSimulator", Watched)
+    monkeypatch.setattr("busso.tressette.search.network_search.WorldSimulator", Watched)
     player = seated_player(load_game("tressette"), "search(champion):samples=4")
     assert isinstance(player, SearchPlayer) and replayed == [8] and player.simulator.rows > 100

@@ -1,11 +1,11 @@
 """What is said of Corellian Spike beyond its view: endings, prices, sums, and who did what."""
 
-from cards.hand import Hand
-from play.language import message
-from play.table.session import Session
-from play.views import events, view
-from play.views.spike_board import costs, counted, endings, last_done, signed, sums_after
-from spike.cards import BUY, FOLD, MATCH, NO_BUY
+from busso.cards.hand import Hand
+from busso.play.language import message
+from busso.play.table.session import Session
+from busso.play.views import events, view
+from busso.play.views.spike_board import costs, counted, endings, last_done, signed, sums_after
+from busso.spike.cards import BUY, FOLD, MATCH, NO_BUY
 from tests.play.people import choice, sit_down
 
 

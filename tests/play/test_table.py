@@ -2,8 +2,8 @@
 
 import pytest
 
-from play.table.session import Session
-from play.table.table import Score, Table
+from busso.play.table.session import Session
+from busso.play.table.table import Score, Table
 from tests.play.people import choice, play_on, reply, sit_down
 
 TABLES = {

@@ -4,9 +4,9 @@ from string import Formatter
 
 import pytest
 
-from cards.game import load_game
-from play.language import LANGUAGES, Language, message, texts_of
-from play.plain.loop import WORDS
+from busso.cards.game import load_game
+from busso.play.language import LANGUAGES, Language, message, texts_of
+from busso.play.plain.loop import WORDS
 
 ENGLISH = texts_of("en")
 

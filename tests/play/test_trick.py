@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from play.language import Language, message
-from play.views import position, view
-from play.views.tressette import TressetteView
-from play.views.trick import Cursor, cards_of, facts, highest, task, trick_of
+from busso.play.language import Language, message
+from busso.play.views import position, view
+from busso.play.views.tressette import TressetteView
+from busso.play.views.trick import Cursor, cards_of, facts, highest, task, trick_of
 from tests.play.people import choice, reply, sit_down
 
 EMPTY = TressetteView(

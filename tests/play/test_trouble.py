@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluate.replay import replay_file
-from play.table.files import append_lines
-from play.table.session import Session
+from busso.evaluate.replay import replay_file
+from busso.play.table.files import append_lines
+from busso.play.table.session import Session
 from tests.play.people import ROOT, choice, sit_down, steady, talk
 
 
@@ -46,7 +46,7 @@ def test_what_fails_leaves_the_lines_of_another_table(tmp_path: Path, monkeypatc
 
     def failing_disk(_: int) -> None:
         script = (
-            "from pathlib import Path; from play.table.files import append_lines; print();"
+            "from pathlib import Path; from busso.play.table.files import append_lines; print();"
             f"append_lines(Path({str(path)!r}), ['other'])"
         )
         other = subprocess.Popen(
@@ -59,7 +59,7 @@ def test_what_fails_leaves_the_lines_of_another_table(tmp_path: Path, monkeypatc
         raise OSError(errno.EIO, "Input/output error")
 
     with monkeypatch.context() as patched, pytest.raises(OSError, match="Input/output"):
-        patched.setattr("play.table.files.os.fsync", failing_disk)
+        patched.setattr("busso.play.table.files.os.fsync", failing_disk)
         append_lines(path, ["mine"])
     assert others[0].wait(20) == 0
     assert path.read_text() == "one\nother\n"
@@ -77,9 +77,9 @@ def test_without_locks_too_only_own_lines_are_taken_back(tmp_path: Path, monkeyp
             file.write("other\n")
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr("play.table.files.fcntl.lockf", no_locks)
+    monkeypatch.setattr("busso.play.table.files.fcntl.lockf", no_locks)
     append_lines(path, ["one"])
-    monkeypatch.setattr("play.table.files.os.fsync", failing_disk)
+    monkeypatch.setattr("busso.play.table.files.os.fsync", failing_disk)
     with pytest.raises(OSError, match="Input/output"):
         append_lines(path, ["mine"])
     assert path.read_text().endswith("other\n")
@@ -94,7 +94,7 @@ def test_a_table_that_holds_the_file_for_long_is_not_waited_for(
     command = [sys.executable, "-uc", script, str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None and holder.stdout.readline() == "\n"
-        monkeypatch.setattr("play.table.files._SECONDS_FOR_LOCK", 0.1)
+        monkeypatch.setattr("busso.play.table.files._SECONDS_FOR_LOCK", 0.1)
         with pytest.raises(OSError, match="games"):
             append_lines(path, ["two"])
         holder.communicate("\n")

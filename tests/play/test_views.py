@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.compiled.splitmix import stream
-from cards.game import Game, States, load_game
-from cards.hand import Hand, Move
-from play.language import Language
-from play.table.session import Session
-from play.table.table import Setup, Table
-from play.views import events, page, result, view
-from play.views.spike import showdown
-from play.views.tressette import dealt
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import Game, States, load_game
+from busso.cards.hand import Hand, Move
+from busso.play.language import Language
+from busso.play.table.session import Session
+from busso.play.table.table import Setup, Table
+from busso.play.views import events, page, result, view
+from busso.play.views.spike import showdown
+from busso.play.views.tressette import dealt
 from tests.blackjack.hidden import reshuffle_hidden as hidden_in_blackjack
 from tests.play.people import choice, play_on, sit_down
 from tests.sette_mezzo.hidden import reshuffle_hidden as hidden_in_sette_mezzo
@@ -146,7 +146,7 @@ def spike_end(seats: list[tuple[str, int]], special: bool = False) -> list[str]:
 
 
 def _values() -> list[int]:
-    from spike.cards import VALUES
+    from busso.spike.cards import VALUES
 
     return [int(value) for value in VALUES]
 

@@ -6,19 +6,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cards.game import load_game
-from command.settings.checks import SettingsError
-from command.settings.compose import compose
-from command.settings.game import with_game_options
-from command.settings.overrides import given as given_by
-from evaluate.review.advisers import Worth
-from play.language import Language
-from play.spectate.commentary import bars
-from play.spectate.sources import RecordError, read_hands
-from play.spectate.watching import WatchedGames, open_watch
-from play.table.settings import PlaySettings, watched_seats
-from play.table.table import Setup, Table
-from play.views import events, result, view
+from busso.cards.game import load_game
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import compose
+from busso.command.settings.game import with_game_options
+from busso.command.settings.overrides import given as given_by
+from busso.evaluate.review.advisers import Worth
+from busso.play.language import Language
+from busso.play.spectate.commentary import bars
+from busso.play.spectate.sources import RecordError, read_hands
+from busso.play.spectate.watching import WatchedGames, open_watch
+from busso.play.table.settings import PlaySettings, watched_seats
+from busso.play.table.table import Setup, Table
+from busso.play.views import events, result, view
 from tests.errors import error_about
 from tests.play.people import choice, sit_down
 
@@ -33,7 +33,7 @@ GAMES = {
 
 
 def looked_at(*overrides: str) -> WatchedGames:
-    """What `python -m play watch=...` would show."""
+    """What `busso play watch=...` would show."""
     chosen = with_game_options(overrides, "tressette", PlaySettings)
     return open_watch(compose(PlaySettings, "play", chosen), given_by(chosen))
 
@@ -186,8 +186,8 @@ def test_values_come_from_who_plays_else_from_the_coach() -> None:
 def test_values_of_a_network_are_its_own() -> None:
     import torch
 
-    from play.spectate.sources import Agents
-    from train.dqn.network.q_network import NetworkPlayer, QNetwork
+    from busso.play.spectate.sources import Agents
+    from busso.train.dqn.network.q_network import NetworkPlayer, QNetwork
 
     game = load_game("tressette")
     torch.manual_seed(1)

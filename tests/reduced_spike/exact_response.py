@@ -16,9 +16,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.splitmix import stream
-from cards.game import Game, States
-from cards.play import Actions, Decisions, Player
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import Game, States
+from busso.cards.play import Actions, Decisions, Player
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

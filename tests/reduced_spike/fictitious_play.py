@@ -66,8 +66,8 @@ def main() -> None:
     """Print both tables."""
     from reduced_spike.rules import DEALS
 
-    from cards.game import load_game
-    from cards.players import named_player
+    from busso.cards.game import load_game
+    from busso.cards.players import named_player
     from tests.reduced_spike.exact_response import Certain
 
     game = load_game("reduced_spike")

@@ -6,8 +6,8 @@ from collections import defaultdict
 
 import numpy as np
 
-from cards.game import Game, States
-from cards.play import Decisions
+from busso.cards.game import Game, States
+from busso.cards.play import Decisions
 from tests.reduced_spike.exact_response import Chances
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.game import Game, States
-from cards.play import Decisions
+from busso.cards.game import Game, States
+from busso.cards.play import Decisions
 from tests.reduced_spike.exact_response import Chances, RowNumbers, legal_table
 
 Floats = NDArray[np.float64]

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from reduced_spike.rules import DEALS, ORDERS
 
-from cards.conformance import CHECKS, Case
-from cards.game import load_game
-from cards.play import Decisions, play
-from cards.players import RandomPlayer
-from spike.cards import VALUES
+from busso.cards.conformance import CHECKS, Case
+from busso.cards.game import load_game
+from busso.cards.play import Decisions, play
+from busso.cards.players import RandomPlayer
+from busso.spike.cards import VALUES
 from tests.spike.hidden import replayed_returns, reshuffle_hidden
 
 GAME = load_game("reduced_spike")

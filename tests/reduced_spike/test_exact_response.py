@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reduced_spike.rules import DEALS
 
-from cards.compiled.splitmix import mix
-from cards.game import States, load_game
-from cards.play import Actions, Decisions, Player, play
-from cards.players import RandomPlayer, named_player
+from busso.cards.compiled.splitmix import mix
+from busso.cards.game import States, load_game
+from busso.cards.play import Actions, Decisions, Player, play
+from busso.cards.players import RandomPlayer, named_player
 from tests.reduced_spike.exact_response import BestResponse, Certain, Chances, Uniform, best_response, legal_table
 from tests.reduced_spike.plain_response import plain_response
 from tests.reduced_spike.sequence_form import SequenceForm

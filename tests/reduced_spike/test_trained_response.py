@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cards.game import load_game
-from cards.play import Player
-from cards.players import named_player
-from command.settings.compose import compose
+from busso.cards.game import load_game
+from busso.cards.play import Player
+from busso.cards.players import named_player
+from busso.command.settings.compose import compose
+from busso.train.settings.dqn import TrainSettings
 from tests.reduced_spike.exact_response import Certain, best_response
 from tests.reduced_spike.test_exact_response import deals, won
 from tests.reduced_spike.trained_response import trained_response
-from train.settings.dqn import TrainSettings
 
 HERE = Path(__file__).parent
 GAME = load_game("reduced_spike")
@@ -39,7 +39,7 @@ def test_the_bound_holds_after_a_few_games() -> None:
 
 
 def test_the_commands_know_it() -> None:
-    """`python -m train game=reduced_spike`, with the folder of its settings."""
+    """`busso train game=reduced_spike`, with the folder of its settings."""
     settings = compose(TrainSettings, "train", [f"hydra.searchpath=[{HERE / 'conf'}]", "game=reduced_spike"])
     assert settings.load_game().options == GAME.options and settings.network.hidden == [128, 128]
     assert settings.evaluation.opponents == ["random", "initial", "cautious"]

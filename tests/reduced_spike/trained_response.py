@@ -9,17 +9,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cards.compiled.splitmix import stream
-from cards.game import Game
-from cards.play import Actions, Decisions, Player, play
-from train.dqn.learner.learner import Learner
-from train.dqn.learner.schedules import epsilon, linear
-from train.dqn.network.build import build_network, inference_network
-from train.dqn.network.q_network import NetworkPlayer
-from train.dqn.replay.transitions import TransitionRecorder
-from train.dqn.rollout.worker import build_replay
-from train.settings.dqn import LearnerSettings, TrainSettings
-from train.settings.learning import NetworkSettings, OpponentSettings, PhaseSettings, ReplaySettings
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import Game
+from busso.cards.play import Actions, Decisions, Player, play
+from busso.train.dqn.learner.learner import Learner
+from busso.train.dqn.learner.schedules import epsilon, linear
+from busso.train.dqn.network.build import build_network, inference_network
+from busso.train.dqn.network.q_network import NetworkPlayer
+from busso.train.dqn.replay.transitions import TransitionRecorder
+from busso.train.dqn.rollout.worker import build_replay
+from busso.train.settings.dqn import LearnerSettings, TrainSettings
+from busso.train.settings.learning import NetworkSettings, OpponentSettings, PhaseSettings, ReplaySettings
 
 CPU = torch.device("cpu")
 BATCH = 512  # games between two times of learning

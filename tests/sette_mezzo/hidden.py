@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cards.game import States
+from busso.cards.game import States
 
 
 def reshuffle_hidden(states: States, seat: int, random: np.random.Generator) -> None:

@@ -6,17 +6,17 @@ from functools import cache
 import numpy as np
 import pytest
 
-from cards.compiled.splitmix import stream
-from cards.game import load_game
-from cards.play import play
-from cards.tables import TablePlayer
-from cards.tabular.mdp import HandEndedError, legal, reachable
-from sette_mezzo import GAME
-from sette_mezzo.cards import DECK, HANDS, KINDS, RANK_TEXT
-from sette_mezzo.model import locate, model, state_text
-from sette_mezzo.rules import HIT, STICK, Options
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import load_game
+from busso.cards.play import play
+from busso.cards.tables import TablePlayer
+from busso.cards.tabular.mdp import HandEndedError, legal, reachable
+from busso.sette_mezzo import GAME
+from busso.sette_mezzo.cards import DECK, HANDS, KINDS, RANK_TEXT
+from busso.sette_mezzo.model import locate, model, state_text
+from busso.sette_mezzo.rules import HIT, STICK, Options
+from busso.train.tabular.algorithms import evaluate_policy, expected_reward, policy_iteration
 from tests.mdp import check_mdp
-from train.tabular.algorithms import evaluate_policy, expected_reward, policy_iteration
 
 HALVES = (2, 4, 6, 8, 10, 12, 14, 1)
 REWARDS = {"value": (1, 0, -1), "study": (1, 1, -1)}

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from cards.base.errors import InputError
-from cards.compiled.bits import unpack
-from cards.compiled.splitmix import stream
-from cards.game import load_game
-from sette_mezzo import GAME
-from sette_mezzo.cards import RANK_TEXT, parse_card
-from sette_mezzo.observation import OPPONENT, OWN_CARDS, SCORE, WIDTHS
-from sette_mezzo.rules import HIT, STICK, apply, begin, give_opponent, give_player
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.bits import unpack
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import load_game
+from busso.sette_mezzo import GAME
+from busso.sette_mezzo.cards import RANK_TEXT, parse_card
+from busso.sette_mezzo.observation import OPPONENT, OWN_CARDS, SCORE, WIDTHS
+from busso.sette_mezzo.rules import HIT, STICK, apply, begin, give_opponent, give_player
 from tests.cards.recorded import recorded
 from tests.errors import error_about
 

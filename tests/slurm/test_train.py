@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from command.lock.lock import BEAT, STALE
+from busso.command.lock.lock import BEAT, STALE
+from busso.train.run.checkpoint import checkpoint
 from tests.slurm.cluster import Cluster, column
-from train.run.checkpoint import checkpoint
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.ray, pytest.mark.timeout(400)]
 
@@ -275,7 +275,7 @@ def test_submitit_requeues_a_run_after_its_checkpoint(cluster: Cluster) -> None:
     node = ("hydra.launcher.cpus_per_task=2", "hydra.launcher.mem_gb=4")
     sweep = ("hydra/launcher=submitit_slurm", *node, "rollout=local", *SMALL, "minutes=0.5", "name=trial", "seed=1,2")
     with ThreadPoolExecutor(1) as pool:
-        command = pool.submit(cluster.run, ".venv/bin/python", "-m", "train", "-m", *sweep)
+        command = pool.submit(cluster.run, ".venv/bin/python", "-m", "busso.train", "-m", *sweep)
         cluster.until("the array", lambda: bool(_array(cluster)), 60)
         last = f"{_array(cluster)}_1"
         first_update(cluster, "trial,seed=2", last)

@@ -23,12 +23,12 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from busso.train.dqn.rollout.ray.supervisor import descendants
 from tests.limits import until
 from tests.soak import samples
 from tests.soak.judging import faults
 from tests.soak.samples import Samples
 from tests.train.processes import alive
-from train.dqn.rollout.ray.supervisor import descendants
 
 EVERY = 3.0  # seconds between two samples
 TRAINER_LIVES = (60.0, 240.0)  # seconds, in the first half
@@ -109,7 +109,7 @@ class Soak:
         more = [f"minutes={100 * self.seconds / 60}", f"runs={self.to / 'runs'}"]
         with (self.to / "stderr").open("wb") as errors:
             return subprocess.Popen(
-                [sys.executable, "-m", "train", *SETTINGS, *more],
+                [sys.executable, "-m", "busso.train", *SETTINGS, *more],
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
                 env=os.environ | {"TMPDIR": str(self.temporary)},

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from train.dqn.rollout.ray.supervisor import descendants
+from busso.train.dqn.rollout.ray.supervisor import descendants
 
 EVENT = "event"  # the measure of a line that says what was done
 _MONITOR = "log monitor"
@@ -19,7 +19,7 @@ _ROLES = {
     "ray::": "other worker",
     "raylet/raylet": "raylet",
     "gcs_server": "gcs_server",
-    "train.dqn.rollout.ray.supervisor": "supervisor",
+    "busso.train.dqn.rollout.ray.supervisor": "supervisor",
     "log_monitor.py": _MONITOR,
     "ray/": "of Ray",
 }

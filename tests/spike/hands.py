@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from spike.cards import VALUES
+from busso.spike.cards import VALUES
 
 PLAIN_DICE = [[1, 2], [3, 4], [5, 6]]
 QUIET = {2: [1, 1] + 3 * [4, 4, 1, 1], 3: [1] * 3 + 3 * [4, 4, 4, 1, 1, 1]}  # everybody matches, nobody buys

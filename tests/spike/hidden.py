@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from cards.game import States
-from spike.cards import CARDS, NO_CARD
-from spike.state import MAX_SEATS
+from busso.cards.game import States
+from busso.spike.cards import CARDS, NO_CARD
+from busso.spike.state import MAX_SEATS
 
 
 def reshuffle_hidden(states: States, seat: int, random: np.random.Generator) -> None:
@@ -32,7 +32,7 @@ def reshuffle_hidden(states: States, seat: int, random: np.random.Generator) -> 
 
 
 def replayed_returns(seats: int, credits: int = 50) -> Callable[[dict[str, Any]], Sequence[float]]:
-    """What `cards.conformance.Case` asks for: credits won by each of `seats`, 0 for those not taken."""
+    """What `busso.cards.conformance.Case` asks for: credits won by each of `seats`, 0 for those not taken."""
 
     def returns(result: dict[str, Any]) -> Sequence[float]:
         won = [float(held - credits) for held in result["credits"]]

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cards.base.errors import InputError
-from cards.game import load_game
-from cards.play import Decisions, play
-from cards.players import RandomPlayer
-from cards.tables import numbering_of
-from spike.cards import NO_CARD, VALUES
-from spike.numbering import STATES, TERMINAL, enumerate_states, level, number, parse, text
+from busso.cards.base.errors import InputError
+from busso.cards.game import load_game
+from busso.cards.play import Decisions, play
+from busso.cards.players import RandomPlayer
+from busso.cards.tables import numbering_of
+from busso.spike.cards import NO_CARD, VALUES
+from busso.spike.numbering import STATES, TERMINAL, enumerate_states, level, number, parse, text
 from tests.errors import error_about
 from tests.spike.hands import dealt
 from tests.spike.test_rules import played

@@ -1,17 +1,17 @@
-"""The observation: the table in `spike.observation`, hidden cards, and equal cards that must look the same."""
+"""The observation: the table in `busso.spike.observation`, hidden cards, and equal cards that must look the same."""
 
 import re
 from typing import Any
 
 import numpy as np
 
-import spike.observation as layout
-from cards.compiled.bits import unpack
-from cards.compiled.splitmix import stream
-from cards.game import States, load_game
-from spike import GAME
-from spike.cards import VALUES
-from spike.state import STATE
+import busso.spike.observation as layout
+from busso.cards.compiled.bits import unpack
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import States, load_game
+from busso.spike import GAME
+from busso.spike.cards import VALUES
+from busso.spike.state import STATE
 from tests.spike.hands import dealt
 from tests.spike.test_rules import played
 

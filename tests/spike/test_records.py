@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.game import load_game
-from spike import GAME
+from busso.cards.game import load_game
+from busso.spike import GAME
 from tests.cards.recorded import recorded
 from tests.spike.hands import deck, hand
 

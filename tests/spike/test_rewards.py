@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.game import load_game
-from cards.play import Decisions, play
-from cards.players import RandomPlayer
-from spike.rewards import REWARDS
-from spike.rules import apply
-from spike.state import STATE
+from busso.cards.game import load_game
+from busso.cards.play import Decisions, play
+from busso.cards.players import RandomPlayer
+from busso.spike.rewards import REWARDS
+from busso.spike.rules import apply
+from busso.spike.state import STATE
 from tests.spike.hands import dealt
 from tests.spike.test_rules import played
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cards.base.errors import InputError
-from cards.game import load_game
-from cards.play import Decisions, play
-from cards.players import RandomPlayer
-from spike import GAME
-from spike.cards import VALUES
-from spike.rules import apply, open_hand, proceed
-from spike.state import STATE, Options, blank
+from busso.cards.base.errors import InputError
+from busso.cards.game import load_game
+from busso.cards.play import Decisions, play
+from busso.cards.players import RandomPlayer
+from busso.spike import GAME
+from busso.spike.cards import VALUES
+from busso.spike.rules import apply, open_hand, proceed
+from busso.spike.state import STATE, Options, blank
 from tests.spike.hands import dealt, deck, hand
 
 Cards = tuple[int, int, int]

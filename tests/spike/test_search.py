@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cards.compiled.splitmix import stream
-from cards.game import Game, States, load_game
-from cards.matches.duplicate import duel
-from cards.play import Decisions, play
-from cards.players import SampleOptions, named_player
-from spike.cards import CARDS, NO_CARD
-from spike.players import cautious
-from spike.rules import apply
-from spike.search.monte_carlo import draw_unseen, monte_carlo, unseen
-from spike.state import OVER
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import Game, States, load_game
+from busso.cards.matches.duplicate import duel
+from busso.cards.play import Decisions, play
+from busso.cards.players import SampleOptions, named_player
+from busso.spike.cards import CARDS, NO_CARD
+from busso.spike.players import cautious
+from busso.spike.rules import apply
+from busso.spike.search.monte_carlo import draw_unseen, monte_carlo, unseen
+from busso.spike.state import OVER
 from tests.spike.hidden import reshuffle_hidden
 
 TWO = load_game("spike")

@@ -5,11 +5,11 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from cards.compiled.bits import unpack
-from cards.compiled.splitmix import stream
-from cards.game import States, load_game
-from cards.play import play
-from cards.players import named_player
+from busso.cards.compiled.bits import unpack
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import States, load_game
+from busso.cards.play import play
+from busso.cards.players import named_player
 from tests.tiny_game import reference
 from tests.tiny_game.test_rules import table
 

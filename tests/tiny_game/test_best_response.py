@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from train.__main__ import main
-from train.run.results import read_results
+from busso.train.__main__ import main
+from busso.train.run.results import read_results
 
 HERE = Path(__file__).parent
 SHORT = ("rollout=local", "minutes=null", "episodes=20000", "learner.samples_per_insert=16", "evaluation.deals=64")

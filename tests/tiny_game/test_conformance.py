@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from cards.conformance import CHECKS, Case
-from cards.game import load_game
+from busso.cards.conformance import CHECKS, Case
+from busso.cards.game import load_game
 from tests.tiny_game.hidden import reshuffle_hidden
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from kuhn_poker.rules import BET, PASS, begin
 
-from cards.game import States, load_game
-from cards.play import Actions, Decisions
-from cards.players import named_player
+from busso.cards.game import States, load_game
+from busso.cards.play import Actions, Decisions
+from busso.cards.players import named_player
 from tests.reduced_spike.exact_response import BestResponse, Certain, Chances, Uniform, best_response
 from tests.reduced_spike.sequence_form import SequenceForm
 from tests.tiny_game import reference

@@ -11,19 +11,19 @@ import pytest
 from kuhn_poker import GAME
 from textual.pilot import Pilot
 
-from cards.hand import Hand
-from command.settings.compose import compose
-from envs.aec import SeatsEnv
-from evaluate.record import main as record
-from evaluate.recorded import Recorded, recorded_hands
-from evaluate.report.__main__ import main as report
-from evaluate.review.__main__ import main as review
-from play.__main__ import main as play
-from play.app.application import TableApp
-from play.table.settings import PlaySettings
+from busso.cards.hand import Hand
+from busso.command.settings.compose import compose
+from busso.envs.aec import SeatsEnv
+from busso.evaluate.record import main as record
+from busso.evaluate.recorded import Recorded, recorded_hands
+from busso.evaluate.report.__main__ import main as report
+from busso.evaluate.review.__main__ import main as review
+from busso.play.__main__ import main as play
+from busso.play.app.application import TableApp
+from busso.play.table.settings import PlaySettings
+from busso.train.__main__ import main as train
 from tests.play.app.pilots import driven, text_of, wait
 from tests.train.runs import small
-from train.__main__ import main as train
 
 HERE = Path(__file__).parent
 GAME_HERE = "game=kuhn_poker"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from kuhn_poker import GAME
 
-from evaluate.replay import main
+from busso.evaluate.replay import main
 
 RECORD: dict[str, Any] = {"game": "kuhn_poker", "bet": 1, "cards": ["Q", "K"], "plays": ["pass", "bet", "pass"]}
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from kuhn_poker.rules import ACTION_TEXT, CARD_TEXT, begin
 
-from cards.base.errors import InputError
-from cards.compiled.bits import unpack
-from cards.compiled.splitmix import stream
-from cards.game import States, load_game
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.bits import unpack
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import States, load_game
 from tests.errors import error_about
 
 GAME = load_game("kuhn_poker")

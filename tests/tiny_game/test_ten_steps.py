@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cards.conformance import CHECKS
+from busso.cards.conformance import CHECKS
 
 ROOT = Path(__file__).parent.parent.parent
 HERE = Path(__file__).parent

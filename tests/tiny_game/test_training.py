@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluate.tournament.__main__ import main as tournament
-from train.__main__ import main
+from busso.evaluate.tournament.__main__ import main as tournament
+from busso.train.__main__ import main
 
 ROOT = Path(__file__).parent.parent.parent
 HERE = Path(__file__).parent
@@ -27,7 +27,7 @@ def busso(module: str, *arguments: str, folder: Path) -> subprocess.CompletedPro
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder in which `python -m train game=kuhn_poker` was run."""
+    """The folder in which `busso train game=kuhn_poker` was run."""
     folder = tmp_path_factory.mktemp("trained")
     found = busso("train", ELSEWHERE, "game=kuhn_poker", "rollout=local", *SHORT, folder=folder)
     assert found.returncode == 0, found.stderr

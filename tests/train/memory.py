@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from busso.train.dqn.replay.transitions import Transitions
+from busso.train.dqn.rollout.backend import LocalBackend
+from busso.train.dqn.trainer import DqnTrainer
+from busso.train.run.folder import RunFolder
+from busso.train.run.runner import Runner
 from tests.train.runs import settings
-from train.dqn.replay.transitions import Transitions
-from train.dqn.rollout.backend import LocalBackend
-from train.dqn.trainer import DqnTrainer
-from train.run.folder import RunFolder
-from train.run.runner import Runner
 
 ROWS = 20_000  # added at once
 

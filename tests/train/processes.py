@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from busso.train.dqn.rollout.ray.supervisor import descendants
 from tests.limits import until
 from tests.processes import alive
 from tests.train.runs import small
-from train.dqn.rollout.ray.supervisor import descendants
 
 LIMIT = 300.0  # seconds, for anything at all: a loaded machine is no fault
 
@@ -45,8 +45,8 @@ def ended(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
 def trainer(
     runs: Path, *overrides: str, seen: str = "first update", **environment: str
 ) -> Iterator[subprocess.Popen[str]]:
-    """An endless `python -m train` that has logged or said this; what it says is in the file `stderr` of the folder."""
-    command = [sys.executable, "-m", "train", *small(runs, "episodes=1000000", *overrides)]
+    """An endless `busso train` that has logged or said this; what it says is in the file `stderr` of the folder."""
+    command = [sys.executable, "-m", "busso.train", *small(runs, "episodes=1000000", *overrides)]
     errors, log = runs / "stderr", runs / "tressette" / "small" / "train.log"
     before = log.stat().st_size if log.exists() else 0
     runs.mkdir(exist_ok=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from train.dqn.replay.transitions import Transitions
+from busso.train.dqn.replay.transitions import Transitions
 
 
 def rows(first: int, count: int, discount: float = 0.5) -> Transitions:

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from command.lock.lock import Lock
-from command.settings.compose import compose
-from train.run.checkpoint import checkpoint
-from train.run.checkpoint.columns import Columns, Place, put, without_columns
-from train.settings.dqn import TrainSettings
+from busso.command.lock.lock import Lock
+from busso.command.settings.compose import compose
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.checkpoint.columns import Columns, Place, put, without_columns
+from busso.train.settings.dqn import TrainSettings
 
 OWN_TO_A_RUN = (".settings.runs", ".counters.seconds", ".run")  # what differs between two with the same settings
 FINISHED = "finished"  # the file beside a run that nobody trains any more
@@ -69,7 +69,7 @@ def newest(runs: Path) -> dict[str, Any]:
 
 
 class TrainedRuns:
-    """Runs of `python -m train`, each trained once in a session, by whichever worker of pytest asks first.
+    """Runs of `busso train`, each trained once in a session, by whichever worker of pytest asks first.
 
     They lie in `shared`. Who asks gets a copy, in a new folder below `own`, and may change it.
     """
@@ -100,7 +100,7 @@ class TrainedRuns:
         training.acquire(600)
         try:
             if not (folder / FINISHED).exists():
-                from train.__main__ import main
+                from busso.train.__main__ import main
 
                 shutil.rmtree(folder, ignore_errors=True)  # of a worker that was killed
                 assert main([*arguments, f"runs={folder}"]) == 0, arguments

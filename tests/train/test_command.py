@@ -1,4 +1,4 @@
-"""`python -m train` as a user meets it: exit codes, messages, signals, and folders that are in use."""
+"""`busso train` as a user meets it: exit codes, messages, signals, and folders that are in use."""
 
 import re
 import signal
@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 import torch
 
+from busso.train.__main__ import main
+from busso.train.dqn.rollout.backend import LocalBackend
+from busso.train.dqn.trainer import DqnTrainer
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.checkpoint.checkpoint import path_for
+from busso.train.run.folder import RunFolder
+from busso.train.run.runner import Runner
 from tests.limits import seconds, until
 from tests.train.runs import TrainedRuns, folder, settings, small
-from train.__main__ import main
-from train.dqn.rollout.backend import LocalBackend
-from train.dqn.trainer import DqnTrainer
-from train.run.checkpoint import checkpoint
-from train.run.checkpoint.checkpoint import path_for
-from train.run.folder import RunFolder
-from train.run.runner import Runner
 
 CPU = torch.device("cpu")
 
@@ -111,7 +111,7 @@ def test_folder_where_a_file_belongs(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def start(runs: Path, *overrides: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "train", *small(runs, "episodes=1000000", *overrides)]
+    command = [sys.executable, "-m", "busso.train", *small(runs, "episodes=1000000", *overrides)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     log = folder(runs) / "train.log"
 
@@ -140,7 +140,7 @@ def test_signal_leaves_a_checkpoint_and_a_clear_line(tmp_path: Path, capsys: pyt
 
 STOPS = """
 import os, signal, sys
-from train.run.signals import StopRequest, hold_usr1
+from busso.train.run.signals import StopRequest, hold_usr1
 hold_usr1()
 os.kill(os.getpid(), signal.SIGUSR1)
 with StopRequest() as stop:

@@ -1,4 +1,4 @@
-"""`python -m train doctor`: what it finds, and whether it says that a run would start."""
+"""`busso doctor`: what it finds, and whether it says that a run would start."""
 
 from functools import partial
 from pathlib import Path
@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from busso.train.__main__ import main
+from busso.train.doctor import measure
+from busso.train.doctor import report as doctor
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.folder import RunFolder
+from busso.train.run.metrics import resources
 from tests.train.runs import TrainedRuns, settings, small
-from train.__main__ import main
-from train.doctor import measure
-from train.doctor import report as doctor
-from train.run.checkpoint import checkpoint
-from train.run.folder import RunFolder
-from train.run.metrics import resources
 
 
 @pytest.fixture

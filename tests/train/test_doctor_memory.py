@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from command.settings.checks import SettingsError
+from busso.command.settings.checks import SettingsError
+from busso.train.__main__ import main
+from busso.train.doctor import report as doctor
+from busso.train.doctor.memory import GB, buffer_bytes, check_gpu_memory, check_job_memory
+from busso.train.run.metrics import resources
 from tests.errors import error_about
 from tests.train.runs import settings, small
-from train.__main__ import main
-from train.doctor import report as doctor
-from train.doctor.memory import GB, buffer_bytes, check_gpu_memory, check_job_memory
-from train.run.metrics import resources
 
 GIB = 1 << 30
 LARGE = ("episodes=null", "minutes=1", "replay.capacity=100000000")

@@ -1,4 +1,4 @@
-"""What `python -m train doctor` says of the stages of a run, measured here."""
+"""What `busso doctor` says of the stages of a run, measured here."""
 
 from io import StringIO
 from pathlib import Path
@@ -7,11 +7,11 @@ import pytest
 import torch
 from rich.console import Console
 
-from command.settings.compose import compose
+from busso.command.settings.compose import compose
+from busso.train.doctor import measure
+from busso.train.dqn.replay.buffer import ReplayBuffer
+from busso.train.settings.dqn import TrainSettings
 from tests.train.runs import SMALL
-from train.doctor import measure
-from train.dqn.replay.buffer import ReplayBuffer
-from train.settings.dqn import TrainSettings
 
 FAST = measure.Stage("replay", 400.0, "writing", "nothing")
 SLOW = measure.Stage("learner", 100.0, "1 updates/s pay for 100 decisions each", "a larger learner.batch_size")

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from busso.train.__main__ import main
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.results import read_results
 from tests.errors import key_of
 from tests.train.runs import small
-from train.__main__ import main
-from train.run.checkpoint import checkpoint
-from train.run.results import read_results
 
 
 def test_search_players_are_opponents(tmp_path: Path) -> None:

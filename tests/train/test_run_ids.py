@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from busso.train.__main__ import main
+from busso.train.dqn.trainer import DqnTrainer
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.folder import RunFolder
+from busso.train.run.launches import read_launches
+from busso.train.run.results import read_results
 from tests.train.runs import TrainedRuns, folder, small
-from train.__main__ import main
-from train.dqn.trainer import DqnTrainer
-from train.run.checkpoint import checkpoint
-from train.run.folder import RunFolder
-from train.run.launches import read_launches
-from train.run.results import read_results
 
 # One evaluation on the way, and nothing that is not needed.
 QUICK = ("episodes=96", "evaluation.every_episodes=64", "checkpoint.every_episodes=64", "network.hidden=[8]")

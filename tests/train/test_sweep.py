@@ -1,4 +1,4 @@
-"""`python -m train -m`: the runs of a sweep, their names and rows, their check, and what signals do to them."""
+"""`busso train -m`: the runs of a sweep, their names and rows, their check, and what signals do to them."""
 
 import os
 import signal
@@ -11,20 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from command.conf_folder import CONF
-from command.settings.checks import SettingsError
+from busso.command.conf_folder import CONF
+from busso.command.settings.checks import SettingsError
+from busso.train.__main__ import main
+from busso.train.dqn.rollout.backend import BackendLostError
+from busso.train.dqn.rollout.ray.supervisor import descendants
+from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.train.run.folder import RunInUseError
+from busso.train.run.signals import StopRequest
+from busso.train.settings.resolve import Chosen, settings_of
+from busso.train.sweep import sweep_name
 from tests.limits import seconds, until
 from tests.processes import alive
 from tests.train.processes import ended, named
 from tests.train.runs import SMALL
-from train.__main__ import main
-from train.dqn.rollout.backend import BackendLostError
-from train.dqn.rollout.ray.supervisor import descendants
-from train.run.checkpoint.checkpoint import CheckpointError
-from train.run.folder import RunInUseError
-from train.run.signals import StopRequest
-from train.settings.resolve import Chosen, settings_of
-from train.sweep import sweep_name
 
 SHORT = [*(each for each in SMALL if not each.startswith("learner.n_step")), "episodes=64", "evaluation.opponents=[]"]
 ROWS = [path.stem for path in (CONF / "row").glob("[!_]*.yaml")]
@@ -34,7 +34,7 @@ ROWS = [path.stem for path in (CONF / "row").glob("[!_]*.yaml")]
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[Chosen]:
     """The runs that were to be trained; each is complete at once, or ends as `ends` says."""
     found = list[Chosen]()
-    monkeypatch.setattr("train.app.train_chosen", lambda chosen: found.append(chosen) or 0)
+    monkeypatch.setattr("busso.train.app.train_chosen", lambda chosen: found.append(chosen) or 0)
     return found
 
 
@@ -49,7 +49,7 @@ def ends(monkeypatch: pytest.MonkeyPatch, errors: list[Exception | int]) -> list
             raise end
         return end
 
-    monkeypatch.setattr("train.app.train_chosen", train)
+    monkeypatch.setattr("busso.train.app.train_chosen", train)
     return seeds
 
 
@@ -186,7 +186,7 @@ def test_a_signal_to_a_run_that_is_complete_all_the_same_ends_the_sweep(
                 signal.raise_signal(signal.SIGTERM)
         return ends_with
 
-    monkeypatch.setattr("train.app.train_chosen", train)
+    monkeypatch.setattr("busso.train.app.train_chosen", train)
     assert main([f"runs={tmp_path}", "-m", "seed=1,2"]) == code and begun == [1]
 
 
@@ -231,7 +231,17 @@ def test_outside_an_array_the_folders_are_printed(
 @contextmanager
 def sweep(runs: Path, *more: str, learn: int) -> Iterator[subprocess.Popen[str]]:
     """A sweep of three endless runs in a process group of its own, as a shell starts it."""
-    command = [sys.executable, "-m", "train", *SHORT, f"runs={runs}", "episodes=1000000", "-m", "seed=1,2,3", *more]
+    command = [
+        sys.executable,
+        "-m",
+        "busso.train",
+        *SHORT,
+        f"runs={runs}",
+        "episodes=1000000",
+        "-m",
+        "seed=1,2,3",
+        *more,
+    ]
     runs.mkdir()
     with (runs / "said").open("w") as file:
         process = subprocess.Popen(command, stdout=file, stderr=file, text=True, start_new_session=True)

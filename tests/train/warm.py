@@ -4,8 +4,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from busso.train.__main__ import main
 from tests.train.runs import small
-from train.__main__ import main
 
 
 def train(arguments: list[str]) -> None:

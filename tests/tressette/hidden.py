@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from cards.game import States
+from busso.cards.game import States
+from busso.tressette.cards import RANKS, SUITS, THREE, TWO, card_text
+from busso.tressette.rules import BUSSO, LEADER_FOUR_OF_DENARI, STRISCIO
 from tests.tressette.reference import accusi
-from tressette.cards import RANKS, SUITS, THREE, TWO, card_text
-from tressette.rules import BUSSO, LEADER_FOUR_OF_DENARI, STRISCIO
 
 ATTEMPTS = 60
 KNOWN = ("played", "first_leader", "opener", "with_accusi", "accusi", "signals", "owed", "voids")

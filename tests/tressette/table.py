@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cards.compiled.bits import bit
-from cards.game import States, load_game
-from tressette.cards import SUIT_TEXT, SUITS, card_text, parse_card
-from tressette.rules import BUSSO, STRISCIO, VOLO, begin
+from busso.cards.compiled.bits import bit
+from busso.cards.game import States, load_game
+from busso.tressette.cards import SUIT_TEXT, SUITS, card_text, parse_card
+from busso.tressette.rules import BUSSO, STRISCIO, VOLO, begin
 
 GAME = load_game("tressette")
 SIGNALLING = load_game("tressette", {"signals": True})

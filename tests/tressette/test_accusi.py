@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cards.base.errors import InputError
-from cards.compiled.bits import unpack
-from cards.game import States, load_game
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.bits import unpack
+from busso.cards.game import States, load_game
+from busso.tressette.accusi import accusi_of, accusi_points
+from busso.tressette.observation import DECLARED
+from busso.tressette.rules import declared_points
 from tests.errors import error_about
 from tests.tressette.hidden import declared
 from tests.tressette.reference import ACCUSI, DECK, accusi
 from tests.tressette.table import CROSSED, CROSSED_PLAYS, mask, play, table
-from tressette.accusi import accusi_of, accusi_points
-from tressette.observation import DECLARED
-from tressette.rules import declared_points
 
 GAME = load_game("tressette", {"accusi": True})
 # The worked case of the rules in seat 0: napoletana in coppe and three aces, spade missing. Seats 1

@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.compiled.batch import reward_loop
-from cards.compiled.bits import unpack
-from cards.compiled.splitmix import stream
-from cards.game import Game, States, load_game
+from busso.cards.compiled.batch import reward_loop
+from busso.cards.compiled.bits import unpack
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import Game, States, load_game
+from busso.tressette.cards import card_text
+from busso.tressette.rules import declared_points
 from tests.tressette.hidden import declared
 from tests.tressette.reference import DECK, SIGNALS, SUITS, Hand
-from tressette.cards import card_text
-from tressette.rules import declared_points
 
 BIT = {card: 1 << number for number, card in enumerate(DECK)}
 

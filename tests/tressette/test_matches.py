@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cards.base.errors import InputError
-from cards.compiled.splitmix import stream
-from cards.game import Game, States, load_game
-from cards.matches.duplicate import plays_of
-from cards.matches.match import Matches, decided, match_rules, play_matches
-from cards.matches.records import MatchHistory
-from cards.players import RandomPlayer
-from evaluate.replay import replay_file
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import Game, States, load_game
+from busso.cards.matches.duplicate import plays_of
+from busso.cards.matches.match import Matches, decided, match_rules, play_matches
+from busso.cards.matches.records import MatchHistory
+from busso.cards.players import RandomPlayer
+from busso.evaluate.replay import replay_file
+from busso.tressette.rules import LEADER_FOUR_OF_DENARI, LEADER_NEXT
 from tests.errors import error_about
 from tests.tressette.hidden import cards_of
 from tests.tressette.reference import Hand
-from tressette.rules import LEADER_FOUR_OF_DENARI, LEADER_NEXT
 
 Record = dict[str, Any]
 PLAIN = load_game("tressette")

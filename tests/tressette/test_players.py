@@ -5,14 +5,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from cards.compiled.splitmix import stream
-from cards.game import States
-from cards.play import Decisions, play
-from cards.players import RandomPlayer
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import States
+from busso.cards.play import Decisions, play
+from busso.cards.players import RandomPlayer
+from busso.tressette.cards import card_text
+from busso.tressette.players import greedy, study_heuristic
 from tests.tressette.hidden import reshuffle_hidden
 from tests.tressette.table import GAME, SIGNALLING, table
-from tressette.cards import card_text
-from tressette.players import greedy, study_heuristic
 
 
 def choice(policy: Callable[..., int], states: States) -> str:

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.compiled.batch import reward_loop
-from cards.game import States
+from busso.cards.compiled.batch import reward_loop
+from busso.cards.game import States
+from busso.tressette.cards import parse_card
+from busso.tressette.search.network_search import paid
 from tests.tressette.table import A_SUIT_EACH, CROSSED, CROSSED_PLAYS, GAME, table
-from tressette.cards import parse_card
-from tressette.search.network_search import paid
 
 SWEEP = " ".join(rank + suit for rank in "4567FCRA23" for suit in "DCSB")
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from cards.base.errors import InputError
-from cards.compiled.splitmix import stream
-from cards.game import load_game
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import load_game
+from busso.tressette.rules import BUSSO, SILENT, STRISCIO, VOLO, points
 from tests.errors import error_about
 from tests.tressette.table import CROSSED, CROSSED_PLAYS, GAME, mask, play, table
-from tressette.rules import BUSSO, SILENT, STRISCIO, VOLO, points
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cards.compiled.bits import unpack
-from cards.compiled.splitmix import stream
-from cards.game import States, load_game
-from cards.play import Decisions, play
-from cards.players import RandomPlayer
-from tressette.accusi import ACCUSI, PER_RANK, SAME_RANK
-from tressette.cards import CARDS, RANKS, SUITS
-from tressette.observation import BITS_WITH_ACCUSI, DECLARED, HAND, HIGHEST, LED, SIGNALS, TAKING, UNBEATEN, VOIDS
+from busso.cards.compiled.bits import unpack
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import States, load_game
+from busso.cards.play import Decisions, play
+from busso.cards.players import RandomPlayer
+from busso.tressette.accusi import ACCUSI, PER_RANK, SAME_RANK
+from busso.tressette.cards import CARDS, RANKS, SUITS
+from busso.tressette.observation import BITS_WITH_ACCUSI, DECLARED, HAND, HIGHEST, LED, SIGNALS, TAKING, UNBEATEN, VOIDS
 
 GAME = load_game("tressette", {"signals": True, "accusi": True})
 HANDS = 12

@@ -1,1 +1,1 @@
-"""`python -m train doctor`: the speed and the memory that a run would have on this machine."""
+"""`busso doctor`: the speed and the memory that a run would have on this machine."""

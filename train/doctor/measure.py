@@ -11,14 +11,14 @@ from typing import NamedTuple
 import torch
 from rich.table import Table
 
-from train.dqn.learner.learner import Learner
-from train.dqn.network.build import build_network
-from train.dqn.replay.transitions import Transitions
-from train.dqn.rollout.request import RolloutRequest
-from train.dqn.rollout.worker import RolloutWorker, build_replay
-from train.run.device import choose_device
-from train.run.metrics import resources
-from train.settings.dqn import TrainSettings
+from busso.train.dqn.learner.learner import Learner
+from busso.train.dqn.network.build import build_network
+from busso.train.dqn.replay.transitions import Transitions
+from busso.train.dqn.rollout.request import RolloutRequest
+from busso.train.dqn.rollout.worker import RolloutWorker, build_replay
+from busso.train.run.device import choose_device
+from busso.train.run.metrics import resources
+from busso.train.settings.dqn import TrainSettings
 
 _SECONDS = 1.5  # of measuring, for each stage
 _GAMES = 512  # played at a time, at most: enough to measure

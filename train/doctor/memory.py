@@ -6,11 +6,11 @@ import os
 
 import torch
 
-from command.settings.checks import SettingsError
-from train.dqn.network.build import build_network
-from train.dqn.replay.buffer import ReplayBuffer
-from train.run.metrics import resources
-from train.settings.dqn import MOST_DECISIONS, TrainSettings
+from busso.command.settings.checks import SettingsError
+from busso.train.dqn.network.build import build_network
+from busso.train.dqn.replay.buffer import ReplayBuffer
+from busso.train.run.metrics import resources
+from busso.train.settings.dqn import MOST_DECISIONS, TrainSettings
 
 GB = 10**9
 CHECKPOINT_SHARE = 0.3  # of the buffer, while a checkpoint is written or read: `make bench`, checkpoint_memory

@@ -1,7 +1,7 @@
-"""`python -m train doctor [key=value ...]`: what a run with these settings gets here, and what limits it.
+"""`busso doctor [key=value ...]`: what a run with these settings gets here, and what limits it.
 
 example:
-  python -m train doctor game=spike
+  busso doctor game=spike
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ import torch
 from rich.table import Table
 from rich.text import Text
 
-from command.errors import UserError
-from command.settings.checks import SettingsError
-from train.doctor import measure as stages
-from train.doctor.memory import CHECKPOINT_SHARE, buffer_bytes, check_gpu_memory, check_job_memory
-from train.run.device import choose_device, driver_version, problem_with
-from train.run.folder import RunFolder
-from train.run.launches import began_on_gpu
-from train.run.metrics import resources
-from train.settings.dqn import TrainSettings
+from busso.command.errors import UserError
+from busso.command.settings.checks import SettingsError
+from busso.train.doctor import measure as stages
+from busso.train.doctor.memory import CHECKPOINT_SHARE, buffer_bytes, check_gpu_memory, check_job_memory
+from busso.train.run.device import choose_device, driver_version, problem_with
+from busso.train.run.folder import RunFolder
+from busso.train.run.launches import began_on_gpu
+from busso.train.run.metrics import resources
+from busso.train.settings.dqn import TrainSettings
 
 GIB = 1 << 30
 WORKER_BYTES = 520 * resources.MIB  # a Ray worker with PyTorch and compiled games: `make bench`, worker_memory
@@ -123,7 +123,7 @@ def _folder(settings: TrainSettings) -> Finding:
 
 
 def _ray(settings: TrainSettings) -> list[Finding]:
-    from train.dqn.rollout.ray.backend import nodes_of_cluster
+    from busso.train.dqn.rollout.ray.backend import nodes_of_cluster
 
     started = time.perf_counter()
     try:

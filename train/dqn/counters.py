@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from train.dqn.rollout.request import Rollout
+from busso.train.dqn.rollout.request import Rollout
 
 
 @dataclass

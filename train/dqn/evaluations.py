@@ -12,23 +12,23 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 
-from cards.matches.duplicate import Duel, meaning_of_won
-from cards.stopping import Stop
-from command.terminal.console import output_may_fail, result_console
-from train.dqn.learner.divergence import DivergenceMonitor
-from train.dqn.learner.learner import Learner
-from train.dqn.replay.buffer import ReplayBuffer
-from train.dqn.rollout.backend import RolloutBackend
-from train.dqn.rollout.evaluator import Evaluator, evaluation_seating
-from train.dqn.rollout.request import Weights
-from train.run import results
-from train.run.checkpoint import checkpoint, ids
-from train.run.checkpoint.background_writer import BackgroundWriter
-from train.run.folder import RunFolder
-from train.run.metrics.scalars import evaluation_scalar
-from train.run.progress import Status, results_table
-from train.run.runner import Runner
-from train.settings.dqn import TrainSettings
+from busso.cards.matches.duplicate import Duel, meaning_of_won
+from busso.cards.stopping import Stop
+from busso.command.terminal.console import output_may_fail, result_console
+from busso.train.dqn.learner.divergence import DivergenceMonitor
+from busso.train.dqn.learner.learner import Learner
+from busso.train.dqn.replay.buffer import ReplayBuffer
+from busso.train.dqn.rollout.backend import RolloutBackend
+from busso.train.dqn.rollout.evaluator import Evaluator, evaluation_seating
+from busso.train.dqn.rollout.request import Weights
+from busso.train.run import results
+from busso.train.run.checkpoint import checkpoint, ids
+from busso.train.run.checkpoint.background_writer import BackgroundWriter
+from busso.train.run.folder import RunFolder
+from busso.train.run.metrics.scalars import evaluation_scalar
+from busso.train.run.progress import Status, results_table
+from busso.train.run.runner import Runner
+from busso.train.settings.dqn import TrainSettings
 
 log = logging.getLogger("train")
 

@@ -11,16 +11,16 @@ from itertools import pairwise
 
 import torch
 
-from cards.stopping import StoppedError
-from train.dqn.learner.learner import Learner
-from train.dqn.network.build import build_network
-from train.dqn.rollout.request import RolloutRequest
-from train.dqn.rollout.worker import RolloutWorker, build_replay
-from train.run.launches import read_launches
-from train.run.metrics import resources
-from train.settings.dqn import AUTO, TrainSettings
-from train.settings.resolve import settings_of_run
-from train.settings.saved import value_at
+from busso.cards.stopping import StoppedError
+from busso.train.dqn.learner.learner import Learner
+from busso.train.dqn.network.build import build_network
+from busso.train.dqn.rollout.request import RolloutRequest
+from busso.train.dqn.rollout.worker import RolloutWorker, build_replay
+from busso.train.run.launches import read_launches
+from busso.train.run.metrics import resources
+from busso.train.settings.dqn import AUTO, TrainSettings
+from busso.train.settings.resolve import settings_of_run
+from busso.train.settings.saved import value_at
 
 log = logging.getLogger("train")
 

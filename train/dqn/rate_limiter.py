@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from train.dqn.counters import DqnCounters
-from train.settings.dqn import LearnerSettings
+from busso.train.dqn.counters import DqnCounters
+from busso.train.settings.dqn import LearnerSettings
 
 _FLIGHTS = 4  # weights may be older than the limit by the credit of this multiple of what is in flight
 

@@ -6,17 +6,17 @@ import logging
 from dataclasses import asdict, replace
 from typing import Any
 
-from train.dqn.counters import DqnCounters
-from train.dqn.learner.learner import Learner
-from train.dqn.learner.schedules import epsilon
-from train.dqn.rate_limiter import RateLimiter
-from train.dqn.rollout.backend import RolloutBackend
-from train.dqn.rollout.league import League, has_league
-from train.dqn.rollout.request import Rollout, RolloutRequest
-from train.run.budget import Budget
-from train.run.every import Every
-from train.settings.dqn import TrainSettings
-from train.settings.saved import counters_of_checkpoint
+from busso.train.dqn.counters import DqnCounters
+from busso.train.dqn.learner.learner import Learner
+from busso.train.dqn.learner.schedules import epsilon
+from busso.train.dqn.rate_limiter import RateLimiter
+from busso.train.dqn.rollout.backend import RolloutBackend
+from busso.train.dqn.rollout.league import League, has_league
+from busso.train.dqn.rollout.request import Rollout, RolloutRequest
+from busso.train.run.budget import Budget
+from busso.train.run.every import Every
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.saved import counters_of_checkpoint
 
 log = logging.getLogger("train")
 

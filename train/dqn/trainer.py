@@ -11,31 +11,31 @@ from typing import Any
 
 import torch
 
-from cards.stopping import Stop
-from command.settings.compose import as_yaml
-from train.dqn.counters import DqnCounters
-from train.dqn.evaluations import Evaluations, report_best
-from train.dqn.learner.divergence import DivergenceMonitor
-from train.dqn.learner.learner import Learner
-from train.dqn.learner.schedules import linear
-from train.dqn.network.build import build_network
-from train.dqn.old_runs import delete_shares, with_one_learner
-from train.dqn.players.load import files_of_training
-from train.dqn.requests import Requests
-from train.dqn.rollout.backend import BackendLostError, RolloutBackend
-from train.dqn.rollout.league import SCALARS as LEAGUE_SCALARS
-from train.dqn.rollout.worker import build_replay
-from train.dqn.warm_start import weights_to_begin_with
-from train.run.budget import Budget
-from train.run.every import HISTOGRAMS, ROWS, Every, passes, restore
-from train.run.folder import RunFolder
-from train.run.launches import LEARNER_ON
-from train.run.metrics.metrics import Metrics
-from train.run.metrics.rates import Rates
-from train.run.metrics.scalars import SCALARS
-from train.run.progress import Status
-from train.run.runner import Runner
-from train.settings.dqn import TrainSettings
+from busso.cards.stopping import Stop
+from busso.command.settings.compose import as_yaml
+from busso.train.dqn.counters import DqnCounters
+from busso.train.dqn.evaluations import Evaluations, report_best
+from busso.train.dqn.learner.divergence import DivergenceMonitor
+from busso.train.dqn.learner.learner import Learner
+from busso.train.dqn.learner.schedules import linear
+from busso.train.dqn.network.build import build_network
+from busso.train.dqn.old_runs import delete_shares, with_one_learner
+from busso.train.dqn.players.load import files_of_training
+from busso.train.dqn.requests import Requests
+from busso.train.dqn.rollout.backend import BackendLostError, RolloutBackend
+from busso.train.dqn.rollout.league import SCALARS as LEAGUE_SCALARS
+from busso.train.dqn.rollout.worker import build_replay
+from busso.train.dqn.warm_start import weights_to_begin_with
+from busso.train.run.budget import Budget
+from busso.train.run.every import HISTOGRAMS, ROWS, Every, passes, restore
+from busso.train.run.folder import RunFolder
+from busso.train.run.launches import LEARNER_ON
+from busso.train.run.metrics.metrics import Metrics
+from busso.train.run.metrics.rates import Rates
+from busso.train.run.metrics.scalars import SCALARS
+from busso.train.run.progress import Status
+from busso.train.run.runner import Runner
+from busso.train.settings.dqn import TrainSettings
 
 log = logging.getLogger("train")
 

@@ -6,18 +6,18 @@ from dataclasses import asdict, replace
 
 import torch
 
-from command.settings.checks import SettingsError
-from command.settings.overrides import given, value_text
-from train.dqn.network.build import build_network, weights_for
-from train.dqn.players import champion_file as champion
-from train.dqn.players.load import check_name, holds_table, load_champion, load_network
-from train.dqn.players.resolve import resolve_network
-from train.dqn.rollout.request import Weights
-from train.run.checkpoint import checkpoint
-from train.settings.dqn import TrainSettings
-from train.settings.learning import NetworkSettings
-from train.settings.resolve import Chosen, settings_of_run
-from train.settings.saved import settings_of_checkpoint
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.overrides import given, value_text
+from busso.train.dqn.network.build import build_network, weights_for
+from busso.train.dqn.players import champion_file as champion
+from busso.train.dqn.players.load import check_name, holds_table, load_champion, load_network
+from busso.train.dqn.players.resolve import resolve_network
+from busso.train.dqn.rollout.request import Weights
+from busso.train.run.checkpoint import checkpoint
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.learning import NetworkSettings
+from busso.train.settings.resolve import Chosen, settings_of_run
+from busso.train.settings.saved import settings_of_checkpoint
 
 KEY = "network.init_from"
 _SHAPE = ("hidden", "symmetric", "inputs", "dueling")

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from command.errors import UserError
-from command.settings.checks import SettingsError
-from train.run.signals import EXIT_REQUEUE
+from busso.command.errors import UserError
+from busso.command.settings.checks import SettingsError
+from busso.train.run.signals import EXIT_REQUEUE
 
 if TYPE_CHECKING:
     import torch
@@ -172,7 +172,7 @@ def driver_version() -> str | None:
 @contextmanager
 def told(run: Path) -> Iterator[None]:
     """Make one line of a failure of the GPU; it asks for another start if this one has written a checkpoint."""
-    from train.run.launches import checkpoints_of
+    from busso.train.run.launches import checkpoints_of
 
     before = checkpoints_of(run)
     try:

@@ -9,18 +9,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cards.base.files import delete_left_over, make_folder, write_atomic
-from command.lock.lock import InUseError, Lock, in_job
-from command.settings.checks import SettingsError
-from command.settings.compose import as_yaml
-from command.settings.game import game_defaults
-from command.settings.overrides import value_text
-from train.run import results
-from train.run.checkpoint import checkpoint, ids, pruning
-from train.run.checkpoint.background_writer import BackgroundWriter
-from train.run.signals import StopRequest
-from train.settings.run import RunSettings
-from train.settings.saved import changes
+from busso.cards.base.files import delete_left_over, make_folder, write_atomic
+from busso.command.lock.lock import InUseError, Lock, in_job
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import as_yaml
+from busso.command.settings.game import game_defaults
+from busso.command.settings.overrides import value_text
+from busso.train.run import results
+from busso.train.run.checkpoint import checkpoint, ids, pruning
+from busso.train.run.checkpoint.background_writer import BackgroundWriter
+from busso.train.run.signals import StopRequest
+from busso.train.settings.run import RunSettings
+from busso.train.settings.saved import changes
 
 log = logging.getLogger("train")
 

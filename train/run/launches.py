@@ -13,12 +13,12 @@ from typing import Any
 
 import torch
 
-from cards.base.files import write_atomic
-from command import __version__
-from command.settings.foreign import read_json
-from train.run.checkpoint import checkpoint
-from train.run.checkpoint.files import patiently
-from train.run.metrics import resources
+from busso.cards.base.files import write_atomic
+from busso.command import __version__
+from busso.command.settings.foreign import read_json
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.checkpoint.files import patiently
+from busso.train.run.metrics import resources
 
 log = logging.getLogger("train")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from command.settings.checks import SettingsError
-from train.run.read import Run
-from train.settings.dqn import TrainSettings
-from train.settings.resolve import AnyRunSettings
-from train.settings.tabular import TabularSettings
+from busso.command.settings.checks import SettingsError
+from busso.train.run.read import Run
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.resolve import AnyRunSettings
+from busso.train.settings.tabular import TabularSettings
 
 
 def direction(settings: AnyRunSettings) -> str:

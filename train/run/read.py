@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.base.errors import InputError
-from cards.matches.duplicate import Estimate
-from cards.player_specs import curve_name
-from command.settings.checks import SettingsError
-from command.settings.foreign import read_yaml
-from train.run.metrics import curves as metrics
-from train.run.results import INTERVAL, read_results
-from train.settings.batch_q import BATCH_Q_LEARNING
-from train.settings.dqn import TrainSettings
-from train.settings.resolve import SCHEMAS, AnyRunSettings
-from train.settings.saved import settings_of_checkpoint
-from train.settings.tabular import TabularSettings
+from busso.cards.base.errors import InputError
+from busso.cards.matches.duplicate import Estimate
+from busso.cards.player_specs import curve_name
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.foreign import read_yaml
+from busso.train.run.metrics import curves as metrics
+from busso.train.run.results import INTERVAL, read_results
+from busso.train.settings.batch_q import BATCH_Q_LEARNING
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.resolve import SCHEMAS, AnyRunSettings
+from busso.train.settings.saved import settings_of_checkpoint
+from busso.train.settings.tabular import TabularSettings
 
 Numbers = NDArray[np.float64]
 SPEED, UPDATE_SPEED = "time/env_steps_per_second", "time/updates_per_second"
@@ -90,15 +90,15 @@ class Run:
 
     @cached_property
     def launches(self) -> list[dict[str, Any]]:
-        """See `train.run.launches`."""
-        from train.run.launches import read_launches
+        """See `busso.train.run.launches`."""
+        from busso.train.run.launches import read_launches
 
         return read_launches(self.folder)
 
     @cached_property
     def counters(self) -> dict[str, Any]:
         """The counters of the newest checkpoint that is whole; empty without one."""
-        from train.run.checkpoint import checkpoint
+        from busso.train.run.checkpoint import checkpoint
 
         try:
             found = checkpoint.load_newest(self.folder / "checkpoints", to_go_on=False)

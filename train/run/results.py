@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cards.base.files import rename_aside, write_atomic
-from cards.matches.duplicate import Duel
-from command.settings.checks import SettingsError
-from command.settings.foreign import read_json
+from busso.cards.base.files import rename_aside, write_atomic
+from busso.cards.matches.duplicate import Duel
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.foreign import read_json
 
 log = logging.getLogger("train")
 

@@ -17,20 +17,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from cards.stopping import Stop, StoppedError
-from command.settings.checks import SettingsError
-from train.run import device, results
-from train.run.budget import Budget
-from train.run.checkpoint import ids
-from train.run.every import Every
-from train.run.folder import BUDGET_KEYS, RunFolder
-from train.run.launches import add_launch
-from train.run.metrics.metrics import Metrics
-from train.run.metrics.rates import Rates
-from train.run.metrics.tensorboard import finish
-from train.run.progress import Display, Status
-from train.run.signals import StopRequest
-from train.settings.run import RunSettings
+from busso.cards.stopping import Stop, StoppedError
+from busso.command.settings.checks import SettingsError
+from busso.train.run import device, results
+from busso.train.run.budget import Budget
+from busso.train.run.checkpoint import ids
+from busso.train.run.every import Every
+from busso.train.run.folder import BUDGET_KEYS, RunFolder
+from busso.train.run.launches import add_launch
+from busso.train.run.metrics.metrics import Metrics
+from busso.train.run.metrics.rates import Rates
+from busso.train.run.metrics.tensorboard import finish
+from busso.train.run.progress import Display, Status
+from busso.train.run.signals import StopRequest
+from busso.train.settings.run import RunSettings
 
 log = logging.getLogger("train")
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any
 
-from command.terminal.streams import is_gone, to_nowhere
+from busso.command.terminal.streams import is_gone, to_nowhere
 
 # What `sysexits.h` calls a temporary failure: the same command resumes from the checkpoint. Job scripts requeue on it.
 EXIT_REQUEUE = 75

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cards.base.bounds import bounded
-from cards.game import MAX_ACTIONS
-from command.settings.checks import MAX_DEALS, SettingsError, check_numbers, require
-from train.settings.run import RunSettings, check_opponent
+from busso.cards.base.bounds import bounded
+from busso.cards.game import MAX_ACTIONS
+from busso.command.settings.checks import MAX_DEALS, SettingsError, check_numbers, require
+from busso.train.settings.run import RunSettings, check_opponent
 
 BATCH_Q_LEARNING = "batch_q_learning"
 
@@ -25,7 +25,7 @@ class FinalEvaluationSettings:
 
 @dataclass
 class BatchQSettings(RunSettings):
-    """The settings of `python -m train algo=batch_q_learning`; conf/algo/batch_q_learning.yaml explains them."""
+    """The settings of `busso train algo=batch_q_learning`; conf/algo/batch_q_learning.yaml explains them."""
 
     algo: str = BATCH_Q_LEARNING
     iterations: int = bounded(50, 1, MAX_DEALS)
@@ -44,7 +44,7 @@ class BatchQSettings(RunSettings):
         super().__post_init__()
         game = self.load_game()
         try:
-            from cards.tables import numbering_of
+            from busso.cards.tables import numbering_of
 
             numbering_of(game)
         except ValueError as error:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from cards.base.bounds import bounded
-from command.settings.checks import (
+from busso.cards.base.bounds import bounded
+from busso.command.settings.checks import (
     MAX_COUNT,
     MAX_DEALS,
     MAX_FLOAT,
@@ -18,8 +18,8 @@ from command.settings.checks import (
     check_one_of,
     require,
 )
-from command.settings.quoting import spelled
-from train.settings.learning import (
+from busso.command.settings.quoting import spelled
+from busso.train.settings.learning import (
     SIDE,
     ExplorationSettings,
     LeagueSettings,
@@ -27,8 +27,8 @@ from train.settings.learning import (
     OpponentSettings,
     ReplaySettings,
 )
-from train.settings.players import check_phases, check_player
-from train.settings.run import CheckpointSettings, RunSettings, job_minutes
+from busso.train.settings.players import check_phases, check_player
+from busso.train.settings.run import CheckpointSettings, RunSettings, job_minutes
 
 MAX_WAIT = 1e6  # seconds for which a process waits for another
 DEFAULT_MINUTES = 9.0  # of a run without a budget
@@ -42,7 +42,7 @@ MOST_DECISIONS = 64  # of one game, on the safe side where memory is reckoned: 4
 
 @dataclass
 class LearnerSettings:
-    """The update; see `train.dqn.learner.learner`."""
+    """The update; see `busso.train.dqn.learner.learner`."""
 
     lr: float = bounded(1e-3, 0.0, MAX_FLOAT, above=True)
     lr_end: float = bounded(1e-5, 0.0, MAX_FLOAT)
@@ -147,7 +147,7 @@ class EvaluationSettings:
 
 @dataclass
 class TrainSettings(RunSettings):
-    """The settings of `python -m train algo=dqn`; conf/ has the same keys, each with a comment."""
+    """The settings of `busso train algo=dqn`; conf/ has the same keys, each with a comment."""
 
     algo: str = "dqn"
     episodes: int | None = bounded(None, 1, MAX_COUNT)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cards.base.bounds import bounded
-from cards.game import Game
-from command.settings.checks import (
+from busso.cards.base.bounds import bounded
+from busso.cards.game import Game
+from busso.command.settings.checks import (
     MAX_COUNT,
     SettingsError,
     check_numbers,
     check_one_of,
     require,
 )
-from command.settings.quoting import spelled
+from busso.command.settings.quoting import spelled
 
 SEAT, SIDE = "seat", "side"  # what a draw of `opponents.phases.mix` is for
 MAX_BITS = 2**20  # of an observation that a network sees
@@ -115,7 +115,7 @@ class OpponentSettings:
 
 @dataclass
 class LeagueSettings:
-    """Past selves of the network, of which one plays in each rollout; see `train.dqn.rollout.league`."""
+    """Past selves of the network, of which one plays in each rollout; see `busso.train.dqn.rollout.league`."""
 
     every_episodes: int = bounded(20_000, 1, MAX_COUNT)
     size: int = bounded(16, 2, MAX_MEMBERS)

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from cards.base.errors import InputError
-from cards.game import Game
-from cards.player_kinds import kind_and_options
-from cards.player_specs import CHAMPION, PlayerSpec
-from command.settings.checks import SettingsError, require
+from busso.cards.base.errors import InputError
+from busso.cards.game import Game
+from busso.cards.player_kinds import kind_and_options
+from busso.cards.player_specs import CHAMPION, PlayerSpec
+from busso.command.settings.checks import SettingsError, require
 
 if TYPE_CHECKING:
-    from train.settings.learning import PhaseSettings
+    from busso.train.settings.learning import PhaseSettings
 
 
 def check_player(game: Game, key: str, text: str) -> None:

@@ -1,4 +1,4 @@
-"""The settings that a command line of `python -m train` means."""
+"""The settings that a command line of `busso train` means."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from command.settings.checks import SettingsError
-from command.settings.compose import compose
-from command.settings.foreign import read_yaml
-from command.settings.old_keys import upgraded
-from command.settings.overrides import Override, given
-from train.settings.batch_q import BATCH_Q_LEARNING, BatchQSettings
-from train.settings.dqn import TrainSettings
-from train.settings.tabular import ALGORITHMS, TabularSettings
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import compose
+from busso.command.settings.foreign import read_yaml
+from busso.command.settings.old_keys import upgraded
+from busso.command.settings.overrides import Override, given
+from busso.train.settings.batch_q import BATCH_Q_LEARNING, BatchQSettings
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.tabular import ALGORITHMS, TabularSettings
 
 AnyRunSettings = TrainSettings | BatchQSettings | TabularSettings
 SCHEMAS: dict[str, type[AnyRunSettings]] = {
@@ -42,7 +42,7 @@ def settings_of(overrides: Sequence[str]) -> AnyRunSettings:
 
 
 def resolve(overrides: Sequence[str]) -> Chosen:
-    """The settings of a command line of `python -m train`. Raises SettingsError."""
+    """The settings of a command line of `busso train`. Raises SettingsError."""
     return chosen_of(settings_of(overrides), overrides)
 
 

@@ -8,12 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cards.base.bounds import bounded
-from cards.game import Game
-from cards.player_kinds import kind_and_options
-from cards.player_specs import PlayerSpec
-from command.settings.checks import MAX_COUNT, MAX_MINUTES, MAX_SECONDS, MAX_SEED, SettingsError, check_numbers, require
-from command.settings.game import NamesGame, load_configured_game
+from busso.cards.base.bounds import bounded
+from busso.cards.game import Game
+from busso.cards.player_kinds import kind_and_options
+from busso.cards.player_specs import PlayerSpec
+from busso.command.settings.checks import (
+    MAX_COUNT,
+    MAX_MINUTES,
+    MAX_SECONDS,
+    MAX_SEED,
+    SettingsError,
+    check_numbers,
+    require,
+)
+from busso.command.settings.game import NamesGame, load_configured_game
 
 _PART = r"[A-Za-z0-9][A-Za-z0-9._=,+-]*"
 _NAME = re.compile(rf"{_PART}(/{_PART})*")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import is_dataclass
 from typing import Any, TypeVar, get_args, get_type_hints
 
-from command.settings.checks import SettingsError
-from command.settings.compose import settings_from_dict
-from command.settings.foreign import check_values
-from command.settings.game import game_defaults
-from command.settings.old_keys import upgraded
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import settings_from_dict
+from busso.command.settings.foreign import check_values
+from busso.command.settings.game import game_defaults
+from busso.command.settings.old_keys import upgraded
 
 T = TypeVar("T")
 

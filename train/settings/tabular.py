@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cards.base.bounds import bounded
-from cards.game import Game
-from command.settings.checks import MAX_COUNT, MAX_MINUTES, SettingsError, check_one_of
-from train.settings.run import CheckpointSettings, RunSettings
+from busso.cards.base.bounds import bounded
+from busso.cards.game import Game
+from busso.command.settings.checks import MAX_COUNT, MAX_MINUTES, SettingsError, check_one_of
+from busso.train.settings.run import CheckpointSettings, RunSettings
 
 ALGORITHMS = ("monte_carlo", "td", "q_learning")
 
 
 @dataclass
 class TabularSettings(RunSettings):
-    """The settings of `python -m train algo=q_learning` and its like; conf/algo/ explains them."""
+    """The settings of `busso train algo=q_learning` and its like; conf/algo/ explains them."""
 
     algo: str = "q_learning"
     episodes: int = bounded(100_000_000, 1, MAX_COUNT)

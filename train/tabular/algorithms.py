@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.batch import Rules
-from cards.compiled.bits import has, nth_bit, popcount
-from cards.compiled.jit import njit
-from cards.compiled.splitmix import GAMMA, below, mix, uniform
-from cards.game import Game
-from cards.tabular.mdp import END, Mdp, Model, legal
+from busso.cards.compiled.batch import Rules
+from busso.cards.compiled.bits import has, nth_bit, popcount
+from busso.cards.compiled.jit import njit
+from busso.cards.compiled.splitmix import GAMMA, below, mix, uniform
+from busso.cards.game import Game
+from busso.cards.tabular.mdp import END, Mdp, Model, legal
 
 TOLERANCE = 1e-13
 EQUAL = 1e-10  # action values that differ by less are the same

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.bits import bit, nth_bit, popcount
-from cards.compiled.jit import njit
-from cards.compiled.splitmix import GAMMA, below, mix, uniform
-from cards.game import Game
-from cards.tabular.numbering import Numbering, Policy
+from busso.cards.compiled.bits import bit, nth_bit, popcount
+from busso.cards.compiled.jit import njit
+from busso.cards.compiled.splitmix import GAMMA, below, mix, uniform
+from busso.cards.game import Game
+from busso.cards.tabular.numbering import Numbering, Policy
 
 Values = NDArray[np.float32]
 

@@ -11,24 +11,24 @@ from typing import Any
 import numpy as np
 import torch
 
-from cards.compiled.splitmix import stream
-from cards.matches.duplicate import duel, meaning_of_won
-from cards.players import named_player
-from cards.stopping import Stop, Stoppable, stoppable
-from cards.tables import TablePlayer, numbering_of, save_policy
-from cards.tabular.numbering import Policy
-from command.settings.compose import as_yaml
-from command.terminal.console import output_may_fail, result_console
-from train.run import results
-from train.run.budget import Budget
-from train.run.every import ROWS, Every
-from train.run.folder import RunFolder
-from train.run.metrics.metrics import Metrics
-from train.run.progress import Status, results_table
-from train.run.runner import Runner
-from train.settings.batch_q import BatchQSettings
-from train.settings.saved import counters_of_checkpoint
-from train.tabular.batch_q import (
+from busso.cards.compiled.splitmix import stream
+from busso.cards.matches.duplicate import duel, meaning_of_won
+from busso.cards.players import named_player
+from busso.cards.stopping import Stop, Stoppable, stoppable
+from busso.cards.tables import TablePlayer, numbering_of, save_policy
+from busso.cards.tabular.numbering import Policy
+from busso.command.settings.compose import as_yaml
+from busso.command.terminal.console import output_may_fail, result_console
+from busso.train.run import results
+from busso.train.run.budget import Budget
+from busso.train.run.every import ROWS, Every
+from busso.train.run.folder import RunFolder
+from busso.train.run.metrics.metrics import Metrics
+from busso.train.run.progress import Status, results_table
+from busso.train.run.runner import Runner
+from busso.train.settings.batch_q import BatchQSettings
+from busso.train.settings.saved import counters_of_checkpoint
+from busso.train.tabular.batch_q import (
     by_whole_games,
     greedy,
     mark_tried,

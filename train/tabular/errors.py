@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.tabular.mdp import Mdp, Model, legal, reachable
-from train.tabular.algorithms import (
+from busso.cards.tabular.mdp import Mdp, Model, legal, reachable
+from busso.train.tabular.algorithms import (
     EQUAL,
     NO_ACTION,
     Policy,

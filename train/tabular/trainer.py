@@ -12,24 +12,24 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cards.compiled.splitmix import stream
-from cards.stopping import Stop
-from cards.tabular.mdp import Model
-from command.settings.checks import SettingsError
-from command.settings.compose import as_yaml
-from command.terminal.console import output_may_fail
-from train.run.budget import Budget
-from train.run.checkpoint.checkpoint import CheckpointError
-from train.run.every import ROWS, Every, restore
-from train.run.folder import RunFolder
-from train.run.metrics.metrics import Metrics
-from train.run.metrics.rates import Rates
-from train.run.progress import Status
-from train.run.runner import Runner
-from train.settings.saved import counters_of_checkpoint, settings_of_checkpoint
-from train.settings.tabular import TabularSettings
-from train.tabular.algorithms import Method, Values, learn, of_game
-from train.tabular.errors import Errors, ExactValues
+from busso.cards.compiled.splitmix import stream
+from busso.cards.stopping import Stop
+from busso.cards.tabular.mdp import Model
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import as_yaml
+from busso.command.terminal.console import output_may_fail
+from busso.train.run.budget import Budget
+from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.train.run.every import ROWS, Every, restore
+from busso.train.run.folder import RunFolder
+from busso.train.run.metrics.metrics import Metrics
+from busso.train.run.metrics.rates import Rates
+from busso.train.run.progress import Status
+from busso.train.run.runner import Runner
+from busso.train.settings.saved import counters_of_checkpoint, settings_of_checkpoint
+from busso.train.settings.tabular import TabularSettings
+from busso.train.tabular.algorithms import Method, Values, learn, of_game
+from busso.train.tabular.errors import Errors, ExactValues
 
 log = logging.getLogger("train")
 

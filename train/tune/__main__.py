@@ -1,11 +1,11 @@
-"""`python -m train.tune [key=value ...]`: search hyperparameters; each trial is a run.
+"""`busso tune [key=value ...]`: search hyperparameters; each trial is a run.
 
 A key with several values or an interval is searched, or those of a file in conf/search/; all others hold for every
 trial. After Ctrl-C the same command resumes the study. Started several times at once, on this machine or as a job array
 (slurm/tune.sh), the processes share the study.
 
 example:
-  python -m train.tune study=lr learner.lr='tag(log,interval(1e-4,1e-2))' learner.n_step=1,2,4
+  busso tune study=lr learner.lr='tag(log,interval(1e-4,1e-2))' learner.n_step=1,2,4
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from train.run.metrics.resources import wait_passively
-from train.run.signals import hold_usr1
+from busso.train.run.metrics.resources import wait_passively
+from busso.train.run.signals import hold_usr1
 
 if __name__ == "__main__":
     hold_usr1()  # before the imports that take seconds
@@ -25,11 +25,11 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from command.app import job, parted, run_app, typed
-from command.main import command
-from command.settings.checks import SettingsError
-from train.settings.dqn import TrainSettings
-from train.tune.settings import as_params, search_of
+from busso.command.app import job, parted, run_app, typed
+from busso.command.main import command
+from busso.command.settings.checks import SettingsError
+from busso.train.settings.dqn import TrainSettings
+from busso.train.tune.settings import as_params, search_of
 
 
 @command
@@ -50,10 +50,10 @@ def tune(config: DictConfig) -> int:
         raise SettingsError("tune", "needs Optuna, which is not installed", "pip install 'busso[tune]'")
     search = search_of(config, HydraConfig.get().sweeper.params, typed())
     if isinstance(search.base, TrainSettings):
-        from train.dqn.players.load import check_players  # with PyTorch, for which --help does not wait
+        from busso.train.dqn.players.load import check_players  # with PyTorch, for which --help does not wait
 
         check_players(search.base)
-    from train.tune.trial import run_study
+    from busso.train.tune.trial import run_study
 
     return run_study(search)
 

@@ -12,15 +12,15 @@ from omegaconf import OmegaConf
 from optuna.trial import FrozenTrial, TrialState
 from rich.table import Table
 
-from cards.base.files import replacing, write_atomic
-from cards.matches.duplicate import decimals
-from command.conf_folder import CONF
-from command.settings.overrides import key_of
-from command.terminal.console import output_may_fail, result_console
-from train.run.objective import meaning
-from train.settings.resolve import resolve
-from train.settings.saved import changes, value_at
-from train.tune.study import WHY, Study, values_of
+from busso.cards.base.files import replacing, write_atomic
+from busso.cards.matches.duplicate import decimals
+from busso.command.conf_folder import CONF
+from busso.command.settings.overrides import key_of
+from busso.command.terminal.console import output_may_fail, result_console
+from busso.train.run.objective import meaning
+from busso.train.settings.resolve import resolve
+from busso.train.settings.saved import changes, value_at
+from busso.train.tune.study import WHY, Study, values_of
 
 ROWS = 15  # on the screen
 # What an experiment says nothing of: which run it is, how long it takes, and where.
@@ -67,7 +67,7 @@ def show(study: Study) -> None:
             f"the best of {len(complete)} trials is partly luck: train it again with another seed before you trust it",
             file=sys.stderr,
         )
-    line = f"python -m train --config-dir {path.parent.parent} experiment={path.stem} name=..."
+    line = f"busso train --config-dir {path.parent.parent} experiment={path.stem} name=..."
     print(f"the best as an experiment: {line}", file=sys.stderr)
 
 

@@ -1,4 +1,4 @@
-"""What `python -m train.tune` searches, in the words of Hydra's sweepers, and the settings of every trial."""
+"""What `busso tune` searches, in the words of Hydra's sweepers, and the settings of every trial."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep
 from omegaconf import DictConfig, OmegaConf
 
-from cards.base.bounds import bounded
-from command.settings.checks import SettingsError, check_numbers, check_one_of, require
-from command.settings.compose import from_config, refused_by_name
-from command.settings.foreign import check_values
-from command.settings.old_keys import refusal
-from command.settings.overrides import key_of
-from command.settings.quoting import in_quotes
-from train.settings.dqn import TrainSettings
-from train.settings.resolve import SCHEMAS, AnyRunSettings, Chosen, chosen_of, resolve
-from train.settings.run import is_run_name
+from busso.cards.base.bounds import bounded
+from busso.command.settings.checks import SettingsError, check_numbers, check_one_of, require
+from busso.command.settings.compose import from_config, refused_by_name
+from busso.command.settings.foreign import check_values
+from busso.command.settings.old_keys import refusal
+from busso.command.settings.overrides import key_of
+from busso.command.settings.quoting import in_quotes
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.resolve import SCHEMAS, AnyRunSettings, Chosen, chosen_of, resolve
+from busso.train.settings.run import is_run_name
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -38,7 +38,7 @@ MAX_TRIALS = 100_000
 
 @dataclass
 class TuneSettings:
-    """The settings of `python -m train.tune` that are its own; conf/tune.yaml explains them."""
+    """The settings of `busso tune` that are its own; conf/tune.yaml explains them."""
 
     study: str = "tune"
     trials: int = bounded(20, 1, MAX_TRIALS)
@@ -56,7 +56,7 @@ OWN = tuple(TuneSettings.__dataclass_fields__)
 
 @dataclass(frozen=True)
 class Search:
-    """What is searched: `dimensions` by key, and what every trial has, as overrides of `python -m train`."""
+    """What is searched: `dimensions` by key, and what every trial has, as overrides of `busso train`."""
 
     settings: TuneSettings
     dimensions: dict[str, BaseDistribution]

@@ -16,13 +16,13 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
-from cards.compiled.splitmix import stream
-from cards.stopping import Stop, StoppedError, never
-from command.lock.lock import InUseError, Lock, earlier_start
-from command.settings.checks import SettingsError
-from train.run.folder import CHANGEABLE
-from train.settings.saved import changes, value_at
-from train.tune.settings import Search
+from busso.cards.compiled.splitmix import stream
+from busso.cards.stopping import Stop, StoppedError, never
+from busso.command.lock.lock import InUseError, Lock, earlier_start
+from busso.command.settings.checks import SettingsError
+from busso.train.run.folder import CHANGEABLE
+from busso.train.settings.saved import changes, value_at
+from busso.train.tune.settings import Search
 
 JOURNAL = "journal.log"
 LOCK_SECONDS = 1800.0  # that others may take to choose their trials, each after it has waited for a dead owner

@@ -9,29 +9,29 @@ from pathlib import Path
 
 import optuna
 
-from cards.stopping import StoppedError
-from command.errors import UserError
-from command.lock.lock import InUseError, Lock
-from command.lock.owner import restarts
-from command.settings.checks import SettingsError
-from train.api import train
-from train.dqn.learner.divergence import DivergedError
-from train.run import objective
-from train.run.checkpoint import checkpoint, pruning
-from train.run.folder import LOCK, RunInUseError
-from train.run.metrics.scalars import evaluation_scalar
-from train.run.signals import EXIT_REQUEUE, StopRequest
-from train.settings.dqn import TrainSettings
-from train.tune import report
-from train.tune.settings import Search
-from train.tune.study import Study, values_of
+from busso.cards.stopping import StoppedError
+from busso.command.errors import UserError
+from busso.command.lock.lock import InUseError, Lock
+from busso.command.lock.owner import restarts
+from busso.command.settings.checks import SettingsError
+from busso.train.api import train
+from busso.train.dqn.learner.divergence import DivergedError
+from busso.train.run import objective
+from busso.train.run.checkpoint import checkpoint, pruning
+from busso.train.run.folder import LOCK, RunInUseError
+from busso.train.run.metrics.scalars import evaluation_scalar
+from busso.train.run.signals import EXIT_REQUEUE, StopRequest
+from busso.train.settings.dqn import TrainSettings
+from busso.train.tune import report
+from busso.train.tune.settings import Search
+from busso.train.tune.study import Study, values_of
 
 FAILURES = 3  # of trials in a row; then something is wrong with all of them
 STEPS = 20  # into which the budget of a trial is divided
 
 
 class Pruning:
-    """The judge of a trial, see `train.run.runner.Judge`: whether the pruner gives it up.
+    """The judge of a trial, see `busso.train.run.runner.Judge`: whether the pruner gives it up.
 
     The pruner compares trials at the same step, a share of the budget. Steps that passed without an evaluation have
     the value of the one before.

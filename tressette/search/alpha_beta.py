@@ -14,21 +14,21 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from cards.base.bounds import bounded
-from cards.compiled.batch import at
-from cards.compiled.bits import bit, lowest, popcount
-from cards.compiled.jit import c_function, njit
-from cards.game import Game
-from cards.play import Actions
-from cards.player_specs import MOST_SAMPLES
-from cards.players import PlayerOptions, StochasticPlayer
-from tressette.cards import CARDS, RANKS, THIRDS
-from tressette.rules import POINTS, STATE, TRICKS
-from tressette.search.sampler import new_tables, prepare, sample
-from tressette.solver.double_dummy import TranspositionTable, middle, new_table
-from tressette.solver.endings import points_after
-from tressette.solver.moves import distinct
-from tressette.solver.positions import FRAMES, set_frame
+from busso.cards.base.bounds import bounded
+from busso.cards.compiled.batch import at
+from busso.cards.compiled.bits import bit, lowest, popcount
+from busso.cards.compiled.jit import c_function, njit
+from busso.cards.game import Game
+from busso.cards.play import Actions
+from busso.cards.player_specs import MOST_SAMPLES
+from busso.cards.players import PlayerOptions, StochasticPlayer
+from busso.tressette.cards import CARDS, RANKS, THIRDS
+from busso.tressette.rules import POINTS, STATE, TRICKS
+from busso.tressette.search.sampler import new_tables, prepare, sample
+from busso.tressette.solver.double_dummy import TranspositionTable, middle, new_table
+from busso.tressette.solver.endings import points_after
+from busso.tressette.solver.moves import distinct
+from busso.tressette.solver.positions import FRAMES, set_frame
 
 _TABLE_BITS = 14  # 256 kB, which stays in a core's cache
 # Python's own clocks cannot be asked from compiled code that holds no lock. By name: code with an address is not kept.

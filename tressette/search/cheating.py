@@ -5,18 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from cards.base.bounds import bounded
-from cards.compiled.batch import at
-from cards.compiled.jit import njit
-from cards.game import Game
-from cards.play import Actions
-from cards.players import PlayerOptions, StochasticPlayer
-from tressette.cards import CARDS
-from tressette.rules import STATE, TRICKS
-from tressette.search.alpha_beta import add_points, best_card
-from tressette.solver.double_dummy import TranspositionTable, new_table
-from tressette.solver.moves import distinct
-from tressette.solver.positions import FRAMES, set_frame
+from busso.cards.base.bounds import bounded
+from busso.cards.compiled.batch import at
+from busso.cards.compiled.jit import njit
+from busso.cards.game import Game
+from busso.cards.play import Actions
+from busso.cards.players import PlayerOptions, StochasticPlayer
+from busso.tressette.cards import CARDS
+from busso.tressette.rules import STATE, TRICKS
+from busso.tressette.search.alpha_beta import add_points, best_card
+from busso.tressette.solver.double_dummy import TranspositionTable, new_table
+from busso.tressette.solver.moves import distinct
+from busso.tressette.solver.positions import FRAMES, set_frame
 
 _TABLE_BITS = 18
 

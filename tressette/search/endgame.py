@@ -7,18 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.base.bounds import bounded
-from cards.game import Game, States
-from cards.player_specs import MOST_SAMPLES
-from cards.players import PlayerOptions
-from cards.presentation import Adviser
-from tressette.cards import CARDS
-from tressette.rules import POINTS, SEATS, STATE, TRICKS
-from tressette.search.cheating import CheatingOptions
-from tressette.search.knowledge import keeps_caps
-from tressette.search.sampler import deal_of, new_tables, prepare, sampled_states
-from tressette.solver.double_dummy import middle, new_table
-from tressette.solver.endings import points_after, solved_values
+from busso.cards.base.bounds import bounded
+from busso.cards.game import Game, States
+from busso.cards.player_specs import MOST_SAMPLES
+from busso.cards.players import PlayerOptions
+from busso.cards.presentation import Adviser
+from busso.tressette.cards import CARDS
+from busso.tressette.rules import POINTS, SEATS, STATE, TRICKS
+from busso.tressette.search.cheating import CheatingOptions
+from busso.tressette.search.knowledge import keeps_caps
+from busso.tressette.search.sampler import deal_of, new_tables, prepare, sampled_states
+from busso.tressette.solver.double_dummy import middle, new_table
+from busso.tressette.solver.endings import points_after, solved_values
 
 _TABLE_BITS = 18
 _THE_ONE = np.zeros(1, np.int64)

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from cards.compiled.bits import bit, has, popcount
-from cards.compiled.jit import njit
-from tressette.accusi import HIGH_RANKS, NAPOLETANA, PER_RANK, SAME_RANK
-from tressette.cards import ACE, DECK, RANKS, SUIT_MASK, SUITS, THREE, TWO
-from tressette.rules import BUSSO, LEADER_FOUR_OF_DENARI, STRISCIO
+from busso.cards.compiled.bits import bit, has, popcount
+from busso.cards.compiled.jit import njit
+from busso.tressette.accusi import HIGH_RANKS, NAPOLETANA, PER_RANK, SAME_RANK
+from busso.tressette.cards import ACE, DECK, RANKS, SUIT_MASK, SUITS, THREE, TWO
+from busso.tressette.rules import BUSSO, LEADER_FOUR_OF_DENARI, STRISCIO
 
 HIDDEN = 3  # the seats after the one to move, in order
 PLACES = HIDDEN**HIGH_RANKS  # of ace, 2 and 3 of a suit among the hidden seats
@@ -41,7 +41,7 @@ TABLES = np.dtype(
         ("owes_high", np.uint8, (SUITS, HIDDEN)),  # 1: h holds the 2 or the 3, unplaced
         ("never_all", np.uint64, (SUITS, HIDDEN)),  # h does not hold all of these, if they are any
         ("capped", np.uint8, (HIDDEN, HIGH_RANKS)),  # 1: h was dealt at most two of the rank, and could exceed it
-        # How the unplaced cards of a suit can lie, from here on the work of `tressette.search.sampler`.
+        # How the unplaced cards of a suit can lie, from here on the work of `busso.tressette.search.sampler`.
         ("ordinary", np.uint64, SUITS),  # cards of the suit that may lie with any seat that is not void
         ("layouts", np.int64, SUITS),  # how many ways there are to place the others, which are high
         ("layout", np.uint64, (SUITS, PLACES, HIDDEN)),  # the others that h gets

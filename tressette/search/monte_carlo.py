@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from cards.compiled.bits import lowest, popcount
-from cards.compiled.jit import njit
-from cards.game import Game
-from cards.play import Actions
-from cards.players import MonteCarloPlayer, SampleOptions
-from tressette.cards import CARDS
-from tressette.search.playout import PLAYOUT, by_strength, other_name, play_out, set_out
-from tressette.search.sampler import new_tables, prepare, sample
+from busso.cards.compiled.bits import lowest, popcount
+from busso.cards.compiled.jit import njit
+from busso.cards.game import Game
+from busso.cards.play import Actions
+from busso.cards.players import MonteCarloPlayer, SampleOptions
+from busso.tressette.cards import CARDS
+from busso.tressette.search.playout import PLAYOUT, by_strength, other_name, play_out, set_out
+from busso.tressette.search.sampler import new_tables, prepare, sample
 
 
 def make(game: Game, options: SampleOptions) -> MonteCarloPlayer:

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.base.bounds import bounded
-from cards.base.errors import InputError
-from cards.compiled.bits import lowest
-from cards.game import Game, States
-from cards.play import Actions, Decisions
-from cards.player_specs import MOST_SAMPLES
-from cards.players import PlayerOptions, StochasticPlayer, ValueNetwork
-from tressette.cards import CARDS
-from tressette.rewards import WIN
-from tressette.rules import POINTS, SEATS, TRICKS
-from tressette.search.resampling import drop_clearly_worse, resample
-from tressette.search.sampler import sampled_states
-from tressette.search.simulator import WorldSimulator
-from tressette.search.worlds import one_of_each_run, runs_of
+from busso.cards.base.bounds import bounded
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.bits import lowest
+from busso.cards.game import Game, States
+from busso.cards.play import Actions, Decisions
+from busso.cards.player_specs import MOST_SAMPLES
+from busso.cards.players import PlayerOptions, StochasticPlayer, ValueNetwork
+from busso.tressette.cards import CARDS
+from busso.tressette.rewards import WIN
+from busso.tressette.rules import POINTS, SEATS, TRICKS
+from busso.tressette.search.resampling import drop_clearly_worse, resample
+from busso.tressette.search.sampler import sampled_states
+from busso.tressette.search.simulator import WorldSimulator
+from busso.tressette.search.worlds import one_of_each_run, runs_of
 
 AUTO = "auto"
 _SAMPLES, _SAMPLES_ON_GPU, _DRAWS = 96, 4096, 3.0  # what auto means
@@ -224,7 +224,7 @@ def _bits(masks: NDArray[np.uint64]) -> NDArray[np.bool_]:
 
 
 def paid(points: NDArray[np.float64], reward: str) -> NDArray[np.float64]:
-    """What points of the team pay by a reward of `tressette.rewards`."""
+    """What points of the team pay by a reward of `busso.tressette.rewards`."""
     share, won = _PAID[reward]
     worth: NDArray[np.float64] = 2 * points / POINTS - 1
     return share * worth + won * np.sign(worth)

@@ -1,6 +1,6 @@
 """Play-outs of a hand with `greedy` in all four seats; only thirds and the last trick are counted.
 
-The choices are those of `tressette.players.greedy` on states, in a fraction of the time. Cards are bits by strength
+The choices are those of `greedy` (../players.py) on states, in a fraction of the time. Cards are bits by strength
 and then by suit, `4 * strength + suit`: one instruction compares all four suits, and among cards worth the same the
 weakest of the first suit is the lowest bit.
 """
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.bits import bit, lowest, popcount
-from cards.compiled.jit import njit
-from tressette.cards import ACE, RANKS, SUIT_MASK, SUITS, THIRDS
-from tressette.rules import NO_CARD, winning_seat
+from busso.cards.compiled.bits import bit, lowest, popcount
+from busso.cards.compiled.jit import njit
+from busso.tressette.cards import ACE, RANKS, SUIT_MASK, SUITS, THIRDS
+from busso.tressette.rules import NO_CARD, winning_seat
 
 _SUIT = np.uint64(sum(1 << SUITS * strength for strength in range(RANKS)))
 _SPREAD = np.array(

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.batch import next_bits
-from cards.compiled.jit import njit
-from cards.compiled.splitmix import below, uniform
+from busso.cards.compiled.batch import next_bits
+from busso.cards.compiled.jit import njit
+from busso.cards.compiled.splitmix import below, uniform
 
 FEWEST = 8  # worlds, before a difference between two cards has an error to speak of
 

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.batch import at, next_bits
-from cards.compiled.bits import bit, has, popcount
-from cards.compiled.jit import njit
-from cards.compiled.splitmix import below_wide
-from cards.game import Games, States
-from tressette.cards import ACE, RANKS, SUIT_MASK, SUITS, THREE
-from tressette.rules import STATE
-from tressette.search.knowledge import HIDDEN, MOST, PLACES, SUIT_HIGH, TABLES, keeps_caps, learn
+from busso.cards.compiled.batch import at, next_bits
+from busso.cards.compiled.bits import bit, has, popcount
+from busso.cards.compiled.jit import njit
+from busso.cards.compiled.splitmix import below_wide
+from busso.cards.game import Games, States
+from busso.tressette.cards import ACE, RANKS, SUIT_MASK, SUITS, THREE
+from busso.tressette.rules import STATE
+from busso.tressette.search.knowledge import HIDDEN, MOST, PLACES, SUIT_HIGH, TABLES, keeps_caps, learn
 
 _CHOOSE = np.array([[comb(n, k) for k in range(MOST)] for n in range(MOST)], np.int64)
 # n cards of which one seat gets a, the next b, the last the rest; 0 where there are fewer.

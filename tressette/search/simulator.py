@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.game import Game, States
-from cards.players import ValueNetwork
-from tressette.search.worlds import (
+from busso.cards.game import Game, States
+from busso.cards.players import ValueNetwork
+from busso.tressette.search.worlds import (
     distinct_rows,
     past_choices,
     play_best,

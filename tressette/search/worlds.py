@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.bits import bit, has, lowest, popcount
-from cards.compiled.jit import njit
-from cards.compiled.splitmix import mix
-from tressette.cards import CARDS, DECK, RANKS, THIRDS, TWO
-from tressette.observation import observe
-from tressette.rules import NO_CARD, apply, begin, legal, points
+from busso.cards.compiled.bits import bit, has, lowest, popcount
+from busso.cards.compiled.jit import njit
+from busso.cards.compiled.splitmix import mix
+from busso.tressette.cards import CARDS, DECK, RANKS, THIRDS, TWO
+from busso.tressette.observation import observe
+from busso.tressette.rules import NO_CARD, apply, begin, legal, points
 
 Indices = NDArray[np.int64]
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from cards.compiled.bits import has, highest, lowest, popcount
-from cards.compiled.jit import njit
-from tressette.cards import RANKS, SUIT_MASK, SUITS
-from tressette.rules import SEATS
-from tressette.solver.positions import ACES, NOTHING, ONES, ZEROS, above, thirds_of
+from busso.cards.compiled.bits import has, highest, lowest, popcount
+from busso.cards.compiled.jit import njit
+from busso.tressette.cards import RANKS, SUIT_MASK, SUITS
+from busso.tressette.rules import SEATS
+from busso.tressette.solver.positions import ACES, NOTHING, ONES, ZEROS, above, thirds_of
 
 
 @njit

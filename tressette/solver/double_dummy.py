@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.bits import lowest
-from cards.compiled.jit import njit
-from tressette.cards import CARDS, RANKS, THIRDS
-from tressette.rules import POINTS, SEATS, over, points
-from tressette.solver.bounds import last_trick, sure_against, sure_thirds
-from tressette.solver.moves import list_cards, next_card
-from tressette.solver.positions import FRAME, FRAMES, follow, legal_cards, set_frame
-from tressette.solver.transpositions import BUCKET, find, keep, number_suits
+from busso.cards.compiled.bits import lowest
+from busso.cards.compiled.jit import njit
+from busso.tressette.cards import CARDS, RANKS, THIRDS
+from busso.tressette.rules import POINTS, SEATS, over, points
+from busso.tressette.solver.bounds import last_trick, sure_against, sure_thirds
+from busso.tressette.solver.moves import list_cards, next_card
+from busso.tressette.solver.positions import FRAME, FRAMES, follow, legal_cards, set_frame
+from busso.tressette.solver.transpositions import BUCKET, find, keep, number_suits
 
 ALL_THIRDS = 3 * POINTS + 2  # in the cards and the last trick
 

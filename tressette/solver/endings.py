@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.batch import at
-from cards.compiled.jit import njit
-from cards.game import Games, States
-from tressette.cards import CARDS
-from tressette.players import greedy
-from tressette.rules import SEATS, apply
-from tressette.solver.double_dummy import TranspositionTable, card_values, points_near
+from busso.cards.compiled.batch import at
+from busso.cards.compiled.jit import njit
+from busso.cards.game import Games, States
+from busso.tressette.cards import CARDS
+from busso.tressette.players import greedy
+from busso.tressette.rules import SEATS, apply
+from busso.tressette.solver.double_dummy import TranspositionTable, card_values, points_near
 
 
 @njit

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.bits import bit, highest, lowest, popcount
-from cards.compiled.jit import njit
-from tressette.cards import DECK, RANKS, SUITS, THIRDS
-from tressette.solver.positions import NOTHING, ONE, ONES, ZEROS, above, legal_cards, suit_mask
+from busso.cards.compiled.bits import bit, highest, lowest, popcount
+from busso.cards.compiled.jit import njit
+from busso.tressette.cards import DECK, RANKS, SUITS, THIRDS
+from busso.tressette.solver.positions import NOTHING, ONE, ONES, ZEROS, above, legal_cards, suit_mask
 
 # The lowest card of each suit.
 _LOWEST = np.uint64(sum(1 << RANKS * suit for suit in range(SUITS)))

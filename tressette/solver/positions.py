@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from cards.compiled.bits import bit, popcount
-from cards.compiled.jit import njit
-from tressette.cards import ACE, CARDS, RANKS, SUIT_MASK, SUITS, THIRDS
-from tressette.rules import NO_CARD, SEATS, winning_seat
+from busso.cards.compiled.bits import bit, popcount
+from busso.cards.compiled.jit import njit
+from busso.tressette.cards import ACE, CARDS, RANKS, SUIT_MASK, SUITS, THIRDS
+from busso.tressette.rules import NO_CARD, SEATS, winning_seat
 
 LAST_TRICK = 3  # thirds
 FRAME = np.dtype(

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.bits import has, highest, nth_bit, popcount
-from cards.compiled.jit import njit
-from cards.compiled.splitmix import mix
-from tressette.cards import ACE, RANKS, SUIT_MASK, SUITS
-from tressette.rules import SEATS
+from busso.cards.compiled.bits import has, highest, nth_bit, popcount
+from busso.cards.compiled.jit import njit
+from busso.cards.compiled.splitmix import mix
+from busso.tressette.cards import ACE, RANKS, SUIT_MASK, SUITS
+from busso.tressette.rules import SEATS
 
 BUCKET = 4  # entries in a cache line
 _SUIT_BITS = np.uint64(27)

@@ -8,11 +8,11 @@ from math import isnan
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.matches.duplicate import NORMAL_95
-from cards.presentation import presentation_of
-from evaluate.report.content import Block, Figure, Section, Text, TextTable
-from evaluate.report.drawing import COLOURS, Numbers, new_figure, style, to_svg
-from evaluate.report.sections.observing import Watched
+from busso.cards.matches.duplicate import NORMAL_95
+from busso.cards.presentation import presentation_of
+from busso.evaluate.report.content import Block, Figure, Section, Text, TextTable
+from busso.evaluate.report.drawing import COLOURS, Numbers, new_figure, style, to_svg
+from busso.evaluate.report.sections.observing import Watched
 
 _BINS = 12
 

@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from cards.presentation import presentation_of
-from evaluate.report.content import Block, Figure, TextTable
-from evaluate.report.drawing import COLOURS, Numbers, new_figure, style, to_svg
-from evaluate.report.sections.observing import Watched
+from busso.cards.presentation import presentation_of
+from busso.evaluate.report.content import Block, Figure, TextTable
+from busso.evaluate.report.drawing import COLOURS, Numbers, new_figure, style, to_svg
+from busso.evaluate.report.sections.observing import Watched
 
 _FEW = 12  # actions that have a column each
 

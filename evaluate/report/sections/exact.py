@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.tabular.mdp import NOWHERE, Layout
-from evaluate.report.content import Block, Figure, Section, Text, TextTable
-from evaluate.report.drawing import draw_heatmap
-from evaluate.solve.compare import Beside, beside_exact
-from evaluate.solve.solution import solve
-from train.run.read import Run
+from busso.cards.tabular.mdp import NOWHERE, Layout
+from busso.evaluate.report.content import Block, Figure, Section, Text, TextTable
+from busso.evaluate.report.drawing import draw_heatmap
+from busso.evaluate.solve.compare import Beside, beside_exact
+from busso.evaluate.solve.solution import solve
+from busso.train.run.read import Run
 
 
 def section(run: Run) -> Section:

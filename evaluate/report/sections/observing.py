@@ -9,17 +9,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cards.compiled.splitmix import stream
-from cards.game import Game, States
-from cards.matches.duplicate import seatings
-from cards.play import Actions, Decisions, Player, play
-from cards.players import named_player
-from cards.presentation import presentation_of
-from evaluate.players import load_player
-from evaluate.report.drawing import Numbers
-from train.dqn.players.load import load_trained, player_of
-from train.run.read import Run
-from train.settings.dqn import TrainSettings
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import Game, States
+from busso.cards.matches.duplicate import seatings
+from busso.cards.play import Actions, Decisions, Player, play
+from busso.cards.players import named_player
+from busso.cards.presentation import presentation_of
+from busso.evaluate.players import load_player
+from busso.evaluate.report.drawing import Numbers
+from busso.train.dqn.players.load import load_trained, player_of
+from busso.train.run.read import Run
+from busso.train.settings.dqn import TrainSettings
 
 _CPU = torch.device("cpu")
 _STREAM = "report"  # of the deals: none that a run has seen

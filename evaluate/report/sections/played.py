@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.presentation import presentation_of
-from evaluate.report.content import Block, Figure, Section, Text, TextTable
-from evaluate.report.drawing import look, new_figure, style, to_svg
-from evaluate.report.sections.observing import Watched
+from busso.cards.presentation import presentation_of
+from busso.evaluate.report.content import Block, Figure, Section, Text, TextTable
+from busso.evaluate.report.drawing import look, new_figure, style, to_svg
+from busso.evaluate.report.sections.observing import Watched
 
 _OTHERS = 4  # that were legal, and are named beside what was played
 _MOST = 80  # decisions of one game that are shown

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from cards.matches.duplicate import decimals, share_text
-from command.settings.checks import SettingsError
-from evaluate.markdown import code
-from evaluate.report.content import Block, Figure, Section, Text, TextTable
-from evaluate.report.drawing import Line, Panel, draw_panels
-from evaluate.report.runs import (
+from busso.cards.matches.duplicate import decimals, share_text
+from busso.command.settings.checks import SettingsError
+from busso.evaluate.markdown import code
+from busso.evaluate.report.content import Block, Figure, Section, Text, TextTable
+from busso.evaluate.report.drawing import Line, Panel, draw_panels
+from busso.evaluate.report.runs import (
     BAND,
     Axis,
     as_text,
@@ -23,11 +23,11 @@ from evaluate.report.runs import (
     differences,
     shapes_learning,
 )
-from train.doctor import measure as stages
-from train.run.launches import this_hardware
-from train.run.metrics.scalars import evaluation_scalar
-from train.run.read import SPEED, UPDATE_SPEED, Run
-from train.settings.dqn import TrainSettings
+from busso.train.doctor import measure as stages
+from busso.train.run.launches import this_hardware
+from busso.train.run.metrics.scalars import evaluation_scalar
+from busso.train.run.read import SPEED, UPDATE_SPEED, Run
+from busso.train.settings.dqn import TrainSettings
 
 _MEASURE_SECONDS = 0.25  # for each stage
 _GIB = 1 << 30
@@ -79,9 +79,7 @@ def settings_section(run: Run) -> Section:
     found = differences(plain, run.settings)
     ordered = sorted(found, key=lambda key: not shapes_learning(key))
     rows = [(f"`{key}`", as_text(found[key][1]), as_text(found[key][0]), _kind(key)) for key in ordered]
-    text = (
-        f"`python -m train game={run.settings.game_name}` has the defaults; `config.yaml` of the run has all settings."
-    )
+    text = f"`busso train game={run.settings.game_name}` has the defaults; `config.yaml` of the run has all settings."
     if not rows:
         return Section("Settings", [Text(f"No setting differs from the defaults. {text}")])
     return Section("Settings", [Text(text), TextTable(("setting", "here", "default", ""), rows, left=(0, 1, 2, 3))])
@@ -160,7 +158,7 @@ def _limits(run: Run, settings: TrainSettings) -> Iterator[Block]:
     line = measured.verdict()
     yield Text(f"{line[0].upper()}{line[1:]}. So the stages say that were measured for this report on {where}{other}.")
     rows = [(each.name, f"{each.decisions:,.0f}", f"{measured.busy(each):.0%}") for each in measured.stages]
-    caption = "What each stage could do by itself; `python -m train doctor` measures the same for longer."
+    caption = "What each stage could do by itself; `busso doctor` measures the same for longer."
     yield TextTable(("stage", "decisions a second", "busy"), rows, caption)
 
 

@@ -9,20 +9,20 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.batch import random_legal
-from cards.compiled.bits import has
-from cards.compiled.jit import njit
-from cards.compiled.splitmix import GAMMA, derive, mix, stream, uniform
-from cards.game import Game, Games, load_game
-from cards.matches.duplicate import Estimate, estimate
-from cards.play import Actions, Decisions, Player, play
-from cards.players import named_player
-from cards.tables import TablePlayer, load_policy, numbering_of
-from command.settings.checks import SettingsError
-from evaluate.report.studies._spike_published import NO_FOLD, RUNS, Pair
-from spike.cards import MATCH, RAISE
-from train.run.metrics.curves import FILE
-from train.tabular.batch_q_trainer import policy_path
+from busso.cards.compiled.batch import random_legal
+from busso.cards.compiled.bits import has
+from busso.cards.compiled.jit import njit
+from busso.cards.compiled.splitmix import GAMMA, derive, mix, stream, uniform
+from busso.cards.game import Game, Games, load_game
+from busso.cards.matches.duplicate import Estimate, estimate
+from busso.cards.play import Actions, Decisions, Player, play
+from busso.cards.players import named_player
+from busso.cards.tables import TablePlayer, load_policy, numbering_of
+from busso.command.settings.checks import SettingsError
+from busso.evaluate.report.studies._spike_published import NO_FOLD, RUNS, Pair
+from busso.spike.cards import MATCH, RAISE
+from busso.train.run.metrics.curves import FILE
+from busso.train.tabular.batch_q_trainer import policy_path
 
 LAST = 50
 _SEATING = 0x5EA7
@@ -57,7 +57,7 @@ class Bench:
     def _require(self, run: str) -> None:
         for file in (policy_path(self.runs / run, LAST), self.runs / run / FILE):
             if not file.exists():
-                command = f"python -m train algo=batch_q_learning game=spike experiment={run}"
+                command = f"busso train algo=batch_q_learning game=spike experiment={run}"
                 raise SettingsError(
                     "runs", f"{file} is missing", f"run {command} first, or name the folder with runs=..."
                 )

@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from cards.game import load_game
-from evaluate.report.content import Figure, Report, Section, Text, TextTable, table_of, write_csv
-from evaluate.report.drawing import COLOURS, Line, Panel, draw_panels, new_figure, style, to_svg
-from evaluate.report.studies._spike_bench import Bench, Result
-from evaluate.report.studies._spike_published import (
+from busso.cards.game import load_game
+from busso.evaluate.report.content import Figure, Report, Section, Text, TextTable, table_of, write_csv
+from busso.evaluate.report.drawing import COLOURS, Line, Panel, draw_panels, new_figure, style, to_svg
+from busso.evaluate.report.studies._spike_bench import Bench, Result
+from busso.evaluate.report.studies._spike_published import (
     AGAINST_OTHERS,
     INTERMEDIATE,
     NO_FOLD,
@@ -25,7 +25,7 @@ from evaluate.report.studies._spike_published import (
     Pair,
     Variant,
 )
-from train.run.metrics.curves import read
+from busso.train.run.metrics.curves import read
 
 # The decisions and which actions belong to each.
 DECISIONS = (("betting", (0, 1, 2)), ("buying", (3, 4)), ("exchange", (5, 6, 7, 8)))

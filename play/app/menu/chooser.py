@@ -13,8 +13,8 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from play.app.widgets.keys import Dialog, Key, KeyBar
-from play.language import Language
+from busso.play.app.widgets.keys import Dialog, Key, KeyBar
+from busso.play.language import Language
 
 
 class ChooserScreen(Dialog[str]):

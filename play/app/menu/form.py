@@ -10,12 +10,12 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from command.settings.checks import SettingsError
-from play.app.menu.chooser import ChooserScreen
-from play.language import Language
+from busso.command.settings.checks import SettingsError
+from busso.play.app.menu.chooser import ChooserScreen
+from busso.play.language import Language
 
 if TYPE_CHECKING:
-    from play.table.choices import Choices, SettingRow
+    from busso.play.table.choices import Choices, SettingRow
 
 _NAMES_WIDTH = 20
 

@@ -14,19 +14,19 @@ from textual.screen import Screen
 from textual.widgets import Button, OptionList, Static
 from textual.widgets.option_list import Option
 
-from command.settings.foreign import known_games
-from command.settings.quoting import in_quotes
-from play.app.menu.chooser import ChooserScreen
-from play.app.menu.form import Form
-from play.app.menu.saves import SavesList
-from play.app.widgets.help import rules
-from play.app.widgets.keys import Key, KeyBar, bound
-from play.language import LANGUAGES, Language
-from play.table.settings import PlaySettings
+from busso.command.settings.foreign import known_games
+from busso.command.settings.quoting import in_quotes
+from busso.play.app.menu.chooser import ChooserScreen
+from busso.play.app.menu.form import Form
+from busso.play.app.menu.saves import SavesList
+from busso.play.app.widgets.help import rules
+from busso.play.app.widgets.keys import Key, KeyBar, bound
+from busso.play.language import LANGUAGES, Language
+from busso.play.table.settings import PlaySettings
 
 if TYPE_CHECKING:
-    from play.table.choices import Choices
-    from play.table.saves import SavedTable
+    from busso.play.table.choices import Choices
+    from busso.play.table.saves import SavedTable
 
 _SAVED, _FILE = "saved", "file"  # entries of the list beside the games
 
@@ -110,7 +110,7 @@ class MenuScreen(Screen[None]):
 
     def _load(self) -> None:
         """In a thread: the games, which takes a moment each."""
-        from play.table.choices import Choices
+        from busso.play.table.choices import Choices
 
         for name in sorted(self._games, key=lambda name: name != self._entry):
             try:
@@ -127,7 +127,7 @@ class MenuScreen(Screen[None]):
             self._show_entry()
 
     def _look_for_saves(self) -> None:
-        from play.table.saves import saved_tables
+        from busso.play.table.saves import saved_tables
 
         tables = saved_tables()
         self.app.call_from_thread(self._found, tables)

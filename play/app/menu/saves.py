@@ -8,12 +8,12 @@ from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from command.terminal.visible import visible
-from play.language import Language
-from play.players import HUMAN
+from busso.command.terminal.visible import visible
+from busso.play.language import Language
+from busso.play.players import HUMAN
 
 if TYPE_CHECKING:
-    from play.table.saves import SavedTable
+    from busso.play.table.saves import SavedTable
 
 
 class SavesList(OptionList):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cards.game import Game
-from cards.presentation import own_module
-from play.app.table.table import TableScreen
+from busso.cards.game import Game
+from busso.cards.presentation import own_module
+from busso.play.app.table.table import TableScreen
 
 
 def screen_for(game: Game) -> type[TableScreen]:

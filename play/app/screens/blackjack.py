@@ -9,16 +9,16 @@ from typing import Any, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from play.app.screens.blackjack_board import GameBoard, Lab, LearnBar
-from play.app.screens.blackjack_form import AdjustScreen
-from play.app.table.board_screen import one_line
-from play.app.table.table import TableScreen
-from play.blackjack_lab.learning import METHODS
-from play.blackjack_lab.lesson_speech import stats
-from play.blackjack_lab.lessons import Adjusted, LessonChoices, Lessons
-from play.blackjack_lab.value_table import QUANTITIES, place_of
-from play.table.session import Session
-from play.table.speech import Speech
+from busso.play.app.screens.blackjack_board import GameBoard, Lab, LearnBar
+from busso.play.app.screens.blackjack_form import AdjustScreen
+from busso.play.app.table.board_screen import one_line
+from busso.play.app.table.table import TableScreen
+from busso.play.blackjack_lab.learning import METHODS
+from busso.play.blackjack_lab.lesson_speech import stats
+from busso.play.blackjack_lab.lessons import Adjusted, LessonChoices, Lessons
+from busso.play.blackjack_lab.value_table import QUANTITIES, place_of
+from busso.play.table.session import Session
+from busso.play.table.speech import Speech
 
 _LOOK_SECONDS = 0.25  # from one look at the learners to the next
 _LEAST_PACE = 0.02  # of AutoPlay

@@ -10,10 +10,10 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Button, Input, Select, Static
 
-from command.settings.checks import SettingsError
-from play.app.widgets.keys import Dialog, Key, KeyBar, bound
-from play.blackjack_lab.lessons import Adjusted, LessonChoices, adjusted, typed
-from play.language import Language
+from busso.command.settings.checks import SettingsError
+from busso.play.app.widgets.keys import Dialog, Key, KeyBar, bound
+from busso.play.blackjack_lab.lessons import Adjusted, LessonChoices, adjusted, typed
+from busso.play.language import Language
 
 _DECKS = ("infinite", "1", "2", "3", "4", "5", "6", "7", "8")
 _NUMBERS = ("epsilon", "limit", "discount")  # in the order of `typed`, these are typed and the others chosen

@@ -11,17 +11,17 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import RichLog
 
-from cards.hand import Hand, Move
-from evaluate.review.grading import Judged
-from play.app.table.board import Board, NextButton
-from play.app.table.table import HELP, HINT, LEAVE, ODDS, REVIEW, UNDO, TableScreen
-from play.app.widgets.boxes import boxes
-from play.app.widgets.keys import Key
-from play.app.widgets.lines import Lines
-from play.coach.coaching import Coaching, is_mistake
-from play.views.small import SmallView
-from sette_mezzo.cards import points_text
-from sette_mezzo.rules import HIT, STICK
+from busso.cards.hand import Hand, Move
+from busso.evaluate.review.grading import Judged
+from busso.play.app.table.board import Board, NextButton
+from busso.play.app.table.table import HELP, HINT, LEAVE, ODDS, REVIEW, UNDO, TableScreen
+from busso.play.app.widgets.boxes import boxes
+from busso.play.app.widgets.keys import Key
+from busso.play.app.widgets.lines import Lines
+from busso.play.coach.coaching import Coaching, is_mistake
+from busso.play.views.small import SmallView
+from busso.sette_mezzo.cards import points_text
+from busso.sette_mezzo.rules import HIT, STICK
 
 _FACES = "FCR"
 _MOST = 7.5

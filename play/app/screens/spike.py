@@ -9,17 +9,17 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from cards.hand import Move
-from play.app.table.board import Board, NextButton
-from play.app.table.table import HELP, HINT, LEAVE, ODDS, REVIEW, UNDO, TableScreen
-from play.app.widgets.keys import Dialog, Key, KeyBar, bound
-from play.app.widgets.lines import Lines
-from play.app.widgets.spike_text import SpikeText
-from play.language import Language
-from play.views import events, view
-from play.views.spike import SpikeView
-from play.views.spike_board import Ending, compile_rules, costs, endings, signed, sums_after
-from spike.cards import BUY, DISCARD, FOLD, MATCH, NO_BUY, RAISE, SWAP_HIGHER, SWAP_LOWER, SWAP_SPIKE
+from busso.cards.hand import Move
+from busso.play.app.table.board import Board, NextButton
+from busso.play.app.table.table import HELP, HINT, LEAVE, ODDS, REVIEW, UNDO, TableScreen
+from busso.play.app.widgets.keys import Dialog, Key, KeyBar, bound
+from busso.play.app.widgets.lines import Lines
+from busso.play.app.widgets.spike_text import SpikeText
+from busso.play.language import Language
+from busso.play.views import events, view
+from busso.play.views.spike import SpikeView
+from busso.play.views.spike_board import Ending, compile_rules, costs, endings, signed, sums_after
+from busso.spike.cards import BUY, DISCARD, FOLD, MATCH, NO_BUY, RAISE, SWAP_HIGHER, SWAP_LOWER, SWAP_SPIKE
 
 _NAMES = {RAISE: "raise", FOLD: "fold", BUY: "buy", NO_BUY: "no_buy", DISCARD: "discard"}
 

@@ -11,19 +11,19 @@ from textual.containers import Horizontal, HorizontalGroup, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from cards.hand import Move
-from play.app.table.board import Board
-from play.app.table.table import HELP, HINT, LEAVE, REVIEW, SAVE, UNDO, TableScreen
-from play.app.widgets.cards import card_box
-from play.app.widgets.keys import Key, bound
-from play.app.widgets.lines import Lines
-from play.app.widgets.seats import HandCard, SeatPlace
-from play.app.widgets.tressette_panel import panel, result_lines
-from play.table.speech import Speech
-from play.views.tressette import TressetteView
-from play.views.trick import BOTTOM, LEFT, RIGHT, TOP, Cursor, Place, Trick, cards_of, task, trick_of
-from tressette.cards import parse_card
-from tressette.rules import SEATS
+from busso.cards.hand import Move
+from busso.play.app.table.board import Board
+from busso.play.app.table.table import HELP, HINT, LEAVE, REVIEW, SAVE, UNDO, TableScreen
+from busso.play.app.widgets.cards import card_box
+from busso.play.app.widgets.keys import Key, bound
+from busso.play.app.widgets.lines import Lines
+from busso.play.app.widgets.seats import HandCard, SeatPlace
+from busso.play.app.widgets.tressette_panel import panel, result_lines
+from busso.play.table.speech import Speech
+from busso.play.views.tressette import TressetteView
+from busso.play.views.trick import BOTTOM, LEFT, RIGHT, TOP, Cursor, Place, Trick, cards_of, task, trick_of
+from busso.tressette.cards import parse_card
+from busso.tressette.rules import SEATS
 
 _PLACES = {TOP: "top", LEFT: "left", RIGHT: "right", BOTTOM: "bottom"}
 _HAND = 10

@@ -11,17 +11,17 @@ from textual.binding import Binding, BindingType
 from textual.widgets import RichLog, Static
 from textual.worker import Worker
 
-from evaluate.review.advisers import Worth
-from play.app.screens import screen_for
-from play.app.table.board import Board
-from play.app.table.board_screen import SLOWER, BoardScreen
-from play.app.widgets.help import WATCH
-from play.app.widgets.keys import Key, bound
-from play.app.widgets.lines import Lines
-from play.language import Language
-from play.spectate.commentary import Commentary
-from play.spectate.watching import WatchedGames, board_of
-from play.table.speech import Speech
+from busso.evaluate.review.advisers import Worth
+from busso.play.app.screens import screen_for
+from busso.play.app.table.board import Board
+from busso.play.app.table.board_screen import SLOWER, BoardScreen
+from busso.play.app.widgets.help import WATCH
+from busso.play.app.widgets.keys import Key, bound
+from busso.play.app.widgets.lines import Lines
+from busso.play.language import Language
+from busso.play.spectate.commentary import Commentary
+from busso.play.spectate.watching import WatchedGames, board_of
+from busso.play.table.speech import Speech
 
 PACES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)  # seconds from move to move
 _AFTER_HAND = 6  # times the pace, to read how a hand ended

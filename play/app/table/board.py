@@ -11,12 +11,12 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Button, Static
 
-from cards.hand import Move
-from evaluate.review.advisers import Worth
-from play.app.widgets.lines import Lines
-from play.coach.hints import Odds
-from play.table.speech import Speech
-from play.views import page, view
+from busso.cards.hand import Move
+from busso.evaluate.review.advisers import Worth
+from busso.play.app.widgets.lines import Lines
+from busso.play.coach.hints import Odds
+from busso.play.table.speech import Speech
+from busso.play.views import page, view
 
 
 class ActionBar(HorizontalGroup):
@@ -69,7 +69,7 @@ class Board(Vertical):
         yield Lines(id="lines", markup=False)
 
     def draw(self, seen: Any) -> None:
-        """Show a view of the game, see `play.views`."""
+        """Show a view of the game, see `busso.play.views`."""
         self.put("lines", "\n".join(page(self.language, self.table.game.name, seen, details=True)))
 
     def buttons(self) -> list[tuple[int, str]]:

@@ -13,12 +13,12 @@ from textual.screen import Screen
 from textual.widgets import RichLog, Static
 from textual.worker import Worker
 
-from command.errors import UserError
-from command.terminal.visible import visible
-from play.app.table.board import Board
-from play.app.widgets.keys import Key, KeyBar
-from play.app.widgets.lines import Lines
-from play.language import Language
+from busso.command.errors import UserError
+from busso.command.terminal.visible import visible
+from busso.play.app.table.board import Board
+from busso.play.app.widgets.keys import Key, KeyBar
+from busso.play.app.widgets.lines import Lines
+from busso.play.language import Language
 
 SLOWER = 2.5  # times the pace after an event that one wants to look at, as a trick
 

@@ -12,11 +12,11 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from cards.hand import Hand
-from evaluate.review.grading import Judged
-from play.app.widgets.keys import Dialog, Key, KeyBar, bound
-from play.table.speech import Speech
-from play.views import position
+from busso.cards.hand import Hand
+from busso.evaluate.review.grading import Judged
+from busso.play.app.widgets.keys import Dialog, Key, KeyBar, bound
+from busso.play.table.speech import Speech
+from busso.play.views import position
 
 _BAR = 6  # cells of the dearest decision
 

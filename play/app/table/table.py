@@ -11,20 +11,20 @@ from textual.binding import Binding, BindingType
 from textual.events import Click
 from textual.widgets import Button, RichLog, Static
 
-from cards.hand import Move
-from evaluate.review.advisers import Worth
-from play.app.table.board import ActionBar, Board
-from play.app.table.board_screen import SLOWER, BoardScreen
-from play.app.table.review import ReviewScreen
-from play.app.widgets.help import TABLE
-from play.app.widgets.keys import Key, bound
-from play.coach.hints import Odds
-from play.coach.review import review
-from play.language import Language
-from play.table.session import Session
-from play.table.speech import Speech
-from play.table.table import Table
-from play.views import events, result
+from busso.cards.hand import Move
+from busso.evaluate.review.advisers import Worth
+from busso.play.app.table.board import ActionBar, Board
+from busso.play.app.table.board_screen import SLOWER, BoardScreen
+from busso.play.app.table.review import ReviewScreen
+from busso.play.app.widgets.help import TABLE
+from busso.play.app.widgets.keys import Key, bound
+from busso.play.coach.hints import Odds
+from busso.play.coach.review import review
+from busso.play.language import Language
+from busso.play.table.session import Session
+from busso.play.table.speech import Speech
+from busso.play.table.table import Table
+from busso.play.views import events, result
 
 HINT, ODDS, UNDO = Key("t", "hint", "hint"), Key("o", "odds", "odds"), Key("u", "undo", "undo")
 REVIEW, SAVE, NEXT = Key("v", "review", "review"), Key("w", "save", "save"), Key("↵", "next", "next", also="n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from play.views.trick import SUIT_SIGNS, suit_name
+from busso.play.views.trick import SUIT_SIGNS, suit_name
 
 SMALL, LARGE = 7, 9  # widths
 _PLAIN, _CHOSEN, _BARRED, _EMPTY = "╭─╮│╰╯", "╔═╗║╚╝", "╭╌╮╎╰╯", "╭┈╮┊╰╯"

@@ -13,8 +13,8 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
-from play.app.widgets.keys import Dialog, Key, KeyBar
-from play.language import Language
+from busso.play.app.widgets.keys import Dialog, Key, KeyBar
+from busso.play.language import Language
 
 MENU, TABLE, WATCH = "menu", "table", "watch"
 

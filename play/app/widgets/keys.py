@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from play.language import Language
+from busso.play.language import Language
 
 Result = TypeVar("Result")
 _NAMES = {  # by which Textual knows keys that are shown otherwise

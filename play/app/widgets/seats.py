@@ -9,9 +9,9 @@ from textual.events import Click
 from textual.message import Message
 from textual.widgets import Static
 
-from play.app.widgets.cards import card_box, empty_box
-from play.app.widgets.lines import Lines
-from play.views.trick import Place
+from busso.play.app.widgets.cards import card_box, empty_box
+from busso.play.app.widgets.lines import Lines
+from busso.play.views.trick import Place
 
 
 class SeatPlace(Container):

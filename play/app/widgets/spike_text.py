@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from play.app.widgets.boxes import beside, boxes
-from play.language import Language
-from play.views.spike import SpikeView
-from play.views.spike_board import Ending, counted, last_done, signed
+from busso.play.app.widgets.boxes import beside, boxes
+from busso.play.language import Language
+from busso.play.views.spike import SpikeView
+from busso.play.views.spike_board import Ending, counted, last_done, signed
 
 _NAME = 20  # letters of a name
 _WIDE_NAME = 34

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from play.language import Language
-from play.views.tressette import TressetteView
-from play.views.trick import Trick, facts
-from tressette.rules import SEATS
+from busso.play.language import Language
+from busso.play.views.tressette import TressetteView
+from busso.play.views.trick import Trick, facts
+from busso.tressette.rules import SEATS
 
 _NAME = 25  # cells of a seat's number and name
 Match = tuple[int, list[int]]  # to how many points, and how it stands by team

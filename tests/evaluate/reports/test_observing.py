@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 import torch
 
-from cards.compiled.splitmix import stream
-from cards.game import Game, load_game
-from cards.play import play
-from cards.players import named_player
-from evaluate.report.games.tressette import play as tressette_play
-from evaluate.report.games.tressette.endgame import solve_endgame
-from evaluate.report.sections.observing import Agent, Watched, watch_games
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import Game, load_game
+from busso.cards.play import play
+from busso.cards.players import named_player
+from busso.evaluate.report.games.tressette import play as tressette_play
+from busso.evaluate.report.games.tressette.endgame import solve_endgame
+from busso.evaluate.report.sections.observing import Agent, Watched, watch_games
+from busso.train.dqn.network.build import build_network
+from busso.train.dqn.network.q_network import NetworkPlayer
+from busso.tressette.cards import RANKS, THREE, TWO
+from busso.tressette.rules import BUSSO, STRISCIO, VOLO
 from tests.train.runs import settings
-from train.dqn.network.build import build_network
-from train.dqn.network.q_network import NetworkPlayer
-from tressette.cards import RANKS, THREE, TWO
-from tressette.rules import BUSSO, STRISCIO, VOLO
 
 
 def agent_of(game: Game, tmp_path_factory: pytest.TempPathFactory, gamma: float = 1.0) -> Agent:

@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from command.settings.checks import SettingsError
-from evaluate.report.content import Figure, Report, Section, Text, TextTable
-from evaluate.report.drawing import Line, Panel, draw_heatmap, draw_panels
-from evaluate.report.page import to_html, to_markdown, write
+from busso.command.settings.checks import SettingsError
+from busso.evaluate.report.content import Figure, Report, Section, Text, TextTable
+from busso.evaluate.report.drawing import Line, Panel, draw_heatmap, draw_panels
+from busso.evaluate.report.page import to_html, to_markdown, write
 from tests.errors import error_about
 
 _VOID = ("meta", "br", "path", "use", "rect")

@@ -6,17 +6,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.compiled.bits import lowest
-from cards.compiled.splitmix import stream
-from cards.game import States
-from evaluate.review.advisers import THE_ONE, adviser_of
+from busso.cards.compiled.bits import lowest
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import States
+from busso.evaluate.review.advisers import THE_ONE, adviser_of
+from busso.tressette.search import cheating
+from busso.tressette.search.endgame import (
+    Cheating,
+    EndgameAdviser,
+    ExactOptions,
+    KnownHands,
+    possible_hands,
+    tricks_left,
+)
+from busso.tressette.search.network_search import SearchPlayer, TressetteSearchOptions
+from busso.tressette.search.worlds import one_of_each_run, runs_of
 from tests.evaluate.test_search import network
 from tests.tressette.hidden import may_hold
 from tests.tressette.table import GAME
-from tressette.search import cheating
-from tressette.search.endgame import Cheating, EndgameAdviser, ExactOptions, KnownHands, possible_hands, tricks_left
-from tressette.search.network_search import SearchPlayer, TressetteSearchOptions
-from tressette.search.worlds import one_of_each_run, runs_of
 
 SEEDS = stream(1, "endgame", 0, 1)
 

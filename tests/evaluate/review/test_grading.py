@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cards.compiled.splitmix import stream
-from cards.game import load_game
-from cards.hand import Hand
-from command.settings.checks import SettingsError
-from evaluate.review.advisers import Worth
-from evaluate.review.grader import Grader
-from evaluate.review.grading import GRADES, Limits, judged_of, limits_of
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import load_game
+from busso.cards.hand import Hand
+from busso.command.settings.checks import SettingsError
+from busso.evaluate.review.advisers import Worth
+from busso.evaluate.review.grader import Grader
+from busso.evaluate.review.grading import GRADES, Limits, judged_of, limits_of
 from tests.errors import error_about
 
 COSTS = st.floats(0, 20)

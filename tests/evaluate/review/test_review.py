@@ -1,4 +1,4 @@
-"""`python -m evaluate.review`: grades of recorded games, what must not enter them, and what is written."""
+"""`busso review`: grades of recorded games, what must not enter them, and what is written."""
 
 import json
 import os
@@ -11,21 +11,21 @@ import numpy as np
 import pytest
 import torch
 
-from cards.compiled.splitmix import stream
-from cards.game import load_game
-from cards.hand import Hand
-from cards.players import named_player
-from command.settings.checks import SettingsError
-from command.settings.game import game_defaults
-from evaluate.recorded import Recorded, recorded_hands
-from evaluate.review import __main__ as review
-from evaluate.review import reviewed as grades
-from evaluate.review.grader import grader_of
-from evaluate.solve.solution import solve
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import load_game
+from busso.cards.hand import Hand
+from busso.cards.players import named_player
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.game import game_defaults
+from busso.evaluate.recorded import Recorded, recorded_hands
+from busso.evaluate.review import __main__ as review
+from busso.evaluate.review import reviewed as grades
+from busso.evaluate.review.grader import grader_of
+from busso.evaluate.solve.solution import solve
+from busso.train.tabular.algorithms import evaluate_policy
 from tests.errors import error_about, key_of
 from tests.spike import hidden as spike_hidden
 from tests.tressette import hidden as tressette_hidden
-from train.tabular.algorithms import evaluate_policy
 
 CPU = torch.device("cpu")
 RESHUFFLE = {"tressette": tressette_hidden.reshuffle_hidden, "spike": spike_hidden.reshuffle_hidden}
@@ -293,7 +293,7 @@ def test_a_search_grades_the_cards_that_it_would_not_try(tressette: Path) -> Non
     [
         ((), "file: name the file of records"),
         (("nowhere.jsonl",), "nowhere.jsonl: No such file"),
-        (("{empty}",), "holds no record; python -m evaluate.record writes some"),
+        (("{empty}",), "holds no record; busso record writes some"),
         (("{empty}", "format=pdf"), "format: one of text, json, html, not 'pdf'"),
         (("{empty}", "grades=[1,2]"), "grades: three costs"),
         (("{empty}", "seats=9"), "seats: numbers of seats"),

@@ -27,7 +27,7 @@ def weakest(cards, sign=1):
 
 
 def greedy(line):
-    """As `tressette.players.greedy`, from what the line says."""
+    """As `busso.tressette.players.greedy`, from what the line says."""
     seat, known, names = line["seat"], line["known"], line["names"]
     rivals = set(DECK) - set(known["hand"]) - {card for _, card in known["played"]}
     if not known["table"]:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from cards.matches.duplicate import Duel
-from evaluate.tournament.batches import Batch, Played, Spent
+from busso.cards.matches.duplicate import Duel
+from busso.evaluate.tournament.batches import Batch, Played, Spent
 
 
 def played(batch: Batch, wins: np.ndarray, seconds: float = 1.0) -> Played:

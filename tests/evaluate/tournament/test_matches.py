@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cards.compiled.splitmix import stream
-from cards.game import load_game
-from cards.matches.duplicate import Outcome, Plays, duel_of
-from cards.matches.match import play_matches
-from cards.players import named_player
-from evaluate.replay import replay_file
-from evaluate.tournament.__main__ import main
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import load_game
+from busso.cards.matches.duplicate import Outcome, Plays, duel_of
+from busso.cards.matches.match import play_matches
+from busso.cards.players import named_player
+from busso.evaluate.replay import replay_file
+from busso.evaluate.tournament.__main__ import main
 from tests.errors import key_of
 
 GAME = load_game("tressette", {"accusi": True})

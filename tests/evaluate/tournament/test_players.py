@@ -8,20 +8,20 @@ from typing import Any
 import pytest
 import torch
 
-from cards.game import Game, PlayerKind, load_game
-from cards.play import Player
-from cards.player_specs import PlayerSpec
-from cards.players import PolicyPlayer, SampleOptions, named_player
-from command.settings.checks import SettingsError
-from evaluate.players import load_player
-from evaluate.tournament.__main__ import main
-from evaluate.tournament.settings import TournamentSettings
-from play.players import seated_player
+from busso.cards.game import Game, PlayerKind, load_game
+from busso.cards.play import Player
+from busso.cards.player_specs import PlayerSpec
+from busso.cards.players import PolicyPlayer, SampleOptions, named_player
+from busso.command.settings.checks import SettingsError
+from busso.evaluate.players import load_player
+from busso.evaluate.tournament.__main__ import main
+from busso.evaluate.tournament.settings import TournamentSettings
+from busso.play.players import seated_player
+from busso.train.dqn.players.resolve import resolve, resolve_all
+from busso.train.run.checkpoint import checkpoint
+from busso.tressette import GAME
 from tests.errors import error_about, key_of
 from tests.train.runs import TrainedRuns
-from train.dqn.players.resolve import resolve, resolve_all
-from train.run.checkpoint import checkpoint
-from tressette import GAME
 
 CPU = torch.device("cpu")
 

@@ -12,20 +12,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cards.compiled.splitmix import stream
-from cards.game import Game, load_game
-from cards.play import Actions, Decisions, play
-from cards.player_specs import PlayerSpec
-from cards.players import RandomPlayer, named_player
-from command.settings.checks import SettingsError
-from command.settings.quoting import in_quotes, spelled
-from evaluate.players import load_resolved
-from evaluate.process_player.player import ProcessPlayer, ProcessPlayerError
-from evaluate.process_player.program import Program
-from evaluate.tournament.__main__ import main
-from evaluate.tournament.batches import Batch, Played, TournamentWorker
-from evaluate.tournament.forfeits import with_lost
-from evaluate.tournament.settings import TournamentSettings
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import Game, load_game
+from busso.cards.play import Actions, Decisions, play
+from busso.cards.player_specs import PlayerSpec
+from busso.cards.players import RandomPlayer, named_player
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.quoting import in_quotes, spelled
+from busso.evaluate.players import load_resolved
+from busso.evaluate.process_player.player import ProcessPlayer, ProcessPlayerError
+from busso.evaluate.process_player.program import Program
+from busso.evaluate.tournament.__main__ import main
+from busso.evaluate.tournament.batches import Batch, Played, TournamentWorker
+from busso.evaluate.tournament.forfeits import with_lost
+from busso.evaluate.tournament.settings import TournamentSettings
+from busso.train.dqn.players.resolve import resolve, resolve_all
 from tests.blackjack.hidden import reshuffle_hidden as reshuffle_blackjack
 from tests.errors import error_about
 from tests.limits import seconds
@@ -33,7 +34,6 @@ from tests.processes import alive
 from tests.sette_mezzo.hidden import reshuffle_hidden as reshuffle_sette_mezzo
 from tests.spike.hidden import reshuffle_hidden as reshuffle_spike
 from tests.tressette.hidden import reshuffle_hidden as reshuffle_tressette
-from train.dqn.players.resolve import resolve, resolve_all
 
 ROOT, BOT = Path(__file__).parents[3], Path(__file__).with_name("bot.py")
 TRESSETTE = load_game("tressette")
@@ -216,7 +216,9 @@ def test_a_tournament_in_several_processes(tmp_path: Path, capsys: pytest.Captur
 def test_nothing_stays_behind(tmp_path: Path) -> None:
     """A program ends with all that it has started when its player goes, and when busso is killed."""
     code = (
-        "import sys, time; from cards.game import load_game; from evaluate.players import load_player, cpu\n"
+        "import sys, time\n"
+        "from busso.cards.game import load_game\n"
+        "from busso.evaluate.players import load_player, cpu\n"
         f"player = load_player(load_game('tressette'), {bot('parent', tmp_path / 'pids')!r}, cpu())\n"
         "print('there', flush=True); time.sleep(1000)"
     )

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cards.matches.duplicate import Duel
-from evaluate.tournament.ratings import Ratings, rate
-from evaluate.tournament.settings import Pair
+from busso.cards.matches.duplicate import Duel
+from busso.evaluate.tournament.ratings import Ratings, rate
+from busso.evaluate.tournament.settings import Pair
 
 
 def duel(wins: np.ndarray, even: float = 0.5) -> Duel:

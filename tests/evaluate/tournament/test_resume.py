@@ -17,24 +17,24 @@ import numpy as np
 import psutil
 import pytest
 
-from cards.game import load_game
-from command.lock import lock
-from command.settings.checks import SettingsError
-from evaluate.tournament import executors
-from evaluate.tournament import run as command
-from evaluate.tournament.__main__ import main
-from evaluate.tournament.batches import Batch, Played, TournamentWorker
-from evaluate.tournament.executors import Alone, Growing, Processes, ProcessLostError
-from evaluate.tournament.journal import ABOUT, BATCHES, LOCK, Journal
-from evaluate.tournament.schedule import Plan, Schedule
-from evaluate.tournament.settings import BATCH, TournamentSettings
+from busso.cards.game import load_game
+from busso.command.lock import lock
+from busso.command.settings.checks import SettingsError
+from busso.evaluate.tournament import executors
+from busso.evaluate.tournament import run as command
+from busso.evaluate.tournament.__main__ import main
+from busso.evaluate.tournament.batches import Batch, Played, TournamentWorker
+from busso.evaluate.tournament.executors import Alone, Growing, Processes, ProcessLostError
+from busso.evaluate.tournament.journal import ABOUT, BATCHES, LOCK, Journal
+from busso.evaluate.tournament.schedule import Plan, Schedule
+from busso.evaluate.tournament.settings import BATCH, TournamentSettings
+from busso.train.dqn.players.resolve import TRAINED, ResolvedPlayer, resolve_all
+from busso.train.run.checkpoint.checkpoint import CheckpointError
 from tests.errors import error_about
 from tests.evaluate.tournament.parts import played
 from tests.limits import until
 from tests.processes import alive
 from tests.test_lock import AWAY, put
-from train.dqn.players.resolve import TRAINED, ResolvedPlayer, resolve_all
-from train.run.checkpoint.checkpoint import CheckpointError
 
 ROOT = Path(__file__).parents[3]
 PLAYERS = "players=[hit_below_14,hit_below_17,random]"
@@ -132,7 +132,7 @@ def test_a_cluster_plays_the_same(whole: Path, tmp_path: Path) -> None:
 def test_killed_with_its_processes(tmp_path: Path) -> None:
     """SIGKILL in mid-pair: the processes that played end by themselves, and the same command goes on."""
     arguments = ["game=blackjack", PLAYERS, "batch_deals=16", "deals=60000"]
-    command = [sys.executable, "-m", "evaluate.tournament", *arguments, "processes=2", f"folder={tmp_path}"]
+    command = [sys.executable, "-m", "busso.evaluate.tournament", *arguments, "processes=2", f"folder={tmp_path}"]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
         batches = tmp_path / BATCHES
         until("some batches", lambda: batches.exists() and batches.read_bytes().count(b"\n") > 5, 60)
@@ -312,7 +312,7 @@ def test_a_file_that_changes_while_it_plays_is_one_line(tmp_path: Path) -> None:
     settings = small_settings(players=[str(table), "random"])
     players = resolved(settings)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evaluate.tournament.batches.load_resolved", lambda *_: None)
+        patch.setattr("busso.evaluate.tournament.batches.load_resolved", lambda *_: None)
         TournamentWorker(settings, players).load(str(table))
         table.write_text(json.dumps({"another": 1}))
         with error_about(SettingsError, "players", "policy.json", hint="checkpoint"):

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cards.matches.duplicate import estimate_share
-from evaluate.tournament.batches import Batch
-from evaluate.tournament.schedule import PairState, Plan, Schedule
+from busso.cards.matches.duplicate import estimate_share
+from busso.evaluate.tournament.batches import Batch
+from busso.evaluate.tournament.schedule import PairState, Plan, Schedule
 from tests.evaluate.tournament.parts import played, shares
 
 PAIRS = [("a", "b"), ("a", "c"), ("b", "c")]

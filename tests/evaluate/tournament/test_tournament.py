@@ -9,21 +9,21 @@ import numpy as np
 import pytest
 import torch
 
-from cards.compiled.splitmix import stream
-from cards.game import load_game
-from cards.matches.duplicate import duel
-from cards.players import named_player
-from command.settings.checks import SettingsError
-from evaluate.players import load_player
-from evaluate.replay import replay_file
-from evaluate.tournament.__main__ import main
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import load_game
+from busso.cards.matches.duplicate import duel
+from busso.cards.players import named_player
+from busso.command.settings.checks import SettingsError
+from busso.evaluate.players import load_player
+from busso.evaluate.replay import replay_file
+from busso.evaluate.tournament.__main__ import main
+from busso.train.dqn.network.q_network import NetworkPlayer
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.tressette import GAME
 from tests.chips import Chip
 from tests.errors import error_about, key_of
 from tests.train.runs import TrainedRuns
-from train.dqn.network.q_network import NetworkPlayer
-from train.run.checkpoint import checkpoint
-from train.run.checkpoint.checkpoint import CheckpointError
-from tressette import GAME
 
 CPU = torch.device("cpu")
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from busso.train.__main__ import main as train
+from busso.train.run.objective import result
+from busso.train.run.read import load_run
 from tests.limits import seconds
 from tests.pages import ROOT
-from train.__main__ import main as train
-from train.run.objective import result
-from train.run.read import load_run
 
 TINY = (
     "game=sette_mezzo",
@@ -38,8 +38,8 @@ def complete() -> set[str]:
 
 
 def process(*words: str) -> subprocess.CompletedProcess[str]:
-    """`python -m train`, from another folder than that of the program."""
-    line = [sys.executable, "-m", "train", *TINY, *words]
+    """`busso train`, from another folder than that of the program."""
+    line = [sys.executable, "-m", "busso.train", *TINY, *words]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(line, check=False, env=environment, capture_output=True, text=True, timeout=seconds(100))
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from command.settings.compose import compose
-from command.settings.game import with_game_options
-from command.settings.overrides import given as given_by
-from play.app.application import TableApp
-from play.app.table.table import TableScreen
-from play.table.settings import PlaySettings
+from busso.command.settings.compose import compose
+from busso.command.settings.game import with_game_options
+from busso.command.settings.overrides import given as given_by
+from busso.play.app.application import TableApp
+from busso.play.app.table.table import TableScreen
+from busso.play.table.settings import PlaySettings
 from tests.limits import seconds
 from tests.play.people import play_on, sit_down
 
@@ -22,7 +22,7 @@ SMALL, LARGE = (80, 24), (160, 44)
 
 
 def application(*overrides: str) -> TableApp:
-    """What `python -m play ui=app` would run, without waiting between replies."""
+    """What `busso play ui=app` would run, without waiting between replies."""
     chosen = with_game_options(["pace=0", *overrides], "tressette", PlaySettings)
     settings = compose(PlaySettings, "play", chosen)
     return TableApp(settings, given_by(overrides))

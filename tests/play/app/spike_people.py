@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Callable
 
 from textual.pilot import Pilot
 
-from play.app.screens.spike import GameBoard
-from play.app.table.table import TableScreen
-from play.views import view
-from play.views.spike import SpikeView
-from play.views.spike_board import endings, signed
-from spike.cards import BUY, MATCH, SWAP_LOWER
+from busso.play.app.screens.spike import GameBoard
+from busso.play.app.table.table import TableScreen
+from busso.play.views import view
+from busso.play.views.spike import SpikeView
+from busso.play.views.spike_board import endings, signed
+from busso.spike.cards import BUY, MATCH, SWAP_LOWER
 from tests.play.app.pilots import text_of, wait
 from tests.play.people import choice
 

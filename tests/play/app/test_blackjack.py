@@ -10,12 +10,12 @@ from pathlib import Path
 from textual.pilot import Pilot
 from textual.widgets import Button, Input, Select
 
-from play.app.application import TableApp
-from play.app.screens.blackjack import GameScreen
-from play.app.screens.blackjack_board import ValueTable
-from play.app.screens.blackjack_form import AdjustScreen
-from play.blackjack_lab.lessons import Lessons
-from play.blackjack_lab.value_table import QUANTITIES
+from busso.play.app.application import TableApp
+from busso.play.app.screens.blackjack import GameScreen
+from busso.play.app.screens.blackjack_board import ValueTable
+from busso.play.app.screens.blackjack_form import AdjustScreen
+from busso.play.blackjack_lab.lessons import Lessons
+from busso.play.blackjack_lab.value_table import QUANTITIES
 from tests.limits import seconds
 from tests.play.app.pilots import application, asked, driven, seated, text_of, wait
 

@@ -8,23 +8,23 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
-from command.settings.compose import compose
-from play.app.application import TableApp
-from play.app.menu.chooser import ChooserScreen
-from play.app.menu.form import Form
-from play.app.menu.saves import SavesList
-from play.app.spectate.watch import WatchScreen
-from play.app.table.table import TableScreen
-from play.app.widgets.help import HelpScreen
-from play.language import texts_of
-from play.table.settings import PlaySettings
+from busso.command.settings.compose import compose
+from busso.play.app.application import TableApp
+from busso.play.app.menu.chooser import ChooserScreen
+from busso.play.app.menu.form import Form
+from busso.play.app.menu.saves import SavesList
+from busso.play.app.spectate.watch import WatchScreen
+from busso.play.app.table.table import TableScreen
+from busso.play.app.widgets.help import HelpScreen
+from busso.play.language import texts_of
+from busso.play.table.settings import PlaySettings
 from tests.play.app.pilots import LARGE, SMALL, application, driven, seated, text_of, wait
 
 ENGLISH, ITALIAN = texts_of("en"), texts_of("it")
 
 
 def in_menu(*overrides: str) -> TableApp:
-    """What `python -m play` shows at a terminal, with keys that say how one plays and not what."""
+    """What `busso play` shows at a terminal, with keys that say how one plays and not what."""
     return TableApp(compose(PlaySettings, "play", ["pace=0", *overrides]))
 
 
@@ -231,7 +231,7 @@ def test_a_terminal_that_is_too_small_is_one_line_and_goes_on_when_it_grows() ->
 
     app = application("game=sette_mezzo", "seed=3")
     driven(app, script)
-    assert app.last_words == "Saved: resume with python -m play save=saves/sette_mezzo-3.json"
+    assert app.last_words == "Saved: resume with busso play save=saves/sette_mezzo-3.json"
 
 
 def test_opening_goes_on_while_the_terminal_is_too_small() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from evaluate.replay import replay_file
-from play.app.table.table import TableScreen
+from busso.evaluate.replay import replay_file
+from busso.play.app.table.table import TableScreen
 from tests.play.app.pilots import SMALL, application, driven, text_of, wait
 
 KEYS = (
@@ -53,7 +53,7 @@ async def press_anything(pilot: Pilot[int], number: int, chance: random.Random) 
 def test_keys_and_clicks(name: str, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The application is started anew when it was left."""
     # One that learns as fast as it can leaves little of the process to the keys.
-    monkeypatch.setattr("play.blackjack_lab.lessons.SPEEDS", (100, 10_000))
+    monkeypatch.setattr("busso.play.blackjack_lab.lessons.SPEEDS", (100, 10_000))
     chance, record, left = random.Random(len(name)), Path("games.jsonl"), number
 
     async def script(pilot: Pilot[int]) -> None:

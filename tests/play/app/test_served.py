@@ -16,8 +16,8 @@ import aiohttp
 import psutil
 import pytest
 
-from evaluate.replay import replay_file
-from play.app.serve import _ssh
+from busso.evaluate.replay import replay_file
+from busso.play.app.serve import _ssh
 from tests.limits import seconds, until
 from tests.play.app.browser import CHROMIUM, Browser
 from tests.play.people import ENVIRONMENT, command
@@ -25,9 +25,9 @@ from tests.processes import alive
 
 
 class Served:
-    """`python -m play serve=true` in a folder of its own."""
+    """`busso play serve=true` in a folder of its own."""
 
-    def __init__(self, folder: Path, *arguments: str, python: Sequence[str] = ("-m", "play")) -> None:
+    def __init__(self, folder: Path, *arguments: str, python: Sequence[str] = ("-m", "busso.play")) -> None:
         self.folder = folder
         environment = ENVIRONMENT | {"PYTHONUNBUFFERED": "1"}
         line = [sys.executable, *python, "serve=true", "port=0", *arguments]
@@ -180,10 +180,12 @@ def test_what_is_not_over_is_saved(own: Served) -> None:
     asyncio.run(script())
     names = "sette_mezzo-3.json", "sette_mezzo-3-2.json"
     saved(*names)
-    assert all(f"resume with python -m play save=saves/{name}" in own.said for name in names)
+    assert all(f"resume with busso play save=saves/{name}" in own.said for name in names)
 
 
-SHORT_GRACE = "import sys, play.app.serve as s, play.__main__ as p; s._SECONDS_TO_SAVE = 2; p.main(sys.argv[1:])"
+SHORT_GRACE = (
+    "import sys, busso.play.app.serve as s, busso.play.__main__ as p; s._SECONDS_TO_SAVE = 2; p.main(sys.argv[1:])"
+)
 
 
 @pytest.mark.slow  # two tables start, and one gets its grace
@@ -199,7 +201,7 @@ def test_a_table_that_hangs_ends_with_its_page_and_with_the_server(folder: Path,
             for page in (one, other):
                 await _turn(page)
             below = psutil.Process(server.process.pid).children(recursive=True)
-            tables.extend(process for process in below if process.cmdline()[1:3] == ["-m", "play"])
+            tables.extend(process for process in below if process.cmdline()[1:3] == ["-m", "busso.play"])
             assert len(tables) == 2
             tables[0].suspend()
             if ending == "page":

@@ -6,11 +6,11 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from evaluate.replay import replay_file
-from play.app.screens.sette_mezzo import GameScreen
-from play.views import view
-from play.views.small import SmallView
-from sette_mezzo.rules import HIT, STICK
+from busso.evaluate.replay import replay_file
+from busso.play.app.screens.sette_mezzo import GameScreen
+from busso.play.views import view
+from busso.play.views.small import SmallView
+from busso.sette_mezzo.rules import HIT, STICK
 from tests.play.app.pilots import LARGE, SMALL, application, asked, driven, seated, text_of, wait
 
 

@@ -9,12 +9,12 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from evaluate.replay import replay_file
-from play.app.screens.spike import GameScreen, LogScreen
-from play.app.table.table import TableScreen
-from play.views import view
-from play.views.spike_board import signed
-from spike.cards import DISCARD
+from busso.evaluate.replay import replay_file
+from busso.play.app.screens.spike import GameScreen, LogScreen
+from busso.play.app.table.table import TableScreen
+from busso.play.views import view
+from busso.play.views.spike_board import signed
+from busso.spike.cards import DISCARD
 from tests.play.app.pilots import LARGE, SMALL, application, driven, seated, text_of, wait
 from tests.play.app.spike_people import (
     Do,

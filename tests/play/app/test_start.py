@@ -1,4 +1,4 @@
-"""`python -m play` at a terminal: it starts in the menu, ends well, and keeps what was played."""
+"""`busso play` at a terminal: it starts in the menu, ends well, and keeps what was played."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.limits import seconds
 from tests.play.people import command
 from tests.play.terminals import Terminal
 
-RESUME = "Saved: resume with python -m play save=saves/sette_mezzo-3.json"
+RESUME = "Saved: resume with busso play save=saves/sette_mezzo-3.json"
 
 
 def test_it_starts_in_the_menu_and_ends(tmp_path: Path) -> None:

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-import play.app
-from play.app.application import TableApp
-from play.app.menu.menu import MenuScreen
-from play.app.table.review import ReviewScreen
-from play.app.table.table import TableScreen
-from play.app.widgets.keys import Key, KeyBar
-from play.language import LANGUAGES, Language
+from busso.play import app
+from busso.play.app.application import TableApp
+from busso.play.app.menu.menu import MenuScreen
+from busso.play.app.table.review import ReviewScreen
+from busso.play.app.table.table import TableScreen
+from busso.play.app.widgets.keys import Key, KeyBar
+from busso.play.language import LANGUAGES, Language
 from tests.play.app.pilots import application, asked, driven, seated, text_of, wait
 from tests.play.people import TINY, sit_down
 
@@ -24,7 +24,7 @@ from tests.play.people import TINY, sit_down
 def all_keys() -> dict[str, tuple[Key, ...]]:
     """Of every class of the application that has some, by its module and name."""
     found = {}
-    for module in pkgutil.walk_packages(play.app.__path__, "play.app."):
+    for module in pkgutil.walk_packages(app.__path__, "busso.play.app."):
         for name, each in vars(importlib.import_module(module.name)).items():
             if isinstance(each, type) and "KEYS" in vars(each):
                 found[f"{module.name}.{name}"] = each.KEYS

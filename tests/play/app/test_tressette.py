@@ -11,14 +11,14 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
-from evaluate.replay import replay_file
-from play.app.table.review import ReviewScreen
-from play.app.table.table import TableScreen
-from play.views import view
-from play.views.tressette import TressetteView
-from play.views.trick import trick_of
+from busso.evaluate.replay import replay_file
+from busso.play.app.table.review import ReviewScreen
+from busso.play.app.table.table import TableScreen
+from busso.play.views import view
+from busso.play.views.tressette import TressetteView
+from busso.play.views.trick import trick_of
+from busso.tressette.cards import card_text
 from tests.play.app.pilots import LARGE, SMALL, application, asked, driven, far_on, seated, text_of, wait
-from tressette.cards import card_text
 
 SUITS = "[♦♥♠♣] ([DCSB])"
 

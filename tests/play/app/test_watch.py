@@ -8,10 +8,10 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import RichLog, Static
 
-from play.app.menu.menu import MenuScreen
-from play.app.spectate.watch import WatchScreen
-from play.language import LANGUAGES
-from play.views import open_hands, view
+from busso.play.app.menu.menu import MenuScreen
+from busso.play.app.spectate.watch import WatchScreen
+from busso.play.language import LANGUAGES
+from busso.play.views import open_hands, view
 from tests.play.app.pilots import LARGE, SMALL, application, driven, text_of, wait
 from tests.play.test_watching import recorded
 

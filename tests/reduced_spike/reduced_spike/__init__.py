@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from reduced_spike.rules import RULES, Options, blank
 
-import spike
+from busso import spike
 
 
 def record(start: np.void, actions: list[int]) -> dict[str, Any]:
-    """The record of a game; see `spike.records`."""
+    """The record of a game; see `busso.spike.records`."""
     return spike.GAME.record(start, actions) | {"game": "reduced_spike"}
 
 

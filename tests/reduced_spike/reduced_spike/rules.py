@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.batch import Rules
-from cards.compiled.jit import njit
-from spike import rules as whole
-from spike.cards import CARDS, VALUES
-from spike.state import Options as WholeOptions
-from spike.state import blank as whole_blank
+from busso.cards.compiled.batch import Rules
+from busso.cards.compiled.jit import njit
+from busso.spike import rules as whole
+from busso.spike.cards import CARDS, VALUES
+from busso.spike.state import Options as WholeOptions
+from busso.spike.state import blank as whole_blank
 
 DEALT = (-8, -1, 2, 7)
 LOTS = 2

@@ -6,7 +6,7 @@ from kuhn_poker.records import read, record
 from kuhn_poker.rewards import REWARDS
 from kuhn_poker.rules import ACTION_TEXT, RULES, Options, blank
 
-from cards.game import Game
+from busso.cards.game import Game
 
 GAME = Game(
     name="kuhn_poker",

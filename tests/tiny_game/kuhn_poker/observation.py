@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.bits import bit, put
-from cards.compiled.jit import njit
+from busso.cards.compiled.bits import bit, put
+from busso.cards.compiled.jit import njit
 
 OWN_CARD = 0
 OWN_BET = 3

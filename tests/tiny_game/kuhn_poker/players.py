@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from kuhn_poker.rules import BET, PASS
 
-from cards.compiled.jit import njit
-from cards.compiled.splitmix import uniform
+from busso.cards.compiled.jit import njit
+from busso.cards.compiled.splitmix import uniform
 
 JACK, QUEEN = 0, 1
 

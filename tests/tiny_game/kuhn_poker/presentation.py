@@ -1,13 +1,13 @@
-"""How Kuhn poker is shown, see `cards.presentation`."""
+"""How Kuhn poker is shown, see `busso.cards.presentation`."""
 
 from collections.abc import Iterator
 
 import numpy as np
 from kuhn_poker.rules import ACTION_TEXT, CARD_TEXT
 
-from cards.game import Game
-from cards.hand import Hand
-from cards.presentation import Presentation, Row
+from busso.cards.game import Game
+from busso.cards.hand import Hand
+from busso.cards.presentation import Presentation, Row
 
 
 def _rows(hand: Hand, seat: int) -> Iterator[Row]:

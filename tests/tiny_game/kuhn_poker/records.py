@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from kuhn_poker.rules import ACTION_TEXT, CARD_TEXT, begin
 
-from cards.base.errors import InputError
-from cards.game import game_with
-from cards.hand import NO_SEEDS, Hand, Replayed
-from cards.records import field, list_of, parse_at, parse_rank
+from busso.cards.base.errors import InputError
+from busso.cards.game import game_with
+from busso.cards.hand import NO_SEEDS, Hand, Replayed
+from busso.cards.records import field, list_of, parse_at, parse_rank
 
 
 def record(start: np.void, actions: list[int]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import numpy as np
 from kuhn_poker.rules import over, returns
 from numpy.typing import NDArray
 
-from cards.compiled.jit import njit
+from busso.cards.compiled.jit import njit
 
 
 @njit

@@ -14,11 +14,11 @@ import numpy as np
 from kuhn_poker.observation import observe
 from numpy.typing import NDArray
 
-from cards.base.bounds import bounded, check_bounds
-from cards.compiled.batch import Rules
-from cards.compiled.bits import bit
-from cards.compiled.jit import njit
-from cards.compiled.splitmix import GAMMA, below, mix
+from busso.cards.base.bounds import bounded, check_bounds
+from busso.cards.compiled.batch import Rules
+from busso.cards.compiled.bits import bit
+from busso.cards.compiled.jit import njit
+from busso.cards.compiled.splitmix import GAMMA, below, mix
 
 CARD_TEXT = "JQK"
 PASS, BET = 0, 1

@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cards.matches.duplicate import Duel
-from command.settings.checks import SettingsError
+from busso.cards.matches.duplicate import Duel
+from busso.command.settings.checks import SettingsError
+from busso.train.dqn.evaluations import Best
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.checkpoint.background_writer import BackgroundWriter
+from busso.train.settings.dqn import EvaluationSettings, TrainSettings
+from busso.train.settings.resolve import settings_of
 from tests.errors import error_about
-from train.dqn.evaluations import Best
-from train.run.checkpoint import checkpoint
-from train.run.checkpoint.background_writer import BackgroundWriter
-from train.settings.dqn import EvaluationSettings, TrainSettings
-from train.settings.resolve import settings_of
 
 OPPONENTS = "evaluation.opponents=[initial,cautious]"
 

@@ -9,20 +9,20 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from cards.compiled.splitmix import stream
-from cards.play import Actions, Decisions, play
-from cards.player_specs import CHAMPION_FILE
-from command.settings.checks import SettingsError
+from busso.cards.compiled.splitmix import stream
+from busso.cards.play import Actions, Decisions, play
+from busso.cards.player_specs import CHAMPION_FILE
+from busso.command.settings.checks import SettingsError
+from busso.train.dqn.network.build import build_network
+from busso.train.dqn.network.q_network import NetworkPlayer
+from busso.train.dqn.players import champion_file as champion
+from busso.train.dqn.players.load import load_champion, player_of
+from busso.train.dqn.players.mixture import MixturePlayer, draws
+from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.train.settings.dqn import TrainSettings
+from busso.tressette import GAME
 from tests.errors import error_about
 from tests.train.runs import settings
-from train.dqn.network.build import build_network
-from train.dqn.network.q_network import NetworkPlayer
-from train.dqn.players import champion_file as champion
-from train.dqn.players.load import load_champion, player_of
-from train.dqn.players.mixture import MixturePlayer, draws
-from train.run.checkpoint.checkpoint import CheckpointError
-from train.settings.dqn import TrainSettings
-from tressette import GAME
 
 CPU = torch.device("cpu")
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch._dynamo.utils import counters
 
+from busso.train.dqn.learner.learner import Learner
+from busso.train.settings.dqn import LearnerSettings
 from tests.chips import emulated_chip
 from tests.train.dqn.test_learner import filled, learner, same
-from train.dqn.learner.learner import Learner
-from train.settings.dqn import LearnerSettings
 
 
 def learned(it: Learner, updates: int = 3) -> Learner:

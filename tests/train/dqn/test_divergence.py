@@ -7,21 +7,21 @@ from typing import Any
 import pytest
 import torch
 
+from busso.train.__main__ import main
+from busso.train.dqn.learner.divergence import DivergedError
+from busso.train.dqn.rollout.backend import LocalBackend
+from busso.train.dqn.rollout.request import Rollout, RolloutRequest, Weights
+from busso.train.dqn.rollout.worker import RolloutWorker
+from busso.train.dqn.trainer import DqnTrainer
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.train.run.checkpoint.content import not_finite
+from busso.train.run.folder import RunFolder
+from busso.train.run.runner import Runner
+from busso.train.settings.dqn import LearnerSettings
 from tests.errors import error_about
 from tests.train.dqn.test_learner import filled, learner
 from tests.train.runs import TrainedRuns, settings, small
-from train.__main__ import main
-from train.dqn.learner.divergence import DivergedError
-from train.dqn.rollout.backend import LocalBackend
-from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
-from train.dqn.rollout.worker import RolloutWorker
-from train.dqn.trainer import DqnTrainer
-from train.run.checkpoint import checkpoint
-from train.run.checkpoint.checkpoint import CheckpointError
-from train.run.checkpoint.content import not_finite
-from train.run.folder import RunFolder
-from train.run.runner import Runner
-from train.settings.dqn import LearnerSettings
 
 CPU = torch.device("cpu")
 NEVER = 10**9

@@ -6,16 +6,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from cards.compiled.bits import unpack
-from cards.compiled.splitmix import stream
-from cards.compiled.symmetry import Symmetry, layout
+from busso.cards.compiled.bits import unpack
+from busso.cards.compiled.splitmix import stream
+from busso.cards.compiled.symmetry import Symmetry, layout
+from busso.train.dqn.network.equivariant_network import EquivariantNetwork
+from busso.train.dqn.network.packed_linear import PackedLinear
+from busso.train.dqn.network.q_network import QNetwork
+from busso.tressette import GAME
+from busso.tressette.cards import RANKS, SUITS
 from tests.chips import Chip
 from tests.train.dqn.test_network import check_gradients
-from train.dqn.network.equivariant_network import EquivariantNetwork
-from train.dqn.network.packed_linear import PackedLinear
-from train.dqn.network.q_network import QNetwork
-from tressette import GAME
-from tressette.cards import RANKS, SUITS
 
 # Three parts with two bits each, in turn, after three bits of no part and before one.
 BITS, PARTS, ACTIONS = 70, 3, 6

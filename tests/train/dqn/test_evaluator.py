@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from cards.matches.duplicate import Duel
-from cards.play import Player
-from cards.players import RandomPlayer
+from busso.cards.matches.duplicate import Duel
+from busso.cards.play import Player
+from busso.cards.players import RandomPlayer
+from busso.train.dqn.network.build import build_network
+from busso.train.dqn.rollout import evaluator
 from tests.train.runs import settings
-from train.dqn.network.build import build_network
-from train.dqn.rollout import evaluator
 
 CPU = torch.device("cpu")
 

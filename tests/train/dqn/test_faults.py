@@ -14,23 +14,23 @@ from typing import Any
 import pytest
 import torch
 
-from command.settings.checks import SettingsError
+from busso.command.settings.checks import SettingsError
+from busso.train.__main__ import main
+from busso.train.api import make_backend
+from busso.train.dqn.learner.learner import Learner
+from busso.train.dqn.requests import Requests
+from busso.train.dqn.rollout.backend import BackendLostError, LocalBackend, RolloutBackend
+from busso.train.dqn.rollout.request import Rollout, RolloutRequest, Weights
+from busso.train.dqn.rollout.worker import RolloutWorker
+from busso.train.dqn.trainer import DqnTrainer
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.folder import RunFolder
+from busso.train.run.runner import Runner
+from busso.train.settings.dqn import TrainSettings
 from tests.errors import key_of
 from tests.limits import seconds
 from tests.train.runs import OWN_TO_A_RUN, equal, settings, small
 from tests.train.warm import train
-from train.__main__ import main
-from train.api import make_backend
-from train.dqn.learner.learner import Learner
-from train.dqn.requests import Requests
-from train.dqn.rollout.backend import BackendLostError, LocalBackend, RolloutBackend
-from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
-from train.dqn.rollout.worker import RolloutWorker
-from train.dqn.trainer import DqnTrainer
-from train.run.checkpoint import checkpoint
-from train.run.folder import RunFolder
-from train.run.runner import Runner
-from train.settings.dqn import TrainSettings
 
 CPU = torch.device("cpu")
 KILLS = 20

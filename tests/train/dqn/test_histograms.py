@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from busso.train.dqn.evaluations import HISTOGRAM_ROWS, look
+from busso.train.dqn.learner.learner import Learner
+from busso.train.dqn.network.build import build_network
+from busso.train.dqn.rollout.request import RolloutRequest
+from busso.train.dqn.rollout.worker import RolloutWorker, build_replay
 from tests.train.runs import equal, settings
-from train.dqn.evaluations import HISTOGRAM_ROWS, look
-from train.dqn.learner.learner import Learner
-from train.dqn.network.build import build_network
-from train.dqn.rollout.request import RolloutRequest
-from train.dqn.rollout.worker import RolloutWorker, build_replay
 
 CPU = torch.device("cpu")
 

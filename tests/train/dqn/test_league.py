@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from spike.cards import FOLD, MATCH, RAISE
+from busso.spike.cards import FOLD, MATCH, RAISE
+from busso.train.dqn.replay.transitions import TransitionRecorder
+from busso.train.dqn.rollout.league import KEPT, League, score, shares, superfluous
+from busso.train.dqn.rollout.request import MemberScore, RolloutRequest, Weights
+from busso.train.dqn.rollout.seating import player_names, seating
+from busso.train.dqn.rollout.worker import RolloutWorker, seeds_and_seats
+from busso.train.settings.learning import LeagueSettings
 from tests.train.dqn.test_loop import run
 from tests.train.runs import OWN_TO_A_RUN, equal, settings
-from train.dqn.replay.transitions import TransitionRecorder
-from train.dqn.rollout.league import KEPT, League, score, shares, superfluous
-from train.dqn.rollout.request import MemberScore, RolloutRequest, Weights
-from train.dqn.rollout.seating import player_names, seating
-from train.dqn.rollout.worker import RolloutWorker, seeds_and_seats
-from train.settings.learning import LeagueSettings
 
 CPU = torch.device("cpu")
 MIX = "opponents.phases=[{until: null, mix: {network: 0.5, league: 0.4, random: 0.1}}]"

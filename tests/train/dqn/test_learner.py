@@ -8,12 +8,12 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from busso.train.dqn.learner.learner import Learner, masked_argmax, td_target
+from busso.train.dqn.network.q_network import QNetwork
+from busso.train.dqn.replay.buffer import ReplayBatch, ReplayBuffer
+from busso.train.dqn.replay.transitions import Transitions
+from busso.train.settings.dqn import LearnerSettings
 from tests.chips import Chip, emulated_chip
-from train.dqn.learner.learner import Learner, masked_argmax, td_target
-from train.dqn.network.q_network import QNetwork
-from train.dqn.replay.buffer import ReplayBatch, ReplayBuffer
-from train.dqn.replay.transitions import Transitions
-from train.settings.dqn import LearnerSettings
 
 CPU = torch.device("cpu")
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from busso.train.api import open_trainer
+from busso.train.dqn import learner_threads
+from busso.train.dqn.learner_threads import measured, with_learner_threads, worth_it
+from busso.train.run.folder import RunFolder
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.saved import value_at
 from tests.train.runs import TrainedRuns, folder, settings
-from train.api import open_trainer
-from train.dqn import learner_threads
-from train.dqn.learner_threads import measured, with_learner_threads, worth_it
-from train.run.folder import RunFolder
-from train.settings.dqn import TrainSettings
-from train.settings.saved import value_at
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ def _torch_threads() -> Iterator[None]:
 
 
 def cpus(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    monkeypatch.setattr("train.run.metrics.resources.cpus", lambda: number)
+    monkeypatch.setattr("busso.train.run.metrics.resources.cpus", lambda: number)
 
 
 @pytest.mark.parametrize(

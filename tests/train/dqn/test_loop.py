@@ -7,18 +7,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from cards.matches.duplicate import Duel
+from busso.cards.matches.duplicate import Duel
+from busso.train.api import make_backend
+from busso.train.dqn.learner.learner import Learner
+from busso.train.dqn.rollout.backend import LocalBackend
+from busso.train.dqn.rollout.request import RolloutRequest
+from busso.train.dqn.trainer import DqnTrainer
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.device import choose_device
+from busso.train.run.folder import RunFolder
+from busso.train.run.runner import Runner
 from tests.chips import emulated_chip
 from tests.train.runs import OWN_TO_A_RUN, equal, folder, save_0_3_0, save_old, settings, whole
-from train.api import make_backend
-from train.dqn.learner.learner import Learner
-from train.dqn.rollout.backend import LocalBackend
-from train.dqn.rollout.request import RolloutRequest
-from train.dqn.trainer import DqnTrainer
-from train.run.checkpoint import checkpoint
-from train.run.device import choose_device
-from train.run.folder import RunFolder
-from train.run.runner import Runner
 
 
 def run(runs: Path, *overrides: str, stop_after: int | None = None) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import torch
 
+from busso.train.dqn.learner.muon import Muon, orthogonal
+from busso.train.settings.dqn import LearnerSettings
 from tests.train.dqn.test_learner import filled, learner, same
-from train.dqn.learner.muon import Muon, orthogonal
-from train.settings.dqn import LearnerSettings
 
 
 def of(matrix: torch.Tensor, factor: float = 1.0) -> tuple[Muon, torch.nn.Linear]:

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from cards.compiled.bits import unpack
-from cards.compiled.splitmix import stream
-from cards.play import Decisions
+from busso.cards.compiled.bits import unpack
+from busso.cards.compiled.splitmix import stream
+from busso.cards.play import Decisions
+from busso.train.dqn.network import matmul
+from busso.train.dqn.network.packed_linear import PackedLinear
+from busso.train.dqn.network.q_network import NetworkPlayer, QNetwork, choose, fill_forced_moves, legal_tensor
+from busso.tressette import GAME
 from tests.chips import Chip, emulated_chip
-from train.dqn.network import matmul
-from train.dqn.network.packed_linear import PackedLinear
-from train.dqn.network.q_network import NetworkPlayer, QNetwork, choose, fill_forced_moves, legal_tensor
-from tressette import GAME
 
 
 def test_products_by_one_dnn_and_by_pytorch_are_the_same() -> None:

@@ -12,15 +12,15 @@ import yaml
 from torch import Tensor
 
 import busso
-from cards.compiled.splitmix import stream
-from cards.play import play
-from command.settings.checks import SettingsError
+from busso.cards.compiled.splitmix import stream
+from busso.cards.play import play
+from busso.command.settings.checks import SettingsError
+from busso.train.__main__ import main
+from busso.train.dqn.players.load import load_network
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.folder import RunFolder
+from busso.train.settings.resolve import resolve as resolved
 from tests.errors import error_about
-from train.__main__ import main
-from train.dqn.players.load import load_network
-from train.run.checkpoint import checkpoint
-from train.run.folder import RunFolder
-from train.settings.resolve import resolve as resolved
 
 OLD = Path(__file__).parent / "old_runs"
 # Of the way that the weights have gone since: what rounding differs by is below 1e-5. The least that anything forgotten

@@ -1,9 +1,9 @@
 """The counters of runs that version 0.3.0 trained with several learners."""
 
-from train.dqn.counters import DqnCounters
-from train.dqn.old_runs import with_one_learner
-from train.dqn.rate_limiter import RateLimiter
-from train.settings.dqn import LearnerSettings
+from busso.train.dqn.counters import DqnCounters
+from busso.train.dqn.old_runs import with_one_learner
+from busso.train.dqn.rate_limiter import RateLimiter
+from busso.train.settings.dqn import LearnerSettings
 
 
 def test_counters_of_three_learners() -> None:

@@ -6,22 +6,22 @@ import numpy as np
 import pytest
 import torch
 
-from cards.compiled.splitmix import stream
-from cards.game import load_game
-from cards.matches.duplicate import ALTERNATE, ONE_AGAINST_MANY
-from cards.play import play
-from cards.players import named_player
-from command.settings.checks import SettingsError
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import load_game
+from busso.cards.matches.duplicate import ALTERNATE, ONE_AGAINST_MANY
+from busso.cards.play import play
+from busso.cards.players import named_player
+from busso.command.settings.checks import SettingsError
+from busso.train.dqn.network.q_network import NetworkPlayer
+from busso.train.dqn.replay.transitions import TransitionRecorder, Transitions
+from busso.train.dqn.rollout.evaluator import Evaluator, evaluation_seating
+from busso.train.dqn.rollout.request import RolloutRequest
+from busso.train.dqn.rollout.seating import one_side
+from busso.train.dqn.rollout.worker import RolloutWorker
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.resolve import resolve
 from tests.errors import error_about
 from tests.train.runs import settings
-from train.dqn.network.q_network import NetworkPlayer
-from train.dqn.replay.transitions import TransitionRecorder, Transitions
-from train.dqn.rollout.evaluator import Evaluator, evaluation_seating
-from train.dqn.rollout.request import RolloutRequest
-from train.dqn.rollout.seating import one_side
-from train.dqn.rollout.worker import RolloutWorker
-from train.settings.dqn import TrainSettings
-from train.settings.resolve import resolve
 
 CPU = torch.device("cpu")
 SPIKE = ("game=spike", "game.hands=2")

@@ -7,16 +7,16 @@ import pytest
 import torch
 from torch import nn
 
+from busso.train.__main__ import main
+from busso.train.dqn.network.build import build_network, inference_network
+from busso.train.dqn.network.precision import fastest_format, learner_format
+from busso.train.dqn.network.q_network import NetworkPlayer, QNetwork
+from busso.train.dqn.rollout.evaluator import Evaluator
+from busso.train.dqn.rollout.request import RolloutRequest
+from busso.train.dqn.rollout.worker import RolloutWorker
+from busso.tressette import GAME
 from tests.chips import Chip, emulated_chip
 from tests.train.runs import settings, small
-from train.__main__ import main
-from train.dqn.network.build import build_network, inference_network
-from train.dqn.network.precision import fastest_format, learner_format
-from train.dqn.network.q_network import NetworkPlayer, QNetwork
-from train.dqn.rollout.evaluator import Evaluator
-from train.dqn.rollout.request import RolloutRequest
-from train.dqn.rollout.worker import RolloutWorker
-from tressette import GAME
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from train.dqn.replay.priorities import BLOCK, Priorities
+from busso.train.dqn.replay.priorities import BLOCK, Priorities
 
 CPU = torch.device("cpu")
 SIZES = [1, 2, 7, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK + 3]

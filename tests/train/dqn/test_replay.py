@@ -5,11 +5,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cards.base.errors import InputError
+from busso.cards.base.errors import InputError
+from busso.train.dqn.replay.buffer import ReplayBuffer
 from tests.errors import error_about
 from tests.train.rows import rows
 from tests.train.runs import whole
-from train.dqn.replay.buffer import ReplayBuffer
 
 CPU = torch.device("cpu")
 

@@ -10,17 +10,17 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from cards.compiled.splitmix import stream
-from cards.game import Game
-from cards.play import Decisions
-from spike.cards import FOLD
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import Game
+from busso.cards.play import Decisions
+from busso.spike.cards import FOLD
+from busso.train.dqn.counters import DqnCounters
+from busso.train.dqn.network.q_network import NetworkPlayer
+from busso.train.dqn.replay.transitions import TransitionRecorder, Transitions
+from busso.train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
+from busso.train.dqn.rollout.seating import player_names, seating
+from busso.train.dqn.rollout.worker import RolloutWorker, episode_return
 from tests.train.runs import settings
-from train.dqn.counters import DqnCounters
-from train.dqn.network.q_network import NetworkPlayer
-from train.dqn.replay.transitions import TransitionRecorder, Transitions
-from train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
-from train.dqn.rollout.seating import player_names, seating
-from train.dqn.rollout.worker import RolloutWorker, episode_return
 
 CPU = torch.device("cpu")
 MIXTURE = (
@@ -62,7 +62,7 @@ def test_rollouts_against_a_slow_second_implementation(
     """Whole games with mixtures in the seats and exploration, decision by decision."""
     given = [*game, f"learner.n_step={n}", f"learner.watkins_cut={cut}", "learner.gamma=0.9"]
     chosen = settings(tmp_path, *given, "learner.precision=float32")
-    monkeypatch.setattr("train.dqn.rollout.worker.TransitionRecorder", Notes)
+    monkeypatch.setattr("busso.train.dqn.rollout.worker.TransitionRecorder", Notes)
     monkeypatch.setattr(Notes, "written", [])
     worker, request, rules = RolloutWorker(chosen, CPU), RolloutRequest(30, 30, 0.3), chosen.load_game()
     if rules.name == "spike":
@@ -133,7 +133,7 @@ def test_worker_leaves_out_seats_that_nobody_takes(
         seen.extend(arrays)
         return episode_return(*arrays)
 
-    monkeypatch.setattr("train.dqn.rollout.worker.episode_return", spy)
+    monkeypatch.setattr("busso.train.dqn.rollout.worker.episode_return", spy)
     phases = f"opponents.phases=[{{until: null, mix: {mix}}}]"
     worker = RolloutWorker(settings(tmp_path, *SPIKE[:-1], phases, "learner.precision=float32"), CPU)
     found = worker.play(RolloutRequest(0, 64, 0.5)).episode_return

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import torch
 
+from busso.train.dqn.requests import Requests
+from busso.train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
+from busso.train.run.budget import Budget
 from tests.train.runs import settings
-from train.dqn.requests import Requests
-from train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
-from train.run.budget import Budget
 
 ROWS, BATCH, WORKERS = 20_480, 1024, 4  # at 0.5 samples an insert a rollout earns 10 updates
 TICKS = 4000

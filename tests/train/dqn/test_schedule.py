@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from cards.compiled.splitmix import stream
-from cards.game import load_game
-from train.dqn.learner.schedules import epsilon, linear
-from train.dqn.rollout.seating import one_side, player_names, seating
-from train.settings.learning import SIDE, PhaseSettings
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import load_game
+from busso.train.dqn.learner.schedules import epsilon, linear
+from busso.train.dqn.rollout.seating import one_side, player_names, seating
+from busso.train.settings.learning import SIDE, PhaseSettings
 
 
 @pytest.mark.parametrize(("spent", "expected"), [(0, 1.0), (0.05, 0.7625), (0.1, 0.525), (0.2, 0.05), (1.0, 0.05)])

@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 import torch
 
-from cards import player_specs
-from command.settings.checks import SettingsError
-from command.settings.quoting import escaped
+from busso.cards import player_specs
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.quoting import escaped
+from busso.train.__main__ import main
+from busso.train.dqn.network.q_network import QNetwork
+from busso.train.dqn.players.load import check_players, load_network
+from busso.train.dqn.rollout.request import RolloutRequest
+from busso.train.dqn.rollout.worker import RolloutWorker
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.tressette import GAME
 from tests.errors import error_about
 from tests.train.dqn.test_loop import differences, run
 from tests.train.runs import TrainedRuns, settings, small
-from train.__main__ import main
-from train.dqn.network.q_network import QNetwork
-from train.dqn.players.load import check_players, load_network
-from train.dqn.rollout.request import RolloutRequest
-from train.dqn.rollout.worker import RolloutWorker
-from train.run.checkpoint import checkpoint
-from train.run.checkpoint.checkpoint import CheckpointError
-from tressette import GAME
 
 CPU = torch.device("cpu")
 
@@ -127,7 +127,7 @@ def test_who_cannot_play_is_one_line_before_anything_starts(
         (f"opponents.only={tmp_path}/x", SettingsError, "opponents.only", "train it first"),
         (f"evaluation.opponents=[{trained},{best}]", SettingsError, opponents, "each once"),
         (f"evaluation.opponents=[{damaged}]", CheckpointError, damaged, ""),
-        ("evaluation.opponents=[champion]", SettingsError, opponents, "python -m evaluate.champion"),
+        ("evaluation.opponents=[champion]", SettingsError, opponents, "busso champion"),
     ):
         with error_about(error, key, hint=hint):
             check_players(settings(tmp_path, given))

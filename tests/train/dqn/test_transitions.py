@@ -6,12 +6,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cards.compiled.splitmix import stream
-from cards.play import play
-from cards.players import RandomPlayer
-from train.dqn.replay.buffer import ReplayBuffer
-from train.dqn.replay.transitions import TransitionRecorder, Transitions, n_step_returns, next_decisions
-from tressette import GAME
+from busso.cards.compiled.splitmix import stream
+from busso.cards.play import play
+from busso.cards.players import RandomPlayer
+from busso.train.dqn.replay.buffer import ReplayBuffer
+from busso.train.dqn.replay.transitions import TransitionRecorder, Transitions, n_step_returns, next_decisions
+from busso.tressette import GAME
 
 
 def n_step(game, seat, earned, final, gamma, n, greedy=None):

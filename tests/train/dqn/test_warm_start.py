@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from command.settings.checks import SettingsError
-from command.settings.compose import as_yaml
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import as_yaml
+from busso.train.__main__ import main
+from busso.train.dqn.network.build import build_network
+from busso.train.dqn.warm_start import weights_to_begin_with, with_shape_of_start
+from busso.train.run.checkpoint import checkpoint
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.resolve import Chosen
 from tests.errors import error_about
 from tests.train.dqn.test_loop import differences, run
 from tests.train.runs import TrainedRuns, folder, settings, small
-from train.__main__ import main
-from train.dqn.network.build import build_network
-from train.dqn.warm_start import weights_to_begin_with, with_shape_of_start
-from train.run.checkpoint import checkpoint
-from train.settings.dqn import TrainSettings
-from train.settings.resolve import Chosen
 
 SHAPES = ["network.hidden=[24]", "network.symmetric=true"]
 

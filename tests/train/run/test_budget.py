@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from command.settings.checks import SettingsError
-from command.settings.compose import compose
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import compose
+from busso.train.dqn.counters import DqnCounters
+from busso.train.dqn.rate_limiter import RateLimiter
+from busso.train.run.budget import Budget
+from busso.train.run.every import ROWS, Every
+from busso.train.run.metrics.rates import Rates
+from busso.train.settings.dqn import DEFAULT_MINUTES, LearnerSettings, TrainSettings
 from tests.errors import error_about
-from train.dqn.counters import DqnCounters
-from train.dqn.rate_limiter import RateLimiter
-from train.run.budget import Budget
-from train.run.every import ROWS, Every
-from train.run.metrics.rates import Rates
-from train.settings.dqn import DEFAULT_MINUTES, LearnerSettings, TrainSettings
 
 
 class Clock:

@@ -16,19 +16,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from cards.base.files import temporary_beside
+from busso.cards.base.files import temporary_beside
+from busso.train.dqn.replay.buffer import ReplayBuffer
+from busso.train.dqn.replay.transitions import Transitions
+from busso.train.run.checkpoint import checkpoint, columns, pruning, segments
+from busso.train.run.checkpoint.background_writer import BackgroundWriter
+from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.train.run.checkpoint.columns import Columns
+from busso.train.run.checkpoint.files import Hashing, NewerFormatError
 from tests.errors import error_about
 from tests.limits import until
 from tests.train.rows import rows
 from tests.train.runs import equal, save_0_3_0, save_old, whole
 from tests.train.runs import saved as saved_by_torch
-from train.dqn.replay.buffer import ReplayBuffer
-from train.dqn.replay.transitions import Transitions
-from train.run.checkpoint import checkpoint, columns, pruning, segments
-from train.run.checkpoint.background_writer import BackgroundWriter
-from train.run.checkpoint.checkpoint import CheckpointError
-from train.run.checkpoint.columns import Columns
-from train.run.checkpoint.files import Hashing, NewerFormatError
 
 CPU = torch.device("cpu")
 STATE = {"weights": torch.arange(1000.0), "n": 3, "nested": {"list": [1, 2.5, "x", None]}}

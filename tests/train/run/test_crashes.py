@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 import torch
 
-from cards.base.files import make_folder, write_atomic
+from busso.cards.base.files import make_folder, write_atomic
+from busso.train.dqn.replay.buffer import ReplayBuffer
+from busso.train.run.checkpoint import checkpoint, columns, pruning, segments
+from busso.train.run.checkpoint.background_writer import BackgroundWriter
+from busso.train.run.folder import RunFolder
 from tests.disk import Disk, lay_out, watched
 from tests.train.rows import rows
 from tests.train.run.test_checkpoint import contents
 from tests.train.runs import equal, settings
-from train.dqn.replay.buffer import ReplayBuffer
-from train.run.checkpoint import checkpoint, columns, pruning, segments
-from train.run.checkpoint.background_writer import BackgroundWriter
-from train.run.folder import RunFolder
 
 SAVES = 4
 

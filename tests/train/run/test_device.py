@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from command.settings.checks import SettingsError
+from busso.command.settings.checks import SettingsError
+from busso.train.doctor import report as doctor
+from busso.train.run import device
+from busso.train.run.device import BUILDS, choose_device
 from tests.errors import error_about
 from tests.train.runs import settings
-from train.doctor import report as doctor
-from train.run import device
-from train.run.device import BUILDS, choose_device
 
 VERSION = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {}  Release Build\nGCC version: 9.4.0\n"
 CU126 = "pip install torch==2.13.0+cu126 --index-url https://download.pytorch.org/whl/cu126"

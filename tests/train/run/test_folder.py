@@ -16,17 +16,17 @@ from typing import Any
 import pytest
 import torch
 
-from command.lock import lock
-from command.lock.owner import read_owner
-from command.settings.checks import SettingsError
+from busso.command.lock import lock
+from busso.command.lock.owner import read_owner
+from busso.command.settings.checks import SettingsError
+from busso.train.__main__ import main
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.checkpoint.segments import FOLDER, MAGIC
+from busso.train.run.folder import RunFolder, RunInUseError
+from busso.train.run.runner import Runner
 from tests.errors import error_about, key_of
 from tests.test_lock import AWAY, put
 from tests.train.runs import TrainedRuns, settings, small
-from train.__main__ import main
-from train.run.checkpoint import checkpoint
-from train.run.checkpoint.segments import FOLDER, MAGIC
-from train.run.folder import RunFolder, RunInUseError
-from train.run.runner import Runner
 
 
 def written(folder: Path) -> dict[str, tuple[int, int]]:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from busso.train.__main__ import main
+from busso.train.run.checkpoint import checkpoint
 from tests.disk import watched
 from tests.errors import key_of
 from tests.train.runs import TrainedRuns, small
-from train.__main__ import main
-from train.run.checkpoint import checkpoint
 
 
 def full(pattern: str, after: int = 0) -> Callable[[Path], None]:

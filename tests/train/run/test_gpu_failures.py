@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 import torch
 
+from busso.train.__main__ import main
+from busso.train.dqn.learner.learner import Learner
+from busso.train.dqn.trainer import DqnTrainer
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.device import choose_device, failure_in
+from busso.train.run.folder import RunFolder
+from busso.train.run.launches import FILE as STARTS
+from busso.train.run.launches import LEARNER_ON, began_on_gpu
+from busso.train.run.signals import EXIT_REQUEUE
 from tests.errors import key_of
 from tests.train.runs import folder, small
-from train.__main__ import main
-from train.dqn.learner.learner import Learner
-from train.dqn.trainer import DqnTrainer
-from train.run.checkpoint import checkpoint
-from train.run.device import choose_device, failure_in
-from train.run.folder import RunFolder
-from train.run.launches import FILE as STARTS
-from train.run.launches import LEARNER_ON, began_on_gpu
-from train.run.signals import EXIT_REQUEUE
 
 QUICK = ("network.hidden=[8]", "evaluation.every_episodes=1000", "checkpoint.every_episodes=64")
 OF_SLURM = ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "SLURM_GPUS_ON_NODE", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from train.run import launches
-from train.run.launches import FILE, add_launch, read_launches, this_hardware, this_program
+from busso.train.run import launches
+from busso.train.run.launches import FILE, add_launch, read_launches, this_hardware, this_program
 
 
 def test_starts_are_added_in_their_order(tmp_path: Path) -> None:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from busso.train.run.metrics import log_file
+from busso.train.run.metrics.curves import read
+from busso.train.run.metrics.metrics import Metrics
+from busso.train.run.metrics.scalars import SCALARS
+from busso.train.run.read import Run
 from tests.train.run.events import curves
 from tests.train.runs import settings
-from train.run.metrics import log_file
-from train.run.metrics.curves import read
-from train.run.metrics.metrics import Metrics
-from train.run.metrics.scalars import SCALARS
-from train.run.read import Run
 
 SOME = 10_000
 SCALAR = {name: 1.25 for name in SCALARS if name != "rollout/episodes"}
@@ -118,7 +118,7 @@ def test_nothing_is_lost_when_columns_cannot_be_added(tmp_path: Path, monkeypatc
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
-        patch.setattr("cards.base.files.sync_file", failure)
+        patch.setattr("busso.cards.base.files.sync_file", failure)
         Metrics(tmp_path, ["greedy"], "a: 1", 10)
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["metrics.csv"]
     assert (tmp_path / "metrics.csv").read_bytes() == before

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from cards.matches.duplicate import Duel
-from command.terminal import progress
-from train.run.progress import Display, Status
+from busso.cards.matches.duplicate import Duel
+from busso.command.terminal import progress
+from busso.train.run.progress import Display, Status
 
 AT, RATES = Status(12_345, "episodes", 493_800, 678), (98_765.4, 43.2)
 DUELS = {"random": Duel(np.array([0.75, 1.0]), np.ones(2), np.zeros(2))}

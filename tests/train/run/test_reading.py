@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 import torch
 
+from busso.train.__main__ import main
+from busso.train.dqn.replay.buffer import ReplayBuffer
+from busso.train.run.checkpoint import checkpoint, files, pruning, segments
+from busso.train.run.checkpoint.background_writer import BackgroundWriter
+from busso.train.run.checkpoint.checkpoint import UnreadableError
+from busso.train.run.checkpoint.files import NewerFormatError
+from busso.train.run.launches import FILE, add_launch, read_launches
 from tests.disk import watched
 from tests.errors import error_about, key_of
 from tests.train.rows import rows
 from tests.train.run.test_checkpoint import contents
 from tests.train.runs import TrainedRuns, equal, small
-from train.__main__ import main
-from train.dqn.replay.buffer import ReplayBuffer
-from train.run.checkpoint import checkpoint, files, pruning, segments
-from train.run.checkpoint.background_writer import BackgroundWriter
-from train.run.checkpoint.checkpoint import UnreadableError
-from train.run.checkpoint.files import NewerFormatError
-from train.run.launches import FILE, add_launch, read_launches
 
 NUMBERS = (errno.EIO, errno.ESTALE, errno.EACCES, errno.ETIMEDOUT, errno.ENOENT)
 Fail = Callable[[Path], None]

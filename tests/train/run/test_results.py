@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from command.settings.checks import SettingsError
+from busso.command.settings.checks import SettingsError
+from busso.train.run import results
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.results import read_results
 from tests.errors import error_about
-from train.run import results
-from train.run.checkpoint import checkpoint
-from train.run.results import read_results
 
 ROWS = {"random": {"deals": 8, "win_rate": [0.5, 0.1]}}
 

@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 import torch
 
-from cards.base.files import temporary_beside
+from busso.cards.base.files import temporary_beside
+from busso.train.dqn.replay.buffer import ReplayBuffer
+from busso.train.run.checkpoint import checkpoint, columns, pruning, segments
+from busso.train.run.checkpoint.background_writer import BackgroundWriter
+from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.train.run.checkpoint.files import Hashing
+from busso.train.run.checkpoint.segments import StoredSegments
 from tests.errors import error_about
 from tests.train.rows import rows
 from tests.train.run.test_checkpoint import contents
 from tests.train.runs import equal
-from train.dqn.replay.buffer import ReplayBuffer
-from train.run.checkpoint import checkpoint, columns, pruning, segments
-from train.run.checkpoint.background_writer import BackgroundWriter
-from train.run.checkpoint.checkpoint import CheckpointError
-from train.run.checkpoint.files import Hashing
-from train.run.checkpoint.segments import StoredSegments
 
 CPU = torch.device("cpu")
 ROW = 37  # bytes, of these tests

@@ -15,7 +15,7 @@ WAITS = """
 import fcntl, sys, termios, time
 if sys.argv[1] == "terminal":
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-from train.run.signals import StopRequest
+from busso.train.run.signals import StopRequest
 with StopRequest() as stop:
     print("ready", flush=True)
     end = time.monotonic() + 60

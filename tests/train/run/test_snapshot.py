@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from busso.train.dqn.replay.buffer import ReplayBuffer
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.checkpoint.background_writer import BackgroundWriter, copied
 from tests.train.rows import rows
 from tests.train.run.test_checkpoint import contents
 from tests.train.runs import equal
-from train.dqn.replay.buffer import ReplayBuffer
-from train.run.checkpoint import checkpoint
-from train.run.checkpoint.background_writer import BackgroundWriter, copied
 
 
 def test_a_copy_is_what_was_there() -> None:

@@ -16,12 +16,20 @@ from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.custom_scalar.metadata import CONFIG_SUMMARY_TAG
 from tensorboard.plugins.hparams import metadata
 
+from busso.train.__main__ import main
+from busso.train.run.metrics.metrics import Metrics
+from busso.train.run.metrics.scalars import SCALARS, evaluation_scalars
+from busso.train.run.metrics.tensorboard import (
+    FINAL,
+    LAYOUT,
+    MOST,
+    TensorBoardFiles,
+    final_scalars,
+    hyperparameters,
+    layout,
+)
 from tests.train.run import events
 from tests.train.runs import TrainedRuns, folder, small
-from train.__main__ import main
-from train.run.metrics.metrics import Metrics
-from train.run.metrics.scalars import SCALARS, evaluation_scalars
-from train.run.metrics.tensorboard import FINAL, LAYOUT, MOST, TensorBoardFiles, final_scalars, hyperparameters, layout
 
 
 def board(runs: Path, game: str = "tressette") -> EventAccumulator:
@@ -97,8 +105,8 @@ def test_the_newest_start_is_read_last(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_run_thins_log_rows_and_histograms_but_no_evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("train.dqn.trainer.ROWS", 1)
-    monkeypatch.setattr("train.dqn.trainer.HISTOGRAMS", 1)
+    monkeypatch.setattr("busso.train.dqn.trainer.ROWS", 1)
+    monkeypatch.setattr("busso.train.dqn.trainer.HISTOGRAMS", 1)
     assert main(small(tmp_path, "log_every_episodes=32", "evaluation.every_episodes=32")) == 0
     games = {name: [step // 40 for step, _ in at] for name, at in events.shown(folder(tmp_path)).items()}
     assert games["train/loss"] == games["rollout/episodes"] == [32, 64, 128, 256]

@@ -14,21 +14,21 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 
-from cards.base.bounds import Bounds, bounds_of
-from cards.base.errors import InputError
-from cards.game import load_game
-from command.conf_folder import CONF
-from command.settings.checks import SettingsError
-from command.settings.compose import compose, settings_from_dict
-from command.settings.game import game_defaults, load_configured_game
+from busso.cards.base.bounds import Bounds, bounds_of
+from busso.cards.base.errors import InputError
+from busso.cards.game import load_game
+from busso.command.conf_folder import CONF
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import compose, settings_from_dict
+from busso.command.settings.game import game_defaults, load_configured_game
+from busso.train.settings.batch_q import BatchQSettings
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.run import job_minutes
+from busso.train.settings.tabular import TabularSettings
+from busso.train.tune.settings import TuneSettings
+from busso.tressette.search.endgame import ExactOptions
 from docs.settings import SCHEMAS
 from tests.errors import error_about
-from train.settings.batch_q import BatchQSettings
-from train.settings.dqn import TrainSettings
-from train.settings.run import job_minutes
-from train.settings.tabular import TabularSettings
-from train.tune.settings import TuneSettings
-from tressette.search.endgame import ExactOptions
 
 # What a command cannot do without.
 NEEDED = {

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from command.conf_folder import CONF
-from command.settings.checks import SettingsError
-from command.settings.compose import as_yaml, compose, settings_from_dict
+from busso.command.conf_folder import CONF
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import as_yaml, compose, settings_from_dict
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.resolve import settings_of
 from tests.errors import error_about
-from train.settings.dqn import TrainSettings
-from train.settings.resolve import settings_of
 
 
 def experiments() -> list[str]:
@@ -109,9 +109,9 @@ def test_bad_setting_is_one_line_that_names_it(override: str) -> None:
 def test_defaults_of_the_dataclasses_are_those_of_conf() -> None:
     from dataclasses import asdict
 
-    from train.settings.dqn import EvaluationSettings, LearnerSettings, RolloutSettings
-    from train.settings.learning import ExplorationSettings, NetworkSettings, ReplaySettings
-    from train.settings.run import CheckpointSettings
+    from busso.train.settings.dqn import EvaluationSettings, LearnerSettings, RolloutSettings
+    from busso.train.settings.learning import ExplorationSettings, NetworkSettings, ReplaySettings
+    from busso.train.settings.run import CheckpointSettings
 
     settings = asdict(compose(TrainSettings, "train", ["~recipe"]))
     plain = {

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from train.settings.dqn import TrainSettings
-from train.settings.resolve import resolve
-from train.settings.saved import changes
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.resolve import resolve
+from busso.train.settings.saved import changes
 
 
 @pytest.fixture(autouse=True)

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import yaml
 
-from command.conf_folder import CONF
-from command.settings.compose import compose
-from command.settings.game import game_defaults
+from busso.command.conf_folder import CONF
+from busso.command.settings.compose import compose
+from busso.command.settings.game import game_defaults
+from busso.train.__main__ import main
+from busso.train.run.checkpoint import checkpoint
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.saved import changes, counters_of_checkpoint, settings_of_checkpoint
 from tests.train.runs import TrainedRuns, settings, small
-from train.__main__ import main
-from train.run.checkpoint import checkpoint
-from train.settings.dqn import TrainSettings
-from train.settings.saved import changes, counters_of_checkpoint, settings_of_checkpoint
 
 
 @dataclass

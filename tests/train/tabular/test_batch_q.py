@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from cards.compiled.splitmix import stream
-from cards.game import Game, load_game
-from cards.tables import load_policy, numbering_of
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import Game, load_game
+from busso.cards.tables import load_policy, numbering_of
+from busso.train.__main__ import main
+from busso.train.tabular.batch_q import TabularTransitions, by_whole_games, greedy, play_batch, sweep, visited
+from busso.train.tabular.batch_q_trainer import SCALARS, BatchQTrainer
 from tests.errors import key_of
-from train.__main__ import main
-from train.tabular.batch_q import TabularTransitions, by_whole_games, greedy, play_batch, sweep, visited
-from train.tabular.batch_q_trainer import SCALARS, BatchQTrainer
 
 GAME = load_game("spike")
 NUMBERING = numbering_of(GAME)

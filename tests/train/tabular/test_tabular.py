@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.compiled.splitmix import stream
-from cards.game import load_game
-from cards.tabular.mdp import END, Mdp, legal
-from tests.mdp import check_mdp, optimal_values, sampled
-from train.tabular.algorithms import (
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import load_game
+from busso.cards.tabular.mdp import END, Mdp, legal
+from busso.train.tabular.algorithms import (
     LEARNERS,
     EpisodeSimulator,
     Method,
@@ -21,7 +20,8 @@ from train.tabular.algorithms import (
     of_game,
     policy_iteration,
 )
-from train.tabular.errors import ExactValues
+from busso.train.tabular.errors import ExactValues
+from tests.mdp import check_mdp, optimal_values, sampled
 
 
 def random_walk(discount: float = 1.0) -> Mdp:

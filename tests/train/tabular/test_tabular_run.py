@@ -8,14 +8,14 @@ import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from command.settings.compose import compose
+from busso.command.settings.compose import compose
+from busso.train.__main__ import main
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.folder import RunFolder
+from busso.train.run.runner import Runner
+from busso.train.settings.tabular import TabularSettings
+from busso.train.tabular.trainer import SCALARS, LearnedTable, TabularTrainer, table_of
 from tests.errors import error_about
-from train.__main__ import main
-from train.run.checkpoint import checkpoint
-from train.run.folder import RunFolder
-from train.run.runner import Runner
-from train.settings.tabular import TabularSettings
-from train.tabular.trainer import SCALARS, LearnedTable, TabularTrainer, table_of
 
 
 def loaded(path: Path) -> LearnedTable:

@@ -1,4 +1,4 @@
-"""Searches of `python -m train.tune`, without a process for each."""
+"""Searches of `busso tune`, without a process for each."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from functools import cache
 
 from hydra import compose, initialize_config_dir
 
-from command.conf_folder import CONF
-from train.tune.settings import Search, as_params, search_of
+from busso.command.conf_folder import CONF
+from busso.train.tune.settings import Search, as_params, search_of
 
 
 def search(overrides: Sequence[str]) -> Search:

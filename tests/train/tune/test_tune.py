@@ -1,4 +1,4 @@
-"""`python -m train.tune` as a user meets it: a study that is begun, stopped, shared, gone on with, and its end."""
+"""`busso tune` as a user meets it: a study that is begun, stopped, shared, gone on with, and its end."""
 
 import csv
 import re
@@ -18,25 +18,25 @@ from hydra.core.plugins import Plugins
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState
 
-from command.lock import lock
-from command.settings.checks import SettingsError
+from busso.command.lock import lock
+from busso.command.settings.checks import SettingsError
+from busso.train.__main__ import main as train
+from busso.train.dqn.learner.divergence import DivergedError
+from busso.train.dqn.rollout.backend import BackendLostError
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.signals import StopRequest
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.resolve import Chosen, settings_of
+from busso.train.tune import __main__ as command
+from busso.train.tune import report
+from busso.train.tune import study as studies
+from busso.train.tune.study import Study
+from busso.train.tune.trial import Pruning, clear
 from tests.errors import error_about, key_of
 from tests.limits import until
 from tests.test_lock import AWAY, holder, put
 from tests.train.runs import SMALL
 from tests.train.tune.searches import search
-from train.__main__ import main as train
-from train.dqn.learner.divergence import DivergedError
-from train.dqn.rollout.backend import BackendLostError
-from train.run.checkpoint import checkpoint
-from train.run.signals import StopRequest
-from train.settings.dqn import TrainSettings
-from train.settings.resolve import Chosen, settings_of
-from train.tune import __main__ as command
-from train.tune import report
-from train.tune import study as studies
-from train.tune.study import Study
-from train.tune.trial import Pruning, clear
 
 OWN = ("evaluation.every_episodes=96", "evaluation.min_seconds=0")
 LR = "learner.lr=tag(log,interval(1e-4,1e-2))"
@@ -88,7 +88,7 @@ def test_a_study_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_the_best_is_an_experiment_that_trains(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(typed(tmp_path, LR, "trials=2", "pruner=none", "network.hidden=[16]")) == 0
     line = next(line for line in capsys.readouterr().err.splitlines() if "--config-dir" in line)
-    flags = re.search(r"python -m train (--config-dir \S+ experiment=\S+)", line)
+    flags = re.search(r"busso train (--config-dir \S+ experiment=\S+)", line)
     assert flags is not None
     best = yaml.safe_load((folder(tmp_path) / "experiment" / "small.yaml").read_text())
     assert best["learner"]["lr"] == float(rows(tmp_path)[0]["learner.lr"]) and best["network"]["hidden"] == [16]
@@ -105,7 +105,7 @@ def test_the_best_is_an_experiment_that_trains(tmp_path: Path, capsys: pytest.Ca
 def test_killed_it_goes_on(tmp_path: Path) -> None:
     """A trial that nobody runs any more is gone on with, from its checkpoint."""
     arguments = typed(tmp_path, LR, "pruner=none", "trials=1", "episodes=2000", "checkpoint.every_episodes=64")
-    process = subprocess.Popen([sys.executable, "-m", "train.tune", *arguments], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([sys.executable, "-m", "busso.train.tune", *arguments], stderr=subprocess.DEVNULL)
     run = folder(tmp_path) / "trial-000"
     until("a checkpoint", lambda: process.poll() is not None or checkpoint.listed(run / "checkpoints"), 90, every=0.01)
     process.kill()
@@ -118,7 +118,7 @@ def test_killed_it_goes_on(tmp_path: Path) -> None:
 def test_two_processes_share_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """This one comes when the other has begun its first trial."""
     arguments = typed(tmp_path, LR, "pruner=none", "trials=3")
-    line = [sys.executable, "-m", "train.tune", *arguments]
+    line = [sys.executable, "-m", "busso.train.tune", *arguments]
     with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as other:
         assert other.stderr is not None
         said = [next(line for line in other.stderr if line.startswith("trial "))]
@@ -231,7 +231,7 @@ def test_a_process_of_the_same_start_of_a_job_is_not_waited_for(
 def test_a_signal_while_it_waits_begins_no_other_trial(
     tmp_path: Path, number: int, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("train.tune.trial.train", lambda *_: pytest.fail("a trial has begun"))
+    monkeypatch.setattr("busso.train.tune.trial.train", lambda *_: pytest.fail("a trial has begun"))
     looks = iter(range(10))
 
     def waits(owner: Any) -> bool:
@@ -306,11 +306,11 @@ def test_a_trial_that_is_stopped_in_order_may_be_stopped_often(tmp_path: Path, m
             return stop.exit_code(again=True)
 
     with monkeypatch.context() as patch:
-        patch.setattr("train.tune.trial.train", stopped)
+        patch.setattr("busso.train.tune.trial.train", stopped)
         for _ in range(3):  # more than a trial may end its processes
             assert command.main(typed(tmp_path, LR, "trials=1", "pruner=none")) == 75
-    monkeypatch.setattr("train.tune.trial.train", lambda *_: 0)
-    monkeypatch.setattr("train.run.objective.result", lambda _: (0.5, 0.1))
+    monkeypatch.setattr("busso.train.tune.trial.train", lambda *_: 0)
+    monkeypatch.setattr("busso.train.run.objective.result", lambda _: (0.5, 0.1))
     assert command.main(typed(tmp_path, LR, "trials=1", "pruner=none")) == 0
     assert [row["state"] for row in rows(tmp_path)] == ["complete"]
 
@@ -334,8 +334,8 @@ def test_errors_of_trials(
             raise error
         return 0
 
-    monkeypatch.setattr("train.tune.trial.train", fails)
-    monkeypatch.setattr("train.run.objective.result", lambda _: (0.5, 0.1))
+    monkeypatch.setattr("busso.train.tune.trial.train", fails)
+    monkeypatch.setattr("busso.train.run.objective.result", lambda _: (0.5, 0.1))
     trials = "trials=4" if all_fail else "trials=2"
     for _ in range(3 if code == 75 else 1):  # more than a trial may end its processes
         assert command.main(typed(tmp_path, LR, trials, "pruner=none")) == code
@@ -400,8 +400,8 @@ def test_a_signal_while_a_trial_ends_begins_no_other(
             (chosen.settings.folder / "x").parent.mkdir(parents=True, exist_ok=True)
         return 0
 
-    monkeypatch.setattr("train.tune.trial.train", train_and_signal)
-    monkeypatch.setattr("train.run.objective.result", lambda settings: (0.5, 0.1))
+    monkeypatch.setattr("busso.train.tune.trial.train", train_and_signal)
+    monkeypatch.setattr("busso.train.run.objective.result", lambda settings: (0.5, 0.1))
     assert command.main(typed(tmp_path, LR, "trials=3", "pruner=none")) == 128 + number
     assert [row["state"] for row in rows(tmp_path)] == ["complete"]
 

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cards.compiled.splitmix import stream
-from cards.game import States
-from cards.play import Decisions
-from cards.players import RandomPlayer
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import States
+from busso.cards.play import Decisions
+from busso.cards.players import RandomPlayer
+from busso.tressette.solver.double_dummy import TranspositionTable, middle, points_near
 from tests.tressette.reference import THIRDS, suit_of, taker
 from tests.tressette.table import GAME, names
-from tressette.solver.double_dummy import TranspositionTable, middle, points_near
 
 Hands = tuple[frozenset[str], ...]
 Trick = tuple[tuple[int, str], ...]

@@ -12,9 +12,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.game import Game, States
-from cards.play import play
-from cards.players import named_player
+from busso.cards.game import Game, States
+from busso.cards.play import play
+from busso.cards.players import named_player
 
 Hands = tuple[frozenset[int], ...]
 NAMES = "4567FCRA23"

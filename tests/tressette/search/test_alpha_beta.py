@@ -6,22 +6,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.base.errors import InputError
-from cards.compiled.splitmix import GAMMA, stream
-from cards.game import Game, States, load_game
-from cards.matches.duplicate import duel
-from cards.play import Decisions
-from cards.players import named_player
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.splitmix import GAMMA, stream
+from busso.cards.game import Game, States, load_game
+from busso.cards.matches.duplicate import duel
+from busso.cards.play import Decisions
+from busso.cards.players import named_player
+from busso.tressette.cards import card_text, parse_card
+from busso.tressette.players import greedy
+from busso.tressette.rules import apply
+from busso.tressette.search.sampler import sampled_states
+from busso.tressette.solver.double_dummy import new_table
+from busso.tressette.solver.endings import points_after, solved_values
 from tests.errors import error_about
 from tests.tressette.search.open_hands import Minimax, each, endings, position, solve
 from tests.tressette.search.table_talk import moments
 from tests.tressette.table import GAME
-from tressette.cards import card_text, parse_card
-from tressette.players import greedy
-from tressette.rules import apply
-from tressette.search.sampler import sampled_states
-from tressette.solver.double_dummy import new_table
-from tressette.solver.endings import points_after, solved_values
 
 ALL_RULES: dict[str, Any] = {"signals": True, "accusi": True}
 

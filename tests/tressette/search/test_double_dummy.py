@@ -5,10 +5,10 @@ import time
 import numpy as np
 import pytest
 
+from busso.tressette.cards import parse_card
+from busso.tressette.solver.double_dummy import TranspositionTable, card_values, new_table
 from tests.tressette.search.open_hands import Minimax, each, endings, position, solve
 from tests.tressette.table import A_SUIT_EACH, GAME, table
-from tressette.cards import parse_card
-from tressette.solver.double_dummy import TranspositionTable, card_values, new_table
 
 
 @pytest.fixture(scope="module")

@@ -5,18 +5,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cards.compiled.splitmix import stream
-from cards.game import Game, States, load_game
-from cards.matches.duplicate import duel
-from cards.play import Decisions
-from cards.players import SampleOptions, named_player
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import Game, States, load_game
+from busso.cards.matches.duplicate import duel
+from busso.cards.play import Decisions
+from busso.cards.players import SampleOptions, named_player
+from busso.tressette.cards import parse_card
+from busso.tressette.players import greedy
+from busso.tressette.rules import apply, over, points
+from busso.tressette.search import monte_carlo
+from busso.tressette.search.sampler import sampled_states
 from tests.tressette.search.table_talk import moments
 from tests.tressette.table import GAME, mask, table
-from tressette.cards import parse_card
-from tressette.players import greedy
-from tressette.rules import apply, over, points
-from tressette.search import monte_carlo
-from tressette.search.sampler import sampled_states
 
 OPTIONS: list[dict[str, Any]] = [
     {},

@@ -5,13 +5,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from cards.compiled.splitmix import stream
-from cards.game import States, load_game
-from cards.play import Decisions
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import States, load_game
+from busso.cards.play import Decisions
+from busso.tressette.players import greedy
+from busso.tressette.rules import apply, over, points
+from busso.tressette.search.playout import PLAYOUT, by_strength, other_name, play_out, set_out
 from tests.tressette.search.table_talk import moments
-from tressette.players import greedy
-from tressette.rules import apply, over, points
-from tressette.search.playout import PLAYOUT, by_strength, other_name, play_out, set_out
 
 GAMES = [
     load_game("tressette", {"signals": signals, "accusi": accusi})

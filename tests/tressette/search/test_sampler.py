@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cards.compiled.splitmix import stream
-from cards.game import States, load_game
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import States, load_game
+from busso.tressette.search.knowledge import TABLES, keeps_caps
+from busso.tressette.search.sampler import deal_of, new_tables, prepare, sampled_states
 from tests.tressette.search.counting import agreeing
 from tests.tressette.search.table_talk import Hands, Moment, bits_of, hands_of, moments
-from tressette.search.knowledge import TABLES, keeps_caps
-from tressette.search.sampler import deal_of, new_tables, prepare, sampled_states
 
 OPTIONS = [
     {"signals": signals, "accusi": accusi, "first_leader": leader}

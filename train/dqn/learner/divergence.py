@@ -6,10 +6,10 @@ import math
 from pathlib import Path
 from typing import Any
 
-from command.settings.checks import SettingsError
-from train.run.checkpoint import checkpoint
-from train.run.checkpoint.background_writer import BackgroundWriter
-from train.run.checkpoint.content import not_finite
+from busso.command.settings.checks import SettingsError
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.checkpoint.background_writer import BackgroundWriter
+from busso.train.run.checkpoint.content import not_finite
 
 _HELPS = "a smaller learner.lr or learner.grad_clip, smaller rewards (game.reward) or learner.precision=float32"
 

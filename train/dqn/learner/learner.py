@@ -14,14 +14,14 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
-from cards.compiled.store import default_folder
-from train.dqn.learner.muon import Muon
-from train.dqn.learner.old_checkpoints import filled
-from train.dqn.network.matmul import by_own_code
-from train.dqn.network.precision import learner_format
-from train.dqn.network.q_network import QNetwork, legal_tensor
-from train.dqn.replay.buffer import ReplayBatch, ReplayBuffer
-from train.settings.dqn import LearnerSettings
+from busso.cards.compiled.store import default_folder
+from busso.train.dqn.learner.muon import Muon
+from busso.train.dqn.learner.old_checkpoints import filled
+from busso.train.dqn.network.matmul import by_own_code
+from busso.train.dqn.network.precision import learner_format
+from busso.train.dqn.network.q_network import QNetwork, legal_tensor
+from busso.train.dqn.replay.buffer import ReplayBatch, ReplayBuffer
+from busso.train.settings.dqn import LearnerSettings
 
 log = logging.getLogger("train")
 

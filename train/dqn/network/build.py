@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cards.game import Game
-from train.dqn.network.equivariant_network import EquivariantNetwork
-from train.dqn.network.precision import fastest_format
-from train.dqn.network.q_network import QNetwork
-from train.run.checkpoint.checkpoint import CheckpointError
-from train.settings.dqn import TrainSettings
+from busso.cards.game import Game
+from busso.train.dqn.network.equivariant_network import EquivariantNetwork
+from busso.train.dqn.network.precision import fastest_format
+from busso.train.dqn.network.q_network import QNetwork
+from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.train.settings.dqn import TrainSettings
 
 _FIRST = "input.weight"
 

@@ -8,10 +8,10 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from cards.compiled.symmetry import Symmetry
-from train.dqn.network.matmul import linear
-from train.dqn.network.part_linear import PartLinear
-from train.dqn.network.q_network import QNetwork
+from busso.cards.compiled.symmetry import Symmetry
+from busso.train.dqn.network.matmul import linear
+from busso.train.dqn.network.part_linear import PartLinear
+from busso.train.dqn.network.q_network import QNetwork
 
 
 class EquivariantNetwork(QNetwork):

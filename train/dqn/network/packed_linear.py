@@ -16,9 +16,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from cards.compiled.bits import WORD, bit, lowest, popcount
-from cards.compiled.jit import njit
-from train.dqn.network.matmul import before_relu, by_own_code, linear
+from busso.cards.compiled.bits import WORD, bit, lowest, popcount
+from busso.cards.compiled.jit import njit
+from busso.train.dqn.network.matmul import before_relu, by_own_code, linear
 
 Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]

@@ -6,10 +6,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cards.compiled.bits import WORD, lowest
-from cards.compiled.jit import njit
-from cards.compiled.symmetry import Symmetry
-from train.dqn.network.packed_linear import Floats, Integers, PackedLinear, Words, add_row, relu, seen_word, sum_row
+from busso.cards.compiled.bits import WORD, lowest
+from busso.cards.compiled.jit import njit
+from busso.cards.compiled.symmetry import Symmetry
+from busso.train.dqn.network.packed_linear import (
+    Floats,
+    Integers,
+    PackedLinear,
+    Words,
+    add_row,
+    relu,
+    seen_word,
+    sum_row,
+)
 
 
 class PartLinear(PackedLinear):

@@ -10,14 +10,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from cards.compiled.batch import next_bits, random_legal
-from cards.compiled.bits import lowest, unpack
-from cards.compiled.jit import njit
-from cards.compiled.splitmix import mix, uniform
-from cards.game import Games
-from cards.play import Actions, Decisions
-from train.dqn.network.matmul import by_own_code, linear
-from train.dqn.network.packed_linear import PackedLinear
+from busso.cards.compiled.batch import next_bits, random_legal
+from busso.cards.compiled.bits import lowest, unpack
+from busso.cards.compiled.jit import njit
+from busso.cards.compiled.splitmix import mix, uniform
+from busso.cards.game import Games
+from busso.cards.play import Actions, Decisions
+from busso.train.dqn.network.matmul import by_own_code, linear
+from busso.train.dqn.network.packed_linear import PackedLinear
 
 FORWARD_ROWS = 1024  # rows of one forward pass on a CPU: activations of 1024 x 256 stay in the cache
 

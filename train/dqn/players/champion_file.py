@@ -19,14 +19,14 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from cards.base.files import write_atomic
-from command import __version__
-from command.settings.foreign import read_json
-from train.dqn.network.build import check_size
-from train.run.checkpoint.checkpoint import CheckpointError
-from train.run.checkpoint.content import not_finite
-from train.settings.dqn import TrainSettings
-from train.settings.saved import settings_of_checkpoint
+from busso.cards.base.files import write_atomic
+from busso.command import __version__
+from busso.command.settings.foreign import read_json
+from busso.train.dqn.network.build import check_size
+from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.train.run.checkpoint.content import not_finite
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.saved import settings_of_checkpoint
 
 SUFFIX = ".safetensors"
 FORMATS = {"float32": torch.float32, "bfloat16": torch.bfloat16}

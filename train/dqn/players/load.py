@@ -9,22 +9,22 @@ from typing import Any
 
 import torch
 
-from cards.base.errors import InputError
-from cards.game import Game
-from cards.play import Player
-from cards.players import make_player
-from cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of
-from command.settings.checks import SettingsError
-from train.dqn.network.build import build_network, check_size, inference_network, weights_for
-from train.dqn.network.q_network import NetworkPlayer
-from train.dqn.players import champion_file as champion
-from train.dqn.players.mixture import MixturePlayer
-from train.dqn.players.resolve import TABLES, ResolvedPlayer, resolve
-from train.run.checkpoint import checkpoint
-from train.run.checkpoint.checkpoint import CheckpointError
-from train.settings.dqn import TrainSettings
-from train.settings.run import RunSettings
-from train.settings.saved import settings_of_checkpoint
+from busso.cards.base.errors import InputError
+from busso.cards.game import Game
+from busso.cards.play import Player
+from busso.cards.players import make_player
+from busso.cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of
+from busso.command.settings.checks import SettingsError
+from busso.train.dqn.network.build import build_network, check_size, inference_network, weights_for
+from busso.train.dqn.network.q_network import NetworkPlayer
+from busso.train.dqn.players import champion_file as champion
+from busso.train.dqn.players.mixture import MixturePlayer
+from busso.train.dqn.players.resolve import TABLES, ResolvedPlayer, resolve
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.run import RunSettings
+from busso.train.settings.saved import settings_of_checkpoint
 
 TrainedNetwork = NetworkPlayer | MixturePlayer
 OfTable = Callable[[Game, Path, dict[str, Any]], Player]  # a player by a checkpoint of tabular learning

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.splitmix import derive
-from cards.play import Actions, Decisions
-from train.dqn.network.q_network import NetworkPlayer
+from busso.cards.compiled.splitmix import derive
+from busso.cards.play import Actions, Decisions
+from busso.train.dqn.network.q_network import NetworkPlayer
 
 _DRAW = 0x30F  # salt of the generators that draw
 
@@ -30,7 +30,7 @@ class MixturePlayer:
             member.begin(seeds)
 
     def act(self, decisions: Decisions) -> Actions:
-        """See `cards.play.Player`; one forward pass of each network that has games here."""
+        """See `busso.cards.play.Player`; one forward pass of each network that has games here."""
         drawn = self.drawn[decisions.games]
         actions = np.empty(drawn.size, np.uint8)
         for index in np.unique(drawn):
@@ -47,5 +47,5 @@ class MixturePlayer:
 
 def draws(seeds: NDArray[np.uint64], count: int) -> NDArray[np.int64]:
     """Which of `count` networks plays the games with these generators."""
-    upper = derive(seeds, _DRAW) >> np.uint64(32)  # as `cards.compiled.splitmix.below`, for all at once
+    upper = derive(seeds, _DRAW) >> np.uint64(32)  # as `busso.cards.compiled.splitmix.below`, for all at once
     return ((upper * np.uint64(count)) >> np.uint64(32)).astype(np.int64)

@@ -12,12 +12,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from cards import player_specs
-from cards.base.errors import InputError
-from cards.game import Game, PlayerKind
-from cards.player_kinds import OF_PROCESS, kind_and_options, player_names, process_command
-from cards.player_specs import CHAMPION, PROCESS, PlayerSpec, read_options
-from command.settings.checks import SettingsError, require
+from busso.cards import player_specs
+from busso.cards.base.errors import InputError
+from busso.cards.game import Game, PlayerKind
+from busso.cards.player_kinds import OF_PROCESS, kind_and_options, player_names, process_command
+from busso.cards.player_specs import CHAMPION, PROCESS, PlayerSpec, read_options
+from busso.command.settings.checks import SettingsError, require
 
 TABLES = (".json", ".npz")
 TRAINED = PlayerKind(searches=False, values=True)  # a run, a checkpoint or a champion
@@ -38,7 +38,7 @@ class ResolvedPlayer:
         """The file itself; of a run folder its best checkpoint, else its newest. CheckpointError if it has none."""
         if self.path is None or not self.path.is_dir():
             return self.path
-        from train.run.checkpoint import checkpoint  # with PyTorch, for which rule players do not wait
+        from busso.train.run.checkpoint import checkpoint  # with PyTorch, for which rule players do not wait
 
         return checkpoint.load_named(self.path)[0]
 
@@ -119,7 +119,7 @@ def _found(game: Game, text: str) -> Path:
         return path
     if text == CHAMPION:
         where = player_specs.champion_folder(game.name)
-        hint = f"python -m evaluate.champion run=RUN to={where} makes one of a run"
+        hint = f"busso champion run=RUN to={where} makes one of a run"
         raise InputError("", f"{game.name} has no champion", hint)
     raise InputError("", f"{text or repr(text)} does not exist", "train it first, or name a run folder or a checkpoint")
 

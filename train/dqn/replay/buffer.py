@@ -10,13 +10,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cards.base.errors import InputError
-from train.dqn.replay.priorities import Priorities
-from train.dqn.replay.ring import RingColumns, RingGuard
-from train.dqn.replay.transitions import Transitions
-from train.run.checkpoint.columns import Columns
-from train.run.checkpoint.files import NewerFormatError
-from train.run.checkpoint.segments import Segments, StoredSegments
+from busso.cards.base.errors import InputError
+from busso.train.dqn.replay.priorities import Priorities
+from busso.train.dqn.replay.ring import RingColumns, RingGuard
+from busso.train.dqn.replay.transitions import Transitions
+from busso.train.run.checkpoint.columns import Columns
+from busso.train.run.checkpoint.files import NewerFormatError
+from busso.train.run.checkpoint.segments import Segments, StoredSegments
 
 log = logging.getLogger("train")
 

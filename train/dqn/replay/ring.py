@@ -9,8 +9,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from train.run.checkpoint.columns import RowType, piece_rows
-from train.run.checkpoint.segments import FOLDER, GrowingColumns, Segments, segment_rows
+from busso.train.run.checkpoint.columns import RowType, piece_rows
+from busso.train.run.checkpoint.segments import FOLDER, GrowingColumns, Segments, segment_rows
 
 
 class RingGuard:

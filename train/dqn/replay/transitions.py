@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.jit import njit
-from cards.game import Game, Games
-from cards.play import Actions, Decisions
+from busso.cards.compiled.jit import njit
+from busso.cards.game import Game, Games
+from busso.cards.play import Actions, Decisions
 
 Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
@@ -42,7 +42,7 @@ class _Round:
 
 
 class TransitionRecorder:
-    """Writes down every decision of a batch of games; pass `watch` to `cards.play.play`, and `observed=True`."""
+    """Writes down every decision of a batch of games; pass `watch` to `busso.cards.play.play`, and `observed=True`."""
 
     def __init__(self, game: Game) -> None:
         self._game = game

@@ -8,14 +8,14 @@ from typing import Protocol
 
 import torch
 
-from cards.matches.duplicate import Duel
-from cards.stopping import Stop, StoppedError
-from command.errors import UserError
-from train.dqn.rollout.evaluator import Evaluator
-from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
-from train.dqn.rollout.worker import RolloutWorker
-from train.run.signals import EXIT_REQUEUE
-from train.settings.dqn import TrainSettings
+from busso.cards.matches.duplicate import Duel
+from busso.cards.stopping import Stop, StoppedError
+from busso.command.errors import UserError
+from busso.train.dqn.rollout.evaluator import Evaluator
+from busso.train.dqn.rollout.request import Rollout, RolloutRequest, Weights
+from busso.train.dqn.rollout.worker import RolloutWorker
+from busso.train.run.signals import EXIT_REQUEUE
+from busso.train.settings.dqn import TrainSettings
 
 
 class BackendLostError(UserError):
@@ -31,7 +31,7 @@ class BackendLostError(UserError):
 
 
 class RolloutBackend(Protocol):
-    """Where requests are played: in this process (`LocalBackend`) or by Ray workers (`train.dqn.rollout.ray`)."""
+    """Where requests are played: in this process (`LocalBackend`) or by Ray workers (`busso.train.dqn.rollout.ray`)."""
 
     def wants_weights(self) -> bool:
         """Whether newer weights may be published now."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import torch
 
-from cards.compiled.splitmix import stream
-from cards.matches.duplicate import ALTERNATE, ONE_AGAINST_MANY, Duel, duel
-from cards.stopping import Stop, Stoppable, never, stoppable
-from train.dqn.network.build import inference_network
-from train.dqn.network.q_network import NetworkPlayer
-from train.dqn.players.load import player_of
-from train.dqn.rollout.request import Weights
-from train.settings.dqn import TrainSettings
+from busso.cards.compiled.splitmix import stream
+from busso.cards.matches.duplicate import ALTERNATE, ONE_AGAINST_MANY, Duel, duel
+from busso.cards.stopping import Stop, Stoppable, never, stoppable
+from busso.train.dqn.network.build import inference_network
+from busso.train.dqn.network.q_network import NetworkPlayer
+from busso.train.dqn.players.load import player_of
+from busso.train.dqn.rollout.request import Weights
+from busso.train.settings.dqn import TrainSettings
 
 
 def evaluation_seating(settings: TrainSettings) -> str:
-    """How the network and an opponent sit in evaluations; see `cards.matches.duplicate.seatings`.
+    """How the network and an opponent sit in evaluations; see `busso.cards.matches.duplicate.seatings`.
 
     Who learns against one player sits alone among seats that are all that player's, as while it learns.
     """

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.splitmix import stream
-from train.dqn.rollout.request import MemberScore, Weights
-from train.settings.dqn import LEAGUE, TrainSettings
-from train.settings.learning import LeagueSettings
+from busso.cards.compiled.splitmix import stream
+from busso.train.dqn.rollout.request import MemberScore, Weights
+from busso.train.settings.dqn import LEAGUE, TrainSettings
+from busso.train.settings.learning import LeagueSettings
 
 KEPT = 0.98  # of older results, with every rollout that brings new ones: they tell of the last fifty or so
 NEWEST = 0.25  # share of the members that count as the newest

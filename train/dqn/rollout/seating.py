@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.compiled.splitmix import derive
-from cards.game import Game
-from train.settings.dqn import NETWORK, TrainSettings
-from train.settings.learning import SEAT, SIDE, PhaseSettings
+from busso.cards.compiled.splitmix import derive
+from busso.cards.game import Game
+from busso.train.settings.dqn import NETWORK, TrainSettings
+from busso.train.settings.learning import SEAT, SIDE, PhaseSettings
 
 _SEATING, _SIDE = 0x5EA7, 0x51DE
 
@@ -65,7 +65,9 @@ def one_side(game: Game, seeds: NDArray[np.uint64]) -> NDArray[np.uint8]:
     """
     first = [min(team) for team in game.teams]
     there = game.occupied(game.deal(seeds))[:, first].sum(axis=1).astype(np.uint64)
-    drawn = ((derive(seeds, _SIDE) >> np.uint64(32)) * there) >> np.uint64(32)  # as `cards.compiled.splitmix.below`
+    drawn = ((derive(seeds, _SIDE) >> np.uint64(32)) * there) >> np.uint64(
+        32
+    )  # as `busso.cards.compiled.splitmix.below`
     team_of = np.empty(game.seats, np.uint64)
     for index, team in enumerate(game.teams):
         team_of[list(team)] = index

@@ -1,4 +1,4 @@
-"""Playing batches of games for the learner. No Ray here: `train.dqn.rollout.ray` wraps these classes as actors."""
+"""Playing batches of games for the learner. No Ray here: `train/dqn/rollout/ray/` wraps these classes as actors."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cards.compiled.splitmix import stream
-from cards.game import Game
-from cards.play import Actions, Decisions, Player, play
-from cards.stopping import Stop, StoppedError, never, stoppable
-from train.dqn.network.build import inference_network
-from train.dqn.network.q_network import NetworkPlayer
-from train.dqn.players.load import player_of
-from train.dqn.replay.buffer import ReplayBuffer
-from train.dqn.replay.transitions import TransitionRecorder
-from train.dqn.rollout.league import score
-from train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest, Weights
-from train.dqn.rollout.seating import learned_seats, phases_of, seated_players, seating
-from train.settings.dqn import LEAGUE, TrainSettings
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import Game
+from busso.cards.play import Actions, Decisions, Player, play
+from busso.cards.stopping import Stop, StoppedError, never, stoppable
+from busso.train.dqn.network.build import inference_network
+from busso.train.dqn.network.q_network import NetworkPlayer
+from busso.train.dqn.players.load import player_of
+from busso.train.dqn.replay.buffer import ReplayBuffer
+from busso.train.dqn.replay.transitions import TransitionRecorder
+from busso.train.dqn.rollout.league import score
+from busso.train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest, Weights
+from busso.train.dqn.rollout.seating import learned_seats, phases_of, seated_players, seating
+from busso.train.settings.dqn import LEAGUE, TrainSettings
 
 _ROUNDING = 1e-4  # of sums of float32 rewards, as a share of their size
 

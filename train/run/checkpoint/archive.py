@@ -1,6 +1,6 @@
 """The format of a checkpoint: PyTorch's own archive, a zip file, whose comment is two lines of text.
 
-The first is JSON: the columns in files of their own (`train.run.checkpoint.segments`). The second is
+The first is JSON: the columns in files of their own (`busso.train.run.checkpoint.segments`). The second is
 `busso-checkpoint 4 <sha256 of all before it>`. So `torch.load` opens the file, and a flipped bit anywhere is found.
 Files of versions 0.2.0 and 0.3.0 begin with both lines, and with the columns that had no files of their own.
 """
@@ -17,8 +17,8 @@ from typing import IO, Any
 import torch
 from torch import Tensor
 
-from train.run.checkpoint.columns import Place, kinds_of
-from train.run.checkpoint.files import DamagedError, Hashing, header_bytes, refuse_newer
+from busso.train.run.checkpoint.columns import Place, kinds_of
+from busso.train.run.checkpoint.files import DamagedError, Hashing, header_bytes, refuse_newer
 
 MAGIC = b"busso-checkpoint 4 "
 _OLD = (b"busso-checkpoint 3 ", b"busso-checkpoint 2 ")  # as long as the other

@@ -9,9 +9,9 @@ from typing import Any
 
 from torch import Tensor
 
-from train.run.checkpoint.checkpoint import CheckpointError, write
-from train.run.checkpoint.columns import Columns, Place, without_columns
-from train.run.checkpoint.pruning import prune
+from busso.train.run.checkpoint.checkpoint import CheckpointError, write
+from busso.train.run.checkpoint.columns import Columns, Place, without_columns
+from busso.train.run.checkpoint.pruning import prune
 
 
 class BackgroundWriter:

@@ -1,7 +1,7 @@
 """Checkpoints: written whole or not at all, checked before they are used, loaded without running code.
 
-A file is what `torch.save` writes, with a checksum behind it (`train.run.checkpoint.archive`). The rows of the replay
-buffer are in files of their own (`train.run.checkpoint.segments`), which checkpoints share: a checkpoint that is copied
+A file is what `torch.save` writes, with a checksum behind it (archive.py). The rows of the replay
+buffer are in files of their own (segments.py), which checkpoints share: a checkpoint that is copied
 without them can still play. Formats 2 and 3, of versions 0.2.0 and 0.3.0, are read as well. A newer format is refused.
 
 A damaged file is renamed, and the one before it is used. A file that cannot be read may be whole: the read is tried
@@ -23,15 +23,15 @@ from typing import Any
 
 import torch
 
-from cards.base.files import rename_aside, sync_folder, temporary_beside
-from command.errors import UserError
-from command.settings.old_keys import upgraded
-from train.run.checkpoint import archive, segments
-from train.run.checkpoint.columns import Columns, Place, put, without_columns
-from train.run.checkpoint.content import check_archive, check_state, not_finite
-from train.run.checkpoint.files import DamagedError, NewerFormatError, is_missing, names_in, on_disk, patiently
-from train.run.checkpoint.segments import StoredSegments
-from train.run.signals import EXIT_REQUEUE
+from busso.cards.base.files import rename_aside, sync_folder, temporary_beside
+from busso.command.errors import UserError
+from busso.command.settings.old_keys import upgraded
+from busso.train.run.checkpoint import archive, segments
+from busso.train.run.checkpoint.columns import Columns, Place, put, without_columns
+from busso.train.run.checkpoint.content import check_archive, check_state, not_finite
+from busso.train.run.checkpoint.files import DamagedError, NewerFormatError, is_missing, names_in, on_disk, patiently
+from busso.train.run.checkpoint.segments import StoredSegments
+from busso.train.run.signals import EXIT_REQUEUE
 
 _NAME = re.compile(r"episode_(\d{12}|[1-9]\d{12,})\.pt")
 BEST = "best.pt"

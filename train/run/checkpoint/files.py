@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from command.errors import UserError
+from busso.command.errors import UserError
 
 T = TypeVar("T")
 

@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from cards.base.files import rename_aside
-from command.settings.checks import SettingsError
-from train.run import results
-from train.run.checkpoint import checkpoint
+from busso.cards.base.files import rename_aside
+from busso.command.settings.checks import SettingsError
+from busso.train.run import results
+from busso.train.run.checkpoint import checkpoint
 
 log = logging.getLogger("train")
 

@@ -7,9 +7,9 @@ import logging
 from contextlib import suppress
 from pathlib import Path
 
-from cards.base.files import delete_left_over
-from train.run.checkpoint import archive, checkpoint, segments
-from train.run.checkpoint.files import NewerFormatError
+from busso.cards.base.files import delete_left_over
+from busso.train.run.checkpoint import archive, checkpoint, segments
+from busso.train.run.checkpoint.files import NewerFormatError
 
 log = logging.getLogger("train")
 

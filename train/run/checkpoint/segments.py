@@ -20,9 +20,9 @@ from typing import IO, Any
 import torch
 from torch import Tensor
 
-from cards.base.files import delete_left_over, sync_folder, temporary_beside
-from train.run.checkpoint.columns import Columns, RowType, as_bytes, described, kinds_of, read_into
-from train.run.checkpoint.files import (
+from busso.cards.base.files import delete_left_over, sync_folder, temporary_beside
+from busso.train.run.checkpoint.columns import Columns, RowType, as_bytes, described, kinds_of, read_into
+from busso.train.run.checkpoint.files import (
     Hashing,
     NewerFormatError,
     header_bytes,

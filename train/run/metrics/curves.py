@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
-from cards.base.errors import InputError
+from busso.cards.base.errors import InputError
 
 FILE = "metrics.csv"
 Curve = tuple[Sequence[float], Sequence[float]]  # the numbers of decisions, and the values there

@@ -12,7 +12,7 @@ from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 
-from command.terminal.visible import VisibleFormatter
+from busso.command.terminal.visible import VisibleFormatter
 
 LOG_BYTES = 10_000_000  # of train.log, a week of lines; then it is renamed, over the one that was renamed before
 

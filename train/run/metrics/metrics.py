@@ -13,12 +13,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from cards.base.files import errors_name, rename_aside, write_atomic
-from train.run.checkpoint import checkpoint
-from train.run.checkpoint.files import is_missing, patiently
-from train.run.metrics.curves import FILE
-from train.run.metrics.scalars import SCALARS, evaluation_scalars
-from train.run.metrics.tensorboard import TensorBoardFiles
+from busso.cards.base.files import errors_name, rename_aside, write_atomic
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.checkpoint.files import is_missing, patiently
+from busso.train.run.metrics.curves import FILE
+from busso.train.run.metrics.scalars import SCALARS, evaluation_scalars
+from busso.train.run.metrics.tensorboard import TensorBoardFiles
 
 _LONGEST = 1 << 20  # bytes of its first line
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cards.player_specs import curve_name
+from busso.cards.player_specs import curve_name
 
 SCALARS = (
     "rollout/episode_return",  # mean over the network's seats; empty in self-play, where it is always 0

@@ -29,10 +29,10 @@ from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData, Sessi
 from tensorboard.summary.writer.record_writer import RecordWriter
 from torch.utils.tensorboard.summary import custom_scalars, histogram, scalar, text
 
-from cards.base.files import write_atomic
-from command.settings.checks import SettingsError
-from train.run.metrics.scalars import evaluation_scalar
-from train.run.results import read_results
+from busso.cards.base.files import write_atomic
+from busso.command.settings.checks import SettingsError
+from busso.train.run.metrics.scalars import evaluation_scalar
+from busso.train.run.results import read_results
 
 FOLDER = "tensorboard"
 PATTERN = "events.out.tfevents.*"

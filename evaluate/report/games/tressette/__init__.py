@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluate.report.content import Section
-from evaluate.report.games.tressette.endgame import section, solved
-from evaluate.report.games.tressette.play import blocks
-from evaluate.report.sections.observing import Watched
-from evaluate.report.sections.played import Remarks
-from tressette.cards import CARDS, card_text
-from tressette.rules import SEATS
+from busso.evaluate.report.content import Section
+from busso.evaluate.report.games.tressette.endgame import section, solved
+from busso.evaluate.report.games.tressette.play import blocks
+from busso.evaluate.report.sections.observing import Watched
+from busso.evaluate.report.sections.played import Remarks
+from busso.tressette.cards import CARDS, card_text
+from busso.tressette.rules import SEATS
 
 __all__ = ["blocks", "remarks", "sections"]
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.game import States
-from cards.matches.duplicate import Estimate, estimate
-from evaluate.report.content import Figure, Section, Text, TextTable
-from evaluate.report.drawing import COLOURS, Numbers, new_figure, style, to_svg
-from evaluate.report.sections.observing import Watched, rules_choose
-from tressette.cards import CARDS
-from tressette.rules import SEATS
-from tressette.solver.double_dummy import new_table
-from tressette.solver.endings import solved_values
+from busso.cards.game import States
+from busso.cards.matches.duplicate import Estimate, estimate
+from busso.evaluate.report.content import Figure, Section, Text, TextTable
+from busso.evaluate.report.drawing import COLOURS, Numbers, new_figure, style, to_svg
+from busso.evaluate.report.sections.observing import Watched, rules_choose
+from busso.tressette.cards import CARDS
+from busso.tressette.rules import SEATS
+from busso.tressette.solver.double_dummy import new_table
+from busso.tressette.solver.endings import solved_values
 
 _ANYBODY = "a card at random"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.matches.duplicate import estimate
-from evaluate.report.content import Block, Figure, TextTable
-from evaluate.report.drawing import COLOURS, Numbers, new_figure, style, to_svg
-from evaluate.report.sections.choices import stacked
-from evaluate.report.sections.observing import Watched
-from tressette.cards import ACE, CARDS, RANKS, SUITS, THREE, TWO
-from tressette.rules import BUSSO, SEATS, STRISCIO, TRICKS, VOLO
+from busso.cards.matches.duplicate import estimate
+from busso.evaluate.report.content import Block, Figure, TextTable
+from busso.evaluate.report.drawing import COLOURS, Numbers, new_figure, style, to_svg
+from busso.evaluate.report.sections.choices import stacked
+from busso.evaluate.report.sections.observing import Watched
+from busso.tressette.cards import ACE, CARDS, RANKS, SUITS, THREE, TWO
+from busso.tressette.rules import BUSSO, SEATS, STRISCIO, TRICKS, VOLO
 
 _KINDS = ("3", "2", "ace", "king, horse or jack", "4 to 7")
 _SIGNALS = {BUSSO: "busso", STRISCIO: "striscio", VOLO: "volo"}
@@ -160,7 +160,7 @@ def _draw_lengths(shares: dict[str, tuple[Numbers, Numbers]]) -> str:
 
 
 def signal_of(rest: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """What a lead says, given what is left of the suit, `[..., ranks]`: see `tressette.rules`."""
+    """What a lead says, given what is left of the suit, `[..., ranks]`: see `busso.tressette.rules`."""
     signal = np.where(rest[..., TWO] | rest[..., THREE], BUSSO, STRISCIO)
     return np.where(rest.any(axis=-1), signal, VOLO)
 

@@ -12,22 +12,22 @@ import numpy as np
 import pytest
 import torch
 
-from cards.compiled.splitmix import stream
-from cards.matches.duplicate import Duel
-from cards.stopping import never
-from command.settings.checks import SettingsError
+from busso.cards.compiled.splitmix import stream
+from busso.cards.matches.duplicate import Duel
+from busso.cards.stopping import never
+from busso.command.settings.checks import SettingsError
+from busso.train.__main__ import main
+from busso.train.dqn.network.build import inference_network
+from busso.train.dqn.rollout.backend import LocalBackend
+from busso.train.dqn.rollout.ray.backend import RayBackend, nodes_of_cluster
+from busso.train.dqn.rollout.ray.messages import SLOTS
+from busso.train.dqn.rollout.ray.supervisor import descendants
+from busso.train.dqn.rollout.request import Rollout, RolloutRequest, Weights
+from busso.train.run.checkpoint import checkpoint
+from busso.train.settings.dqn import TrainSettings
 from tests.errors import error_about, key_of
 from tests.train.processes import LIMIT, alive, named, trainer
 from tests.train.runs import newest, settings, small
-from train.__main__ import main
-from train.dqn.network.build import inference_network
-from train.dqn.rollout.backend import LocalBackend
-from train.dqn.rollout.ray.backend import RayBackend, nodes_of_cluster
-from train.dqn.rollout.ray.messages import SLOTS
-from train.dqn.rollout.ray.supervisor import descendants
-from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
-from train.run.checkpoint import checkpoint
-from train.settings.dqn import TrainSettings
 
 pytestmark = pytest.mark.ray
 
@@ -52,7 +52,7 @@ def assert_processes_are_as_they_should(learner: int) -> None:
     """
     (worker,) = named(learner, "ray::WorkerActor")
     assert os.getpriority(os.PRIO_PROCESS, worker) == os.getpriority(os.PRIO_PROCESS, learner)
-    (_, driver) = named(learner, "train.dqn.rollout.ray.supervisor")
+    (_, driver) = named(learner, "busso.train.dqn.rollout.ray.supervisor")
     assert "_raylet" in Path(f"/proc/{driver}/maps").read_text()
     assert "_raylet" not in Path(f"/proc/{learner}/maps").read_text()
 

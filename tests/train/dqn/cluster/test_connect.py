@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from command.errors import UserError
-from command.settings.checks import SettingsError
+from busso.command.errors import UserError
+from busso.command.settings.checks import SettingsError
+from busso.train.dqn.rollout.ray.backend import RayBackend
+from busso.train.run.signals import EXIT_REQUEUE
+from busso.train.settings.dqn import RolloutSettings
 from tests.errors import error_about
 from tests.train.runs import settings
-from train.dqn.rollout.ray.backend import RayBackend
-from train.run.signals import EXIT_REQUEUE
-from train.settings.dqn import RolloutSettings
 
 pytestmark = pytest.mark.ray
 
 # The supervisor as it is, with a Ray that does not come up.
 _SUPERVISOR = """
 import os, pathlib, sys, ray
-from train.dqn.rollout.ray import supervisor
+from busso.train.dqn.rollout.ray import supervisor
 
 def init(**given):
     logs = pathlib.Path(os.environ["RAY_TMPDIR"]) / "ray" / "session_latest" / "logs"
@@ -50,7 +50,7 @@ def ray_that(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
     def does(what: str) -> None:
         def popen(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
-            if command[1:3] == ["-m", "train.dqn.rollout.ray.supervisor"]:
+            if command[1:3] == ["-m", "busso.train.dqn.rollout.ray.supervisor"]:
                 command = [command[0], "-c", _SUPERVISOR.replace("RAISE", what), *command[3:]]
             return start(command, **options)
 
@@ -78,7 +78,7 @@ def test_a_start_that_fails_may_be_tried_again_unless_a_setting_forbids_it(
 
 
 def test_an_address_that_would_start_an_open_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    from train.dqn.rollout.ray.connect import connect
+    from busso.train.dqn.rollout.ray.connect import connect
 
     monkeypatch.setenv("RAY_ADDRESS", "local")
     with error_about(SettingsError, "RAY_ADDRESS"):

@@ -16,17 +16,17 @@ import numpy as np
 import pytest
 import torch
 
-from cards.stopping import never
-from command.settings.checks import SettingsError
+from busso.cards.stopping import never
+from busso.command.settings.checks import SettingsError
+from busso.train.dqn.rollout.backend import BackendLostError
+from busso.train.dqn.rollout.ray.backend import RayBackend
+from busso.train.dqn.rollout.ray.messages import Order, Slot
+from busso.train.dqn.rollout.ray.pool import DEATHS_IN_A_ROW, WorkerPool, _Actor
+from busso.train.dqn.rollout.ray.supervisor import descendants
+from busso.train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
 from tests.limits import until
 from tests.train.processes import alive, named
 from tests.train.runs import settings
-from train.dqn.rollout.backend import BackendLostError
-from train.dqn.rollout.ray.backend import RayBackend
-from train.dqn.rollout.ray.messages import Order, Slot
-from train.dqn.rollout.ray.pool import DEATHS_IN_A_ROW, WorkerPool, _Actor
-from train.dqn.rollout.ray.supervisor import descendants
-from train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
 
 
 def test_arrays_come_through_shared_memory_as_they_were() -> None:
@@ -114,7 +114,7 @@ class Gone:
 
 
 def test_what_came_before_the_end_is_learned_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("train.dqn.rollout.ray.backend.RayProcess", Gone)
+    monkeypatch.setattr("busso.train.dqn.rollout.ray.backend.RayProcess", Gone)
     rollouts = RayBackend(settings(tmp_path, "rollout=ray"))
     rollouts._hear("workers", 4)
     rollouts.evaluate(5, {}, never)
@@ -130,11 +130,11 @@ def test_what_came_before_the_end_is_learned_from(tmp_path: Path, monkeypatch: p
 
 def test_weights_are_wanted_once_in_an_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that what the learner says does not grow with its updates."""
-    monkeypatch.setattr("train.dqn.rollout.ray.backend.RayProcess", Gone)
+    monkeypatch.setattr("busso.train.dqn.rollout.ray.backend.RayProcess", Gone)
     now = iter([50.0, 50.3, 50.41])
     rollouts = RayBackend(settings(tmp_path, "rollout=ray", "rollout.publish_ms=400"))
     assert rollouts.wants_weights()
-    monkeypatch.setattr("train.dqn.rollout.ray.backend.time", SimpleNamespace(monotonic=lambda: next(now)))
+    monkeypatch.setattr("busso.train.dqn.rollout.ray.backend.time", SimpleNamespace(monotonic=lambda: next(now)))
     rollouts.publish(1, {})
     assert [rollouts.wants_weights(), rollouts.wants_weights()] == [False, True]
 
@@ -143,7 +143,7 @@ def test_weights_are_wanted_once_in_an_interval(tmp_path: Path, monkeypatch: pyt
 _SUPERVISOR = """
 import os, pathlib, subprocess, sys, time, types
 from multiprocessing.connection import Connection
-from train.dqn.rollout.ray import supervisor
+from busso.train.dqn.rollout.ray import supervisor
 
 def serve(channel, slots):
     link = Connection(channel)
@@ -153,7 +153,7 @@ def serve(channel, slots):
     time.sleep(1000)
 
 del os.pidfd_open  # as before Linux 5.3
-sys.modules["train.dqn.rollout.ray.driver"] = types.SimpleNamespace(serve=serve)
+sys.modules["busso.train.dqn.rollout.ray.driver"] = types.SimpleNamespace(serve=serve)
 lifeline, channel, *slots = map(int, sys.argv[2:])
 sys.exit(supervisor.main(pathlib.Path(sys.argv[1]), lifeline, channel, slots))
 """
@@ -162,7 +162,7 @@ sys.exit(supervisor.main(pathlib.Path(sys.argv[1]), lifeline, channel, slots))
 @pytest.fixture
 def idle_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RayBackend]:
     def popen(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
-        assert command[1:3] == ["-m", "train.dqn.rollout.ray.supervisor"]
+        assert command[1:3] == ["-m", "busso.train.dqn.rollout.ray.supervisor"]
         return start([command[0], "-c", _SUPERVISOR, *command[3:]], **options)
 
     with monkeypatch.context() as patch:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from command.settings.checks import SettingsError
+from busso.command.settings.checks import SettingsError
+from busso.train.dqn.rollout.ray.executor import RayExecutor
 from tests.errors import error_about
-from train.dqn.rollout.ray.executor import RayExecutor
 
 pytestmark = pytest.mark.ray
 

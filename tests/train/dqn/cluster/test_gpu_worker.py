@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
+from busso.train.dqn.rollout.ray import actors
+from busso.train.dqn.rollout.request import RolloutRequest
+from busso.train.dqn.rollout.worker import RolloutWorker
 from tests.train.runs import settings
-from train.dqn.rollout.ray import actors
-from train.dqn.rollout.request import RolloutRequest
-from train.dqn.rollout.worker import RolloutWorker
 
 MIX = "opponents.phases=[{until: null, mix: {network: 0.5, league: 0.5}}]"
 

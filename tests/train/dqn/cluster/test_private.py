@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from command.settings.checks import SettingsError
+from busso.command.settings.checks import SettingsError
+from busso.train.dqn.rollout.ray import private
+from busso.train.dqn.rollout.ray.supervisor import descendants
 from tests.errors import error_about
 from tests.limits import until
 from tests.train.processes import named, trainer
-from train.dqn.rollout.ray import private
-from train.dqn.rollout.ray.supervisor import descendants
 
 RUN = ("rollout=ray", "rollout.games=32", "rollout.workers=1", "checkpoint.every_episodes=1000000")
 LISTENING = "0A"
@@ -205,7 +205,9 @@ def test_only_folders_of_dead_processes_are_swept(temporary: Path, monkeypatch: 
     mine = private.make()
     ended = temporary / f"{private.PREFIX}ended"
     ended.mkdir()
-    script = "import sys, pathlib; from train.dqn.rollout.ray import private; private.claim(pathlib.Path(sys.argv[1]))"
+    script = (
+        "import sys, pathlib; from busso.train.dqn.rollout.ray import private; private.claim(pathlib.Path(sys.argv[1]))"
+    )
     subprocess.run([sys.executable, "-c", script, str(ended)], check=True)
     (ended / "session").mkdir()
     unclaimed, of_a_job = temporary / f"{private.PREFIX}new", temporary / "another"

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from busso.train.__main__ import main
+from busso.train.dqn.rollout.ray.supervisor import descendants
+from busso.train.run.signals import EXIT_REQUEUE
 from tests.limits import seconds, until
 from tests.train.processes import alive, named, outside_cluster, trainer
 from tests.train.runs import newest, small
-from train.__main__ import main
-from train.dqn.rollout.ray.supervisor import descendants
-from train.run.signals import EXIT_REQUEUE
 
 pytestmark = pytest.mark.ray
 
@@ -50,7 +50,7 @@ def test_kill_of_a_part_of_ray(tmp_path: Path, victim: str, capsys: pytest.Captu
     """Of a driver alone that dies: `tests/train/dqn/cluster/test_driver.py`."""
     with trainer(tmp_path, *RUN) as process:
         everybody = descendants(process.pid)
-        (supervisor, driver) = named(process.pid, "train.dqn.rollout.ray.supervisor")
+        (supervisor, driver) = named(process.pid, "busso.train.dqn.rollout.ray.supervisor")
         (pid,) = [driver] if victim == "the driver" else named(process.pid, victim)
         os.kill(pid, signal.SIGKILL)
         took = until("the trainer has ended", lambda: process.poll() is not None)
@@ -119,7 +119,7 @@ def test_a_cluster_that_wants_a_token(tmp_path: Path) -> None:
     """Ray itself says only that it cannot connect."""
     token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0123456789abcdef" * 4}
     with outside_cluster(**token) as (address, _):
-        command = [sys.executable, "-m", "train", *small(tmp_path, *RUN, "episodes=64")]
+        command = [sys.executable, "-m", "busso.train", *small(tmp_path, *RUN, "episodes=64")]
         given = os.environ | {"RAY_ADDRESS": address}
         found = subprocess.run(command, check=False, capture_output=True, text=True, env=given)
         assert found.returncode == 2 and "set RAY_AUTH_MODE=token" in error_of(found.stderr)
@@ -129,9 +129,10 @@ def test_a_cluster_that_wants_a_token(tmp_path: Path) -> None:
 
 IMPORTS = """
 import sys
-import train.dqn.rollout.ray.supervisor
+import busso.train.dqn.rollout.ray.supervisor
 assert not {"ray", "torch", "numpy"} & set(sys.modules)
-import train.__main__, train.doctor.report, train.dqn.rollout.ray.backend, evaluate.tournament.run
+import busso.train.__main__, busso.train.doctor.report, busso.train.dqn.rollout.ray.backend
+import busso.evaluate.tournament.run
 assert "ray" not in sys.modules
 """
 

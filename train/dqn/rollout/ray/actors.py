@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import ray
 
-from train.dqn.rollout.ray.messages import HEALTH, Arrays, WeightArrays
-from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
+from busso.train.dqn.rollout.ray.messages import HEALTH, Arrays, WeightArrays
+from busso.train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 
 if TYPE_CHECKING:
-    from train.settings.dqn import TrainSettings
+    from busso.train.settings.dqn import TrainSettings
 
 
 def _tensors(arrays: WeightArrays) -> Weights:
@@ -33,8 +33,8 @@ class WorkerActor:
     def __init__(self, pickled_settings: bytes) -> None:
         import torch
 
-        from train.dqn.rollout.worker import RolloutWorker
-        from train.run.device import choose_device
+        from busso.train.dqn.rollout.worker import RolloutWorker
+        from busso.train.run.device import choose_device
 
         settings: TrainSettings = pickle.loads(pickled_settings)
         rollout = settings.rollout
@@ -76,7 +76,7 @@ class EvaluatorActor:
     def __init__(self, pickled_settings: bytes) -> None:
         import torch
 
-        from train.dqn.rollout.evaluator import Evaluator
+        from busso.train.dqn.rollout.evaluator import Evaluator
 
         settings: TrainSettings = pickle.loads(pickled_settings)
         torch.set_num_threads(1)

@@ -1,4 +1,4 @@
-"""RolloutBackend by Ray workers, as the learner sees them. No Ray in this process: see `train.dqn.rollout.ray`."""
+"""RolloutBackend by Ray workers, as the learner sees them. No Ray in this process: see `train/dqn/rollout/ray/`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cards.matches.duplicate import Duel
-from cards.stopping import Stop
-from train.dqn.replay.transitions import Transitions
-from train.dqn.rollout.backend import BackendLostError
-from train.dqn.rollout.ray.messages import SLOTS, Layout, Order, WeightArrays
-from train.dqn.rollout.ray.process import RayProcess
-from train.dqn.rollout.request import Rollout, RolloutRequest, Weights
-from train.settings.dqn import TrainSettings
+from busso.cards.matches.duplicate import Duel
+from busso.cards.stopping import Stop
+from busso.train.dqn.replay.transitions import Transitions
+from busso.train.dqn.rollout.backend import BackendLostError
+from busso.train.dqn.rollout.ray.messages import SLOTS, Layout, Order, WeightArrays
+from busso.train.dqn.rollout.ray.process import RayProcess
+from busso.train.dqn.rollout.request import Rollout, RolloutRequest, Weights
+from busso.train.settings.dqn import TrainSettings
 
 log = logging.getLogger("train")
 
@@ -35,7 +35,7 @@ _LOG = "ray.log"  # in the run's folder: what Ray itself says
 class RayBackend:
     """Workers on this machine or on the cluster of RAY_ADDRESS, each with `in_flight` requests.
 
-    See `train.dqn.rollout.backend.RolloutBackend` for the methods; none of them waits for Ray unless asked to.
+    See `busso.train.dqn.rollout.backend.RolloutBackend` for the methods; none of them waits for Ray unless asked to.
     Once the cluster is gone, `ready` gives out what has come, and then raises BackendLostError.
     """
 

@@ -17,9 +17,9 @@ import ray
 from ray.exceptions import AuthenticationError
 from ray.util.placement_group import placement_group
 
-from command.settings.checks import SettingsError
-from train.run.metrics import resources
-from train.settings.dqn import RolloutSettings
+from busso.command.settings.checks import SettingsError
+from busso.train.run.metrics import resources
+from busso.train.settings.dqn import RolloutSettings
 
 CONNECT_SECONDS = 5.0
 

@@ -20,14 +20,14 @@ from typing import Any, NoReturn
 import ray
 from ray.exceptions import RayError, RayTaskError
 
-from command.settings.checks import SettingsError
-from train.dqn.rollout.ray import private
-from train.dqn.rollout.ray.connect import NotStartedError, connect, describe_nodes
-from train.dqn.rollout.ray.messages import Arrays, Order, Slot
-from train.dqn.rollout.ray.pool import WorkerPool, reason_of
-from train.dqn.rollout.ray.tasks import TaskPool
-from train.dqn.rollout.request import Rollout
-from train.run.signals import ignore_signals
+from busso.command.settings.checks import SettingsError
+from busso.train.dqn.rollout.ray import private
+from busso.train.dqn.rollout.ray.connect import NotStartedError, connect, describe_nodes
+from busso.train.dqn.rollout.ray.messages import Arrays, Order, Slot
+from busso.train.dqn.rollout.ray.pool import WorkerPool, reason_of
+from busso.train.dqn.rollout.ray.tasks import TaskPool
+from busso.train.dqn.rollout.request import Rollout
+from busso.train.run.signals import ignore_signals
 
 ALIVE_SECONDS = 1.0  # between two signs of life
 

@@ -14,11 +14,11 @@ from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any, TypeVar
 
-from command.errors import UserError
-from train.dqn.rollout.ray.messages import Order
-from train.dqn.rollout.ray.process import RayProcess
-from train.run.signals import EXIT_REQUEUE
-from train.settings.dqn import RolloutSettings
+from busso.command.errors import UserError
+from busso.train.dqn.rollout.ray.messages import Order
+from busso.train.dqn.rollout.ray.process import RayProcess
+from busso.train.run.signals import EXIT_REQUEUE
+from busso.train.settings.dqn import RolloutSettings
 
 T = TypeVar("T")
 

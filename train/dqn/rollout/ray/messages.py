@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from train.settings.dqn import RolloutSettings
+from busso.train.settings.dqn import RolloutSettings
 
 SLOTS = 8  # rollouts on their way from the driver to the learner; the others wait where the workers left them
 HEALTH = "health"  # the concurrency group that answers while an actor plays

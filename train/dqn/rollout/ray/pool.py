@@ -12,11 +12,11 @@ from typing import Any
 import ray
 from ray.exceptions import RayError, RayTaskError
 
-from command.settings.checks import SettingsError
-from train.dqn.rollout.ray import actors
-from train.dqn.rollout.ray.connect import alive_nodes, amounts, reserve
-from train.dqn.rollout.ray.messages import HEALTH, Order, WeightArrays
-from train.dqn.rollout.request import RolloutRequest
+from busso.command.settings.checks import SettingsError
+from busso.train.dqn.rollout.ray import actors
+from busso.train.dqn.rollout.ray.connect import alive_nodes, amounts, reserve
+from busso.train.dqn.rollout.ray.messages import HEALTH, Order, WeightArrays
+from busso.train.dqn.rollout.request import RolloutRequest
 
 START_SECONDS = 300.0  # that a worker may take to start: many at once read PyTorch from one slow disk
 DEATHS_IN_A_ROW = 5  # more than there are workers, of actors that did nothing, end the run

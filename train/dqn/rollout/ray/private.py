@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from command.lock.owner import read_owner, this_process
+from busso.command.lock.owner import read_owner, this_process
 
 PREFIX, OWNER = "busso-", "owner"
 EXIT_LOST = 3  # of a driver that has said the last words of Ray itself
@@ -49,7 +49,7 @@ def make() -> Path:
 
     Raises SettingsError.
     """
-    from command.settings.checks import SettingsError
+    from busso.command.settings.checks import SettingsError
 
     reasons = []
     longest = _LONGEST - len(PREFIX) - 9

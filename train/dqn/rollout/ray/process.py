@@ -14,13 +14,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from command.errors import UserError
-from command.settings.checks import SettingsError
-from train.dqn.rollout.ray import private
-from train.dqn.rollout.ray.messages import SLOTS, Order, Slot
-from train.dqn.rollout.ray.supervisor import GRACE_SECONDS, KILL_SECONDS
+from busso.command.errors import UserError
+from busso.command.settings.checks import SettingsError
+from busso.train.dqn.rollout.ray import private
+from busso.train.dqn.rollout.ray.messages import SLOTS, Order, Slot
+from busso.train.dqn.rollout.ray.supervisor import GRACE_SECONDS, KILL_SECONDS
 
-ROOT = Path(__file__).parents[5]  # where the nodes find this package, too
+ROOT = Path(__file__).parents[5]  # of the clone, or site-packages: where the nodes find this package, too
 _LOOK_SECONDS = 1.0
 
 
@@ -65,7 +65,7 @@ class RayProcess:
                     [
                         sys.executable,
                         "-m",
-                        "train.dqn.rollout.ray.supervisor",
+                        "busso.train.dqn.rollout.ray.supervisor",
                         str(self._folder or ""),
                         *map(str, inherited),
                     ],

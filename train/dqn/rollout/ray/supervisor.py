@@ -1,9 +1,9 @@
 """The process between a learner and Ray, which leaves no process and no file behind. It imports next to nothing.
 
-`python -m train.dqn.rollout.ray.supervisor FOLDER LIFELINE CHANNEL SLOT...` forks the driver, which speaks Ray; all but
-the folder are file descriptors. When the driver has ended, however it did, or the other end of LIFELINE is closed, it
-ends all its descendants, and removes the folder; of processes whose parents end it becomes the parent. What others
-started, at an outside RAY_ADDRESS, is not among them; then FOLDER is empty.
+`python -m busso.train.dqn.rollout.ray.supervisor FOLDER LIFELINE CHANNEL SLOT...` forks the driver, which speaks Ray;
+all but the folder are file descriptors. When the driver has ended, however it did, or the other end of LIFELINE is
+closed, it ends all its descendants, and removes the folder; of processes whose parents end it becomes the parent. What
+others started, at an outside RAY_ADDRESS, is not among them; then FOLDER is empty.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from command.child import adopt_orphans, end_with_parent
-from train.dqn.rollout.ray import private
-from train.run.signals import ignore_signals
+from busso.command.child import adopt_orphans, end_with_parent
+from busso.train.dqn.rollout.ray import private
+from busso.train.run.signals import ignore_signals
 
 GRACE_SECONDS = 5.0  # for the driver to leave Ray in order
 KILL_SECONDS = 10.0
@@ -38,7 +38,7 @@ def main(folder: Path | None, lifeline: int, channel: int, slots: list[int]) -> 
             os.close(file)
         if not end_with_parent(supervisor, signal.SIGKILL):
             return 1
-        from train.dqn.rollout.ray.driver import serve
+        from busso.train.dqn.rollout.ray.driver import serve
 
         serve(channel, slots)
     for file in (lives, channel, *slots):

@@ -11,10 +11,10 @@ from functools import partial
 import ray
 from ray.exceptions import WorkerCrashedError
 
-from command.settings.checks import SettingsError
-from train.dqn.rollout.ray.connect import amounts
-from train.dqn.rollout.ray.messages import Order
-from train.dqn.rollout.ray.pool import DEATHS_IN_A_ROW, reason_of
+from busso.command.settings.checks import SettingsError
+from busso.train.dqn.rollout.ray.connect import amounts
+from busso.train.dqn.rollout.ray.messages import Order
+from busso.train.dqn.rollout.ray.pool import DEATHS_IN_A_ROW, reason_of
 
 
 def call(pickled: bytes) -> bytes:

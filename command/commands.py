@@ -1,4 +1,4 @@
-"""`busso COMMAND [argument ...]`: each command of busso by a short name, run as `python -m` would run its module."""
+"""`busso COMMAND [argument ...]`: every command of busso; each is a module, which `python -m` runs as well."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from command import __version__
-from command.terminal.streams import to_nowhere
+from busso.command import __version__
+from busso.command.terminal.streams import to_nowhere
 
 
 class Command(NamedTuple):
-    """What `python -m` is given: a module, and what comes `first` after it; the arguments of the command line follow.
+    """The module of a command, and what comes `first` in its arguments; those of the command line follow.
 
-    The docstring of the module, or of the one that it is `explained_in`, begins with "`python -m ...`: what it does."
+    The docstring of the module, or of the one that it is `explained_in`, begins with "`busso NAME ...`: what it does."
     """
 
     module: str
@@ -28,22 +28,22 @@ class Command(NamedTuple):
 # By name, never imported here: these modules are in rooms above this one (command <- train <- evaluate), and import
 # PyTorch, for which `busso --help` would wait.
 COMMANDS = {
-    "train": Command("train.__main__"),
-    "doctor": Command("train.__main__", ("doctor",), "train.doctor.report"),
-    "tournament": Command("evaluate.tournament.__main__"),
-    "play": Command("play.__main__"),
-    "record": Command("evaluate.record"),
-    "replay": Command("evaluate.replay"),
-    "review": Command("evaluate.review.__main__"),
-    "solve": Command("evaluate.solve.__main__"),
-    "curves": Command("evaluate.curves"),
-    "report": Command("evaluate.report.__main__"),
-    "compare": Command("evaluate.compare"),
-    "exploit": Command("evaluate.exploit"),
-    "regret": Command("evaluate.regret.__main__"),
-    "champion": Command("evaluate.champion.__main__"),
-    "export": Command("evaluate.export.__main__"),
-    "tune": Command("train.tune.__main__"),
+    "train": Command("busso.train.__main__"),
+    "doctor": Command("busso.train.__main__", ("doctor",), "busso.train.doctor.report"),
+    "tournament": Command("busso.evaluate.tournament.__main__"),
+    "play": Command("busso.play.__main__"),
+    "record": Command("busso.evaluate.record"),
+    "replay": Command("busso.evaluate.replay"),
+    "review": Command("busso.evaluate.review.__main__"),
+    "solve": Command("busso.evaluate.solve.__main__"),
+    "curves": Command("busso.evaluate.curves"),
+    "report": Command("busso.evaluate.report.__main__"),
+    "compare": Command("busso.evaluate.compare"),
+    "exploit": Command("busso.evaluate.exploit"),
+    "regret": Command("busso.evaluate.regret.__main__"),
+    "champion": Command("busso.evaluate.champion.__main__"),
+    "export": Command("busso.evaluate.export.__main__"),
+    "tune": Command("busso.train.tune.__main__"),
     "warm": Command("busso.warm"),
 }
 REPLACED = {
@@ -59,11 +59,11 @@ def main() -> int:
     """Run the command line; returns the exit code, unless the command itself ends the process with its own."""
     arguments = sys.argv[1:]
     if not {"-sc", "--shell-completion"}.isdisjoint(arguments):
-        run(Command("command.completion"), arguments)
+        run(Command("busso.command.completion"), arguments)
     if not arguments or arguments[0] not in COMMANDS:
         try:
             return _introduce(arguments)
-        except BrokenPipeError:  # without `command.main`, whose libraries --help should not wait for
+        except BrokenPipeError:  # without `busso.command.main`, whose libraries --help should not wait for
             to_nowhere(sys.stdout.fileno())
             return 128 + 13
     run(COMMANDS[arguments[0]], arguments[1:])

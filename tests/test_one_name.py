@@ -1,0 +1,94 @@
+"""Every module is busso.NAME and has no other name, also in Ray's workers; the old commands say the new ones."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.train.runs import SMALL
+
+ROOT = Path(__file__).parents[1]
+# A game of one's own, which is imported wherever games are played, and there notes what else is.
+PROBE = """
+import json, os, sys, threading, time
+from dataclasses import replace
+from pathlib import Path
+from busso.blackjack import GAME as BLACKJACK
+
+def note():
+    files = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())}
+    new = Path(__file__).with_name(f"{os.getpid()}.{threading.get_ident()}")
+    new.write_text(json.dumps(files))
+    new.rename(new.with_suffix(".json"))
+
+def keep_noting():
+    while True:
+        note()
+        time.sleep(0.05)
+
+threading.Thread(target=keep_noting, daemon=True).start()
+GAME = replace(BLACKJACK, name="probe")
+"""
+EVERYTHING = """
+import importlib, pkgutil, sys
+import busso, probe
+missing = set()
+for each in pkgutil.walk_packages(busso.__path__, "busso."):
+    try:
+        importlib.import_module(each.name)
+    except ModuleNotFoundError as error:
+        missing.add(error.name)
+assert missing <= {"gymnasium", "pettingzoo", "pyspiel"}, missing
+busso.load_game("probe")
+busso.train_agent(*sys.argv[1:], quiet=True)
+probe.note()
+"""
+
+
+def called(*command: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{cwd}"}
+    return subprocess.run(command, cwd=cwd, env=environment, check=False, capture_output=True, text=True)
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_each_file_is_one_module(tmp_path: Path) -> None:
+    """In a process that has imported everything and trained, and in Ray's workers."""
+    (tmp_path / "probe.py").write_text(PROBE)
+    (tmp_path / "conf" / "game").mkdir(parents=True)
+    blackjack = (ROOT / "conf" / "game" / "blackjack.yaml").read_text()
+    (tmp_path / "conf" / "game" / "probe.yaml").write_text(blackjack.replace("name: blackjack", "name: probe"))
+    settings = [f"hydra.searchpath=[{tmp_path}/conf]", "game=probe", "rollout=ray", "rollout.workers=1", *SMALL[1:]]
+    found = called(sys.executable, "-c", EVERYTHING, *settings, cwd=tmp_path)
+    assert found.returncode == 0, found.stderr
+    noted = [json.loads(path.read_text()) for path in tmp_path.glob("*.json")]
+    assert len(noted) > 1 and any("busso.train.dqn.rollout.worker" in each and "ray" in each for each in noted)
+    for modules in noted:
+        names: dict[str, list[str]] = {}
+        for name, file in modules.items():
+            if (
+                str(file).startswith("/")
+                and ROOT in (path := Path(file).resolve()).parents
+                and ".venv" not in path.parts
+            ):
+                names.setdefault(str(path), []).append(name)
+        assert len(names) > 20
+        assert [
+            each for each in names.values() if len(set(each) - {"__main__"}) > 1 or not each[0].startswith("busso")
+        ] == []
+
+
+def test_a_folder_of_a_clone_is_no_second_module() -> None:
+    for name in sorted(path.name for path in (ROOT / "busso").iterdir() if path.is_symlink() and path.name != "conf"):
+        found = called(sys.executable, "-c", f"import {name}")
+        assert found.returncode == 1 and found.stderr.endswith(f"{name} is busso.{name}: import it by this name\n")
+
+
+@pytest.mark.parametrize(("old", "new"), [("train", "busso train"), ("evaluate.tournament", "busso tournament")])
+def test_an_old_command_runs_and_says_the_new_one(old: str, new: str) -> None:
+    found = called(sys.executable, "-m", old, "--cfg", "job")
+    assert found.returncode == 0 and found.stderr.count("\n") == 1 and new in found.stderr
+    assert found.stdout == called(sys.executable, "-m", "busso", *new.split()[1:], "--cfg", "job").stdout
