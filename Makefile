@@ -10,17 +10,18 @@ PYTEST = $(BIN)/pytest --durations=30
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install warm train tensorboard tournament test test-all lint format types imports unit slow cluster soak faults bench bench-quick clean docs settings-page pictures
+.PHONY: help install warm train tensorboard tournament test test-all lint format types imports unit slow cluster soak faults other-python bench bench-quick clean docs settings-page pictures
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  %-12s %s\n", $$1, $$2}'
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(READY) warm ## create .venv with what playing and training need, pinned, and compile what every start would
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("busso needs Python 3.11 or newer; say make PYTHON=python3.X") if sys.version_info < (3, 11) else None'
+	@test -L busso/train || { echo "busso/train is no link: clone with git, on Windows in WSL" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[sweep,tune]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[export,sweep,tune]'
 	@touch $(READY)
 
 WARM = $(BIN)/busso warm || echo "commands compile when they start" >&2
@@ -41,8 +42,8 @@ train: $(READY) ## train Tressette for nine minutes and show the result; ARGS="l
 tensorboard: $(READY) ## show the curves of all runs in a browser
 	$(BIN)/tensorboard --logdir runs
 
-tournament: $(READY) ## the trained agent and the rule players, every pair; ARGS as for train
-	$(BIN)/busso tournament 'players=[runs/tressette/default,greedy,study_heuristic,random]' $(ARGS)
+tournament: $(READY) ## the trained agent, the champion, a search and rule players, every pair; ARGS as for train
+	$(BIN)/busso tournament 'players=[runs/tressette/default,champion,monte_carlo:samples:20,greedy,random]' $(ARGS)
 
 # Checks of one process each, two at a time; pytest has both CPUs.
 test: $(TOOLS) ## the checks before a commit: all but slow tests and those on a Slurm
@@ -81,6 +82,9 @@ soak: $(TOOLS) ## kill a run with Ray for an hour (SOAK_MINUTES=60), and fail wh
 
 faults: $(TOOLS) ## seed faults one at a time and see whether the tests catch them; ARGS="n-step-one-too-many" the named ones
 	$(BIN)/python -m tests.faults $(ARGS)
+
+other-python: $(TOOLS) ## busso under the newest other Python of this machine; ARGS=--cuda also with a PyTorch for GPUs
+	$(BIN)/python -m tests.other_python $(ARGS)
 
 # Warnings are errors: a link to a page or heading that is missing, a name that no docstring explains.
 docs: $(TOOLS) ## build the pages as a site in build/site, with the API from docstrings

@@ -14,13 +14,13 @@ from busso.cards.compiled.bits import unpack
 from busso.cards.game import Game, States
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.foreign import name_game
-from busso.command.settings.game import load_configured_game
+from busso.command.settings.game import as_game, load_configured_game
 
 _SEEDS = 2**64
 
 
 def load_game(name: str, **options: Any) -> Game:
-    """The game of that name, `tressette`, `spike`, `sette_mezzo` or `blackjack`, under these rules.
+    """The game of that name, such as `tressette`, under these rules.
 
     `options` are the keys of its group in docs/reference/settings.md without `game.`; the others have their defaults.
     The functions of a `Game` are for whole arrays of states: `deal`, `legal`, `apply`, `observe`, `over`, `returns`.
@@ -38,7 +38,7 @@ def load_game(name: str, **options: Any) -> Game:
     return load_configured_game({"name": name, **options})
 
 
-def deal(game: Game, seeds: int | Iterable[int]) -> States:
+def deal(game: Game | str, seeds: int | Iterable[int]) -> States:
     """New games, one for each seed, or one: an array of state records. A seed is the same game everywhere.
 
     >>> import busso
@@ -47,6 +47,7 @@ def deal(game: Game, seeds: int | Iterable[int]) -> States:
     >>> states.shape, bool((busso.deal(game, 7) == states[7]).all())
     ((100,), True)
     """
+    game = as_game(game)
     try:
         chosen = [index(seed) for seed in ([seeds] if isinstance(seeds, int | np.integer) else seeds)]
     except TypeError:
@@ -70,7 +71,7 @@ class View:
     observation: NDArray[np.float32]
 
 
-def look(game: Game, states: States) -> View:
+def look(game: Game | str, states: States) -> View:
     """What there is to decide in these states.
 
     >>> import busso
@@ -81,13 +82,14 @@ def look(game: Game, states: States) -> View:
     >>> [game.action_text(action) for action in range(game.actions)]
     ['stand', 'hit']
     """
+    game = as_game(game, states)
     games = np.flatnonzero(~game.over(states))
     legal = np.empty((games.size, game.actions), np.bool_)
     unpack(game.legal(states, games)[:, None], game.actions, legal)
     return View(games, states["turn"][games], legal, unpack(game.observe(states, games), game.bits))
 
 
-def step(game: Game, states: States, actions: ArrayLike) -> NDArray[np.bool_]:
+def step(game: Game | str, states: States, actions: ArrayLike) -> NDArray[np.bool_]:
     """Play one action in each game that is not over, in place; returns which games are over now, `[states]`.
 
     `actions` are in the order of `look(game, states).games`. What each seat has won when a game is over says
@@ -103,6 +105,7 @@ def step(game: Game, states: States, actions: ArrayLike) -> NDArray[np.bool_]:
     >>> game.returns(states).sum(axis=1)  # eleven points for each seat of two teams of two
     array([22., 22., 22., 22., 22., 22., 22., 22.], dtype=float32)
     """
+    game = as_game(game, states)
     games = np.flatnonzero(~game.over(states))
     chosen = np.asarray(actions)
     if chosen.shape != games.shape or not np.issubdtype(chosen.dtype, np.integer):

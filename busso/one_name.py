@@ -14,7 +14,10 @@ def require(name: str) -> None:
     if name.startswith("busso."):
         return
     if sys.argv[:1] != ["-m"]:
-        raise ImportError(f"{name} is busso.{name}: import it by this name", name=name)
-    if "." not in name and "-m" in sys.orig_argv:
-        module = sys.orig_argv[sys.orig_argv.index("-m") + 1]
-        print(f"python -m {module} is busso {module.rpartition('.')[2]} now", file=sys.stderr)
+        raise ImportError(
+            f"{name} is busso.{name} now: import it so; a busso that is older is to be installed again", name=name
+        )
+    if "." not in name:
+        given = sys.orig_argv
+        module = given[given.index("-m") + 1] if "-m" in given else name
+        print(f"python -m {module} is python -m busso.{module} now; busso --help has all commands", file=sys.stderr)

@@ -17,6 +17,7 @@ from busso.cards.matches.duplicate import Duel
 from busso.cards.matches.duplicate import duel as play_duel
 from busso.cards.play import Actions, Decisions, Player
 from busso.command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_range, require
+from busso.command.settings.game import as_game
 from busso.evaluate.players import load_resolved
 from busso.train.dqn.players.resolve import resolve, resolve_all
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from busso.train.run.read import Run
 
 
-def load_player(game: Game, player: str | Path | Run) -> Player:
+def load_player(game: Game | str, player: str | Path | Run) -> Player:
     """A player of the game by its name, or the one that a run has trained.
 
     A name is what the command line takes: `random`, a rule player of the game, `monte_carlo:samples:100`, a run folder
@@ -37,11 +38,11 @@ def load_player(game: Game, player: str | Path | Run) -> Player:
     >>> import busso
     >>> game = busso.load_game("tressette")
     >>> champion = busso.load_player(game, "champion")
-    >>> busso.load_player(game, "gredy")
+    >>> busso.load_player(game, "gredy")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    busso.command.settings.checks.SettingsError: players: gredy: tressette has no such player; it has random, greedy, \
-study_heuristic, monte_carlo, alpha_beta, cheating, champion, cheating_search:RUN, search:RUN, or give a run folder
+    busso.command.settings.checks.SettingsError: players: gredy: tressette has no such player; it has random, ...
     """
+    game = as_game(game)
     return load_resolved(game, resolve(game, _text(player)))
 
 
@@ -53,7 +54,7 @@ def _text(player: str | Path | Run) -> str:
     return str(player if isinstance(player, Path) else player.folder)
 
 
-def choose(game: Game, player: Player | str, states: States, seed: int = 0) -> Actions:
+def choose(game: Game | str, player: Player | str, states: States, seed: int = 0) -> Actions:
     """What a player does in each of the games that are not over, `[games]` in the order of `look(game, states).games`.
 
     Each call is a beginning for the player. Where it draws, chance follows from `seed` and what the seat to move sees:
@@ -67,6 +68,7 @@ def choose(game: Game, player: Player | str, states: States, seed: int = 0) -> A
     >>> game.returns(states).shape
     (5, 1)
     """
+    game = as_game(game, states)
     found = _player(game, player)
     check_range("seed", seed, 0, MAX_SEED)
     decisions = Decisions(game, states, np.flatnonzero(~game.over(states)))
@@ -77,7 +79,11 @@ def choose(game: Game, player: Player | str, states: States, seed: int = 0) -> A
 
 
 def _player(game: Game, player: Player | str | Path | Run) -> Player:
-    return load_player(game, player) if _is_named(player) else player  # type: ignore[arg-type, return-value]
+    if _is_named(player):
+        return load_player(game, player)  # type: ignore[arg-type]
+    if not callable(getattr(player, "begin", None)) or not callable(getattr(player, "act", None)):
+        raise SettingsError("players", f"a name, a run, or an object with begin and act, not {type(player).__name__}")
+    return player  # type: ignore[return-value]
 
 
 def _is_named(player: object) -> bool:
@@ -85,7 +91,11 @@ def _is_named(player: object) -> bool:
 
 
 def duel(
-    game: Game, first: Player | str | Path | Run, second: Player | str | Path | Run, deals: int = 1024, seed: int = 7
+    game: Game | str,
+    first: Player | str | Path | Run,
+    second: Player | str | Path | Run,
+    deals: int = 1024,
+    seed: int = 7,
 ) -> Duel:
     """Two players on duplicate deals: each deal is played as often as makes it fair, in Tressette twice, sides swapped.
 
@@ -93,13 +103,13 @@ def duel(
     `busso.Player`. `win_rate` and `points` of the result are means with their 95% intervals, `low` and `high`.
 
     >>> import busso
-    >>> game = busso.load_game("tressette")
-    >>> result = busso.duel(game, "greedy", "random", deals=512)
+    >>> result = busso.duel("tressette", "greedy", "random", deals=512)  # or a game from load_game
     >>> result.win_rate.low > 0.6, result.points.mean > 2
     (True, True)
     """
     check_range("deals", deals, 1, MAX_DEALS)
     check_range("seed", seed, 0, MAX_SEED)
+    game = as_game(game)
     return play_duel(game, _player(game, first), _player(game, second), stream(seed, "tournament", 0, deals))
 
 
@@ -112,7 +122,7 @@ class Tournament:
     ratings: Ratings
 
 
-def tournament(game: Game, players: Sequence[str | Path | Run], deals: int = 1024, seed: int = 7) -> Tournament:
+def tournament(game: Game | str, players: Sequence[str | Path | Run], deals: int = 1024, seed: int = 7) -> Tournament:
     """Every pair of players, named as for `load_player`, on the same duplicate deals, in this process.
 
     `busso tournament` plays the same deals with the same seed, on all CPUs, and can be resumed.
@@ -129,6 +139,7 @@ def tournament(game: Game, players: Sequence[str | Path | Run], deals: int = 102
     from busso.evaluate.tournament.report import pairing
 
     check_range("deals", deals, 2, MAX_DEALS)
+    game = as_game(game)
     found = resolve_all(game, [_text(player) for player in players])
     require(len(found) >= 2, "players", "two or more", list(found))
     loaded = {name: load_resolved(game, player) for name, player in found.items()}
@@ -137,7 +148,7 @@ def tournament(game: Game, players: Sequence[str | Path | Run], deals: int = 102
 
 
 def solve(name: str, **options: Any) -> Solved:
-    """A small game solved exactly, by policy iteration: `sette_mezzo` or `blackjack`, with options as for `load_game`.
+    """A small game solved exactly, by policy iteration, such as `blackjack`; with options as for `load_game`.
 
     `reward` is one of the game's. Of the result, `expected` is what a hand is worth by optimal play,
     `model.locate(cards, card_of_the_opponent)` the number of a state, `action(state)` what is best there and

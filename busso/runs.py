@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from busso.train.run import read
 from busso.train.run.read import Run
 
 _INTERRUPTED = 130
+_training = dict[int, object]()  # by process: a fork has its parent's entry, and may train
 
 
 def load_run(folder: str | Path) -> Run:
@@ -43,7 +44,11 @@ def train_agent(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
     Settings are in docs/reference/settings.md. Give them as keywords, groups as dictionaries, or as on the command
     line, `"network.hidden=[32,32]"`. `quiet` says nothing but warnings. The run is the folder `runs/<game>/<name>`. The
     same call resumes a stopped run, and shows a complete one again. Ctrl-C writes a checkpoint and raises
-    KeyboardInterrupt. Call it in the main thread. Raises BussoError as the command says `error:`.
+    KeyboardInterrupt. Raises BussoError as the command says `error:`.
+
+    In another thread than the main one it hears no signal, so it trains until the run is complete or the process ends,
+    and the same call resumes from the last checkpoint. To stop such a run, train in a process of its own and
+    `terminate()` it. A process trains one run at a time, and `quiet` is for all of its threads.
 
     >>> import busso
     >>> run = busso.train_agent(
@@ -58,8 +63,9 @@ def train_agent(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
     from busso.train.api import train as start
     from busso.train.settings.resolve import resolve
 
-    chosen = resolve([*overrides, *_overrides(settings)])
     with ExitStack() as stack:
+        stack.enter_context(_only_training())
+        chosen = resolve([*overrides, *_overrides(settings)])
         if quiet:
             nowhere = stack.enter_context(Path(os.devnull).open("w"))
             stack.enter_context(redirect_stdout(nowhere))
@@ -70,6 +76,18 @@ def train_agent(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
     if code:
         raise SystemExit(code)  # a scheduler's signal, which is for the whole process
     return load_run(chosen.settings.folder)
+
+
+@contextmanager
+def _only_training() -> Iterator[None]:
+    """Settings, logs and standard output are those of a process, and so is a training. Raises SettingsError."""
+    me = object()
+    if _training.setdefault(os.getpid(), me) is not me:
+        raise SettingsError("train_agent", "another thread trains in this process", "wait, or train in a new process")
+    try:
+        yield
+    finally:
+        del _training[os.getpid()]
 
 
 def _overrides(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]:

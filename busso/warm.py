@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import io
 import multiprocessing
-import os
 import sys
 import tempfile
 import time
@@ -23,9 +22,10 @@ from dataclasses import dataclass
 from busso.cards.compiled import jit as compiled
 from busso.cards.game import Game, load_game
 from busso.cards.player_specs import CHAMPION, champion_file
-from busso.command.conf_folder import CONF
+from busso.command.conf_folder import own_games
 from busso.command.errors import UserError
 from busso.command.main import command
+from busso.command.system import cpus
 
 _MOST = 4  # processes side by side, each of half a gigabyte
 
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
     if not {"-h", "--help"}.isdisjoint(arguments):
         print(__doc__)
         return 0
-    known = sorted(path.stem for path in (CONF / "game").glob("*.yaml"))
+    known = own_games()
     if unknown := [name for name in arguments if name not in known]:
         raise UserError(unknown[0], "no such game", f"there are {', '.join(known)}")
     store = compiled.store()
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _side_by_side(games: Sequence[str]) -> Iterator[Filled]:
     # Not forked: this process has Numba's threads and locks.
-    workers = min(len(games), len(os.sched_getaffinity(0)), _MOST)
+    workers = min(len(games), cpus(), _MOST)
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
         yield from pool.map(fill, games)
 

@@ -11,6 +11,11 @@ import yaml
 CONF = (Path(__file__).parent.parent / "conf").resolve()  # busso/conf, which in a clone is a link to conf
 
 
+def own_games() -> list[str]:
+    """The games of busso: each has its file conf/game/NAME.yaml."""
+    return sorted(path.stem for path in (CONF / "game").glob("*.yaml"))
+
+
 def groups_of(file: Path) -> Iterator[str]:
     """The config groups in the defaults list of a file, and in those of the files of these groups."""
     for each in included(file):

@@ -57,7 +57,7 @@ def _output_is_gone() -> bool:
     """Whether standard output has no reader any more; then the rest of it goes nowhere, or Python would complain."""
     try:
         output = sys.stdout.fileno()
-    except OSError:  # captured, which cannot break
+    except (OSError, AttributeError):  # captured, which cannot break
         return False
     if gone := is_gone(output):
         to_nowhere(output)

@@ -14,6 +14,7 @@ import yaml
 
 from busso.cards.base.bounds import bounds_of
 from busso.cards.game import load_game
+from busso.command.conf_folder import own_games
 from busso.evaluate.champion.__main__ import ChampionSettings
 from busso.evaluate.compare import CompareSettings
 from busso.evaluate.exploit import ExploitSettings
@@ -204,10 +205,10 @@ def page() -> Iterator[str]:
         if keys := keys_of(path, "rollout."):
             yield from ("", *settings_table(keys, TrainSettings))
     yield from ("", "## Games", "")
-    for path in sorted((CONF / "game").glob("*.yaml")):
-        yield from (f"### `game={path.stem}`", "")
-        options = type(load_game(path.stem).options)
-        yield from settings_table([key for key in keys_of(path, "game.") if key.name != "game.name"], options)
+    for name in own_games():
+        yield from (f"### `game={name}`", "")
+        options, keys = type(load_game(name).options), keys_of(CONF / "game" / f"{name}.yaml", "game.")
+        yield from settings_table([key for key in keys if key.name != "game.name"], options)
         yield ""
     yield from ("## Experiments", "")
     yield from choices("experiment")

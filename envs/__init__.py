@@ -1,8 +1,8 @@
 """The games of busso as environments for other people's code, by the interfaces that it knows.
 
 - PettingZoo: `from busso.envs import tressette_v0, spike_v0; env = tressette_v0.env()`;
-- Gymnasium, once this package is imported: `busso/Blackjack-v0` and `busso/SetteMezzo-v0`, and as vector environments
-  (`gymnasium.make_vec`) also `busso/Tressette-v0` and `busso/Spike-v0`.
+- Gymnasium, once this package is imported: `busso/Tressette-v0`, `busso/Spike-v0`, `busso/Blackjack-v0` and
+  `busso/SetteMezzo-v0`, one game by `gymnasium.make` and whole batches by `gymnasium.make_vec`.
 
 They need the extra `envs` (pettingzoo, gymnasium) and know the games alone, nothing of the trainer.
 docs/howto/environments.md has what each of them hands out.
@@ -23,12 +23,12 @@ except ModuleNotFoundError as error:
         name=error.name,
     ) from None
 
-_VECTOR = "busso.envs.vector:SeatsVectorEnv"
+_SOLO, _VECTOR = "busso.envs.solo:SoloEnv", "busso.envs.vector:SeatsVectorEnv"
 
-for _name, _game, _solo in (
-    ("Blackjack", "blackjack", "busso.envs.solo:SoloEnv"),
-    ("SetteMezzo", "sette_mezzo", "busso.envs.solo:SoloEnv"),
-    ("Tressette", "tressette", None),
-    ("Spike", "spike", None),
+for _name, _game in (
+    ("Blackjack", "blackjack"),
+    ("SetteMezzo", "sette_mezzo"),
+    ("Tressette", "tressette"),
+    ("Spike", "spike"),
 ):
-    gymnasium.register(f"busso/{_name}-v0", entry_point=_solo, vector_entry_point=_VECTOR, kwargs={"game": _game})
+    gymnasium.register(f"busso/{_name}-v0", entry_point=_SOLO, vector_entry_point=_VECTOR, kwargs={"game": _game})

@@ -117,6 +117,10 @@ class SeatsEnv(AECEnv):
             return {"observation": table.observation.copy(), "action_mask": table.mask.copy()}
         return {"observation": table.see(self._seat_of[agent]), "action_mask": np.zeros(self.game.actions, np.int8)}
 
+    def action_masks(self) -> NDArray[np.int8]:
+        """The legal actions of the agent to move, `[actions]`; none once the game is over."""
+        return self.table.mask.copy()
+
     def state(self) -> NDArray[np.int8]:
         """What the agents see, one after another, `[possible agents * bits]`; 0 for those who are not in the game.
 

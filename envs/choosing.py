@@ -20,10 +20,14 @@ def reward_of(game: Game, name: str | None) -> Reward:
     return game.rewards[chosen]
 
 
+class RenderModeError(InputError, TypeError):
+    """stable-baselines3 asks for "rgb_array" first, and makes the environment without a mode after a TypeError."""
+
+
 def check_render_mode(mode: str | None) -> str | None:
-    """Raises ValueError for a render mode that there is not."""
+    """Raises RenderModeError for a render mode that there is not."""
     if mode is not None and mode not in RENDER_MODES:
-        raise InputError("render_mode", f"{' or '.join(RENDER_MODES)}, not {mode!r}")
+        raise RenderModeError("render_mode", f"{' or '.join(RENDER_MODES)}, not {mode!r}")
     return mode
 
 

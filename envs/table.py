@@ -84,12 +84,12 @@ class SteppedGame:
             hand.play(action)
         return hand
 
-    def rendered(self, mode: str | None) -> str | None:
-        """What a render mode asks for: "ansi" is given what the seat to move may know, "human" has it printed."""
+    def rendered(self, mode: str | None, seat: int | None = None) -> str | None:
+        """What a render mode asks for: "ansi" is given what the seat, or that to move, may know; "human" prints it."""
         if mode is None:
             return None
         hand, game = self.hand(), self.game
-        seat = int(hand.state["turn"][0])
+        seat = int(hand.state["turn"][0]) if seat is None else seat
         lines = [game.name, *(f"{row.label}: {row.text}" for row in presentation_of(game).rows(hand, seat))]
         if hand.over:
             results = " ".join(f"{result:g}" for result in game.returns(hand.state)[0][game.occupied(hand.state)[0]])
@@ -119,8 +119,11 @@ class SteppedGame:
         """What a player of busso does where the seat to move sits. Raises ValueError once the game is over."""
         if self.game.over(self.states[:1])[0]:
             raise InputError(self.game.name, "the game is over, no seat may play")
-        now = self.states[:1]
         # Another generator for each decision, and the same one for the same. By what is seen: the bytes of a state have
         # gaps, in which anything may lie, and what is hidden.
         player.begin(derive(np.array([zlib.crc32(self.observation.tobytes()) ^ self.seed], np.uint64), _PLAYER))
-        return int(player.act(Decisions(self.game, now, np.zeros(1, np.int64)))[0])
+        return self.chosen(player)
+
+    def chosen(self, player: Player) -> int:
+        """What a player that has begun does where the seat to move sits."""
+        return int(player.act(Decisions(self.game, self.states[:1], np.zeros(1, np.int64)))[0])

@@ -21,6 +21,8 @@ from busso.envs.seeds import later_seeds
 from busso.envs.stepping import settle_loop
 
 Observations = dict[str, NDArray[np.int8]]
+Learner = int | Sequence[int] | None
+Others = str | Player | Mapping[int, str | Player]
 Step = tuple[Observations, NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
@@ -41,9 +43,10 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
       that the other environments deal for the same seeds. Players of chance begin anew with it.
     - A game that is over before the learner has had a decision ends with its next step, whatever the action.
 
-    `learner` are its seats, the team of seat 0 when None. `others` is one player for all other seats, or one for each
-    by seat: a name, with options as in "monte_carlo:samples:20", or a `busso.cards.play.Player`. `step` raises
-    ValueError, and plays nothing, when an action is not legal. Arrays that are handed out are the caller's.
+    `learner` is its seats or one, the team of seat 0 when None. `others` is one player for all other seats, or one for
+    each by seat: a name, with options as in "monte_carlo:samples:20", or a `busso.cards.play.Player`, which no other
+    environment may have. `step` raises ValueError, and plays nothing, when an action is not legal. Arrays that are
+    handed out are the caller's.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
@@ -52,8 +55,8 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
         self,
         game: str,
         num_envs: int = 1,
-        learner: Sequence[int] | None = None,
-        others: str | Player | Mapping[int, str | Player] = "random",
+        learner: Learner = None,
+        others: Others = "random",
         reward: str | None = None,
         **options: Any,
     ) -> None:
@@ -61,9 +64,9 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
         if num_envs < 1:
             raise InputError("num_envs", f"1 or more, not {num_envs}")
         self.num_envs = num_envs
-        self.learner = _seats_of_learner(self.game, learner)
+        self.learner = seats_of_learner(self.game, learner)
         self._learns = np.isin(np.arange(self.game.seats), self.learner)
-        self._players, seating = _players(self.game, others, np.flatnonzero(~self._learns).tolist())
+        self._players, seating = players_of(self.game, others, self.learner)
         self._seating = np.broadcast_to(seating, (num_envs, self.game.seats))
         chosen = reward_of(self.game, reward)
         self._advance = reward_loop(self.game.rules.apply, chosen)
@@ -163,13 +166,17 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
     def _seen(self) -> tuple[Observations, dict[str, Any]]:
         seats: NDArray[np.uint8] = self.states["turn"].copy()
         self._legal = self.game.legal(self.states)
-        decided = self._legal == 0
-        seats[decided & ~self._learns[seats]] = self.learner[0]
+        seats[(self._legal == 0) & ~self._learns[seats]] = self.learner[0]
         self._seats_now = seats
-        mask = self._unpacked(self._legal[:, None], self.game.actions)
-        mask[decided] = 1
+        mask = self.action_masks()
         seen = self._unpacked(self.game.observe(self.states, seats=seats), self.game.bits)
         return {"observation": seen, "action_mask": mask}, {"action_mask": mask.copy(), "seat": seats.copy()}
+
+    def action_masks(self) -> NDArray[np.int8]:
+        """The legal actions of the learner `[num_envs, actions]`, those of `info["action_mask"]`."""
+        mask = self._unpacked(self._legal[:, None], self.game.actions)
+        mask[self._legal == 0] = 1  # decided: any action ends the game
+        return mask
 
     @staticmethod
     def _unpacked(words: NDArray[np.uint64], bits: int) -> NDArray[np.int8]:
@@ -191,32 +198,36 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
         return {"final_obs": observations, "_final_obs": which, "returns": returns, "_returns": which.copy()}
 
 
-def _seats_of_learner(game: Game, learner: Sequence[int] | None) -> tuple[int, ...]:
+def seats_of_learner(game: Game, learner: Learner) -> tuple[int, ...]:
+    """A seat or seats of one team, by default the team of seat 0. Raises ValueError for others."""
     if learner is None:
         return next(team for team in game.teams if 0 in team)
-    chosen = tuple(dict.fromkeys(int(seat) for seat in learner))
+    chosen = (learner,) if isinstance(learner, int | np.integer) else tuple(dict.fromkeys(learner))
     if not chosen or not any(set(chosen) <= set(team) for team in game.teams):
         teams = " or of ".join(str(list(team)) for team in game.teams)
-        raise InputError("learner", f"one or more of {teams}, not {list(learner)}")
-    return chosen
+        raise InputError("learner", f"one or more of {teams}, not {learner!r}")
+    return tuple(map(int, chosen))
 
 
-def _players(
-    game: Game, others: str | Player | Mapping[int, str | Player], seats: Sequence[int]
-) -> tuple[list[Player], NDArray[np.uint8]]:
+def players_of(game: Game, others: Others, learner: Sequence[int]) -> tuple[list[Player], NDArray[np.uint8]]:
     """The players of the seats that the learner does not play, and which of them sits at each seat."""
+    seats = [seat for seat in range(game.seats) if seat not in learner]
     seating = np.zeros(game.seats, np.uint8)
     if not isinstance(others, Mapping):
         return [_player(game, others)], seating
-    if sorted(others) != sorted(seats):
-        raise InputError("others", f"a player for each of the seats {list(seats)}, not {list(others)}")
+    if sorted(others) != seats:
+        raise InputError("others", f"a player for each of the seats {seats}, not {list(others)}")
     for index, seat in enumerate(others):
         seating[seat] = index
     return [_player(game, player) for player in others.values()], seating
 
 
 def _player(game: Game, player: str | Player) -> Player:
+    if not isinstance(player, str):
+        if not callable(getattr(player, "act", None)):
+            raise InputError("others", f"a name, or an object with begin and act, not {player!r}")
+        return player
     try:
-        return named_player(game, player) if isinstance(player, str) else player
+        return named_player(game, player)
     except ValueError as error:
-        raise InputError("others", error) from None
+        raise InputError("others", error, "a network is others=busso.load_player(game, RUN)") from None

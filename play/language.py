@@ -51,6 +51,14 @@ class Language:
         """An action of a game, by its name in records, as this language calls it; cards stay as they are."""
         return self.texts.get(f"action.{game}.{text}", text)
 
+    def under(self, prefix: str) -> list[str]:
+        """The texts whose keys begin so, in their order."""
+        return [text for key, text in self.texts.items() if key.startswith(prefix)]
+
+    def rules(self, game: str) -> list[str]:
+        """How a game is played and how its cards are read, in paragraphs; none for what is no game of the texts."""
+        return self.under(f"help_screen.{game}.") + self.under(f"help_screen.read.{game}.")
+
     def _text(self, value: Any) -> str:
         if isinstance(value, Message):
             return self.render(value)

@@ -11,6 +11,7 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 from busso.command.commands import COMMANDS
+from busso.command.conf_folder import own_games
 from busso.command.settings.compose import from_config
 from busso.train.__main__ import main as train
 from busso.train.settings.resolve import SCHEMAS as RUNS
@@ -22,7 +23,7 @@ MULTIRUN = ("--multirun", "-m")
 # Without settings, or without --cfg: tests/test_busso.py holds that they exist.
 WITHOUT_CFG = {"curves", "replay", "warm"}
 # Games of one's own: tests/test_howto.py runs them.
-ELSEWHERE = re.compile(r"hydra\.searchpath|\bgame=(?!(?:blackjack|sette_mezzo|spike|tressette)\b)")
+ELSEWHERE = re.compile(rf"hydra\.searchpath|\bgame=(?!(?:{'|'.join(own_games())})\b)")
 COMMANDS_OF_PAGES = [
     (name, arguments)
     for name, arguments in dict.fromkeys(commands())

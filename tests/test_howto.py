@@ -22,7 +22,7 @@ SHORT = [line for line in SMALL if not line.startswith("evaluation.opponents")]
 
 
 def commands(page: str, command: str) -> list[str]:
-    (found,) = re.findall(rf"^\.venv/bin/busso {command} (.*searchpath.*|game=(?:kuhn|tressette_).*)$", page, re.M)
+    (found,) = re.findall(rf"^\.venv/bin/busso {command} (.*searchpath.*|game=(?:briscola|tressette_).*)$", page, re.M)
     return shlex.split(found)
 
 
@@ -59,10 +59,10 @@ def test_the_reward_of_the_page_pays_for_tricks_and_sums_to_zero(with_reward: st
 def test_the_game_of_the_page_is_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     page = (HOWTO / "own_game.md").read_text(encoding="utf-8")
     monkeypatch.chdir(ROOT)
-    monkeypatch.syspath_prepend(str(ROOT / "tests" / "tiny_game"))
+    monkeypatch.syspath_prepend(str(ROOT / "examples" / "briscola"))
     assert train([*commands(page, "train"), "--cfg", "job"]) == 0
     assert tournament([*commands(page, "tournament"), "--cfg", "job"]) == 0
-    assert "kuhn_poker" in capsys.readouterr().out
+    assert "briscola" in capsys.readouterr().out
 
 
 def test_the_players_of_the_page_play(

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from busso.command.commands import COMMANDS
+from busso.command.conf_folder import own_games
 
 ROOT = Path(__file__).parents[1]
-GAMES = {"busso.tressette", "busso.spike", "busso.blackjack", "busso.sette_mezzo"}
+GAMES = {f"busso.{game}" for game in own_games()}
 HEAVY = GAMES | {
     *("torch", "numba", "ray", "hydra", "omegaconf", "rich", "scipy", "matplotlib", "textual", "pandas"),
     *("optuna", "safetensors", "tensorboard", "aiohttp", "jinja2", "markdown_it", "onnx", "onnxruntime", "sqlalchemy"),

@@ -54,7 +54,7 @@ def test_links_and_pictures_exist(page: Path) -> None:
 
 
 def test_modules_and_targets_in_commands_exist() -> None:
-    modules = set(re.findall(r"python -m ([a-z_.]+)\b", TEXT))
+    modules = set(re.findall(r"python -m ((?:tests|busso)\.[a-z_.]+)\b", TEXT))
     assert "tests.bench" in modules
     for module in modules:
         path = ROOT / module.replace(".", "/")

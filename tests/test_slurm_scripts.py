@@ -12,7 +12,17 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 SCRIPTS = sorted((ROOT / "slurm").glob("*.sh"))
+RECORD = 'echo "JobId=$SLURM_JOB_ID${SLURM_ARRAY_TASK_ID:+ ArrayTaskId=$SLURM_ARRAY_TASK_ID} Restarts=0 "'
 SHELL = [*SCRIPTS, *sorted((ROOT / "slurm" / "lib").iterdir()), *sorted((ROOT / "tests" / "slurm" / "lab").iterdir())]
+
+
+@pytest.fixture(autouse=True)
+def scontrol(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slurm's record of the job, which is what the variables say."""
+    command = tmp_path_factory.mktemp("bin") / "scontrol"
+    command.write_text(f"#!/bin/bash\n{RECORD}\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{command.parent}:{os.environ['PATH']}")
 
 
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
@@ -89,7 +99,7 @@ def test_the_signal_comes_when_the_budget_says() -> None:
 COMMANDS = {
     # As Slurm: the limit of this task alone, and no requeueing.
     "squeue": '[[ $* == "--noheader --jobs=$JOB --format=%l" ]] && echo "$LIMIT"',
-    "scontrol": 'echo "scontrol $*"; exit 1',
+    "scontrol": f'[[ $* == *" show job 9" ]] && {RECORD} && exit; echo "scontrol $*"; exit 1',
     # As the trainer: it stops when USR1 comes to the job.
     "python": """
 echo "python $* BUSSO_MINUTES=${BUSSO_MINUTES-}"

@@ -42,14 +42,15 @@ def train(chosen: Chosen, judge: Judge | None = None) -> int:
 
 
 def with_players(chosen: Chosen) -> Chosen:
-    """The settings with the shape of the network that the run begins with; all its players are there. Raises UserError.
+    """The settings with the network and the opponents that the run began with; all players are there. Raises UserError.
 
     Nothing is written yet.
     """
     from busso.train.dqn.players.load import check_players
     from busso.train.dqn.warm_start import with_shape_of_start
+    from busso.train.settings.resolve import with_opponents_of_begun
 
-    chosen = with_shape_of_start(chosen)
+    chosen = with_opponents_of_begun(with_shape_of_start(chosen))
     if isinstance(chosen.settings, TrainSettings):
         check_players(chosen.settings)
     return chosen
@@ -69,10 +70,12 @@ def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Traine
     else:
         import torch
 
+        from busso.train.dqn.learner_threads import with_one_if_forked
         from busso.train.dqn.trainer import DqnTrainer
         from busso.train.run.device import choose_device
         from busso.train.run.launches import began_on_gpu
 
+        settings = with_one_if_forked(settings)
         torch.set_num_threads(settings.learner.cpu_threads)
         device = choose_device(settings.device, began_on_gpu(folder.path))
         settings = checked(replace(settings, device=str(device)), device)

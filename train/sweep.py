@@ -26,10 +26,10 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from busso.command.app import Ended
-from busso.command.child import end_with_parent
 from busso.command.lock.owner import restarts
 from busso.command.settings.checks import SettingsError, require
 from busso.command.settings.compose import refused_by_name
+from busso.command.system import end_with_parent
 from busso.train.run.signals import EXIT_REQUEUE, StopRequest
 
 _NAME, _DEFAULT_NAME, _MAX_NAME = "name", "default", 240  # bytes, of 255 that a folder's name may have
@@ -93,6 +93,8 @@ def prepare(config: DictConfig, check: Callable[[DictConfig, Sequence[str], str]
     elif launcher.startswith(_SUBMITIT):
         _make_private(str(config.hydra.launcher.submitit_folder))
         until_end.enter_context(_relayed({signal.SIGINT, signal.SIGUSR1, signal.SIGHUP}, _leave))
+        if launcher == "submitit_slurm":
+            _leave_allocation()
     elif launcher == "joblib":
         until_end.enter_context(_relayed(set(StopRequest.SIGNALS), _tell_workers))
 
@@ -118,7 +120,7 @@ def _check_all(
 
 
 def _keep_own_of_array(config: DictConfig, jobs: Mapping[str, Sequence[str]]) -> None:
-    """Leave of a grid the run that is the task of this Slurm job array; elsewhere print the folders of all, and end.
+    """Keep the run of a grid that this task of a Slurm job array trains; outside an array print all folders, and end.
 
     Raises SettingsError if the array has another size.
     """
@@ -145,6 +147,12 @@ def _make_private(pattern: str) -> None:
         raise SettingsError(
             "hydra.launcher.submitit_folder", f"others can write to {folder}", "name a folder of your own"
         )
+
+
+def _leave_allocation() -> None:
+    """Remove Slurm's variables until the end: sbatch would hand them on to jobs, where srun reads them."""
+    of_allocation = [name for name in os.environ if re.match(r"SLURM_(?!(CONF|JWT|CLUSTERS|SACK_SOCKET)$)", name)]
+    until_end.callback(os.environ.update, {name: os.environ.pop(name) for name in of_allocation})
 
 
 @contextmanager

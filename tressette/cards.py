@@ -5,14 +5,16 @@ Card `c` has suit `c // 10` (denari, coppe, spade, bastoni) and strength `c % 10
 
 import numpy as np
 
+from busso.cards.compiled import tricks
+
 CARDS = 40
 SUITS = 4
-RANKS = 10
+RANKS = tricks.RANKS
 RANK_TEXT = "4567FCRA23"
 SUIT_TEXT = "DCSB"
 SUIT_NAMES = ("denari", "coppe", "spade", "bastoni")
 ACE, TWO, THREE = 7, 8, 9
-SUIT_MASK = np.uint64((1 << RANKS) - 1)
+SUIT_MASK = tricks.SUIT_MASK
 DECK = np.uint64((1 << CARDS) - 1)
 # Thirds of a point by strength: an ace three, 2, 3 and the face cards one each, the rest nothing.
 THIRDS = np.array([0, 0, 0, 0, 1, 1, 1, 3, 1, 1], np.uint8)

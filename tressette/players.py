@@ -6,8 +6,9 @@ import numpy as np
 
 from busso.cards.compiled.bits import bit, has, lowest, popcount
 from busso.cards.compiled.jit import njit
+from busso.cards.compiled.tricks import suit_of
 from busso.tressette.cards import ACE, DECK, FACE_VALUES, RANKS, SUITS, THIRDS, THREE, TWO
-from busso.tressette.rules import BUSSO, NO_CARD, STRISCIO, legal, suit_of, winning_seat
+from busso.tressette.rules import BUSSO, NO_CARD, STRISCIO, legal, winning_seat
 
 _FEWEST, _MOST = 1, -1  # thirds
 

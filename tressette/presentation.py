@@ -127,8 +127,8 @@ PRESENTATION = Presentation(
         },
     ),
     units=lambda game: {
-        "points": ("points of difference", float(POINTS)),
+        "points": ("points of difference between the teams", float(POINTS)),
         "win": ("wins less losses", 1.0),
-        "points_and_win": (f"points of difference and {WIN} for the win", float(POINTS)),
+        "points_and_win": (f"points of difference, {WIN} more for the winner", float(POINTS)),
     },
 )

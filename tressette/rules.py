@@ -16,8 +16,9 @@ from busso.cards.compiled.batch import Rules
 from busso.cards.compiled.bits import bit, has
 from busso.cards.compiled.jit import njit
 from busso.cards.compiled.splitmix import GAMMA, below, mix
+from busso.cards.compiled.tricks import following, suit_of, taker
 from busso.tressette.accusi import accusi_of, accusi_points
-from busso.tressette.cards import CARDS, RANKS, SUIT_MASK, SUITS, THIRDS, THREE, TWO
+from busso.tressette.cards import CARDS, RANKS, SUITS, THIRDS, THREE, TWO
 from busso.tressette.observation import observe
 
 SEATS = 4
@@ -150,20 +151,12 @@ def deal(state: Any, seed: np.uint64) -> None:
 
 
 @njit
-def suit_of(hand: np.uint64, suit: int) -> np.uint64:
-    """The cards of one suit in a hand, as bits by strength."""
-    return (hand >> np.uint64(RANKS * suit)) & SUIT_MASK
-
-
-@njit
 def legal(state: Any) -> np.uint64:
     """The cards that the seat to move may play."""
     hand = state.hands[state.turn]
     if state.turn == state.leader or state.plays == CARDS:
         return hand
-    suit = state.trick[state.leader] // RANKS
-    same = hand & (SUIT_MASK << np.uint64(RANKS * suit))
-    return same if same != np.uint64(0) else hand
+    return following(hand, state.trick[state.leader] // RANKS)
 
 
 @njit
@@ -222,15 +215,7 @@ def _mark_void(state: Any, seat: int, suit: int) -> None:
 @njit
 def winning_seat(state: Any) -> int:
     """The seat whose card takes the trick as it lies, which holds at least the leader's card."""
-    best = state.leader
-    highest = state.trick[best]
-    suit_end = RANKS * (highest // RANKS + 1)
-    for seat in range(SEATS):
-        card = state.trick[seat]
-        # NO_CARD lies beyond the end of any suit.
-        if highest < card < suit_end:
-            best, highest = seat, card
-    return best
+    return taker(state.trick, state.leader)
 
 
 @njit

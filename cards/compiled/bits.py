@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import config, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
@@ -30,6 +30,10 @@ _ctpop = _instruction("ctpop")
 # The flag 0: defined for an empty word too, namely 64.
 _cttz = _instruction("cttz", 0)
 _ctlz = _instruction("ctlz", 0)
+if config.DISABLE_JIT:
+    _ctpop = np.bitwise_count
+    _cttz = lambda word: np.bitwise_count(~word & (word - np.uint64(1)))  # noqa: E731
+    _ctlz = lambda word: WORD - int(word).bit_length()  # noqa: E731
 
 
 @njit

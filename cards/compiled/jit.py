@@ -9,6 +9,7 @@ way, functions are compiled in every process: slow, never wrong.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import itertools
 import logging
@@ -37,6 +38,7 @@ from numba.extending import _Intrinsic
 
 from busso.cards.compiled import fingerprint
 from busso.cards.compiled import store as code_store
+from busso.cards.compiled.plain import plain_function
 
 log = logging.getLogger(__name__)
 
@@ -52,15 +54,16 @@ def njit(function: Callable[..., Any] | None = None, *, nogil: bool = False) -> 
     """
     if function is None:
         return lambda function: njit(function, nogil=nogil)
+    if numba.config.DISABLE_JIT:
+        return plain_function(function)
     dispatcher: Any = numba.njit(nogil=nogil)(function)  # noqa: TID251 - here it is
-    if isinstance(dispatcher, Dispatcher):  # with NUMBA_DISABLE_JIT it is the function itself
-        dispatcher._cache = _Kept(dispatcher)  # type: ignore[attr-defined]
+    dispatcher._cache = _Kept(dispatcher)
     return dispatcher
 
 
 def c_function(name: str, signature: Any) -> Any:
     """A function of the C library for compiled code, by its name: code that holds an address cannot be kept."""
-    return types.ExternalFunction(name, signature)
+    return getattr(ctypes.CDLL(None), name) if numba.config.DISABLE_JIT else types.ExternalFunction(name, signature)
 
 
 @cache

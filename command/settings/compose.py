@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
+from busso.command.commands import COMMANDS
 from busso.command.conf_folder import CONF, groups_of
 from busso.command.settings.checks import SettingsError, check_one_of
 from busso.command.settings.foreign import check_values, name_game
@@ -123,10 +124,14 @@ def refused_by_name(overrides: Sequence[str], config_name: str = "") -> Iterator
             raise old from None
         if config_name and found.problem == _UNKNOWN and (near := nearest(found.key, _known(config_name, overrides))):
             raise SettingsError(found.key, "there is no such setting", f"did you mean {near}?") from None
+        if found.key in overrides and "=" not in found.key:
+            near = nearest(found.key, COMMANDS)
+            hint = f"did you mean busso {near}?" if near else "write KEY=VALUE"
+            raise SettingsError(found.key, "is no setting", hint) from None
         if not found.key and len(keys) == 1:  # Hydra may quote no more than the value
             raise SettingsError(keys[0], found.problem, found.hint) from None
         named = any(key.partition(".")[0] in str(found) for key in keys)
-        given = "" if named else f" (given: {' '.join(overrides)})"
+        given = "" if named or not keys else f" (given: {' '.join(overrides)})"
         misread = map(hint_for, (override for override in overrides if "{" in override))
         hint = found.hint or next(filter(None, misread), "")
         raise SettingsError(found.key, found.problem + given, hint) from None

@@ -14,7 +14,7 @@ import yaml
 
 from busso.cards.base.errors import InputError
 from busso.cards.base.packages import package_of
-from busso.command.conf_folder import CONF
+from busso.command.conf_folder import own_games
 from busso.command.settings.checks import SettingsError
 from busso.command.terminal.visible import visible
 
@@ -54,7 +54,7 @@ def known_games() -> set[str]:
     places = [place for place in sys.path if Path(place or ".").resolve() != Path.cwd()]
     found = (point for each in metadata.distributions(path=places) for point in each.entry_points)
     installed = {point.name for point in found if point.group == ENTRY_POINTS}
-    return installed | {path.stem for path in (CONF / "game").glob("*.yaml")}
+    return installed.union(own_games())
 
 
 # ---------------------------------------------------------------------- values

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
+import numpy as np
+
 from busso.cards.game import Game, load_game
 from busso.command.settings.checks import SettingsError, check_one_of
 from busso.command.settings.foreign import check_game, name_game
@@ -35,6 +37,19 @@ def load_configured_game(settings: dict[str, Any]) -> Game:
         raise SettingsError.of(error, "game") from None
     if "reward" in settings:
         check_one_of("game.reward", str(settings["reward"]), *game.rewards)
+    return game
+
+
+def as_game(game: Game | str, *of_it: object) -> Game:
+    """The game itself, or that of a name. Raises SettingsError for any other kind, and for no states `of_it`."""
+    if isinstance(game, str):
+        name_game(game)
+        game = load_configured_game({"name": game})
+    if not isinstance(game, Game):
+        raise SettingsError("game", f"a name or what load_game returns, not {type(game).__name__}")
+    for states in of_it:
+        if not isinstance(states, np.ndarray) or states.dtype != game.dtype:
+            raise SettingsError("states", f"what deal returns for {game.name}, not {type(states).__name__}")
     return game
 
 

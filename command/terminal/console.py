@@ -31,9 +31,10 @@ def output_may_fail() -> Iterator[None]:
     """For printing what is in a file as well: where standard output does not take it, a line says so; nothing fails."""
     try:
         yield
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except OSError as error:
         with suppress(OSError):
             print(f"standard output does not take more: {error.strerror or error}", file=sys.stderr)
-        with suppress(OSError):
+        with suppress(OSError, AttributeError):
             to_nowhere(sys.stdout.fileno())  # with what is left in its buffer, which would fail again at the end

@@ -32,7 +32,7 @@ class ErrorStream:
         try:
             yield
         except OSError:
-            with suppress(OSError):
+            with suppress(OSError, AttributeError):
                 to_nowhere(self._stream.fileno())
 
     def __getattr__(self, name: str) -> Any:
@@ -42,7 +42,7 @@ class ErrorStream:
 def is_gone(descriptor: int) -> bool:
     """Whether nothing can be written there any more: the reader of a pipe has ended, a terminal was closed."""
     asked = select.poll()
-    asked.register(descriptor, 0)
+    asked.register(descriptor, select.POLLHUP)  # which macOS does not report unasked
     return bool(asked.poll(0))
 
 

@@ -42,6 +42,10 @@ class VisibleStream:
         for line in lines:
             self.write(line)
 
+    def isatty(self) -> bool:
+        """Whether a person reads it; an object that replaced a standard stream may have no such method."""
+        return bool(getattr(self.rich_proxied_file, "isatty", bool)())
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.rich_proxied_file, name)
 

@@ -104,7 +104,9 @@ def _check_packages() -> None:
         import onnxruntime  # noqa: F401
     except ImportError as error:
         raise SettingsError(
-            "format", f"onnx needs the package {error.name}", "pip install onnx onnxruntime, or say format=safetensors"
+            "format",
+            f"onnx needs the package {error.name}",
+            "in a clone: .venv/bin/pip install -c constraints.txt -e '.[export]'; or say format=safetensors",
         ) from None
 
 

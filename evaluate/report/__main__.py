@@ -47,7 +47,7 @@ class ReportSettings:
         check_numbers("", self)
         if (self.run is None) == (self.study is None):
             known = ", ".join(f"study={name}" for name in known_studies())
-            raise SettingsError("run", f"the folder of a run, as in runs/tressette/default, or instead of one {known}")
+            raise SettingsError("run", "one run or one study", f"say run=runs/tressette/default or {known}")
         if self.study is not None and self.study not in known_studies():
             raise SettingsError("study", f"one of {', '.join(known_studies())}, not {self.study!r}")
         if self.run is not None and not runs_of(self.run):

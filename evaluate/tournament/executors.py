@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from busso.command.child import end_with_parent
 from busso.command.errors import UserError
+from busso.command.system import end_with_parent
 from busso.evaluate.tournament.batches import Batch, Played, TournamentWorker
 from busso.evaluate.tournament.settings import TournamentSettings
 from busso.train.dqn.players.resolve import ResolvedPlayer

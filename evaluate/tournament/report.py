@@ -188,7 +188,7 @@ def _what_is_played(settings: TournamentSettings) -> tuple[str, str]:
 def _matrix(results: Results, ratings: Ratings) -> Table:
     """Games or matches won by the row's player against the column's, in percent."""
     a, b = ratings.misfit_pair
-    misfit = f"what the ratings expect differs from the results most for {a} against {b}: by {ratings.misfit:.1%}"
+    misfit = f"Elo explains the results to within {ratings.misfit:.1%}, the worst {a} against {b}"
     whats = _what_is_played(results.settings)[1]
     table = _table(title=f"% of {whats} won by the row against the column, 95% intervals", caption=misfit)
     table.add_column("")

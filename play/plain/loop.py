@@ -13,7 +13,8 @@ from busso.play.table.speech import Speech
 from busso.play.views import dealt_hands, events, page, result, view
 
 # Words in all languages, beside those that the texts have for them.
-WORDS = ("help", "show", "hint", "odds", "undo", "review", "score", "save", "quit", "again")
+WORDS = ("help", "rules", "show", "hint", "odds", "undo", "review", "score", "save", "quit", "again")
+_SHORT = {"?": "help", "h": "help", "q": "quit"}
 _LONGEST_LINE = 80  # of what is said back of a line that was not understood
 
 
@@ -31,9 +32,11 @@ class PlainTable:
         before = self.table.score if session.finished else self.table.score_before
         self._games = before.games + games
         self._name = self.table.game.name
-        self._words = {word: word for word in WORDS} | {language.say(f"word.{word}").lower(): word for word in WORDS}
+        self._words = _SHORT | {word: word for word in WORDS}
+        self._words |= {language.say(f"word.{word}").lower(): word for word in WORDS}
         self._replies: dict[str, Callable[[], None]] = {
             "help": self._help,
+            "rules": lambda: self._print(language.rules(self._name) or [language.say("plain.no_rules")]),
             "show": self._show,
             "hint": self._hint,
             "odds": self._odds,
@@ -46,6 +49,8 @@ class PlainTable:
         """Play to the end of the games, of the input, or until `quit`; the exit code. Whatever ends it, it is saved."""
         try:
             self._seats()
+            legend = self._language.under(f"help_screen.read.{self._name}.")
+            self._print([" ".join(legend)] if legend else [])
             if self._lines.isatty():
                 threading.Thread(target=self.session.coach.prepare).start()  # the first hint need not wait for PyTorch
             if self.session.finished:

@@ -8,7 +8,38 @@ fail() {
     exit 2
 }
 
+# sbatch hands on every variable of its shell. In an allocation (salloc, JupyterHub, another job) many describe that allocation,
+# and Slurm overwrites only those that this job has, too. Dropped are those that srun, steps and special jobs have (man srun,
+# man sbatch), unless Slurm's record of this job says the same. Slurm itself clears those of GPUs; others may be the site's.
+drop_foreign_variables() {
+    local record name foreign='ACCOUNT|ACCTG_FREQ|BCAST.*|BURST_BUFFER|CLUSTER_CONSTRAINT|COMPRESS|CONSTRAINT|CORE_SPEC'
+    foreign+='|CPU_BIND.*|CPU_FREQ_REQ|CPUS_PER_GPU|CONTAINER.*|DEBUG.*|DELAY_BOOT|DEPENDENCY|DISABLE_STATUS|DIST.*|EPILOG|EXACT|EXCLUSIVE'
+    foreign+='|EXIT_.*|EXPORT_ENV|GPU_(BIND|FREQ)|GRES.*|HET_.*|HINT|IMMEDIATE|KILL_BAD_EXIT|LABELIO|LAUNCH_NODE_IPADDR|MEM_BIND.*'
+    foreign+='|MPI_TYPE|NETWORK|NO_KILL|NPROCS|NTASKS_PER_.*|OPEN_MODE|OVERCOMMIT|OVERLAP|PARTITION|PMI.*|POWER|PROFILE|PROLOG|QOS'
+    foreign+='|REMOTE_CWD|REQ_SWITCH|RESERVATION|RESV_PORTS|SEND_LIBS|SIGNAL|SPREAD_JOB|SRUN_.*|STD(ERR|IN|OUT)MODE|STEP_.*|STEPID'
+    foreign+='|TASK_(EPILOG|PROLOG)|TEST_EXEC|THREAD.*|TIMELIMIT|TRES_BIND|UMASK|UNBUFFEREDIO|USE_MIN_NODES|WAIT.*|WCKEY|WORKING_DIR'
+    # Of an array, every task is shown, and the last one has the id of the array.
+    if record=$(scontrol --oneliner show job "$SLURM_JOB_ID" | grep "^JobId=$SLURM_JOB_ID "); then
+        [[ $record == *' Restarts=0 '* ]] && foreign+='|RESTART_COUNT'
+        [[ $record == *' ArrayTaskId='* ]] || foreign+='|ARRAY_.*'
+        [[ $record == *' Account=(null) '* ]] && foreign+='|JOB_ACCOUNT'
+        [[ $record == *' QOS=(null) '* ]] && foreign+='|JOB_QOS'
+        [[ $record == *" NumTasks=${SLURM_NTASKS-} "* ]] || foreign+='|NTASKS'
+        [[ $record == *" CPUs/Task=${SLURM_CPUS_PER_TASK-} "* ]] || foreign+='|CPUS_PER_TASK|TRES_PER_TASK'
+        # srun ends at once if it finds two of these.
+        [[ $record == *' MemPerTres='* ]] || foreign+='|MEM_PER_GPU'
+        [[ $record != *' MemPerTres='* && $record == *' MinMemoryCPU='* ]] || foreign+='|MEM_PER_CPU'
+        [[ $record != *' MemPerTres='* && $record == *' MinMemoryNode='[1-9]* ]] || foreign+='|MEM_PER_NODE'
+    else
+        say "scontrol does not show job $SLURM_JOB_ID: SLURM_MEM_PER_* and the like may be those of another job"
+    fi
+    for name in "${!SLURM_@}"; do
+        [[ $name =~ ^SLURM_($foreign)$ ]] && unset "$name"
+    done
+}
+
 [[ ${SLURM_JOB_ID:-} ]] || fail "this runs as a Slurm job: sbatch slurm/${0##*/}"
+drop_foreign_variables
 if [[ -f slurm/site.env ]]; then
     set +u -a # module systems use unset variables; the nodes want what is set here
     # shellcheck source=/dev/null
@@ -41,7 +72,7 @@ trap remove_tmp EXIT
 export BUSSO_JOB=$SLURM_JOB_ID
 if [[ ${SLURM_ARRAY_TASK_ID:-} ]]; then BUSSO_JOB=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID; fi
 
-export PYTHONPATH=$PWD${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1 TMPDIR=$tmp RAY_TMPDIR=$tmp
+export PYTHONPATH=${PYTHONPATH:+$PYTHONPATH:}$PWD PYTHONUNBUFFERED=1 TMPDIR=$tmp RAY_TMPDIR=$tmp
 # Ray's memory monitor looks at the whole node, and would end workers because of what other jobs use there.
 # Its workers would have the lowest priority but four (train/dqn/rollout/ray/connect.py).
 export RAY_USAGE_STATS_ENABLED=0 RAY_memory_monitor_refresh_ms=0 RAY_worker_niceness=0

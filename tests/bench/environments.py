@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import runpy
 import time
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -12,6 +14,7 @@ import numpy as np
 from busso import envs  # noqa: F401 - registers the environments with Gymnasium
 from busso.envs import spike_v0, tressette_v0
 from tests.bench.timing import report, seconds
+from tests.pages import ROOT
 
 ROUNDS, DECISIONS = 5, 10_000
 WIDTH = 256
@@ -66,4 +69,25 @@ def vector_decisions() -> None:
     report("vector_tressette", 1e-3 * WIDTH / spent, "thousand decisions/s")
 
 
-FIGURES = (pettingzoo_decisions, vector_decisions)
+def sb3_decisions() -> None:
+    """Decisions/s of 256 games of Tressette in the two kinds of VecEnv of stable-baselines3, with their masks.
+
+    The adapter of examples/maskable_ppo.py, beside single environments in DummyVecEnv. It needs sb3-contrib.
+    """
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    batch = runpy.run_path(str(ROOT / "examples" / "maskable_ppo.py"))["BatchVecEnv"]
+    single = partial(gymnasium.make, "busso/Tressette-v0", learner=0)
+    both: list[Any] = [batch("busso/Tressette-v0", WIDTH, learner=0), DummyVecEnv([single] * WIDTH)]
+    for env in both:
+        env.seed(1)
+        env.reset()
+
+    def step(env: Any) -> None:
+        env.step(np.stack(env.env_method("action_masks")).argmax(axis=1))
+
+    whole, one = seconds(*(partial(step, env) for env in both), rounds=ROUNDS)
+    report("sb3_tressette", 1e-3 * WIDTH / whole, "thousand decisions/s", over_single=round(one / whole, 1))
+
+
+FIGURES = (pettingzoo_decisions, vector_decisions, sb3_decisions)

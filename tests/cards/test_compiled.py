@@ -22,6 +22,7 @@ from busso.cards.compiled import jit as compiled
 from busso.cards.compiled import store as code_store
 from busso.cards.compiled.fingerprint import IndescribableError, fingerprint
 from busso.cards.compiled.jit import njit
+from busso.command.conf_folder import own_games
 
 ROOT = Path(__file__).parents[2]
 LAST = """
@@ -292,7 +293,7 @@ def test_a_folder_that_grew_too_large_is_emptied(cache: Path, monkeypatch: pytes
 
 
 def _modules() -> list[str]:
-    packages = ("cards", "tressette", "spike", "sette_mezzo", "blackjack", "train", "evaluate", "envs")
+    packages = ("cards", *own_games(), "train", "evaluate", "envs")
     files = itertools.chain.from_iterable((ROOT / package).rglob("*.py") for package in packages)
     text = "from busso.cards.compiled.jit import"
     return [

@@ -54,6 +54,8 @@ def test_the_dqn_in_one_file_learns() -> None:
 
 @pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL))
 def test_the_code_of_the_page_runs(block: str) -> None:
+    if "sb3_contrib" in block:
+        pytest.importorskip("sb3_contrib", reason="needs sb3-contrib")
     found: dict[str, object] = {}
     exec(block, found)
     assert {"env", "games", "game"} & set(found)

@@ -1,32 +1,39 @@
-"""The environments for Gymnasium that play one game at a time: Blackjack and Sette e mezzo."""
+"""The environments for Gymnasium that play one game at a time; tests/field has the checks of Gymnasium itself."""
 
+import pickle
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
 import torch
-from gymnasium.utils.env_checker import check_env
 
 from busso.cards.base.errors import InputError
 from busso.cards.compiled.bits import unpack
-from busso.cards.play import play
+from busso.cards.play import Actions, Decisions, play
 from busso.cards.players import named_player
 from busso.envs.players import Seated
 from busso.envs.solo import SoloEnv
+from busso.envs.vector import SeatsVectorEnv
 from busso.train.dqn.network.q_network import NetworkPlayer, QNetwork
+from busso.tressette import GAME
 from tests.errors import error_about
+
+
+class Folding:
+    """Folds as soon as it may, and else plays the lowest of the legal actions."""
+
+    def begin(self, seeds: np.ndarray) -> None:
+        pass
+
+    def act(self, decisions: Decisions) -> Actions:
+        masks = decisions.legal.tolist()
+        return np.array([2 if mask & 4 else (mask & -mask).bit_length() - 1 for mask in masks], np.uint8)
+
 
 IDS = {"busso/Blackjack-v0": "blackjack", "busso/SetteMezzo-v0": "sette_mezzo"}
 each_id = pytest.mark.parametrize("name", IDS)
 GAMES = 3000
-
-
-@pytest.mark.filterwarnings("error")
-@each_id
-def test_the_api_as_gymnasium_checks_it(name: str) -> None:
-    check_env(gymnasium.make(name).unwrapped)
-    check_env(gymnasium.make(name, render_mode="ansi").unwrapped)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +68,11 @@ def test_observations_are_those_of_the_game(game: str) -> None:
         states, over = env.game.deal(np.array([seed], np.uint64)), False
         while not over:
             assert np.array_equal(seen, unpack(env.game.observe(states), env.game.bits)[0])
-            assert info["action_mask"].all() and seen.dtype == info["action_mask"].dtype == np.int8
+            assert (
+                set(info) == {"action_mask"}
+                and info["action_mask"].all()
+                and seen.dtype == info["action_mask"].dtype == np.int8
+            )
             action = int(random.integers(env.game.actions))
             if not env.game.over(states)[0]:
                 env.game.apply(states, np.array([action], np.uint8))
@@ -110,7 +121,11 @@ def test_a_network_of_busso_plays(name: str) -> None:
     [
         ({"game": "blackjack", "decks": 99}, "decks"),
         ({"game": "blackjack", "deck": 1}, "deck"),
-        ({"game": "tressette"}, "game"),
+        ({"game": "tressette", "learner": [0, 1]}, "learner"),
+        ({"game": "tressette", "learner": 4}, "learner"),
+        ({"game": "tressette", "learner": "me"}, "learner"),
+        ({"game": "tressette", "others": "nobody"}, "others"),
+        ({"game": "tressette", "others": {1: "random"}}, "others"),
         ({"game": "bridge"}, "name"),
         ({"game": "blackjack", "render_mode": "rgb_array"}, "render_mode"),
     ],
@@ -128,6 +143,71 @@ def test_what_is_no_action_is_refused() -> None:
     for action in (2, -1, None, 0.5):
         with error_about(InputError, "blackjack", "0 to 1"):
             env.step(action)
+
+
+@pytest.mark.parametrize(
+    ("game", "options"),
+    [
+        ("tressette", {"signals": True}),
+        ("tressette", {"learner": 3, "others": {0: "greedy", 1: "random", 2: "greedy"}, "reward": "study"}),
+        ("spike", {"learner": 1, "seats": 3, "hands": 2}),
+        ("spike", {"learner": 2, "seats": 4, "min_seats": 2, "hands": 1}),
+        ("spike", {"learner": 1, "others": Folding(), "hands": 1}),
+    ],
+)
+def test_with_others_it_is_a_batch_of_one(game: str, options: dict[str, Any]) -> None:
+    """The same games from the same seed, with all that `info` has, and also where the others end them at once."""
+    one, many, random = SoloEnv(game, **options), SeatsVectorEnv(game, 1, **options), np.random.default_rng(4)
+    seen, info = one.reset(seed=11)
+    expected, told = many.reset(seed=11)
+    ended = 0
+    for _ in range(120):
+        assert np.array_equal(seen, expected["observation"][0])
+        assert np.array_equal(info["action_mask"], told["action_mask"][0]) and info["seat"] == told["seat"][0]
+        action = int(random.choice(np.flatnonzero(info["action_mask"])))
+        seen, reward, over, _, info = one.step(action)
+        expected, rewards, done, _, told = many.step(np.array([action]))
+        assert over == done[0] and reward == pytest.approx(rewards[0], abs=1e-5)
+        assert np.allclose(info["rewards"], told["rewards"][0], atol=1e-5) and ("returns" in info) == over
+        if over:
+            ended += 1
+            assert np.array_equal(seen, told["final_obs"][0]["observation"]) and not info["action_mask"].any()
+            assert np.array_equal(info["returns"], told["returns"][0])
+            seen, info = one.reset()
+    assert ended > 4
+
+
+def test_the_next_legal_action_is_played_for_one_that_is_not() -> None:
+    env, strict = SoloEnv("tressette"), SoloEnv("tressette", strict=True)
+    for action in range(40):
+        _, info = env.reset(seed=3)
+        strict.reset(seed=3)
+        legal = np.flatnonzero(info["action_mask"]).tolist()
+        played = next((card for card in legal if card >= action), legal[0])
+        seen, *_, info = env.step(action)
+        assert info.get("played", action) == played and ("played" in info) == (action not in legal)
+        if action not in legal:
+            with error_about(InputError, GAME.action_text(action), "may not play"):
+                strict.step(action)
+        assert np.array_equal(strict.step(played)[0], seen)
+
+
+def test_a_copy_in_the_middle_of_a_game_is_played_by_itself() -> None:
+    env = SoloEnv("tressette", learner=2)
+    _, info = env.reset(seed=1)
+    other = pickle.loads(pickle.dumps(env))
+    action = int(info["action_mask"].argmax())
+    first, second = env.step(action), other.step(action)
+    assert np.array_equal(first[0], second[0]) and np.array_equal(env.action_masks(), other.action_masks())
+
+
+def test_what_is_rendered_is_what_the_learner_may_know() -> None:
+    """At the end of a game, too, its own cards are shown, and not those of another seat."""
+    env = SoloEnv("spike", learner=1, others="random", hands=1, render_mode="ansi")
+    env.reset(seed=2)
+    own = next(line for line in (env.render() or "").splitlines() if line.startswith("own cards: "))
+    _, _, over, _, _ = env.step(2)
+    assert over and own in (env.render() or "")
 
 
 def test_render(capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,6 +79,7 @@ def test_a_seed_is_its_game_and_masks_and_observations_are_the_rules_own(make: M
             assert np.array_equal(seen["observation"], unpack(game.observe(states), game.bits)[0])
             mask = unpack(game.legal(states)[:, None], game.actions)[0]
             assert np.array_equal(seen["action_mask"], mask) and np.array_equal(info["action_mask"], mask)
+            assert np.array_equal(env.action_masks(), mask)
             for seat, agent in enumerate(env.agents):
                 sees = game.observe(states, seats=np.array([seat], np.uint8))
                 other = env.observe(agent)

@@ -9,6 +9,7 @@ import torch
 from busso.cards import player_specs
 from busso.cards.game import load_game
 from busso.cards.player_specs import CHAMPION, CHAMPION_FILE
+from busso.command.conf_folder import own_games
 from busso.command.settings.checks import SettingsError
 from busso.evaluate.champion.__main__ import main, measure
 from busso.evaluate.champion.provenance import command_of
@@ -31,7 +32,6 @@ CPU = torch.device("cpu")
 
 # The games that travel with a network; a folder GAME/champion comes with a line here.
 SHIPPED: tuple[str, ...] = ("spike", "tressette")
-ALL_GAMES = ("blackjack", "sette_mezzo", "spike", "tressette")
 MOST_BYTES = 1_000_000  # of one
 
 
@@ -56,7 +56,7 @@ def as_champion(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_which_games_have_one() -> None:
-    assert tuple(game for game in ALL_GAMES if player_specs.champion_file(load_game(game)) is not None) == SHIPPED
+    assert tuple(game for game in own_games() if player_specs.champion_file(load_game(game)) is not None) == SHIPPED
     folders = [player_specs.champion_folder(game) for game in SHIPPED]
     sizes = [file.stat().st_size for folder in folders for file in folder.rglob(CHAMPION_FILE)]
     assert max(sizes) <= MOST_BYTES and sum(sizes) <= 3 * MOST_BYTES

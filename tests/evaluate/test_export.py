@@ -268,7 +268,7 @@ def test_what_cannot_be_exported_is_one_line(
     assert (tmp_path / "README.md").read_text() == "# mine\n" and not (tmp_path / "model.onnx").exists()
     assert main(["game.signals=true", f"to={tmp_path / 'c'}"]) == 2 and not (tmp_path / "c").exists()
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    refused("format", "onnxruntime", f"run={run}")
+    refused("format", ".[export]", f"run={run}")
     done = export(compose(ExportSettings, "export", [f"run={run}", "format=safetensors", f"to={tmp_path / 'b'}"]))
     assert done.file == tmp_path / "b" / "network.safetensors"
 

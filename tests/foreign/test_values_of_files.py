@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from busso.cards.game import load_game
+from busso.command.conf_folder import own_games
 from busso.command.errors import UserError
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import settings_from_dict
@@ -335,7 +336,7 @@ def test_a_small_table_takes_no_memory(tmp_path: Path) -> None:
     assert path.stat().st_size < 2e6 and grown(load) < 300e6
 
 
-@pytest.mark.parametrize("game", ["tressette", "spike", "sette_mezzo", "blackjack"])
+@pytest.mark.parametrize("game", own_games())
 @pytest.mark.parametrize("value", [10**9, -1, 10**30, 1e308, "x" * 1000, None, [], True])
 def test_options_of_a_game_have_bounds(game: str, value: object) -> None:
     """Whatever a file says, a state stays as small as the game."""

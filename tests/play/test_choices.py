@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from busso.cards import player_specs
+from busso.command.conf_folder import own_games
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose
 from busso.command.settings.quoting import in_quotes
@@ -13,7 +14,7 @@ from busso.play.table.choices import APART, Choices, offered_players
 from busso.play.table.settings import PlaySettings, seats_of
 from tests.errors import error_about
 
-GAMES = ("tressette", "spike", "blackjack", "sette_mezzo")
+GAMES = own_games()
 
 
 def settings_of(choices: Choices) -> PlaySettings:
@@ -104,7 +105,8 @@ def test_a_file_of_any_name_arrives(name: str) -> None:
 def test_players_that_are_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(player_specs, "champion_folder", lambda game: tmp_path / "shipped" / game)
     game = Choices("tressette").game
-    assert offered_players(game, tmp_path)[:3] == ("greedy", "study_heuristic", "random")
+    rule_players = [name for name in offered_players(game, tmp_path) if name in ("random", *game.policies)]
+    assert rule_players == [*game.policies, "random"]
     for name in ("default", "champion"):
         (tmp_path / "tressette" / name / "checkpoints").mkdir(parents=True)
     (tmp_path / "tressette" / "empty").mkdir()

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from busso.command.conf_folder import own_games
 from busso.evaluate.replay import replay_file
 from busso.play.language import Language, texts_of
 from busso.play.plain.ending import interrupt_at
@@ -22,12 +23,8 @@ from tests.play.conftest import Piped
 from tests.play.people import ENVIRONMENT, choice, sit_down, start, steady, talk
 from tests.play.terminals import Terminal
 
-GAMES = {
-    "tressette": ("game=tressette", "opponents=greedy", "seed=7"),
-    "spike": ("game=spike", "seats=3", "hands=2", "seed=7"),
-    "blackjack": ("game=blackjack", "games=3", "seed=7"),
-    "sette_mezzo": ("game=sette_mezzo", "games=3", "seed=7"),
-}
+MORE = {"spike": ("seats=3", "hands=2"), "blackjack": ("games=3",), "sette_mezzo": ("games=3",)}
+GAMES = {game: (f"game={game}", "seed=7", *MORE.get(game, ())) for game in own_games()}
 
 
 def first_legal(session: Session) -> str:
@@ -48,7 +45,7 @@ def test_a_whole_game_through_a_pipe(name: str, tmp_path: Path, piped: Piped) ->
     code, out, err = piped("".join(typed), *GAMES[name], "record=games.jsonl")
     welcome, _, rest = out.partition("\n")
     assert code == 0 and err == ""
-    assert re.fullmatch(r"busso: .*, seed 7\. Type help for all words\. One moment\.", welcome)
+    assert re.fullmatch(r"busso: .*, seed 7\. Type \? or help for all words\. One moment\.", welcome)
     assert rest == said and rest.endswith("Good-bye.\n") and "\x1b" not in rest
     results = list(replay_file(tmp_path / "games.jsonl"))
     assert len(results) == session.table.score.games and not [line for line in results if "error" in line]
@@ -138,7 +135,7 @@ GARBAGE = ["", " ", "3d", "RB", "99", "-1", "0", "4", "hit", "stick", "match", "
 GARBAGE += ["\t", "\x00\x1b[31m", "%s {line}", "sì", "HELP"]
 
 
-@pytest.mark.parametrize("name", ["tressette", "match", "spike", "blackjack", "sette_mezzo"])
+@pytest.mark.parametrize("name", [*own_games(), "match"])
 @pytest.mark.parametrize("lang", ["en", "it"])
 def test_random_lines_do_no_harm(name: str, lang: str, tmp_path: Path) -> None:
     """120 lines at each table in each language: 1,200 in all; every game that ends can be replayed."""

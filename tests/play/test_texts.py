@@ -5,10 +5,12 @@ from string import Formatter
 import pytest
 
 from busso.cards.game import load_game
+from busso.command.conf_folder import own_games
 from busso.play.language import LANGUAGES, Language, message, texts_of
 from busso.play.plain.loop import WORDS
 
 ENGLISH = texts_of("en")
+CARDS = 40  # a game of so many actions plays cards, which have the same names in every language
 
 
 def places(text: str) -> set[str]:
@@ -40,15 +42,15 @@ def test_words_and_actions_can_be_told_apart(name: str) -> None:
     language = Language(name)
     words = {language.say(f"word.{word}") for word in WORDS} | set(WORDS)
     assert len({language.say(f"word.{word}") for word in WORDS}) == len(WORDS)
-    for game in map(load_game, ("tressette", "spike", "blackjack", "sette_mezzo")):
+    for game in map(load_game, own_games()):
         texts = [game.action_text(action) for action in range(game.actions)]
         called = [language.action(game.name, text) for text in texts]
         assert len(set(called)) == game.actions and not words & set(called + texts)
 
 
 def test_every_action_with_a_name_has_one_in_every_language() -> None:
-    for game in map(load_game, ("spike", "blackjack", "sette_mezzo")):
-        for action in range(game.actions):
+    for game in map(load_game, own_games()):
+        for action in range(game.actions if game.actions < CARDS else 0):
             assert f"action.{game.name}.{game.action_text(action)}" in ENGLISH
 
 

@@ -10,7 +10,6 @@ from busso.cards.base.errors import InputError
 from busso.cards.compiled.bits import unpack
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import States, load_game
-from tests.errors import error_about
 
 GAME = load_game("kuhn_poker")
 
@@ -54,8 +53,9 @@ def test_a_bet_costs_what_the_option_says() -> None:
 
 @pytest.mark.parametrize("bet", [0, 11, 1.5, True, "one"])
 def test_a_bad_option_names_its_key(bet: object) -> None:
-    with error_about(InputError, "game.bet"):
+    with pytest.raises(InputError) as caught:
         GAME.configure({"bet": bet})
+    assert caught.value.key == "game.bet"
 
 
 def test_what_each_seat_sees() -> None:

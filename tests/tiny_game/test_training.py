@@ -12,16 +12,15 @@ import pytest
 from busso.evaluate.tournament.__main__ import main as tournament
 from busso.train.__main__ import main
 
-ROOT = Path(__file__).parent.parent.parent
 HERE = Path(__file__).parent
 ELSEWHERE = f"hydra.searchpath=[{HERE / 'conf'}]"
 SHORT = ("episodes=20000", "evaluation.deals=64", "evaluation.final_deals=4096", "log_every_episodes=4000")
 
 
-def busso(module: str, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """`python -m MODULE ...` in another folder; the package of the game is found by PYTHONPATH."""
-    environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{HERE}"}
-    command = [sys.executable, "-m", module, *arguments]
+def busso(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """`python -m busso ...` in another folder; the package of the game is found by PYTHONPATH."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    command = [sys.executable, "-m", "busso", *arguments]
     return subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True)
 
 

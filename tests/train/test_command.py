@@ -15,6 +15,7 @@ from busso.train.dqn.trainer import DqnTrainer
 from busso.train.run.checkpoint import checkpoint
 from busso.train.run.checkpoint.checkpoint import path_for
 from busso.train.run.folder import RunFolder
+from busso.train.run.results import read_results
 from busso.train.run.runner import Runner
 from tests.limits import seconds, until
 from tests.train.runs import TrainedRuns, folder, settings, small
@@ -74,6 +75,19 @@ def test_opponents_may_change_and_best_with_them(tmp_path: Path) -> None:
     assert checkpoint.load(best)["score"] == 2.0
     assert main(small(tmp_path, "evaluation.opponents=[greedy]")) == 0
     assert checkpoint.load(best)["env_steps"] > before["env_steps"]
+
+
+def test_a_run_keeps_the_opponents_that_it_began_with(tmp_path: Path) -> None:
+    """Those of the recipe may be others in a newer version; its best network and its table are by its own."""
+    plain = [each for each in small(tmp_path) if not each.startswith("evaluation.opponents")]
+    own = "evaluation.opponents=[random,study_heuristic]"
+    assert main([*plain, "episodes=128", own]) == 0
+    best = folder(tmp_path) / "checkpoints" / "best.pt"
+    checkpoint.save(best, checkpoint.load(best) | {"score": 2.0})
+    for episodes in (256, 256):  # resumed, and complete
+        assert main([*plain, f"episodes={episodes}"]) == 0
+        assert checkpoint.load(best)["score"] == 2.0
+        assert read_results(folder(tmp_path)).keys() == {"random", "study_heuristic"}
 
 
 def test_without_opponents_the_newest_is_best(tmp_path: Path) -> None:

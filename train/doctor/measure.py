@@ -23,7 +23,7 @@ from busso.train.settings.dqn import TrainSettings
 _SECONDS = 1.5  # of measuring, for each stage
 _GAMES = 512  # played at a time, at most: enough to measure
 _IN_TURN = ("in the learner's process", "rollout=ray, which plays on the other CPUs")
-_FEWER_UPDATES = "learner.samples_floor=0.25, or a larger learner.batch_size"
+_FEWER_UPDATES = "learner.samples_floor=0.25, or a larger learner.batch_size; either changes how the network learns"
 
 
 def workers_here(settings: TrainSettings) -> int:
@@ -68,7 +68,7 @@ class Measured:
         limit, total = self.limit, in_words(self.decisions)
         says = f"{limit.how}: at most {in_words(limit.decisions)} decisions/s"
         if self.in_turn:
-            says += f"; in turn with the others {total}, {self.busy(limit):.0%} of the time its own"
+            says += f"; all stages in turn make {total}, and this one takes {self.busy(limit):.0%} of the time"
         return f"limited by the {limit.name}: {says}: {limit.change}"
 
 
@@ -87,10 +87,10 @@ def measure(settings: TrainSettings, seconds: float = _SECONDS) -> Measured:
     if settings.learner.compile:
         learner.compile()
     update = seconds_of(learner.update, device, seconds)
-    stage, pays = _learner(settings, update, device.type == "cuda")
+    stage, each = _learner(settings, update, device.type == "cuda")
     if not on_ray:
         return Measured([Stage("rollout", 1 / playing, *_IN_TURN), replay, stage], True)
-    learning = inserting + settings.learner.cpu_threads * update / pays
+    learning = inserting + settings.learner.cpu_threads * update / each
     return Measured([*_workers(settings, playing, learning), replay, stage], False)
 
 
@@ -110,15 +110,15 @@ def _played(settings: TrainSettings, device: torch.device, seconds: float) -> tu
 
 
 def _learner(settings: TrainSettings, update: float, on_gpu: bool) -> tuple[Stage, float]:
-    """The learner whose update takes these seconds, and the decisions that one pays for at most."""
+    """The learner whose update takes these seconds, and the most decisions for each update."""
     learner = settings.learner
     least = learner.batch_size / learner.samples_per_insert
-    pays = least / learner.samples_floor
-    each = f"{pays:,.0f}" if pays == least else f"{least:,.0f} to {pays:,.0f}"
+    most = least / learner.samples_floor
+    each = f"{most:,.0f}" if most == least else f"{least:,.0f} to {most:,.0f}"
     what = "on the GPU" if on_gpu else f"with learner.threads={learner.cpu_threads}"
     how = f"{1 / update:,.0f} updates/s {what}, one for {each} decisions"
     compiled = "learner.compile=true, " if on_gpu and not learner.compile else ""
-    return Stage("learner", pays / update, how, compiled + _FEWER_UPDATES), pays
+    return Stage("learner", most / update, how, compiled + _FEWER_UPDATES), most
 
 
 def _workers(settings: TrainSettings, playing: float, learning: float) -> Iterator[Stage]:

@@ -14,6 +14,7 @@ import torch
 from busso.cards.stopping import StoppedError
 from busso.train.dqn.learner.learner import Learner
 from busso.train.dqn.network.build import build_network
+from busso.train.dqn.network.threads import forked
 from busso.train.dqn.rollout.request import RolloutRequest
 from busso.train.dqn.rollout.worker import RolloutWorker, build_replay
 from busso.train.run.launches import read_launches
@@ -29,6 +30,15 @@ LEAST_GAIN = 1.3  # of a step over the one before: what it takes from the worker
 _SECONDS, _LEAST_UPDATES = 0.3, 4  # of measuring, for each step
 _PLAYING_SECONDS = 5.0  # at most: with opponents that search a rollout takes minutes
 _CPU = torch.device("cpu")
+
+
+def with_one_if_forked(settings: TrainSettings) -> TrainSettings:
+    """The settings with one thread in a process that was forked, where PyTorch's do not work."""
+    if not forked[0]:
+        return settings
+    if settings.learner.cpu_threads > 1:
+        log.warning("learner.threads: a forked process has 1; multiprocessing's start method spawn gives more")
+    return replace(settings, learner=replace(settings.learner, threads=1))
 
 
 def with_learner_threads(settings: TrainSettings) -> TrainSettings:
@@ -67,8 +77,8 @@ def most_threads(settings: TrainSettings) -> int:
 def measured(settings: TrainSettings, most: int) -> tuple[int, dict[int, float]]:
     """The threads that are worth it, `most` at most, and the updates a second that the run can make with each number.
 
-    The run makes as many as its learner can, or as its players pay for. Both are measured with the run's own network,
-    batch and number format: a rollout by one thread, then updates by themselves.
+    The run makes as many as its learner can, or as the replay ratio asks for. Both are measured with the run's own
+    network, batch and number format: a rollout by one thread, then updates by themselves.
     """
     torch.set_num_threads(settings.rollout.torch_threads)
     game, end = settings.load_game(), [math.inf]

@@ -35,7 +35,7 @@ ERRORS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """A run that has been trained, or is being trained. `settings` are those of its newest launch.
 
@@ -44,6 +44,9 @@ class Run:
 
     folder: Path
     settings: AnyRunSettings
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.folder)!r}, game={self.game!r})"
 
     @property
     def name(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any
@@ -17,6 +18,8 @@ EXIT_REQUEUE = 75
 
 class StopRequest:
     """Use as a context; `signal` is the number of the first signal that came, or None.
+
+    In another thread than the main one it hears no signal: they remain what they are for the process.
 
     Ctrl-C, SIGTERM (`scancel`), SIGUSR1 (the time limit is near, or the job is preempted) and SIGHUP (the terminal is
     closed; `nohup` keeps it from coming) ask for an end. A SIGTERM that follows does no harm: schedulers send it while
@@ -35,6 +38,8 @@ class StopRequest:
         self._mask: set[signal.Signals | int] = set()
 
     def __enter__(self) -> StopRequest:
+        if threading.current_thread() is not threading.main_thread():
+            return self
         ignored = {signal.SIGHUP} if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else set()
         self._before = {n: signal.signal(n, self._handle) for n in self.SIGNALS if n not in ignored}
         if (outer := self._outer()) is not None:
@@ -45,7 +50,8 @@ class StopRequest:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+        if self._before:
+            signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
         for number, handler in self._before.items():
             signal.signal(number, handler)
         if (outer := self._outer()) is not None and outer.signal is None:
@@ -57,7 +63,7 @@ class StopRequest:
             signal.raise_signal(self.signal)
 
     def _outer(self) -> StopRequest | None:
-        owner = getattr(self._before[signal.SIGTERM], "__self__", None)
+        owner = getattr(self._before.get(signal.SIGTERM), "__self__", None)
         return owner if isinstance(owner, StopRequest) else None
 
     def requested(self) -> bool:

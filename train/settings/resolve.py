@@ -14,6 +14,7 @@ from busso.command.settings.old_keys import upgraded
 from busso.command.settings.overrides import Override, given
 from busso.train.settings.batch_q import BATCH_Q_LEARNING, BatchQSettings
 from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.saved import value_at
 from busso.train.settings.tabular import ALGORITHMS, TabularSettings
 
 AnyRunSettings = TrainSettings | BatchQSettings | TabularSettings
@@ -23,6 +24,7 @@ SCHEMAS: dict[str, type[AnyRunSettings]] = {
     **dict.fromkeys(ALGORITHMS, TabularSettings),
 }
 BEST_RESPONSE = "best_response"  # conf/experiment/best_response.yaml
+_EVALUATED = "evaluation.opponents"
 _NEEDED = {BEST_RESPONSE: "opponents.only", "fine_tune": "network.init_from"}  # by an experiment
 
 
@@ -72,10 +74,24 @@ def _measured_against_opponent(
     if any(key.startswith("opponents.phases") for key in named):
         other = f"opponents.only={only}, which sits in all seats of the other sides"
         raise SettingsError("opponents.phases", f"names the opponents, and so does {other}", "leave one out")
-    if "evaluation.opponents" in named or experiment not in (None, BEST_RESPONSE):
+    if _EVALUATED in named or experiment not in (None, BEST_RESPONSE):
         return settings
     best_metric = settings.evaluation.best_metric if "evaluation.best_metric" in named else "result"
     return replace(settings, evaluation=replace(settings.evaluation, opponents=[only], best_metric=best_metric))
+
+
+def with_opponents_of_begun(chosen: Chosen) -> Chosen:
+    """A run that has begun keeps the opponents of its evaluations, by which its best network was chosen.
+
+    Others have to be typed: what a recipe names changes with the version. Raises SettingsError.
+    """
+    settings = chosen.settings
+    if not isinstance(settings, TrainSettings) or _EVALUATED in given(chosen.given):
+        return chosen
+    begun = value_at(settings_of_run(settings.folder), _EVALUATED)
+    if not isinstance(begun, list) or not all(isinstance(each, str) for each in begun):
+        return chosen
+    return replace(chosen, settings=replace(settings, evaluation=replace(settings.evaluation, opponents=begun)))
 
 
 def settings_of_run(folder: Path) -> dict[str, Any]:

@@ -91,9 +91,9 @@ def _says(found: Reliability, value: Numbers, outcome: Numbers, unit: str, watch
     bias = float((value - outcome).mean())
     direction = "too high" if bias > 0 else "too low"
     return (
-        f"Over {value.size:,} decisions with a choice in {watched.games:,} games, values are {abs(bias):.3f} {unit} "
-        f"{direction} on average; the mean distance of value and outcome over the bins is {found.error:.3f} {unit}, "
-        f"and values explain {explained(value, outcome):.0%} of the variance of outcomes."
+        f"Values and outcomes are in {unit}. Over {value.size:,} decisions with a choice in {watched.games:,} games, "
+        f"values are {abs(bias):.3f} {direction} on average, and {found.error:.3f} from the outcome in a mean bin. "
+        f"They explain {explained(value, outcome):.0%} of the variance of outcomes."
     )
 
 

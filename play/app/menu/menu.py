@@ -19,7 +19,6 @@ from busso.command.settings.quoting import in_quotes
 from busso.play.app.menu.chooser import ChooserScreen
 from busso.play.app.menu.form import Form
 from busso.play.app.menu.saves import SavesList
-from busso.play.app.widgets.help import rules
 from busso.play.app.widgets.keys import Key, KeyBar, bound
 from busso.play.language import LANGUAGES, Language
 from busso.play.table.settings import PlaySettings
@@ -151,7 +150,7 @@ class MenuScreen(Screen[None]):
         form.display = choices is not None
         saves.display = self._entry == _SAVED
         self.query_one("#play").display = self._entry != _SAVED
-        self.query_one("#rules", Static).update("\n\n".join(rules(self.language, self._entry)))
+        self.query_one("#rules", Static).update("\n\n".join(self.language.rules(self._entry)))
         if choices is not None:
             form.show(choices)
         self._say_about()

@@ -50,22 +50,13 @@ class HelpScreen(Dialog[None]):
 
     def _lines(self, prefix: str) -> Iterator[Widget]:
         """The texts under a key, one a paragraph."""
-        for text in _texts(self.language, prefix):
+        for text in self.language.under(prefix):
             yield Static(text, markup=False)
 
     def _keys(self, where: str) -> Iterator[Widget]:
         """`key: what it does`, of the texts under a key."""
-        for text in _texts(self.language, f"help_screen.key.{where}."):
+        for text in self.language.under(f"help_screen.key.{where}."):
             key, _, does = text.partition(": ")
             yield HorizontalGroup(
                 Static(Content.styled(key, "bold"), classes="help-key"), Static(does, markup=False, classes="help-does")
             )
-
-
-def rules(language: Language, game: str) -> list[str]:
-    """How a game is played and how its cards are read, in paragraphs; none for what is no game of the texts."""
-    return _texts(language, f"help_screen.{game}.") + _texts(language, f"help_screen.read.{game}.")
-
-
-def _texts(language: Language, prefix: str) -> list[str]:
-    return [text for key, text in language.texts.items() if key.startswith(prefix)]

@@ -44,7 +44,7 @@ def test_players_made_of_a_network(trained_run: TrainedRuns) -> None:
         ("seek:samples=5", "seek:samples=5", "seek:runs/tressette/default"),
         ("seek()", "seek()", "seek:runs/tressette/default"),
         (f"seek({run}):samples=0", "samples", ""),
-        ("nobody", "nobody", "it has random, greedy, study_heuristic, champion, seek:RUN, or give a run folder"),
+        ("nobody", "nobody", f"it has random, {', '.join(GAME.policies)}, champion, seek:RUN, or give a run folder"),
     ):
         with error_about(SettingsError, "players", says, hint):
             load_player(game, text, CPU)

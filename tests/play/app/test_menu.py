@@ -8,6 +8,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
+from busso.command.conf_folder import own_games
 from busso.command.settings.compose import compose
 from busso.play.app.application import TableApp
 from busso.play.app.menu.chooser import ChooserScreen
@@ -274,7 +275,7 @@ def test_nothing_is_cut_off_in_the_menu(lang: str) -> None:
     async def script(pilot: Pilot[int]) -> None:
         form = await ready(pilot)
         entries = pilot.app.menu.query_one("#entries", OptionList)
-        for game in ("tressette", "spike", "blackjack", "sette_mezzo"):
+        for game in own_games():
             entries.highlighted = entries.get_option_index(game)
             await pilot.pause()
             said, texts = text_of(pilot.app), texts_of(lang)

@@ -17,7 +17,7 @@ import pytest
 from busso.cards.base.bounds import Bounds, bounds_of
 from busso.cards.base.errors import InputError
 from busso.cards.game import load_game
-from busso.command.conf_folder import CONF
+from busso.command.conf_folder import CONF, own_games
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose, settings_from_dict
 from busso.command.settings.game import game_defaults, load_configured_game
@@ -57,7 +57,7 @@ NARROWER = (
     "PlaySettings.match",
     "BatchQSettings.unexplored",
 )
-GAMES = sorted(path.stem for path in (CONF / "game").glob("*.yaml"))
+GAMES = own_games()
 
 
 def numbers(schema: type[Any]) -> Iterator[tuple[Field[Any], type]]:

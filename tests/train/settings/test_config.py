@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from busso.command.conf_folder import CONF
+from busso.command.conf_folder import CONF, own_games
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import as_yaml, compose, settings_from_dict
 from busso.train.settings.dqn import TrainSettings
@@ -21,7 +21,7 @@ def test_every_experiment_composes(experiment: str) -> None:
     assert settings_of([f"experiment={experiment}"]).name == experiment
 
 
-@pytest.mark.parametrize("game", sorted(path.stem for path in (CONF / "game").glob("*.yaml")))
+@pytest.mark.parametrize("game", own_games())
 def test_every_game_composes(game: str) -> None:
     assert compose(TrainSettings, "train", [f"game={game}", "rollout=local"]).game_name == game
 

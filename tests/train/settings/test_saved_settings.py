@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from busso.command.conf_folder import CONF
+from busso.command.conf_folder import CONF, own_games
 from busso.command.settings.compose import compose
 from busso.command.settings.game import game_defaults
 from busso.train.__main__ import main
@@ -45,7 +45,7 @@ def test_changes_are_dotted_and_only_of_keys_that_both_have() -> None:
     assert changes(old, old) == {}
 
 
-@pytest.mark.parametrize("game", ["tressette", "spike", "sette_mezzo", "blackjack"])
+@pytest.mark.parametrize("game", own_games())
 def test_defaults_of_a_game_are_those_of_conf(game: str) -> None:
     """But for what its recipe sets."""
     path = CONF / "recipe" / "dqn" / f"{game}.yaml"

@@ -15,6 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from busso.train.dqn.network import threads  # noqa: F401 - a fork of a process that multiplies is to know
+
 OWN_CODE_ON = "cpu"  # the kind of device whose code is this project's; on all others it is PyTorch's
 
 

@@ -6,6 +6,8 @@ import os
 import shutil
 from pathlib import Path
 
+from busso.command import system
+
 MIB = 1 << 20
 _SHARED_MEMORY = Path("/dev/shm")
 # Where the kernel says what a container may use; a Slurm job has the same in its environment.
@@ -15,7 +17,7 @@ _STORE_FRACTION, _MIN_STORE, _MAX_STORE = 0.15, 80 * MIB, 2048 * MIB
 
 def cpus() -> int:
     """How many CPUs this process may use: those of its Slurm job on this node, or all that it is allowed to run on."""
-    usable = len(os.sched_getaffinity(0))
+    usable = system.cpus()
     allocated = _number("SLURM_CPUS_ON_NODE") or _number("SLURM_CPUS_PER_TASK")
     return min(usable, allocated) if allocated else usable
 

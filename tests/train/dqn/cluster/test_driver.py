@@ -18,6 +18,7 @@ import torch
 
 from busso.cards.stopping import never
 from busso.command.settings.checks import SettingsError
+from busso.command.system import shared_file
 from busso.train.dqn.rollout.backend import BackendLostError
 from busso.train.dqn.rollout.ray.backend import RayBackend
 from busso.train.dqn.rollout.ray.messages import Order, Slot
@@ -30,7 +31,7 @@ from tests.train.runs import settings
 
 
 def test_arrays_come_through_shared_memory_as_they_were() -> None:
-    file = os.memfd_create("test")
+    file = shared_file()
     writer, reader = Slot(file), Slot(os.dup(file))
     numbers = np.random.default_rng(1)
     for rows in (3, 0, 1000, 7, 100_000):
@@ -46,7 +47,7 @@ def test_arrays_come_through_shared_memory_as_they_were() -> None:
 
 
 def test_a_slot_is_in_use_until_the_last_of_its_arrays_is_gone() -> None:
-    slot = Slot(os.memfd_create("test"))
+    slot = Slot(shared_file())
     arrays, lease = slot.read(slot.write([np.arange(10), np.arange(5.0)]))
     freed: list[int] = []
     weakref.finalize(lease, freed.append, 1)
@@ -97,7 +98,7 @@ class Gone:
     """A process that ends after it has sent two rollouts."""
 
     def __init__(self, order: Order, says: Path, patience: float, hear: Callable[..., None], lost: Any) -> None:
-        self.slots = [Slot(os.memfd_create("test")) for _ in range(2)]
+        self.slots = [Slot(shared_file()) for _ in range(2)]
         self.failure: Exception | None = None
         hear("hello", "who plays")
         self._hear = hear

@@ -19,7 +19,8 @@ from busso.command.lock.owner import read_owner, this_process
 
 PREFIX, OWNER = "busso-", "owner"
 EXIT_LOST = 3  # of a driver that has said the last words of Ray itself
-_LONGEST = 39  # characters of a folder: a socket's path has 107, of which Ray takes 68, `/ray` with them
+_OF_A_SOCKET = 103 if sys.platform == "darwin" else 107  # characters of its path
+_LONGEST = _OF_A_SOCKET - 68  # of a folder: Ray takes the rest, `/ray` with it
 _REMOVE_SECONDS = 5.0
 _LOGS = ("gcs_server.out", "gcs_server.err", "raylet.out", "raylet.err", "dashboard.log", "dashboard.err")
 _LINES = 10  # of each log

@@ -10,12 +10,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from busso.command.errors import UserError
 from busso.command.settings.checks import SettingsError
+from busso.command.system import shared_file
 from busso.train.dqn.rollout.ray import private
 from busso.train.dqn.rollout.ray.messages import SLOTS, Order, Slot
 from busso.train.dqn.rollout.ray.supervisor import GRACE_SECONDS, KILL_SECONDS
@@ -54,10 +56,10 @@ class RayProcess:
         told = private.environment(self._folder) if self._folder else {}
         mine, theirs = socket.socketpair()
         lifeline, self._lifeline = os.pipe()
-        files = [os.memfd_create("busso-rollout") for _ in range(SLOTS)]
+        files = [shared_file() for _ in range(SLOTS)]
         self.slots = [Slot(file) for file in files]
         inherited = [lifeline, theirs.fileno(), *files]
-        path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+        path = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(ROOT)])
         try:
             with self._says.open("ab") as says:
                 # A session of its own: Ctrl-C is for the learner, and so is what kills the learner's process group.
@@ -96,7 +98,8 @@ class RayProcess:
         os.close(self._lifeline)
         self._lifeline = -1
         self._outbox.put(None)
-        self._socket.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):  # of macOS, if the other end is closed already
+            self._socket.shutdown(socket.SHUT_RDWR)
         try:
             self._supervisor.wait(GRACE_SECONDS + KILL_SECONDS + 1)
         except subprocess.TimeoutExpired:

@@ -16,7 +16,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from busso.command.child import adopt_orphans, end_with_parent
+from busso.command.system import adopt_orphans, end_with_parent, parents
 from busso.train.dqn.rollout.ray import private
 from busso.train.run.signals import ignore_signals
 
@@ -82,12 +82,8 @@ def end_descendants(driver: int) -> int:
 def descendants(ancestor: int) -> list[int]:
     """The processes that descend from this one, ended ones that were not waited for included."""
     children: dict[int, list[int]] = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal():
-            with suppress(OSError):
-                # pid (name) state parent ..., and the name may contain anything
-                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-                children.setdefault(parent, []).append(int(folder.name))
+    for pid, parent in parents().items():
+        children.setdefault(parent, []).append(pid)
     found, unseen = [], [ancestor]
     while unseen:
         below = children.get(unseen.pop(), [])

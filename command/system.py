@@ -1,0 +1,92 @@
+"""What Linux alone has, each with a second way for macOS. It imports next to nothing."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+_PROC = Path("/proc")
+_SET_PARENT_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36  # of prctl(2)
+_LOOK_SECONDS = 0.5  # between two looks at the parent
+
+
+def cpus() -> int:
+    """How many CPUs this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def shared_file() -> int:
+    """The descriptor of a new file without a name, for memory that processes share."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("busso")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+def end_with_parent(parent: int, number: int) -> bool:
+    """Have this process sent the signal when its parent ends; False if `parent` has ended already.
+
+    For Linux the thread that started this process is the parent: it has to wait for it.
+    """
+    if not _prctl(_SET_PARENT_DEATH_SIGNAL, number):
+        _watch(parent, number)
+    return os.getppid() == parent
+
+
+@cache  # one thread, however often a process asks
+def _watch(parent: int, number: int) -> None:
+    def look() -> None:
+        while os.getppid() == parent:
+            time.sleep(_LOOK_SECONDS)
+        os.kill(os.getpid(), number)
+
+    threading.Thread(target=look, name="parent", daemon=True).start()
+
+
+def adopt_orphans() -> None:
+    """Make this process, which leads a session, the parent of its descendants whose parents end.
+
+    Where the kernel cannot, `parents` says the same of those that stay in the session.
+    """
+    _prctl(_SET_CHILD_SUBREAPER, 1)
+
+
+def parents() -> dict[int, int]:
+    """The parent of each process, ended ones that were not waited for included."""
+    found: dict[int, int] = {}
+    if not _PROC.is_dir():
+        return _parents_by_ps()
+    for folder in _PROC.iterdir():
+        if folder.name.isdecimal():
+            with suppress(OSError):
+                # pid (name) state parent ..., and the name may contain anything
+                found[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+    return found
+
+
+def _parents_by_ps() -> dict[int, int]:
+    """An orphan has a parent outside of its session, which adopted it; here it is a child of the session's leader."""
+    with subprocess.Popen(["ps", "-A", "-o", "pid=", "-o", "ppid="], stdout=subprocess.PIPE, text=True) as ps:
+        pairs = [[int(word) for word in line.split()] for line in ps.communicate()[0].splitlines()]
+    found = {pid: parent for pid, parent in pairs if pid != ps.pid}
+    sessions: dict[int, int] = {}
+    for pid in found:
+        with suppress(OSError):
+            sessions[pid] = os.getsid(pid)
+    orphans = {pid: leader for pid, leader in sessions.items() if leader not in (pid, sessions.get(found[pid]))}
+    return found | orphans
+
+
+def _prctl(option: int, value: int) -> bool:
+    """Whether the kernel has this call."""
+    call = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)
+    if call is not None and call(option, value, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl")
+    return call is not None

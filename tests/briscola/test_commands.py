@@ -1,0 +1,67 @@
+"""Briscola is trained, plays in a tournament, at the table and from records, by the commands that anybody types."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import briscola
+import pytest
+
+from busso.evaluate.record import main as record
+from busso.evaluate.replay import main as replay
+from busso.evaluate.tournament.__main__ import main as tournament
+from busso.play.__main__ import main as play
+from busso.train.__main__ import main as train
+
+CONF = Path(briscola.__file__).parents[1] / "conf"
+SHORT = ("minutes=null", "episodes=2500", "rollout.games=256", "network.hidden=[64]", "learner.batch_size=256")
+QUICK = (
+    "evaluation.deals=64",
+    "evaluation.final_deals=512",
+    "learner.learning_starts=2000",
+    "learner.samples_per_insert=4",
+)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which the command of the page was run, for a short time."""
+    folder = tmp_path_factory.mktemp("trained")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert train([f"hydra.searchpath=[{CONF}]", "game=briscola", "rollout=local", *SHORT, *QUICK]) == 0
+    return folder
+
+
+def test_a_short_run_learns_to_win_from_random(trained: Path) -> None:
+    results = json.loads((trained / "runs" / "briscola" / "default" / "results.json").read_text())
+    assert results["random"]["win_rate_interval"][0] > 0.55 and "greedy" in results
+
+
+def test_it_sits_in_a_tournament(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(trained)
+    players = "players=[runs/briscola/default,greedy,random]"
+    assert tournament(["game=briscola", players, "folder=cup", "deals=128"]) == 0
+    with (trained / "cup" / "results.csv").open() as file:
+        won = {(row["first"], row["second"]): float(row["first_won"]) for row in csv.DictReader(file)}
+    assert len(won) == 3 and won["greedy", "random"] > 0.8
+
+
+def test_records_of_games_replay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "games.jsonl"
+    assert record(["game=briscola", "players=[random,greedy]", "deals=4", f"to={file}"]) == 0
+    capsys.readouterr()
+    assert replay([str(file), "game=briscola"]) == 0
+    outcomes = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(outcomes) == 8 and all(sum(outcome["points"]) == 120 for outcome in outcomes)
+
+
+def test_it_is_played_in_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("show\nRD\nreview\nquit\n"))
+    monkeypatch.chdir(tmp_path)
+    assert play(["game=briscola", "ui=plain", "seed=4"]) == 0
+    said = capsys.readouterr().out
+    assert "hand: RD 2S 7B" in said and "turned 4C, 34 cards in the stock" in said and "You may: RD, 2S, 7B" in said
+    assert "turned 4C, 32 cards in the stock" in said  # the trick was played to its end

@@ -1,0 +1,99 @@
+"""Commands where nothing is of what Linux alone has: `hide/sitecustomize.py` hides it in each process, as on macOS."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from busso.train.dqn.rollout.ray.supervisor import descendants
+from tests.field.other_system.hidden import HIDDEN
+from tests.limits import seconds, until
+from tests.train.processes import LIMIT, alive, named, trainer
+from tests.train.runs import newest
+
+
+def busso(folder: Path, *words: str, typed: str = "") -> str:
+    """What `busso` with these words prints; it ends well."""
+    found = subprocess.run(
+        [sys.executable, "-m", "busso.command.commands", *words],
+        cwd=folder,
+        env=os.environ | HIDDEN,
+        input=typed,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=seconds(100),
+    )
+    assert found.returncode == 0 and "Traceback" not in found.stderr, found.stderr
+    return found.stdout
+
+
+def test_it_is_hidden() -> None:
+    """Else the others would try nothing."""
+    sees = """
+import ctypes, os, pathlib
+assert not {"memfd_create", "pidfd_open", "sched_getaffinity"} & set(dir(os))
+assert not hasattr(ctypes.CDLL(None), "prctl") and hasattr(ctypes.CDLL(None), "getpid")
+assert not pathlib.Path("/proc").exists() and not pathlib.Path("/dev/shm").is_dir() and pathlib.Path("/").is_dir()
+"""
+    subprocess.run([sys.executable, "-c", sees], env=os.environ | HIDDEN, check=True)
+
+
+@pytest.mark.slow
+def test_a_training(tmp_path: Path) -> None:
+    tiny = ["episodes=64", "rollout=local", "network.hidden=[8]", "evaluation.final_deals=16", "replay.capacity=1000"]
+    assert "random" in busso(tmp_path, "train", "game=sette_mezzo", *tiny)
+
+
+def test_a_table_in_lines(tmp_path: Path) -> None:
+    said = busso(tmp_path, "play", "ui=plain", "game=sette_mezzo", "games=1", "seed=3", typed="stick\n")
+    assert "Your turn, seat 0" in said and said.endswith("Good-bye.\n")
+
+
+# So few deals are not worth other processes: these are made to start at once, and say so.
+TWO = """
+import os, sys
+from busso.evaluate.tournament import executors
+from busso.evaluate.tournament.__main__ import main
+
+class Processes(executors.Processes):
+    def close(self):
+        print("closes", len(self.pool._processes), file=sys.stderr)
+        super().close()
+
+if __name__ == "__main__":
+    executors.WORTH_SECONDS, executors.Processes = -1.0, Processes
+    sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_tournament_of_two_processes(tmp_path: Path) -> None:
+    script = tmp_path / "two.py"
+    script.write_text(TWO)
+    words = ["game=sette_mezzo", "players=[random,hit_below_5]", "deals=2048", "processes=2", "folder=t"]
+    command = [sys.executable, str(script), *words]
+    options: Any = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": seconds(100)}
+    found = subprocess.run(command, env=os.environ | HIDDEN, check=False, **options)
+    assert found.returncode == 0 and "random" in found.stdout and "closes 2" in found.stderr, found.stderr
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("of", ["trainer", "driver"])
+def test_a_training_with_ray_leaves_no_process(of: str, tmp_path: Path) -> None:
+    """Its trainer, or the driver that speaks Ray, is killed. By themselves Ray's processes end some seconds later."""
+    with trainer(tmp_path, "rollout=ray", "rollout.workers=1", "rollout.games=32", **HIDDEN) as process:
+        pids = descendants(process.pid)
+        supervisor, driver = named(process.pid, "busso.train.dqn.rollout.ray.supervisor")
+        assert len(pids) > 6
+        os.kill(process.pid if of == "trainer" else driver, signal.SIGKILL)
+        until("the supervisor has ended", lambda: not alive([supervisor]), 30, every=0.01)
+        assert not alive(pids)  # it ends them, orphans too, and waits
+        if of == "driver":
+            process.wait(LIMIT)
+            assert process.returncode == 75 and newest(tmp_path)["learner"]["updates"] > 0

@@ -1,0 +1,119 @@
+"""What users of Gymnasium and of stable-baselines3 do first works with each registered game."""
+
+import runpy
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import SyncVectorEnv
+
+from busso import envs
+from busso.cards.base.errors import InputError
+from tests.pages import ROOT
+
+NAMES = sorted(name for name in gymnasium.registry if name.startswith("busso/"))
+EXAMPLE = ROOT / "examples" / "maskable_ppo.py"
+each_name = pytest.mark.parametrize("name", NAMES)
+
+
+def test_every_game_is_registered() -> None:
+    assert envs.__name__ == "busso.envs"
+    assert set(NAMES) == {f"busso/{game}-v0" for game in ("Blackjack", "SetteMezzo", "Tressette", "Spike")}
+
+
+@pytest.mark.filterwarnings("error")
+@each_name
+def test_the_api_as_gymnasium_checks_it(name: str) -> None:
+    check_env(gymnasium.make(name).unwrapped)
+    check_env(gymnasium.make(name, render_mode="ansi").unwrapped)
+
+
+@pytest.mark.filterwarnings("error")
+@each_name
+def test_the_api_as_stable_baselines3_checks_it(name: str) -> None:
+    checker = pytest.importorskip("stable_baselines3.common.env_checker", reason="needs stable-baselines3")
+    checker.check_env(gymnasium.make(name))
+
+
+@each_name
+def test_action_masks_are_those_of_info_in_each_kind_of_environment(name: str) -> None:
+    one, many = gymnasium.make(name), gymnasium.make_vec(name, num_envs=3)
+    synchronous = SyncVectorEnv([partial(gymnasium.make, name)] * 3)
+    _, info = one.reset(seed=5)
+    _, batch = many.reset(seed=5)
+    synchronous.reset(seed=5)
+    masks = one.get_wrapper_attr("action_masks")()
+    assert masks.dtype == np.int8 and masks.any() and np.array_equal(masks, info["action_mask"])
+    assert np.array_equal(many.action_masks(), batch["action_mask"])  # type: ignore[attr-defined]
+    assert np.array_equal(synchronous.call("action_masks"), batch["action_mask"])
+    assert one.action_space.sample(mask=masks) in np.flatnonzero(masks)
+
+
+@each_name
+def test_maskable_ppo_trains(name: str) -> None:
+    """In a strict environment, which refuses what is not legal: it plays by the masks."""
+    contrib = pytest.importorskip("sb3_contrib", reason="needs sb3-contrib")
+    env = gymnasium.make(name, strict=True)
+    model = contrib.MaskablePPO("MlpPolicy", env, n_steps=64, batch_size=32, n_epochs=1, seed=1, device="cpu")
+    before = [weights.clone() for weights in model.policy.parameters()]
+    model.learn(128)
+    assert model.num_timesteps == 128
+    assert any((old != new).any() for old, new in zip(before, model.policy.parameters(), strict=True))
+
+
+@each_name
+def test_a_model_by_the_name_of_the_environment_trains_and_is_loaded(name: str, tmp_path: Path) -> None:
+    """stable-baselines3 makes it, and asks for pictures first."""
+    contrib = pytest.importorskip("sb3_contrib", reason="needs sb3-contrib")
+    model = contrib.MaskablePPO("MlpPolicy", name, n_steps=32, batch_size=32, n_epochs=1, device="cpu").learn(32)
+    model.save(tmp_path / "model")
+    assert contrib.MaskablePPO.load(tmp_path / "model", gymnasium.make(name)).learn(32).num_timesteps == 32
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"others": 5}, {"others": None}, {"others": "champion"}, {"learner": 9}, {"learner": "x"}]
+)
+def test_wrong_players_are_one_line(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError) as error:
+        gymnasium.make("busso/Tressette-v0", **wrong)
+    assert error.value.key in wrong and "\n" not in str(error.value)
+    assert gymnasium.make("busso/Tressette-v0", learner={2, 0}).reset(seed=1)
+
+
+@each_name
+def test_the_batch_adapter_is_the_games_of_single_environments(name: str) -> None:
+    """From the same seed: observations, masks, rewards, ends, and what is seen at the end."""
+    pytest.importorskip("sb3_contrib", reason="needs sb3-contrib")
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    made: type[Any] = runpy.run_path(str(EXAMPLE))["BatchVecEnv"]
+    both: list[Any] = [made(name, 4), DummyVecEnv([partial(gymnasium.make, name)] * 4)]
+    for env in both:
+        env.seed(9)
+    seen, expected = (env.reset() for env in both)
+    ended = 0
+    for _ in range(70):
+        masks, same = (np.stack(env.env_method("action_masks")) for env in both)
+        assert np.array_equal(seen, expected) and np.array_equal(masks, same)
+        actions = masks.argmax(axis=1)
+        (seen, rewards, over, infos), (expected, earned, done, told) = (env.step(actions) for env in both)
+        assert np.allclose(rewards, earned, atol=1e-5) and np.array_equal(over, done)
+        for k in np.flatnonzero(over):
+            assert np.array_equal(infos[k]["terminal_observation"], told[k]["terminal_observation"])
+            ended += 1
+    assert ended > 4
+
+
+def test_the_example_learns_from_whole_batches(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("sb3_contrib", reason="needs sb3-contrib")
+    words = ["--steps", "640", "--num-envs", "16", "--others", "greedy"]
+    monkeypatch.setattr(sys, "argv", [str(EXAMPLE), *words])
+    runpy.run_path(str(EXAMPLE), run_name="__main__")
+    assert "640 decisions\nthe last 64 games: " in capsys.readouterr().out

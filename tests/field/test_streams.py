@@ -1,0 +1,75 @@
+"""Standard streams that are objects without `fileno()`, as notebooks and servers have them, or none at all."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import busso
+from busso.evaluate.record import main as record
+from busso.evaluate.replay import main as replay
+from busso.evaluate.tournament.__main__ import main as tournament
+from busso.train.__main__ import main as train
+from tests.train.runs import SMALL
+
+TINY = [*SMALL, "episodes=64"]
+
+
+class Written:
+    """As little of a stream as `print` needs."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def write(self, text: str) -> int:
+        self.text += text
+        return len(text)
+
+    def flush(self) -> None:
+        pass
+
+
+class Full(Written):
+    def write(self, text: str) -> int:
+        raise OSError(28, "No space left on device")
+
+
+class Broken(Written):
+    def write(self, text: str) -> int:
+        raise BrokenPipeError(32, "Broken pipe")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def put(monkeypatch: pytest.MonkeyPatch, kind: Any) -> tuple[Any, Any]:
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, kind())
+    return sys.stdout, sys.stderr
+
+
+def test_commands_write_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    out, err = put(monkeypatch, Written)
+    assert record(["players=[greedy,random]", "deals=2", "to=games.jsonl"]) == 0 and "4 records" in err.text
+    assert replay(["games.jsonl"]) == 0 and out.text.count("winner_team") == 4
+    assert tournament(["players=[greedy,random]", "deals=2", "processes=1"]) == 0 and "greedy" in out.text
+
+
+@pytest.mark.parametrize("kind", [Full, Broken])
+def test_a_stream_that_takes_no_more_is_an_exit_code(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert record(["players=[greedy,random]", "deals=2", "to=games.jsonl"]) == 0
+    put(monkeypatch, kind)
+    assert replay(["games.jsonl"]) == 2
+
+
+@pytest.mark.parametrize("kind", [Written, lambda: None], ids=["text", "none"])
+def test_a_run_trains(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, _ = put(monkeypatch, kind)
+    assert train([*TINY, "name=command"]) == 0
+    put(monkeypatch, kind)
+    assert busso.train_agent(*TINY, "name=library").results["random"]["deals"] == 8
+    assert "random" in getattr(out, "text", "random")

@@ -1,0 +1,175 @@
+"""`python -m tests.other_python [--cuda]`: busso, installed under the newest other Python of this machine, at work.
+
+It looks for `python3.N` on PATH and among those of pyenv. The environment is made anew in `build/`, with the pinned
+packages and no extra. There it imports every module, plays a tournament and a hand at the table, and trains with Ray.
+PyPI has PyTorch for Linux with CUDA packages alone, of some gigabytes: without `--cuda` they are not installed, and
+what needs PyTorch is left out.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+SECONDS = 120  # for all that is run
+# Pip compiles nothing. One pinned package, of Hydra's, is pure Python without a wheel.
+PINNED = ["--constraint", "constraints.txt", "--only-binary=:all:", "--no-binary=antlr4-python3-runtime"]
+OF_EXTRAS = {"gymnasium", "optuna", "onnx", "onnxruntime", "pettingzoo", "pyspiel"}  # modules
+TORCH = "torch"
+OUTSIDE = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
+
+COMMANDS = {
+    "a tournament": (
+        ["tournament", "players=[greedy,random]", "deals=256", "folder=tournament"], "", r"\bgreedy\b.*\brandom\b"
+    ),
+    "a hand at the table": (
+        ["play", "ui=plain", "game=sette_mezzo", "games=1", "seed=3"], "stick\n", r"Your turn, seat 0.*Good-bye\.\n$"
+    ),
+    "a training with Ray": (
+        ["train", "game=sette_mezzo", "rollout=ray", "rollout.workers=1", "episodes=256", "network.hidden=[8]",
+         "replay.capacity=1000", "evaluation.final_deals=16"], "", r"\brandom\b"
+    ),
+}  # fmt: skip
+
+
+class MissingError(Exception):
+    """Something that an interpreter lacks; the message says what."""
+
+
+def main(arguments: list[str]) -> int:
+    """Returns the exit code; 0 also where there is no other Python."""
+    for version, python in others():
+        begun = time.monotonic()
+        try:
+            with_torch = installed(version, python, cuda="--cuda" in arguments)
+        except MissingError as missing:
+            print(f"Python {version}: {missing}", flush=True)
+            continue
+        print(f"Python {version} ({python}): installed in {time.monotonic() - begun:.0f} s", flush=True)
+        command = [str(folder(version) / "bin/python"), "-P", __file__, "inside", *([] if with_torch else ["no torch"])]
+        with tempfile.TemporaryDirectory(prefix="b") as empty:
+            return subprocess.run(command, cwd=empty, env=OUTSIDE, check=False).returncode
+    print(f"busso was tried under no other Python than {name_of(sys.version_info[:2])}: none here can have it")
+    return 0
+
+
+def name_of(version: tuple[int, ...]) -> str:
+    """As in `3.13`."""
+    return ".".join(map(str, version))
+
+
+def folder(version: str) -> Path:
+    """Where the environment is made."""
+    return ROOT / "build" / f"python{version}"
+
+
+def others() -> list[tuple[str, str]]:
+    """Version and path of each other Python that may have busso, one for each version, newest first."""
+    oldest = tuple(map(int, re.findall(r"\d+", PROJECT["requires-python"])))
+    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
+    names = [shutil.which(f"python3.{minor}") for minor in range(oldest[1], 40)]
+    found: dict[tuple[int, ...], str] = {}
+    for python in [*filter(None, names), *map(str, sorted(versions.glob("*/bin/python")))]:
+        asked = [python, "-c", "import sys, ensurepip, ssl, venv; print(*sys.version_info[:2])"]
+        said = subprocess.run(asked, capture_output=True, text=True, check=False)
+        if said.returncode == 0:
+            found.setdefault(tuple(map(int, said.stdout.split())), python)
+    chosen = [each for each in found if oldest <= each != sys.version_info[:2]]
+    return [(name_of(each), found[each]) for each in sorted(chosen, reverse=True)]
+
+
+def installed(version: str, python: str, cuda: bool) -> bool:
+    """Make the environment; whether it has PyTorch. Raises MissingError for a Python without wheels of the others."""
+    subprocess.run([python, "-m", "venv", "--clear", str(folder(version))], check=True, env=OUTSIDE)
+    needs = [need for need in PROJECT["dependencies"] if re.match(r"[\w.-]+", need)[0] != TORCH]  # type: ignore[index]
+    torch = [need for need in PROJECT["dependencies"] if need not in needs]
+    packages = of_cuda(version, torch)
+    if packages and not cuda:
+        least = f"{packages[0]} and {len(packages) - 1} more"
+        print(f"Python {version}: without PyTorch, which needs {least}; --cuda installs them", flush=True)
+    with_torch = cuda or not packages
+    with tempfile.TemporaryDirectory() as copy:
+        for name in subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True).split("\0"):
+            if (ROOT / name).is_file() or (ROOT / name).is_symlink():
+                (Path(copy) / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / name, Path(copy) / name, follow_symlinks=False)
+        pip(version, "install", *PINNED, *needs, *(torch if with_torch else []))
+        pip(version, "install", "--no-deps", copy)
+    return with_torch
+
+
+def of_cuda(version: str, torch: list[str]) -> list[str]:
+    """The packages of CUDA that PyTorch needs under this Python. Raises MissingError where there is no PyTorch."""
+    said = pip(version, "install", "--dry-run", "--ignore-installed", "--no-deps", "--report=-", *PINNED, *torch)
+    (report,) = json.loads(said)["install"]
+    needs = [re.split(r"[^\w-]", each)[0] for each in report["metadata"].get("requires_dist", [])]
+    return [need for need in needs if need.startswith(("cuda", "nvidia"))]
+
+
+def pip(version: str, *words: str) -> str:
+    """What pip prints. Raises MissingError if it finds no package."""
+    command = [str(folder(version) / "bin/pip"), "--quiet", "--disable-pip-version-check", *words]
+    found = subprocess.run(command, cwd=ROOT, env=OUTSIDE, capture_output=True, text=True, check=False)
+    if found.returncode:
+        errors = [line for line in found.stderr.splitlines() if line.startswith("ERROR")]
+        raise MissingError(" ".join([*errors, found.stderr[-300:]][:1]))
+    return found.stdout
+
+
+def inside(with_torch: bool) -> int:
+    """What is run by the other Python, in an empty folder."""
+    end = time.monotonic() + SECONDS
+    with said_how_long("imports of all modules"):
+        import_all(OF_EXTRAS if with_torch else OF_EXTRAS | {TORCH})
+    for what, (words, typed, expected) in COMMANDS.items():
+        if not with_torch and words[0] == "train":
+            print(f"  {what}: left out, since it needs PyTorch")
+            continue
+        with said_how_long(what):
+            command = [str(Path(sys.executable).with_name("busso")), *words]
+            found = subprocess.run(
+                command, input=typed, capture_output=True, text=True, check=False, timeout=end - time.monotonic()
+            )
+            assert found.returncode == 0 and re.search(expected, found.stdout, re.S), found.stdout + found.stderr
+    return 0
+
+
+@contextmanager
+def said_how_long(what: str) -> Iterator[None]:
+    """Print what has been done, and its seconds."""
+    begun = time.monotonic()
+    yield
+    print(f"  {what}: {time.monotonic() - begun:.0f} s", flush=True)
+
+
+def import_all(may_lack: set[str]) -> None:
+    """Import every module that is installed. Raises the error of one, unless it lacks only a package of these."""
+    import busso
+
+    top = Path(busso.__file__ or "").parent
+    assert ROOT not in top.parents or "site-packages" in top.parts
+    for path in sorted(top.rglob("*.py")):
+        parts = path.relative_to(top.parent).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] not in may_lack:
+                raise
+
+
+if __name__ == "__main__":
+    sys.exit(inside("no torch" not in sys.argv) if "inside" in sys.argv else main(sys.argv[1:]))

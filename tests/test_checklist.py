@@ -1,0 +1,48 @@
+"""Every place that docs/howto/own_game.md lists names each game; the tests of the examples stand alone."""
+
+import re
+
+import pytest
+
+from busso.command.conf_folder import own_games
+from busso.play.language import texts_of
+from tests.pages import ROOT
+
+PAGE = (ROOT / "docs" / "howto" / "own_game.md").read_text(encoding="utf-8")
+ROWS = [
+    (place, what)
+    for places, what in re.findall(r"^\| (`.+`) \| (.+) \|$", PAGE.partition("\n## A game of busso\n")[2], re.M)
+    for place in re.findall(r"`([^`]+)`", places)
+]
+STAY_BEHIND = {"test_presented.py", "test_exact_response.py", "test_ten_steps.py"}
+
+
+def missing(place: str, what: str, game: str) -> list[str]:
+    """The lines that a place lacks for this game."""
+    path = ROOT / place.replace("NAME", game)
+    if not path.exists():
+        return [f"{path.relative_to(ROOT)}: {what}".replace("NAME", game)]
+    if path.is_dir():
+        return []
+    text = path.read_text(encoding="utf-8")
+    if path.parent.name == "texts":
+        text = "\n".join(f"{key}." for key in texts_of(path.stem))
+    wanted = [each.replace("NAME", game) for each in re.findall(r"`([^`]*NAME[^`]*)`", what)]
+    return [f"{path.relative_to(ROOT)}: {each}" for each in wanted if not re.search(rf"{re.escape(each)}(?!\w)", text)]
+
+
+@pytest.mark.parametrize("game", own_games())
+def test_every_place_names_the_game(game: str) -> None:
+    assert len(ROWS) > 12
+    assert [line for place, what in ROWS for line in missing(place, what, game)] == []
+
+
+def test_a_game_that_no_place_names_is_missed_in_each() -> None:
+    assert [place for place, what in ROWS if not missing(place, what, "scopa")] == []
+
+
+@pytest.mark.parametrize("folder", ["briscola", "tiny_game"])
+def test_the_tests_of_an_example_import_nothing_of_other_tests(folder: str) -> None:
+    files = [path for path in (ROOT / "tests" / folder).glob("*.py") if path.name not in STAY_BEHIND]
+    found = [name for path in files for name in re.findall(r"^from (tests\S*)", path.read_text(encoding="utf-8"), re.M)]
+    assert found and all(name.startswith(f"tests.{folder}") for name in found)
