@@ -59,7 +59,7 @@ def kind_and_options(game: Game, spec: PlayerSpec, others: str = "") -> tuple[Pl
     are then proposed beside the names.
     """
     if spec.name == PROCESS:
-        raise InputError(spec, "a program plays only in tournaments, records, busso.evaluate.regret and at the table")
+        raise InputError(spec, "a program plays only in tournaments, records and at the table")
     if spec.argument is not None or spec.name not in player_names(game):
         name = spec.name if spec.argument is None else str(spec)
         raise InputError(name, f"{game.name} has no such player", f"it has {', '.join(player_names(game))}{others}")

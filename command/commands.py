@@ -40,7 +40,6 @@ COMMANDS = {
     "report": Command("busso.evaluate.report.__main__"),
     "compare": Command("busso.evaluate.compare"),
     "exploit": Command("busso.evaluate.exploit"),
-    "regret": Command("busso.evaluate.regret.__main__"),
     "champion": Command("busso.evaluate.champion.__main__"),
     "export": Command("busso.evaluate.export.__main__"),
     "tune": Command("busso.train.tune.__main__"),
@@ -50,6 +49,7 @@ REPLACED = {
     "completion": "train -sc install=bash",
     "ablation": "train -m 'row=glob(*,exclude=_*)' seed=1,2,3, then busso compare 'runs/ablation/tressette/*'",
     "gpu-check": "doctor",
+    "regret": "review FILE, which grades single decisions, or busso tournament to compare players",
     "sweep": "compare 'runs/tressette/key=*'",
     "sweep-task": "train -m hydra/launcher=array key=a,b",
 }

@@ -20,7 +20,6 @@ from busso.evaluate.compare import CompareSettings
 from busso.evaluate.exploit import ExploitSettings
 from busso.evaluate.export.__main__ import ExportSettings
 from busso.evaluate.record import RecordSettings
-from busso.evaluate.regret.settings import RegretSettings
 from busso.evaluate.report.__main__ import ReportSettings
 from busso.evaluate.review.settings import ReviewSettings
 from busso.evaluate.solve.__main__ import SolveSettings
@@ -51,7 +50,6 @@ SCHEMAS: dict[str, type[Any]] = {
     "report": ReportSettings,
     "compare": CompareSettings,
     "exploit": ExploitSettings,
-    "regret": RegretSettings,
     "champion": ChampionSettings,
     "export": ExportSettings,
     "tune": TuneSettings,
@@ -65,7 +63,6 @@ COMMANDS = (
     ("report", "busso report"),
     ("compare", "busso compare"),
     ("exploit", "busso exploit"),
-    ("regret", "busso regret"),
     ("champion", "busso champion"),
     ("export", "busso export"),
     ("tune", "busso tune"),

@@ -29,13 +29,6 @@ class ProcessLostError(UserError):
     """A process that plays has ended; what was played is in the folder, and the same command plays the rest."""
 
 
-class BatchWorker(Protocol):
-    """Does what an executor is given; a `TournamentWorker` plays batches."""
-
-    def play(self, batch: Any, /) -> Any:
-        """The same batch gives the same results in any process."""
-
-
 class Executor(Protocol):
     """Plays batches in any order."""
 
@@ -55,11 +48,11 @@ class Alone:
 
     workers = 1
 
-    def __init__(self, worker: BatchWorker) -> None:
+    def __init__(self, worker: TournamentWorker) -> None:
         self._worker = worker
 
-    def submit(self, batch: Any) -> Future[Any]:
-        future = Future[Any]()
+    def submit(self, batch: Batch) -> Future[Played]:
+        future = Future[Played]()
         future.set_result(self._worker.play(batch))
         return future
 
@@ -68,20 +61,14 @@ class Alone:
 
 
 class Processes:
-    """`count` processes of this machine, each with a `worker` and players of its own. See `Executor`."""
+    """`count` processes of this machine, each with a worker and players of its own. See `Executor`."""
 
-    def __init__(
-        self,
-        settings: TournamentSettings,
-        players: Mapping[str, ResolvedPlayer],
-        count: int,
-        worker: Callable[..., BatchWorker] = TournamentWorker,
-    ) -> None:
-        self.workers, self._plays_with = count, pickle.dumps((worker, settings, players))
+    def __init__(self, settings: TournamentSettings, players: Mapping[str, ResolvedPlayer], count: int) -> None:
+        self.workers, self._plays_with = count, pickle.dumps((settings, players))
         context = multiprocessing.get_context("spawn")  # a fork would inherit PyTorch's threads half alive
         self.pool = ProcessPoolExecutor(count, context, initializer=_begin, initargs=(os.getpid(),))
 
-    def submit(self, batch: Any) -> Future[Any]:
+    def submit(self, batch: Batch) -> Future[Played]:
         """Raises ProcessLostError."""
         try:
             return self.pool.submit(play, self._plays_with, batch)
@@ -103,7 +90,7 @@ class OnRay:
     def __init__(self, settings: TournamentSettings, players: Mapping[str, ResolvedPlayer], folder: Path) -> None:
         from busso.train.dqn.rollout.ray.executor import RayExecutor
 
-        self._plays_with = pickle.dumps((TournamentWorker, settings, players))
+        self._plays_with = pickle.dumps((settings, players))
         again = f"the same command with folder={folder} plays the rest"
         self._executor = RayExecutor("processes=ray", "processes=auto", again, folder / "ray.log")
         self.close = self._executor.shutdown
@@ -145,8 +132,8 @@ def lost(error: BrokenProcessPool) -> ProcessLostError:
     return ProcessLostError("processes", f"a process that plays has ended ({error})", hint)
 
 
-def play(plays_with: bytes, batch: Any) -> Any:
-    """Play a batch in another process, by the pickled class, settings and fingerprints of a worker.
+def play(plays_with: bytes, batch: Batch) -> Played:
+    """Play a batch in another process, by the pickled settings and fingerprints of a worker.
 
     Raises UserError, or RuntimeError with the traceback of anything else, which may not be one that can be sent.
     """
@@ -159,10 +146,8 @@ def play(plays_with: bytes, batch: Any) -> Any:
 
 
 @cache
-def _worker(plays_with: bytes) -> BatchWorker:
-    worker, settings, players = pickle.loads(plays_with)
-    made: BatchWorker = worker(settings, players)
-    return made
+def _worker(plays_with: bytes) -> TournamentWorker:
+    return TournamentWorker(*pickle.loads(plays_with))
 
 
 def _begin(parent: int) -> None:

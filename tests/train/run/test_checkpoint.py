@@ -144,10 +144,10 @@ def test_files_of_older_versions_are_read_and_damage_noticed(tmp_path: Path, siz
     state = checkpoint.load(path)
     save_0_3_0(old, state)
     assert old.read_bytes().startswith(b"busso-checkpoint 3 ")
-    assert equal(contents(checkpoint.load(old, to_go_on=True)), contents(state)) == []
+    assert equal(contents(checkpoint.load(old)), contents(state)) == []
     older = tmp_path / "older.pt"
     save_old(older, STATE | {"rows": None}, {("rows",): [torch.zeros(size, 2), torch.zeros(size)]}, number=2)
-    assert equal(checkpoint.load(older, to_go_on=True), STATE | {"rows": None}) == []
+    assert equal(checkpoint.load(older), STATE | {"rows": None}) == []
     for damaged in (old, older):
         data = bytearray(damaged.read_bytes())
         data[len(data) // 2] ^= 1

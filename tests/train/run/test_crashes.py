@@ -70,7 +70,7 @@ def fault(folder: Path, run: Run, marks: int) -> str:
         found = checkpoint.load_newest(folder)
         rows_found = found and contents(found.state["replay"])
         for path in checkpoint.listed(folder)[: run.keep]:
-            checkpoint.load(path, to_go_on=True)
+            checkpoint.load(path)["replay"]["rows"].check()
         best = checkpoint.load(folder / checkpoint.BEST)["number"] if (folder / checkpoint.BEST).exists() else 0
     except ValueError as error:  # CheckpointError, too
         return str(error)

@@ -65,7 +65,7 @@ def test_a_full_disk_is_one_line_and_costs_no_checkpoint(
     text = capfd.readouterr().err
     line = key_of(text, alone=False)
     assert about in line and "No space left" in text and "Traceback" not in text
-    newest = checkpoint.load(checkpoint.listed(run / "checkpoints")[0], to_go_on=True)
+    newest = checkpoint.load(checkpoint.listed(run / "checkpoints")[0])
     assert newest["counters"]["episodes"] >= 256 and not list(run.rglob(".*.tmp"))
     assert main(longer) == 0
     assert checkpoint.listed(run / "checkpoints")[0] == checkpoint.path_for(run / "checkpoints", 320)

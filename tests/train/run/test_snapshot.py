@@ -34,6 +34,6 @@ def test_a_checkpoint_is_what_was_there(tmp_path: Path, kind: str) -> None:
     replay.set_priorities(torch.arange(1000, device=device), torch.full((1000,), 9.0, device=device))
     replay.add(rows(13_000, 500))
     writer.wait()
-    state = checkpoint.load(tmp_path / "x.pt", to_go_on=True)
+    state = checkpoint.load(tmp_path / "x.pt")
     assert state["weights"].tolist() == [1.0] * 1000
     assert equal(contents(state["replay"]), before) == []

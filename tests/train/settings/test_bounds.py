@@ -38,7 +38,6 @@ NEEDED = {
     "report": ["run=a"],
     "compare": ["run=[a,b]"],
     "exploit": ["players=[random]"],
-    "regret": ["players=[random]"],
     "champion": ["to=a"],
 }
 # What another check wants beside a number at one of its ends.

@@ -90,21 +90,20 @@ def write(path: Path, rest: Any, columns: dict[Place, Columns], allowed: Callabl
             temporary.unlink()
 
 
-def load(path: Path, to_go_on: bool = False) -> dict[str, Any]:
+def load(path: Path) -> dict[str, Any]:
     """Read a checkpoint onto the CPU, but for its segments, which are read when they are asked for.
 
     Raises CheckpointError when it is damaged or of a diverged network, MissingError when it is not there, and
-    UnreadableError when it cannot be read, NewerFormatError for one of a newer busso; `to_go_on`, also when that is so
-    of one of the segments that it needs beside it.
+    UnreadableError when it cannot be read, NewerFormatError for one of a newer busso.
     """
     try:
-        return patiently(partial(_load, path, to_go_on))
+        return patiently(partial(_load, path))
     except OSError as error:
         raise UnreadableError.because(error, path) from None
 
 
-def _load(path: Path, to_go_on: bool) -> dict[str, Any]:
-    """The same at once, and an OSError where it cannot be read."""
+def _load(path: Path, with_segments: bool = False) -> dict[str, Any]:
+    """The same at once, and an OSError where it cannot be read; `with_segments` those that it needs must be whole."""
     try:
         file = path.open("rb")
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -112,10 +111,10 @@ def _load(path: Path, to_go_on: bool) -> dict[str, Any]:
             raise
         raise MissingError(path, f"cannot be read ({error.strerror})") from None
     with file:
-        return _loaded(path, file, to_go_on)
+        return _loaded(path, file, with_segments)
 
 
-def _loaded(path: Path, file: BufferedReader, to_go_on: bool) -> dict[str, Any]:
+def _loaded(path: Path, file: BufferedReader, with_segments: bool) -> dict[str, Any]:
     try:
         columns, data = archive.read(path, file)
         rest = io.BytesIO(data)  # torch makes another error of one that comes while it reads
@@ -137,7 +136,7 @@ def _loaded(path: Path, file: BufferedReader, to_go_on: bool) -> dict[str, Any]:
     if not isinstance(state, dict):
         raise CheckpointError(path, "holds no training state")
     for each in columns.values():
-        if to_go_on and isinstance(each, StoredSegments):
+        if with_segments and isinstance(each, StoredSegments):
             _check_segments(path, each)
     bad = not_finite({key: state.get(key) for key in _PLAYING})
     if bad is not None:

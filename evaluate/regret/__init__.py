@@ -1,1 +1,0 @@
-"""Regret: how much one other decision would have won, on the true deal."""
