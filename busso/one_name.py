@@ -15,7 +15,7 @@ def require(name: str) -> None:
         return
     if sys.argv[:1] != ["-m"]:
         raise ImportError(
-            f"{name} is busso.{name} now: import it so; a busso that is older is to be installed again", name=name
+            f"{name} is busso.{name} now: import it by this name, or install an older busso again", name=name
         )
     if "." not in name:
         given = sys.orig_argv
