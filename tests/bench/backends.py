@@ -18,7 +18,7 @@ def decisions_per_second(rollouts: RolloutBackend, games: int, seconds: float, f
             out += 1
         done = rollouts.ready(wait=True)
         out -= len(done)
-        decisions += sum(len(rollout.transitions.action) for rollout in done) if started else 0
+        decisions += sum(rollout.decisions for rollout in done) if started else 0
         started = started or (time.perf_counter() if done else 0.0)
     passed = time.perf_counter() - started
     while out:

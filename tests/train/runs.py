@@ -31,6 +31,7 @@ SMALL = (
     "learner.target_update_interval=10",
     "learner.ema_decay=0",
     "learner.n_step=1",
+    "learner.td_lambda=null",
     "learner.loss=huber",
     "learner.gamma=0.99",
     "exploration.fraction=0.5",

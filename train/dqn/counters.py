@@ -14,6 +14,7 @@ class DqnCounters:
 
     episodes: int = 0  # whose transitions are in the buffer
     env_steps: int = 0  # decisions of those episodes
+    inserted: int = 0  # transitions of those episodes; decisions without a choice may be none
     next_episode: int = 0  # the first that no request covers
     lost: int = 0  # of those before, requests of other learners of 0.3.0; others are played in their place
     rollouts: int = 0  # that came back
@@ -39,9 +40,10 @@ class DqnCounters:
         """Add a rollout that came back after `updates` updates."""
         self.rollouts += 1
         self.episodes += rollout.request.count
-        self.env_steps += len(rollout.transitions.action)
+        self.env_steps += rollout.decisions
+        self.inserted += len(rollout.transitions.action)
         self.row_episodes += rollout.request.count
-        self.row_env_steps += len(rollout.transitions.action)
+        self.row_env_steps += rollout.decisions
         mean, absolute = rollout.episode_return
         self.absolute_return_sum += absolute * rollout.request.count
         if not math.isnan(mean):

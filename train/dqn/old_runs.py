@@ -18,6 +18,7 @@ def with_one_learner(state: dict[str, Any]) -> dict[str, Any]:
     """
     learners, counters = state.get("replicas", 1), dict(state["counters"])
     counters["forgiven"] = counters.get("forgiven", 0.0) + counters.get("updates_offset", 0)
+    counters.setdefault("inserted", counters["env_steps"])  # in 0.3.0 every decision was a transition
     if learners > 1:
         learner, out = state["settings"]["learner"], sum(count for _, count, _ in state["open_requests"])
         credit = counters["env_steps"] * learner["samples_per_insert"] / learner["batch_size"]

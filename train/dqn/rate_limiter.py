@@ -42,11 +42,11 @@ class RateLimiter:
         """The backlog of a learner that has made `updates`, with `held` transitions in the buffer (rule 2)."""
         if held < min(self.learner.learning_starts, self.capacity):
             return 0
-        return max(0, int(counters.env_steps * self.replay_ratio - counters.forgiven) - updates)
+        return max(0, int(counters.inserted * self.replay_ratio - counters.forgiven) - updates)
 
     def mean_credit(self, counters: DqnCounters) -> float:
         """Updates that a rollout of this run has earned on average, before anything was forgiven."""
-        return counters.env_steps / counters.rollouts * self.replay_ratio if counters.rollouts else 0.0
+        return counters.inserted / counters.rollouts * self.replay_ratio if counters.rollouts else 0.0
 
     def full_backlog(self, workers: int, counters: DqnCounters) -> float:
         """Updates due at which the backlog is full (rule 3)."""

@@ -37,7 +37,7 @@ class Requests:
         floor = settings.learner.samples_floor if settings.rollout.kind == "ray" else 1.0
         self._limiter = RateLimiter(settings.learner, settings.replay.capacity, floor=floor)
         self._published = -1
-        self._said, self._forgiven = settings.learner.samples_per_insert, 0.0  # at the last row
+        self._said, self._forgiven, self._inserted = settings.learner.samples_per_insert, 0.0, 0  # at the last row
 
     def updates_due(self) -> int:
         """Updates that the transitions so far have earned and that are not made yet."""
@@ -125,8 +125,8 @@ class Requests:
 
     def _say_replay_ratio(self) -> None:
         """A line on the replay ratio since the last row, as samples per insert, if it is another than was said last."""
-        learner, rows = self._settings.learner, self.counters.row_env_steps
-        before, self._forgiven = self._forgiven, self.counters.forgiven
+        learner, rows = self._settings.learner, self.counters.inserted - self._inserted
+        before, self._forgiven, self._inserted = self._forgiven, self.counters.forgiven, self.counters.inserted
         if not rows:
             return
         samples = learner.samples_per_insert - (self._forgiven - before) * learner.batch_size / rows
@@ -151,7 +151,7 @@ class Requests:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume from `state_dict`: what had not come back is played again, as the same episodes."""
         self.counters = counters_of_checkpoint(DqnCounters, state["counters"])
-        self._forgiven = self.counters.forgiven
+        self._forgiven, self._inserted = self.counters.forgiven, self.counters.inserted
         self.unplayed = [RolloutRequest(first, count, 0.0, attempt) for first, count, attempt in state["open_requests"]]
         if self.league is not None:
             self.league.load_state_dict(state["league"])

@@ -188,7 +188,9 @@ class DqnTrainer:
             "train/lr": learner.lr,
             "train/updates": learner.updates,
             "replay/size": self.replay.size,
-            "replay/samples_per_insert": learner.updates * self.settings.learner.batch_size / max(1, env_steps),
+            "replay/samples_per_insert": learner.updates
+            * self.settings.learner.batch_size
+            / max(1, self.counters.inserted),
             "time/env_steps_per_second": steps,
             "time/updates_per_second": updates,
         }

@@ -49,6 +49,7 @@ class LearnerSettings:
     batch_size: int = bounded(1024, 1, 100_000_000)
     gamma: float = bounded(1.0, 0.0, 1.0)
     n_step: int = bounded(2, 1, 1_000_000)
+    td_lambda: float | None = bounded(None, 0.0, 1.0)
     watkins_cut: bool = False
     double: bool = False
     muon: float = bounded(0.0, 0.0, 1e6)

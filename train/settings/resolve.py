@@ -25,6 +25,7 @@ SCHEMAS: dict[str, type[AnyRunSettings]] = {
 }
 BEST_RESPONSE = "best_response"  # conf/experiment/best_response.yaml
 _EVALUATED = "evaluation.opponents"
+_OF_BOOTSTRAPPING = ("n_step", "double", "watkins_cut", "target_tau", "target_update_interval")  # of the learner
 _NEEDED = {BEST_RESPONSE: "opponents.only", "fine_tune": "network.init_from"}  # by an experiment
 
 
@@ -57,8 +58,22 @@ def chosen_of(settings: AnyRunSettings, overrides: Sequence[str]) -> Chosen:
     if (key := _NEEDED.get(experiment or "")) and key not in named:
         raise SettingsError(key, f"experiment={experiment} needs it", f"say {key}=...")
     if isinstance(settings, TrainSettings):
+        settings = _bootstrapping_where_typed(settings, named)
         settings = _measured_against_opponent(settings, named, experiment)
     return Chosen(settings, given=tuple(overrides))
+
+
+def _bootstrapping_where_typed(settings: TrainSettings, named: Mapping[str, Override]) -> TrainSettings:
+    """The settings; a typed setting of bootstrapping means it, though the recipe has lambda returns.
+
+    Raises SettingsError where `learner.td_lambda` is typed, too, and is a number.
+    """
+    typed = [key for key in map("learner.{}".format, _OF_BOOTSTRAPPING) if key in named]
+    if not typed or settings.learner.td_lambda is None:
+        return settings
+    if "learner.td_lambda" in named:
+        raise SettingsError(typed[0], "has no effect where learner.td_lambda is a number", "leave one out")
+    return replace(settings, learner=replace(settings.learner, td_lambda=None))
 
 
 def _measured_against_opponent(

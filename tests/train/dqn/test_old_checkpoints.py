@@ -46,7 +46,7 @@ class OldRun(NamedTuple):
 
 RUNS = {
     "adam": OldRun("sette_mezzo", 256),
-    "muon": OldRun("tressette", 32, FEW),
+    "muon": OldRun("tressette", 32, (*FEW, "learner.td_lambda=null")),  # 0.3.0 had no lambda returns
     "prioritised": OldRun(
         "spike",
         32,

@@ -18,4 +18,4 @@ def test_counters_of_three_learners() -> None:
     limiter = RateLimiter(LearnerSettings(learning_starts=1, batch_size=64, samples_per_insert=0.5), 10**6)
     assert limiter.updates_due(kept, held=1, updates=5) == 2
     alone = with_one_learner(state)
-    assert alone["replay"] == {} and alone["counters"] == counters | {"forgiven": 5.0}
+    assert alone["replay"] == {} and alone["counters"] == counters | {"forgiven": 5.0, "inserted": 4608}

@@ -96,10 +96,17 @@ def test_state_restores_contents_and_future_samples(alpha: float) -> None:
 
 def test_state_of_another_shape_is_refused() -> None:
     state = ReplayBuffer(10, 2, CPU, seed=1).state_dict()
-    with error_about(InputError, "replay"):
-        ReplayBuffer(11, 2, CPU, seed=1).load_state_dict(state)
     with error_about(InputError, "replay", "another size"):
         ReplayBuffer(10, 3, CPU, seed=1).load_state_dict(state)
+    with error_about(InputError, "replay", "other replay settings"):
+        ReplayBuffer(10, 2, CPU, seed=1, alpha=0.6).load_state_dict(state)
+
+
+def test_rows_of_another_capacity_are_left_behind(caplog: pytest.LogCaptureFixture) -> None:
+    before, after = ReplayBuffer(10, 2, CPU, seed=1), ReplayBuffer(11, 2, CPU, seed=1)
+    before.add(rows(0, 4))
+    after.load_state_dict(before.state_dict())
+    assert after.size == after.inserted == 0 and "replay.capacity was 10 and is 11" in caplog.text
 
 
 def test_prioritised_by_hand() -> None:

@@ -34,6 +34,7 @@ class Notes(TransitionRecorder):
     """Writes each decision down once more: (game, seat), action, legal mask, what was earned, observation."""
 
     written: ClassVar[list[tuple[tuple[int, int], int, int, float, NDArray[np.uint64]]]] = []
+    totals: ClassVar[NDArray[np.float32]]
 
     def watch(self, decisions: Decisions, actions: Any, totals: NDArray[np.float32], *more: Any) -> None:
         states, games = decisions.states, decisions.games
@@ -42,6 +43,10 @@ class Notes(TransitionRecorder):
             key = (int(game), int(states["turn"][game]))
             self.written.append((key, int(actions[k]), int(legal[k]), float(totals[key]), observed[k]))
         super().watch(decisions, actions, totals, *more)
+
+    def lambda_transitions(self, totals: NDArray[np.float32], gamma: float, lam: float) -> Transitions:
+        type(self).totals = totals
+        return super().lambda_transitions(totals, gamma, lam)
 
 
 def greedy_in_hindsight(worker: RolloutWorker, game: Game, seats: NDArray[np.uint8]) -> list[bool]:
@@ -52,6 +57,15 @@ def greedy_in_hindsight(worker: RolloutWorker, game: Game, seats: NDArray[np.uin
         best = max(values[a] for a in range(game.actions) if legal >> a & 1)
         found.append(legal.bit_count() == 1 or (seats[key] == 0 and values[action] == best))
     return found
+
+
+def best_in_hindsight(worker: RolloutWorker, game: Game) -> list[float]:
+    """The greatest value of a legal action at each decision."""
+    table = NetworkPlayer(worker.network).values(np.stack([note[4] for note in Notes.written]))
+    return [
+        float(max(values[a] for a in range(game.actions) if note[2] >> a & 1))
+        for values, note in zip(table, Notes.written, strict=True)
+    ]
 
 
 @pytest.mark.parametrize("game", [SPIKE, TRESSETTE])
@@ -91,6 +105,42 @@ def test_rollouts_against_a_slow_second_implementation(
             assert row.discount == 0 and row.successor == 0
             ended += 1
     assert ended > 60 and (cut_short > 200) == (cut and n > 1)
+
+
+@pytest.mark.parametrize("game", [SPIKE, TRESSETTE])
+def test_lambda_returns_against_a_slow_second_implementation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game: list[str]
+) -> None:
+    """Of the network's own seats, decision by decision backwards; what has no choice is passed through."""
+    chosen = settings(tmp_path, *game, "learner.td_lambda=0.6", "learner.gamma=0.9", "learner.precision=float32")
+    monkeypatch.setattr("busso.train.dqn.rollout.worker.TransitionRecorder", Notes)
+    monkeypatch.setattr(Notes, "written", [])
+    worker, request, rules = RolloutWorker(chosen, CPU), RolloutRequest(30, 30, 0.3), chosen.load_game()
+    if rules.name == "spike":
+        worker.network.head.bias[FOLD] -= 1
+    rollout = worker.play(request)
+    seeds = stream(chosen.seed, "episodes", request.first, request.count)
+    seats = seating(chosen.opponents.phases, player_names(chosen.opponents.phases), request.first, seeds, rules)
+    totals = Notes.totals
+    greedy, best = greedy_in_hindsight(worker, rules, seats), best_in_hindsight(worker, rules)
+    expected, later = [0.0] * len(greedy), dict[tuple[int, int], int]()
+    for k in reversed(range(len(greedy))):
+        key, _, _, earned, _ = Notes.written[k]
+        assert seats[key] == 0
+        then = later.get(key)
+        if then is None:
+            expected[k] = totals[key] - earned
+        else:
+            worth = 0.4 * best[then] + 0.6 * expected[then] if greedy[then] else best[then]
+            expected[k] = Notes.written[then][3] - earned + 0.9 * worth
+        later[key] = k
+    choices = [k for k, note in enumerate(Notes.written) if note[2].bit_count() > 1]
+    rows = rollout.transitions
+    assert rollout.decisions == len(greedy) >= len(choices) > 100
+    assert rows.action.tolist() == [Notes.written[k][1] for k in choices]
+    assert np.array_equal(rows.observation, np.stack([Notes.written[k][4] for k in choices]))
+    assert rows.n_step_return == pytest.approx([expected[k] for k in choices], abs=1e-3)
+    assert not rows.discount.any() and not rows.successor.any()
 
 
 def returns(totals: list[list[float]], own: list[list[int]], taken: list[list[int]]) -> EpisodeReturn:
@@ -147,7 +197,7 @@ def test_worker_leaves_out_seats_that_nobody_takes(
 
 def rollout(count: int, decisions: int, mean: float, absolute: float) -> Rollout:
     columns = Transitions(*(np.empty((decisions, 1)[: column + 1]) for column in (1, 0, 0, 0, 0, 0)))  # type: ignore[arg-type]
-    return Rollout(RolloutRequest(0, count, 0.1), columns, 0, EpisodeReturn(mean, absolute))
+    return Rollout(RolloutRequest(0, count, 0.1), columns, decisions, 0, EpisodeReturn(mean, absolute))
 
 
 def test_log_row_by_hand() -> None:

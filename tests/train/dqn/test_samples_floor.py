@@ -32,7 +32,7 @@ class Workers:
         while self.played >= 1 and self.asked:
             self.played -= 1
             rows: Any = SimpleNamespace(action=range(ROWS))
-            self.done.append(Rollout(self.asked.pop(0), rows, 0, EpisodeReturn(0.0, 0.0)))
+            self.done.append(Rollout(self.asked.pop(0), rows, len(rows.action), 0, EpisodeReturn(0.0, 0.0)))
 
     def workers(self) -> int:
         return WORKERS

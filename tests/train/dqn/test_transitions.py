@@ -10,7 +10,13 @@ from busso.cards.compiled.splitmix import stream
 from busso.cards.play import play
 from busso.cards.players import RandomPlayer
 from busso.train.dqn.replay.buffer import ReplayBuffer
-from busso.train.dqn.replay.transitions import TransitionRecorder, Transitions, n_step_returns, next_decisions
+from busso.train.dqn.replay.transitions import (
+    TransitionRecorder,
+    Transitions,
+    lambda_returns,
+    n_step_returns,
+    next_decisions,
+)
 from busso.tressette import GAME
 
 
@@ -47,6 +53,24 @@ def test_hand_worked() -> None:
     assert successor.tolist() == [3, 0, 0, 0, 0]
 
 
+def lambda_return(game, seat, earned, final, value, gamma, lam, greedy=None):
+    following = next_decisions(np.array(game), np.array(seat, np.uint8), final.shape)
+    greedy = np.ones(len(game), np.bool_) if greedy is None else np.array(greedy, np.bool_)
+    earned, value, out = np.array(earned, np.float32), np.array(value, np.float32), np.empty(len(game), np.float32)
+    lambda_returns(following, greedy, earned, final[game, seat], value, gamma, lam, out)
+    return out
+
+
+def test_lambda_returns_by_hand() -> None:
+    """The game of `test_hand_worked`; seat 0 has the values 5 and 6 at its later decisions, seat 1 has 8."""
+    one = ([0] * 5, [0, 1, 0, 0, 1], [0, 0, 1, 3, 5], np.array([[7.0, 5.0]], np.float32), [9, 9, 5, 6, 8], 0.5)
+    last, before = 7 - 3, (3 - 1) + 0.5 * (0.75 * 6 + 0.25 * 4)
+    first = 1 + 0.5 * (0.75 * 5 + 0.25 * before)
+    assert lambda_return(*one, 0.25).tolist() == [first, 5 + 0.5 * (0.75 * 8), before, last, 0]
+    explored = lambda_return(*one, 0.25, [1, 1, 1, 0, 1])  # what follows decision 3 is not what its value promises
+    assert explored.tolist() == [1 + 0.5 * (0.75 * 5 + 0.25 * 5), 8, (3 - 1) + 0.5 * 6, last, 0]
+
+
 DECISION = st.tuples(st.integers(0, 2), st.integers(0, 3), st.floats(-4, 4, width=16), st.booleans())
 DECISIONS = st.lists(DECISION, min_size=1, max_size=30)  # game, seat, reward, greedy
 
@@ -75,6 +99,26 @@ def test_against_brute_force(decisions, n, gamma) -> None:
         assert returns[k] == pytest.approx(expected, abs=1e-3)
         assert successor[k] == (own[steps] - k if len(own) > steps else 0)
         assert discount[k] == pytest.approx(gamma**steps if len(own) > steps else 0, abs=1e-6)
+
+
+@given(DECISIONS, st.floats(0, 1), st.floats(0, 1))
+def test_lambda_returns_are_means_of_n_step_returns(decisions, gamma, lam) -> None:
+    """Sutton and Barto (2018), equation 12.3, up to the first action that is not greedy."""
+    game, seat, earned, greedy, totals = in_columns(decisions)
+    value = [reward * 2 - 1 for _, _, reward, _ in decisions]
+    found = lambda_return(game, seat, earned, totals, value, gamma, lam, greedy)
+    for k in range(len(decisions)):
+        own = [j for j in range(k, len(decisions)) if (game[j], seat[j]) == (game[k], seat[k])]
+        expected, weight, total = 0.0, 1.0, 0.0
+        for n, j in enumerate(own):
+            total += gamma**n * decisions[j][2]
+            then = own[n + 1] if n + 1 < len(own) else None
+            ends = then is None or not greedy[then]
+            expected += weight * (1 if ends else 1 - lam) * (total + (gamma ** (n + 1) * value[then] if then else 0))
+            weight *= lam
+            if ends:
+                break
+        assert found[k] == pytest.approx(expected, abs=1e-3)
 
 
 def recorded(reward: str, n: int, gamma: float = 1.0) -> tuple[Transitions, np.ndarray]:

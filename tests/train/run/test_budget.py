@@ -199,7 +199,7 @@ def test_rates_are_of_the_last_seconds_and_never_of_a_moment() -> None:
 
 def test_updates_that_are_due() -> None:
     def due(inserted: int, held: int, updates: int, forgiven: float = 0.0) -> int:
-        return limiter.updates_due(DqnCounters(env_steps=inserted, forgiven=forgiven), held, updates)
+        return limiter.updates_due(DqnCounters(inserted=inserted, forgiven=forgiven), held, updates)
 
     limiter = RateLimiter(LearnerSettings(batch_size=64, samples_per_insert=0.5, learning_starts=1000), 4000)
     assert [due(inserted, inserted, 0) for inserted in (0, 999, 1000, 1280)] == [0, 0, 7, 10]
@@ -212,7 +212,7 @@ def test_updates_that_are_due() -> None:
 def test_weights_may_be_older_where_more_is_in_flight() -> None:
     """A request here pays for 20 updates: with 1,000 of them in flight what comes back is 20,000 updates old."""
     limiter = RateLimiter(LearnerSettings(batch_size=1024, samples_per_insert=0.5), 10**6)
-    counters = DqnCounters(env_steps=10 * 40_960, rollouts=10)
+    counters = DqnCounters(inserted=10 * 40_960, rollouts=10)
     assert limiter.mean_credit(counters) == 20
     assert limiter.max_weights_age(10_000, 4, counters) == 10_000
     assert limiter.max_weights_age(10_000, 1000, counters) == 80_000

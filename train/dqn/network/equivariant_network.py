@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from busso.cards.compiled.symmetry import Symmetry
-from busso.train.dqn.network.matmul import linear
+from busso.train.dqn.network.matmul import equivariant, linear, sum_of_parts
 from busso.train.dqn.network.part_linear import PartLinear
 from busso.train.dqn.network.q_network import QNetwork
 
@@ -22,8 +22,9 @@ class EquivariantNetwork(QNetwork):
     (Zaheer et al., 2017, Deep Sets, lemma 3). The last gives the values of the part's actions. So exchanging two parts
     of an observation exchanges the values of their actions, and what is learned of one part is known of all.
 
-    With `dueling`, the value is of the mean over the parts. Hidden tensors have a row for each part, `[batch * parts]`.
-    Number formats are those of `QNetwork`.
+    With `dueling`, the value is of the mean over the parts. Hidden tensors have a row for each observation and part,
+    `[parts * batch]`, all rows of a part together: so sums over parts are sums of whole blocks. Number formats are
+    those of `QNetwork`.
     """
 
     def __init__(self, symmetry: Symmetry, actions: int, hidden: Sequence[int], dueling: bool) -> None:
@@ -42,18 +43,14 @@ class EquivariantNetwork(QNetwork):
     def _features(self, words: Tensor) -> Tensor:
         x = self.input(words, self.format)
         for own, mean in zip(self._own, self._mean, strict=True):
-            of_mean = linear(self._of_parts(x).mean(1), mean.weight, None)
-            x = linear(x, own.weight, own.bias)
-            self._of_parts(x).add_(of_mean.unsqueeze(1))
-            x.relu_()
+            x = equivariant(x, own.weight, own.bias, mean.weight, self.parts)
         return x
 
-    def _of_parts(self, rows: Tensor) -> Tensor:
-        return rows.view(-1, self.parts, rows.shape[1])
-
     def _output(self, features: Tensor) -> Tensor:
-        advantage = linear(features, self.head.weight, self.head.bias).view(-1, self.actions)
+        by_part = linear(features, self.head.weight, self.head.bias).view(self.parts, -1, self.actions // self.parts)
+        advantage = by_part.transpose(0, 1).reshape(-1, self.actions)
         if self.value is None:
             return advantage
-        value = linear(self._of_parts(features).mean(1), self.value.weight, self.value.bias)
+        of_mean = sum_of_parts(features, self.parts) / self.parts
+        value = linear(of_mean, self.value.weight, self.value.bias)
         return value + advantage - advantage.mean(dim=1, keepdim=True)

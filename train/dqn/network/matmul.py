@@ -90,6 +90,56 @@ class _Linear(torch.autograd.Function):
         )
 
 
+def sum_of_parts(x: Tensor, parts: int) -> Tensor:
+    """The sum of the blocks of rows of each part, `[parts * batch, width]` -> `[batch, width]`."""
+    blocks = x.view(parts, -1, x.shape[1])
+    if torch.is_grad_enabled() or parts == 1 or not by_own_code(x):
+        return blocks.sum(0)
+    total = blocks[0] + blocks[1]  # PyTorch's sum of bfloat16 takes 2.6 times as long
+    for block in blocks[2:]:
+        total += block
+    return total
+
+
+def equivariant(x: Tensor, own: Tensor, bias: Tensor, mean: Tensor, parts: int) -> Tensor:
+    """`relu(own x + mean (mean of x over the parts) + bias)` for each part, in the number format of `x`.
+
+    `[parts * batch, in]` -> `[parts * batch, out]`, all rows of a part together.
+    """
+    own, bias, mean = own.to(x.dtype), bias.to(x.dtype), mean.to(x.dtype) / parts
+    if by_own_code(x) and torch.is_grad_enabled():
+        result: Tensor = _Equivariant.apply(x, own, bias, mean, parts)  # type: ignore[no-untyped-call]
+        return result
+    return _equivariant(x, own, bias, mean, parts, sum_of_parts(x, parts))
+
+
+def _equivariant(x: Tensor, own: Tensor, bias: Tensor, mean: Tensor, parts: int, summed: Tensor) -> Tensor:
+    out = linear(x, own, bias)
+    out.view(parts, -1, out.shape[1]).add_(linear(summed, mean, None))
+    return out.relu_()
+
+
+class _Equivariant(torch.autograd.Function):
+    """The layer with the passes over memory that it needs: written out in PyTorch's operators it has twice as many."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, own: Tensor, bias: Tensor, mean: Tensor, parts: int) -> Tensor:
+        summed = sum_of_parts(x, parts)
+        out = _equivariant(x, own, bias, mean, parts, summed)
+        ctx.parts = parts
+        ctx.save_for_backward(x, summed, own, mean, out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, of_out: Tensor) -> tuple[Tensor | None, ...]:
+        x, summed, own, mean, out = ctx.saved_tensors
+        of_sum = before_relu(of_out, out)
+        of_mean = sum_of_parts(of_sum, ctx.parts)
+        of_x = multiply(of_sum, own)
+        of_x.view(ctx.parts, -1, of_x.shape[1]).add_(multiply(of_mean, mean))
+        return of_x, multiply(of_sum.t(), x), of_mean.sum(0), multiply(of_mean.t(), summed), None
+
+
 def before_relu(of_out: Tensor, out: Tensor) -> Tensor:
     """The gradient where the ReLU let something through, 0 elsewhere."""
     result: Tensor = torch.ops.aten.threshold_backward(of_out, out, 0)

@@ -64,7 +64,8 @@ class PackedLinear(nn.Module):
 
     def multiply(self, words: Tensor, dtype: torch.dtype) -> Tensor:
         """The same by a matrix product with the bits, written out as 0 and 1."""
-        seen = (words[:, self.places >> 6] >> (self.places & 63) & 1).to(dtype)  # [batch, parts, bits]
+        places = self.places.unsqueeze(1)
+        seen = (words[:, self.places >> 6].transpose(0, 1) >> (places & 63) & 1).to(dtype)  # [parts, batch, bits]
         return linear(seen.flatten(0, 1), self.weight.t(), self.bias, relu=True)
 
     def gather(self, words: Words, out: Floats) -> None:

@@ -24,8 +24,8 @@ from busso.train.dqn.network.packed_linear import (
 class PartLinear(PackedLinear):
     """A linear layer with ReLU on what an observation says of each part.
 
-    Packed observations, int64 `[batch, words]` -> `[batch * parts, width]`. The rows of the weight are those of a
-    part's bits by place, then those of the bits that speak of no part.
+    Packed observations, int64 `[batch, words]` -> `[parts * batch, width]`, part by part. The rows of the weight are
+    those of a part's bits by place, then those of the bits that speak of no part.
     """
 
     def __init__(self, symmetry: Symmetry, width: int) -> None:
@@ -72,34 +72,30 @@ def _find(words: Words, bits: _Bits, found: Integers, counts: Integers) -> None:
 
 @njit(nogil=True)
 def _sums(words: Words, bits: _Bits, weight: Floats, bias: Floats, out: Floats) -> None:
-    parts = bits.parts
+    parts, rows = bits.parts, words.shape[0]
     found, counts = np.empty((parts + 1, bits.part.size), np.int64), np.empty(parts + 1, np.int64)
     common = np.empty(bias.size, np.float32)
-    for k in range(words.shape[0]):
+    for k in range(rows):
         _find(words[k], bits, found, counts)
         sum_row(found[parts], counts[parts], weight, bias, common)
         for p in range(parts):
-            sum_row(found[p], counts[p], weight, common, out[parts * k + p])
-            relu(out[parts * k + p])
-
-
-@njit
-def _add_parts(found: Integers, counts: Integers, own: Floats, common: Floats, out: Floats) -> None:
-    """Add `own`, a row for each part, to the rows of the weight of that part, and their sum to those of none."""
-    for column in range(common.size):
-        common[column] = np.float32(0)
-    for p in range(own.shape[0]):
-        add_row(found[p], counts[p], own[p], out)
-        for column in range(common.size):
-            common[column] += own[p, column]
-    add_row(found[own.shape[0]], counts[own.shape[0]], common, out)
+            sum_row(found[p], counts[p], weight, common, out[p * rows + k])
+            relu(out[p * rows + k])
 
 
 @njit(nogil=True)
 def _add(words: Words, bits: _Bits, gradient: Floats, out: Floats) -> None:
-    parts = bits.parts
+    """Add the gradient of each part to the rows of its bits, and the sum over the parts to the rows of none."""
+    parts, rows = bits.parts, words.shape[0]
     found, counts = np.empty((parts + 1, bits.part.size), np.int64), np.empty(parts + 1, np.int64)
     common = np.empty(gradient.shape[1], np.float32)
-    for k in range(words.shape[0]):
+    for k in range(rows):
         _find(words[k], bits, found, counts)
-        _add_parts(found, counts, gradient[parts * k : parts * (k + 1)], common, out)
+        for column in range(common.size):
+            common[column] = np.float32(0)
+        for p in range(parts):
+            own = gradient[p * rows + k]
+            add_row(found[p], counts[p], own, out)
+            for column in range(common.size):
+                common[column] += own[column]
+        add_row(found[parts], counts[parts], common, out)

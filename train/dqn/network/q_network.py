@@ -141,22 +141,38 @@ def choose(
     return explored[:count]
 
 
+@njit(nogil=True)
+def best_values(values: NDArray[np.float32], masks: NDArray[np.uint64], games: Games, out: NDArray[np.float32]) -> None:
+    """Write the greatest value of a legal action of each row, in the place of its game."""
+    for row in range(masks.size):
+        mask = masks[row]
+        best = values[row, lowest(mask)]
+        while mask != np.uint64(0):
+            best = max(best, values[row, lowest(mask)])
+            mask &= mask - np.uint64(1)
+        out[games[row]] = best
+
+
 class NetworkPlayer:
     """Plays the legal action of the greatest value, or with probability `epsilon` a random legal one.
 
-    `greedy[game]` says of its newest action in each game of the batch whether no legal one has a greater value.
+    `greedy[game]` says of its newest action in each game of the batch whether no legal one has a greater value. With
+    `keeps_values`, `value[game]` is that greatest value, also where there was no choice.
     """
 
-    def __init__(self, network: QNetwork, epsilon: float = 0.0) -> None:
+    def __init__(self, network: QNetwork, epsilon: float = 0.0, keeps_values: bool = False) -> None:
         self._network = network
         self.epsilon = epsilon
+        self.keeps_values = keeps_values
         self._generators = np.zeros(0, np.uint64)
         self.greedy = np.ones(0, np.bool_)
+        self.value = np.zeros(0, np.float32)
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:
         """Start a batch of games; exploration follows from `seeds`."""
         self._generators = seeds.copy()
         self.greedy = np.ones(seeds.size, np.bool_)
+        self.value = np.zeros(seeds.size, np.float32)
 
     def act(self, decisions: Decisions) -> Actions:
         """One action per game; one forward pass (in pieces on a CPU) over those that have a choice."""
@@ -164,9 +180,12 @@ class NetworkPlayer:
         actions = np.empty(games.size, np.uint8)
         rows = fill_forced_moves(masks, actions)
         self.greedy[games] = True
-        if rows.size:
-            asked = decisions if rows.size == games.size else decisions.of(rows)
-            values = self.values(asked.observation)
+        if rows.size or self.keeps_values:
+            every = self.keeps_values or rows.size == games.size
+            values = self.values((decisions if every else decisions.of(rows)).observation)
+            if self.keeps_values:
+                best_values(values, masks, games, self.value)
+                values = values[rows]
             explored = choose(values, rows, masks, games, self._generators, self.epsilon, actions)
             self.greedy[games[explored]] = False
         return actions

@@ -159,14 +159,14 @@ class ReplayBuffer:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore `state_dict`. Raises ValueError when capacity, shape or kind of sampling differ.
+        """Restore `state_dict`. Raises ValueError when shape or kind of sampling differ.
 
-        Raises OSError when rows cannot be read. Where they are lost, or have the columns of an older version, the
-        buffer stays empty, with a warning.
+        Raises OSError when rows cannot be read. Where they are lost, are of another capacity, or have the columns of an
+        older version, the buffer stays empty, with a warning.
         """
         rows: Columns | None = state["rows"]
         priorities = state["priorities"] if "priorities" in state else state["tree"]  # as older versions had it
-        if state["capacity"] != self.capacity or (priorities is None) != (self._priorities is None):
+        if (priorities is None) != (self._priorities is None):
             raise InputError("replay", "the checkpoint was made with other replay settings")
         if rows is not None and rows.kinds[0].shape != self._data.observation.shape[1:]:
             raise InputError("replay", "the checkpoint holds observations of another size, of an older version")
@@ -186,6 +186,8 @@ class ReplayBuffer:
 
     def _unusable(self, state: dict[str, Any], rows: Columns | None) -> str | None:
         """Why the rows cannot be gone on with."""
+        if state["capacity"] != self.capacity:
+            return f"replay.capacity was {state['capacity']:,} and is {self.capacity:,}"
         if rows is None or state.get("columns") != list(self._data._fields):
             return "the checkpoint is of an older version, which stored transitions in another way"
         try:

@@ -39,6 +39,7 @@ class _Round:
     seat: NDArray[np.uint8]
     earned: Floats
     greedy: Flags
+    value: Floats
 
 
 class TransitionRecorder:
@@ -48,38 +49,71 @@ class TransitionRecorder:
         self._game = game
         self._rounds: list[_Round] = []
 
-    def watch(self, decisions: Decisions, actions: Actions, totals: Floats, greedy: Flags | None = None) -> None:
+    def watch(
+        self,
+        decisions: Decisions,
+        actions: Actions,
+        totals: Floats,
+        greedy: Flags | None = None,
+        value: Floats | None = None,
+    ) -> None:
         """Record the decisions and the `actions` that were chosen, and what the deciding seats had earned before them.
 
         Forced moves are recorded too: their values are the easiest to learn, and others are learned from them. They
-        always count as greedy; `greedy` says which others do (None: all): sums of rewards end before the rest.
+        always count as greedy; `greedy` says which others do (None: all): sums of rewards end before the rest. `value`
+        has those of the best legal actions by the network that played, for `lambda_returns`.
         """
         legal, games, seats = decisions.legal, decisions.games, decisions.seats
-        single = (legal & (legal - np.uint64(1))) == 0
+        single = forced(legal)
         greedy = np.ones_like(single) if greedy is None else greedy | single
+        value = np.zeros(single.size, np.float32) if value is None else value
         earned = totals[games, seats]
-        self._rounds.append(_Round(decisions.observation, legal, actions, games, seats, earned, greedy))
+        self._rounds.append(_Round(decisions.observation, legal, actions, games, seats, earned, greedy, value))
 
     def _no_round(self) -> _Round:
         nothing, game = np.empty(0, np.uint8), np.empty(0, np.int64)
         observation, legal = np.empty((0, self._game.words), np.uint64), np.empty(0, np.uint64)
-        return _Round(observation, legal, nothing, game, nothing, np.empty(0, np.float32), np.empty(0, np.bool_))
+        none = np.empty(0, np.float32)
+        return _Round(observation, legal, nothing, game, nothing, none, np.empty(0, np.bool_), none)
+
+    def _columns(self) -> _Round:
+        """All rounds as one."""
+        rounds = self._rounds or [self._no_round()]
+        return _Round(*(np.concatenate([getattr(each, field.name) for each in rounds]) for field in fields(_Round)))
 
     def transitions(self, totals: Floats, gamma: float, n_step: int) -> Transitions:
         """All transitions of the batch, given what every seat has earned in the end (`[games, seats]`).
 
         None, where the deals alone decided all of the games.
         """
-        rounds = self._rounds or [self._no_round()]
-        columns = (np.concatenate([getattr(each, field.name) for each in rounds]) for field in fields(_Round))
-        observation, legal, action, game, seat, earned, greedy = columns
-        n_step_return = np.empty(action.size, np.float32)
-        discount = np.empty(action.size, np.float32)
-        successor = np.empty(action.size, np.int32)
-        following = next_decisions(game, seat, totals.shape)
-        final = totals[game, seat]
-        n_step_returns(following, greedy, earned, final, gamma, n_step, n_step_return, discount, successor)
-        return Transitions(observation, legal, action, n_step_return, discount, successor)
+        rows = self._columns()
+        size, final = rows.action.size, totals[rows.game, rows.seat]
+        n_step_return, discount = np.empty(size, np.float32), np.empty(size, np.float32)
+        successor = np.empty(size, np.int32)
+        following = next_decisions(rows.game, rows.seat, totals.shape)
+        n_step_returns(following, rows.greedy, rows.earned, final, gamma, n_step, n_step_return, discount, successor)
+        return Transitions(rows.observation, rows.legal, rows.action, n_step_return, discount, successor)
+
+    def lambda_transitions(self, totals: Floats, gamma: float, lam: float) -> Transitions:
+        """The transitions of all decisions that had a choice, with lambda returns by the recorded values.
+
+        They are the whole target: no transition has a successor. Forced moves teach no choice; the returns pass
+        through them like through any decision.
+        """
+        rows = self._columns()
+        following = next_decisions(rows.game, rows.seat, totals.shape)
+        final, returns = totals[rows.game, rows.seat], np.empty(rows.action.size, np.float32)
+        lambda_returns(following, rows.greedy, rows.earned, final, rows.value, gamma, lam, returns)
+        kept = np.flatnonzero(~forced(rows.legal))
+        discount, successor = np.zeros(kept.size, np.float32), np.zeros(kept.size, np.int32)
+        observation, legal, action = rows.observation[kept], rows.legal[kept], rows.action[kept]
+        return Transitions(observation, legal, action, returns[kept], discount, successor)
+
+
+def forced(legal: NDArray[np.uint64]) -> Flags:
+    """Which of the masks have no more than one legal action."""
+    result: Flags = (legal & (legal - np.uint64(1))) == 0
+    return result
 
 
 @njit(nogil=True)
@@ -142,3 +176,30 @@ def n_step_returns(
         n_step_return[k] = total
         discount[k] = weight
         successor[k] = at - k if at >= 0 else 0
+
+
+@njit(nogil=True)
+def lambda_returns(
+    following: NDArray[np.int64],
+    greedy: Flags,
+    earned: Floats,
+    final: Floats,
+    value: Floats,
+    gamma: float,
+    lam: float,
+    out: Floats,
+) -> None:
+    """Write the lambda return of each decision: its reward, and gamma times what its seat's next decision is worth.
+
+    That is `value`, the greatest there, and with the share `lam` the lambda return from there. Where the next action is
+    not `greedy` it is `value` alone, as in Watkins's Q(lambda) (Sutton and Barto, 2018, section 12.10). `earned` and
+    `final` are as in `n_step_returns`. Sums are in float64, so that all chips compute the same bits.
+    """
+    for k in range(following.size - 1, -1, -1):
+        then = following[k]
+        if then < 0:
+            out[k] = final[k] - earned[k]
+            continue
+        share = lam if greedy[then] else 0.0
+        worth = np.float64(value[then]) + share * (np.float64(out[then]) - np.float64(value[then]))
+        out[k] = np.float64(earned[then] - earned[k]) + gamma * worth

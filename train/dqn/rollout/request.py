@@ -55,10 +55,14 @@ class MemberScore(NamedTuple):
 
 @dataclass(frozen=True)
 class Rollout:
-    """The result of a request. `transitions` are `Transitions`; None on the way through Ray."""
+    """The result of a request. `transitions` are `Transitions`; None on the way through Ray.
+
+    `decisions` are those of the seats that learn, also those that are no transitions because there was no choice.
+    """
 
     request: RolloutRequest
     transitions: Any
+    decisions: int
     weights_version: int
     episode_return: EpisodeReturn
     league: MemberScore | None = None  # against the member of the request

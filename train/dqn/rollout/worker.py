@@ -71,7 +71,7 @@ class RolloutWorker:
         self._reward = self._game.rewards[settings.reward_name(self._game)]
         self.network = inference_network(self._game, settings, device)
         self._names = seated_players(settings)
-        self._player = NetworkPlayer(self.network)
+        self._player = NetworkPlayer(self.network, keeps_values=settings.learner.td_lambda is not None)
         self._stop = stop
         self._member = copy.deepcopy(self.network) if LEAGUE in self._names else None
         self._member_number: int | None = None
@@ -103,27 +103,35 @@ class RolloutWorker:
         seeds, seats = seeds_and_seats(settings, self._game, self._names, request)
         self._player.epsilon = request.epsilon
         own, learned = seats == 0, learned_seats(settings, seats, request.first)
-        recorder = TransitionRecorder(self._game)
+        if learner.td_lambda is not None and len(self._names) > 1:
+            learned = own  # the network has no values for what others decide
+        recorder, decided = TransitionRecorder(self._game), 0
+
+        cut, values = learner.watkins_cut or learner.td_lambda is not None, learner.td_lambda is not None
 
         def watch(decisions: Decisions, actions: Actions, earned: NDArray[np.float32]) -> None:
+            nonlocal decided
             if self._stop():
                 raise StoppedError
             self.rounds += 1
+            if learned is not None:
+                rows = np.flatnonzero(learned[decisions.games, decisions.seats])
+                if rows.size < actions.size:
+                    decisions, actions = decisions.of(rows), actions[rows]
             # What others play is never the network's greedy choice, even where it would have played the same.
             games = decisions.games
-            greedy = own[games, decisions.seats] & self._player.greedy[games] if learner.watkins_cut else None
-            if learned is None:
-                recorder.watch(decisions, actions, earned, greedy)
-                return
-            rows = np.flatnonzero(learned[games, decisions.seats])
-            if rows.size:
-                some = decisions if rows.size == games.size else decisions.of(rows)
-                recorder.watch(some, actions[rows], earned, None if greedy is None else greedy[rows])
+            greedy = own[games, decisions.seats] & self._player.greedy[games] if cut else None
+            if games.size:
+                recorder.watch(decisions, actions, earned, greedy, self._player.value[games] if values else None)
+                decided += games.size
 
         states, totals = play(self._game, seeds, self._players, seats, self._reward, watch, observed=True)
-        transitions = recorder.transitions(totals, learner.gamma, learner.n_step)
+        if learner.td_lambda is None:
+            transitions = recorder.transitions(totals, learner.gamma, learner.n_step)
+        else:
+            transitions = recorder.lambda_transitions(totals, learner.gamma, learner.td_lambda)
         occupied = self._game.occupied(states)
         met = None
         if request.member is not None:
             met = score(totals, own & occupied, (seats == self._names.index(LEAGUE)) & occupied)
-        return Rollout(request, transitions, self.version, episode_return(totals, own, occupied), met)
+        return Rollout(request, transitions, decided, self.version, episode_return(totals, own, occupied), met)
