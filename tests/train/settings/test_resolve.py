@@ -39,5 +39,5 @@ def test_a_typed_setting_of_bootstrapping_means_it(typed: str) -> None:
     found = resolve([f"learner.{typed}"]).settings
     assert isinstance(found, TrainSettings) and found.learner.td_lambda is None
     assert resolve(["learner.lr=1e-4"]).settings.learner.td_lambda == 0.6  # type: ignore[union-attr]
-    with pytest.raises(SettingsError, match="td_lambda is a number: leave one out"):
+    with pytest.raises(SettingsError, match="td_lambda is a number; leave one out"):
         resolve([f"learner.{typed}", "learner.td_lambda=0.5"])
