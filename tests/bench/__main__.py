@@ -46,6 +46,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--commit", action="store_true", help="write them into tests/bench/figures.json; five runs")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in functions]
+    if TIME_TO_STRENGTH in unknown:
+        print(f"error: {TIME_TO_STRENGTH} is measured alone: name it first, with its own options", file=sys.stderr)
+        return 2
     if unknown:
         known = ", ".join([*functions, TIME_TO_STRENGTH])
         print(f"error: no figure {unknown[0]!r}; there are {known}", file=sys.stderr)

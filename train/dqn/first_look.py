@@ -5,14 +5,15 @@ from __future__ import annotations
 from busso.train.settings.dqn import EvaluationSettings
 
 SECONDS = 60.0  # of training
+_ABOUT = 10.0  # seconds before that from which one that is due by itself will do
 _WORTH = 10  # times as many games as the first minute had may an evaluation be away
 
 
 class FirstLook:
-    """The first evaluation of weights that have learned for a minute. `before`: seconds that earlier starts learned.
+    """The first evaluation after about a minute of training. `before`: seconds that earlier starts trained.
 
-    It costs one evaluation, where none is due by itself. None is made for it where `evaluation` says that there are to
-    be hardly any, or that they depend on games alone (`min_seconds=0`).
+    It costs one evaluation, where none is due by itself then. None is made for it where `evaluation` says that there
+    are to be hardly any, or that they depend on games alone (`min_seconds=0`).
     """
 
     def __init__(self, evaluation: EvaluationSettings, before: float = 0.0) -> None:
@@ -26,7 +27,7 @@ class FirstLook:
 
     def takes(self, seconds: float) -> bool:
         """Whether an evaluation that is started now is the first look; so is none after it."""
-        takes = self._to_come and seconds >= SECONDS
+        takes = self._to_come and seconds >= SECONDS - _ABOUT
         self._to_come = self._to_come and not takes
         return takes
 

@@ -25,7 +25,7 @@ GRACE_SECONDS = 120.0  # for the start of a side, and for its end
 # The best of `python -m tests.bench.strength.search NAME`.
 SETTINGS = {
     "dqn": "--opponents greedy --lr 1e-3 --batch-size 256 --capacity 100000 --fraction 0.1",
-    "ppo": "--opponents greedy --lr 1e-3",
+    "ppo": "--opponents greedy --lr 3e-4 --n-steps 120 --ent-coef 0.01 --n-epochs 4",
 }
 NAMES = {"busso": "busso train", "dqn": "single-file DQN", "ppo": "MaskablePPO"}
 

@@ -15,9 +15,14 @@ FOLLOWS_THE_CLOCK = ("evaluation.min_seconds=1e6", "evaluation.every_episodes=32
 
 def test_the_first_evaluation_after_a_minute_is_the_first_look() -> None:
     look = FirstLook(EVERY_1000)
-    assert not look.due(59.9, 5000) and not look.takes(59.9)
+    assert not look.due(59.9, 5000) and not look.takes(49.9)
     assert look.due(60.0, 5000) and look.takes(63.0)
     assert not look.due(64.0, 5000) and not look.takes(64.0)
+
+
+def test_one_that_is_due_a_little_earlier_is_it() -> None:
+    look = FirstLook(EVERY_1000)
+    assert look.takes(51.0) and not look.due(60.0, 5000)
 
 
 @pytest.mark.parametrize(
