@@ -7,6 +7,7 @@ without exploration, and prints the share that it wins.
 """
 
 import argparse
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium
@@ -21,12 +22,13 @@ from busso import envs  # noqa: F401 - registers busso/Tressette-v0
 Array = NDArray[Any]
 
 
-def parse() -> argparse.Namespace:
-    """The options of the command line."""
+def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """The options of the command line, or of these words."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--decisions", type=int, default=300_000, help="decisions to learn from")
     parser.add_argument("--seed", type=int, default=1, help="seed of games, network and exploration")
     parser.add_argument("--opponents", default="random", help="player of the other seats, such as greedy")
+    parser.add_argument("--reward", default="points", help="reward of the game: points, win or points_and_win")
     parser.add_argument("--num-envs", type=int, default=128, help="games at a time")
     parser.add_argument("--hidden", type=int, default=256, help="width of the two hidden layers")
     parser.add_argument("--lr", type=float, default=1e-3, help="learning rate of Adam, which falls to 0")
@@ -37,8 +39,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--epsilon", type=float, default=0.05, help="share of random actions at the end; at first it is 1"
     )
+    parser.add_argument("--fraction", type=float, default=0.5, help="share of the budget over which epsilon falls")
     parser.add_argument("--games", type=int, default=4096, help="games that are played at the end")
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
 class Replay:
@@ -94,11 +97,15 @@ def update(q: nn.Module, target: nn.Module, optimizer: torch.optim.Optimizer, ba
     return loss.item()
 
 
-def learn(args: argparse.Namespace) -> nn.Module:
-    """Play and learn from `decisions` decisions; the network. The same seed gives the same one on the same machine."""
+def learn(args: argparse.Namespace, spent_after: Callable[[nn.Module, int], float] | None = None) -> nn.Module:
+    """Play and learn from `decisions` decisions; the network. The same seed gives the same one on the same machine.
+
+    `spent_after` gives another budget: the share that is spent once this network has learned from so many decisions.
+    """
+    share = spent_after or (lambda _, decisions: decisions / args.decisions)
     random = np.random.default_rng(args.seed)
     torch.manual_seed(args.seed)
-    games = gymnasium.make_vec("busso/Tressette-v0", num_envs=args.num_envs, others=args.opponents)
+    games = gymnasium.make_vec("busso/Tressette-v0", num_envs=args.num_envs, others=args.opponents, reward=args.reward)
     bits, actions = games.single_observation_space["observation"].shape[0], games.single_action_space.n
     q, target = network(bits, actions, args.hidden), network(bits, actions, args.hidden)
     target.load_state_dict(q.state_dict())
@@ -109,12 +116,12 @@ def learn(args: argparse.Namespace) -> nn.Module:
     observation, action = np.zeros((args.num_envs, 4, bits), np.int8), np.zeros((args.num_envs, 4), np.int64)
     seen, info = games.reset(seed=args.seed)
     every, decisions, updates, loss, shown = np.arange(args.num_envs), 0, 0, 0.0, 0.1
-    while (spent := decisions / args.decisions) < 1:
+    while (spent := share(q, decisions)) < 1:
         seat = info["seat"]
         joined = np.flatnonzero(waiting[every, seat])
         before = observation[joined, seat[joined]], action[joined, seat[joined]]
         replay.add(*before, 0.0, seen["observation"][joined], seen["action_mask"][joined], False)
-        explores = random.random(args.num_envs) < max(args.epsilon, 1 - 2 * spent)
+        explores = random.random(args.num_envs) < max(args.epsilon, 1 - spent / args.fraction)
         by_chance = (random.random(seen["action_mask"].shape) * seen["action_mask"]).argmax(axis=1)
         chosen = np.where(explores, by_chance, best(q, seen))
         observation[every, seat], action[every, seat], waiting[every, seat] = seen["observation"], chosen, True
@@ -132,7 +139,7 @@ def learn(args: argparse.Namespace) -> nn.Module:
             if updates % args.target_every == 0:
                 target.load_state_dict(q.state_dict())
         decisions += args.num_envs
-        if decisions >= shown * args.decisions:
+        if share is not spent_after and decisions >= shown * args.decisions:
             print(f"{shown:4.0%}  {decisions:9,} decisions  {updates:6,} updates  loss {loss:.4f}", flush=True)
             shown += 0.1
     return q

@@ -20,26 +20,38 @@ from tests.bench import (
     guard,
     memory,
     peers,
+    scaling,
     start_up,
     tressette,
 )
+from tests.bench.strength import compare
 
-MODULES = (tressette, peers, memory, games, cluster, environments, start_up)
+MODULES = (tressette, peers, memory, games, cluster, environments, start_up, scaling)
 BENCH = ["-m", "tests.bench"]
+TIME_TO_STRENGTH = "time_to_strength"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure all figures, or those whose function is named. Returns 1 when one could not be measured."""
+    """Measure all figures, or those whose function is named. Returns 1 when one could not be measured.
+
+    `time_to_strength` takes half an hour and all cores, so it is measured by its name alone, with options of its own.
+    """
+    if arguments[:1] == [TIME_TO_STRENGTH]:
+        return compare.main(arguments[1:])
     functions = {function.__name__: function for module in MODULES for function in module.FIGURES}
     parser = argparse.ArgumentParser("python -m tests.bench", description="Measure, compare, and write down figures.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="functions that measure; none: all")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="what to measure; none: all but time_to_strength")
     parser.add_argument("--quick", action="store_true", help="the guarded figures; compared, unless --runs is given")
     parser.add_argument("--runs", type=int, default=0, help="measure so many times, and show the spread (make bench)")
     parser.add_argument("--commit", action="store_true", help="write them into tests/bench/figures.json; five runs")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in functions]
+    if TIME_TO_STRENGTH in unknown:
+        print(f"error: {TIME_TO_STRENGTH} is measured alone: name it first, with its own options", file=sys.stderr)
+        return 2
     if unknown:
-        print(f"error: no figure {unknown[0]!r}; there are {', '.join(functions)}", file=sys.stderr)
+        known = ", ".join([*functions, TIME_TO_STRENGTH])
+        print(f"error: no figure {unknown[0]!r}; there are {known}", file=sys.stderr)
         return 2
     torch.set_num_threads(1)
     guarded = [function.__name__ for function in guard.MEASURING]

@@ -96,4 +96,5 @@ def test_runs_are_processes_of_their_own(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_names_and_guarded_figures_are_known(capsys: pytest.CaptureFixture[str]) -> None:
     assert bench.main(["nonsense"]) == 2 and "random_play" in capsys.readouterr().err
+    assert bench.main(["--runs", "5", "time_to_strength"]) == 2 and "name it first" in capsys.readouterr().err
     assert set(guard.MEASURING) <= {function for module in bench.MODULES for function in module.FIGURES}

@@ -114,7 +114,8 @@ def _observations(rows: int) -> torch.Tensor:
     return torch.from_numpy(np.random.default_rng(1).permutation(words)[:rows].view(np.int64))
 
 
-def _filled_replay(rows: int, capacity: int, alpha: float = 0.0) -> ReplayBuffer:
+def filled_replay(rows: int, capacity: int, alpha: float = 0.0) -> ReplayBuffer:
+    """A buffer of observations of random play."""
     random = np.random.default_rng(1)
     words = np.resize(_observations(40_000).numpy().view(np.uint64), (rows, GAME.words))
     ones = np.ones(rows, np.float32)
@@ -130,7 +131,7 @@ def _filled_replay(rows: int, capacity: int, alpha: float = 0.0) -> ReplayBuffer
 def update() -> None:
     """`Learner.update`, sampling included, against a bare update of the same network and format."""
     settings = LearnerSettings(batch_size=512, target_tau=0.0, ema_decay=0.0)
-    replay = _filled_replay(200_000, 200_000)
+    replay = filled_replay(200_000, 200_000)
     learner = Learner(QNetwork(GAME.bits, GAME.actions, [256, 256], False), replay, settings, CPU)
     whole, bare = seconds(learner.update, _bare_update(settings.batch_size))
     report("learner_updates", 1 / whole, "updates/s")
@@ -140,7 +141,7 @@ def update() -> None:
 def recipe_updates() -> None:
     """`Learner.update` of the default run of Tressette, whose symmetric network Muon and Adam learn."""
     settings = compose(TrainSettings, "train", ["rollout=local"])
-    replay, network = _filled_replay(200_000, 200_000), build_network(GAME, settings)
+    replay, network = filled_replay(200_000, 200_000), build_network(GAME, settings)
     (best,) = seconds(Learner(network, replay, settings.learner, CPU).update)
     report("recipe_updates", 1 / best, "updates/s")
 
@@ -187,7 +188,7 @@ class _Operations(TorchDispatchMode):
 def update_operations() -> None:
     """How many operations of PyTorch an update is, and how many of them are casts."""
     for prioritised in (False, True):
-        replay = _filled_replay(10_000, 10_000, 0.6 if prioritised else 0.0)
+        replay = filled_replay(10_000, 10_000, 0.6 if prioritised else 0.0)
         settings = LearnerSettings(batch_size=512)
         learner = Learner(QNetwork(GAME.bits, GAME.actions, [256, 256], False), replay, settings, CPU)
         learner.update()

@@ -58,6 +58,7 @@ def test_every_kind_has_one_limit(kind: str, more: tuple[str, ...], names: list[
     assert 0 < found.decisions < 1e8 and all(0 < found.busy(stage) <= 1.001 for stage in found.stages)
     text = shown(found)
     assert text.count("limits") == 1 and text.count("limited by the ") == 1
+    assert found.scaling is not None and "CPUs are enough for this learner" in text
 
 
 def test_workers_and_learner_share_the_cpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,13 +69,17 @@ def test_workers_and_learner_share_the_cpus(tmp_path: Path, monkeypatch: pytest.
     assert (workers.decisions, cpus.decisions) == (3.0, pytest.approx(4 / (2.0 / 2 + 2.0)))
 
 
-def test_of_a_learner_on_a_gpu_compiling_is_named(tmp_path: Path) -> None:
-    """Of one on CPUs its threads are."""
+def test_of_a_learner_on_a_gpu_compiling_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one on CPUs its threads are, and a GPU."""
     plain = chosen(tmp_path, "local")
+    monkeypatch.setattr(measure.resources, "cpus", lambda: 8)
     on_gpu, paid = measure._learner(plain, 0.01, on_gpu=True)
     on_cpu, _ = measure._learner(plain, 0.01, on_gpu=False)
     assert on_gpu.change.startswith("learner.compile=true, ") and "threads" not in on_gpu.how
     assert "compile" not in on_cpu.change and "learner.threads=1" in on_cpu.how
+    assert on_cpu.change.startswith("learner.threads=2, a GPU, ") and "learner.batch_size" in on_cpu.change
+    monkeypatch.setattr(measure.resources, "cpus", lambda: 2)  # on which nothing would play beside two threads
+    assert measure._learner(plain, 0.01, on_gpu=False)[0].change.startswith("a GPU, ")
     assert paid == 64 / 0.5 and on_gpu.decisions == on_cpu.decisions == pytest.approx(paid / 0.01)
 
 

@@ -11,6 +11,8 @@ from typing import NamedTuple
 import torch
 from rich.table import Table
 
+from busso.train.doctor import scaling
+from busso.train.doctor.scaling import Scaling
 from busso.train.dqn.learner.learner import Learner
 from busso.train.dqn.network.build import build_network
 from busso.train.dqn.replay.transitions import Transitions
@@ -24,6 +26,7 @@ _SECONDS = 1.5  # of measuring, for each stage
 _GAMES = 512  # played at a time, at most: enough to measure
 _IN_TURN = ("in the learner's process", "rollout=ray, which plays on the other CPUs")
 _FEWER_UPDATES = "learner.samples_floor=0.25, or a larger learner.batch_size; either changes how the network learns"
+_COMPILED = "learner.compile=true, "
 
 
 def workers_here(settings: TrainSettings) -> int:
@@ -44,10 +47,14 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True)
 class Measured:
-    """The stages of a run. In turn: they share one thread, so that each waits for the others."""
+    """The stages of a run. In turn: they share one thread, so that each waits for the others.
+
+    `scaling` says what more CPUs would give; None where games are played on a GPU.
+    """
 
     stages: list[Stage]
     in_turn: bool
+    scaling: Scaling | None = None
 
     @property
     def limit(self) -> Stage:
@@ -88,10 +95,11 @@ def measure(settings: TrainSettings, seconds: float = _SECONDS) -> Measured:
         learner.compile()
     update = seconds_of(learner.update, device, seconds)
     stage, each = _learner(settings, update, device.type == "cuda")
+    more = None if of_players.type == "cuda" else _scaling(settings, playing, update, device.type == "cuda")
     if not on_ray:
-        return Measured([Stage("rollout", 1 / playing, *_IN_TURN), replay, stage], True)
+        return Measured([Stage("rollout", 1 / playing, *_IN_TURN), replay, stage], True, more)
     learning = inserting + settings.learner.cpu_threads * update / each
-    return Measured([*_workers(settings, playing, learning), replay, stage], False)
+    return Measured([*_workers(settings, playing, learning), replay, stage], False, more)
 
 
 def _played(settings: TrainSettings, device: torch.device, seconds: float) -> tuple[Transitions, float]:
@@ -117,8 +125,30 @@ def _learner(settings: TrainSettings, update: float, on_gpu: bool) -> tuple[Stag
     each = f"{most:,.0f}" if most == least else f"{least:,.0f} to {most:,.0f}"
     what = "on the GPU" if on_gpu else f"with learner.threads={learner.cpu_threads}"
     how = f"{1 / update:,.0f} updates/s {what}, one for {each} decisions"
-    compiled = "learner.compile=true, " if on_gpu and not learner.compile else ""
-    return Stage("learner", most / update, how, compiled + _FEWER_UPDATES), most
+    return Stage("learner", most / update, how, _faster_updates(settings, on_gpu) + _FEWER_UPDATES), most
+
+
+def _faster_updates(settings: TrainSettings, on_gpu: bool) -> str:
+    """What makes the same updates faster."""
+    learner, threads = settings.learner, settings.learner.cpu_threads
+    if on_gpu:
+        return "" if learner.compile else _COMPILED
+    more = f"learner.threads={2 * threads}, " if 2 * threads < resources.cpus() else ""
+    return f"{more}a GPU, "
+
+
+def _scaling(settings: TrainSettings, playing: float, update: float, on_gpu: bool) -> Scaling:
+    """The rates of a worker that takes `playing` seconds a decision, and a learner that takes `update` seconds."""
+    learner = settings.learner
+    where = "on the GPU" if on_gpu else f"with learner.threads={learner.cpu_threads}"
+    return Scaling(
+        worker=1 / playing,
+        updates=1 / update,
+        decisions=learner.batch_size / learner.samples_per_insert,
+        floor=learner.samples_floor,
+        threads=learner.cpu_threads,
+        where=where,
+    )
 
 
 def _workers(settings: TrainSettings, playing: float, learning: float) -> Iterator[Stage]:
@@ -157,6 +187,8 @@ def screen(measured: Measured) -> Iterator[Table | str]:
         table.add_row(stage.name, f"{stage.decisions:,.0f}", f"{measured.busy(stage):.0%}", stage.how, mark)
     yield table
     yield measured.verdict()
+    if measured.scaling is not None:
+        yield from scaling.screen(measured.scaling)
 
 
 def in_words(decisions: float) -> str:

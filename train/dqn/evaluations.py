@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from busso.cards.matches.duplicate import Duel, meaning_of_won
 from busso.cards.stopping import Stop
 from busso.command.terminal.console import output_may_fail, result_console
+from busso.train.dqn.first_look import when
 from busso.train.dqn.learner.divergence import DivergenceMonitor
 from busso.train.dqn.learner.learner import Learner
 from busso.train.dqn.replay.buffer import ReplayBuffer
@@ -51,6 +52,7 @@ class Evaluations:
         watch: DivergenceMonitor,
     ) -> None:
         self.under_way: dict[int, Weights] = {}
+        self._first: tuple[int, float] | None = None  # env_steps of the first look, and seconds of training
         self._settings, self._folder, self._rollouts = settings, folder, rollouts
         self._learner, self._watch = learner, watch
 
@@ -62,8 +64,13 @@ class Evaluations:
         for env_steps, weights in list(self.under_way.items()):
             self._start(env_steps, weights)
 
-    def start(self, env_steps: int, replay: ReplayBuffer | None) -> None:
-        """Start one of the weights of now; with `replay`, write histograms at once. Raises DivergedError."""
+    def start(self, env_steps: int, replay: ReplayBuffer | None, first_look: float | None = None) -> None:
+        """Start one of the weights of now; with `replay`, write histograms at once. Raises DivergedError.
+
+        `first_look`: a line says what came out, after so many seconds of training.
+        """
+        if first_look is not None:
+            self._first = env_steps, first_look
         self._start(env_steps, self._learner.inference_weights())
         if replay is not None:
             self._runner.metrics.histograms(env_steps, *look(self._learner, replay))
@@ -99,6 +106,9 @@ class Evaluations:
             row[evaluation_scalar("points", name)] = duel.points.mean
         self._runner.evaluated(env_steps, row)
         self._runner.display.evaluated(duels)
+        if self._first is not None and self._first[0] == env_steps:
+            self._runner.display.first_look(when(self._first[1]), duels)
+            self._first = None
         self._best.offer(self.under_way[env_steps], env_steps, duels)
         del self.under_way[env_steps]
 

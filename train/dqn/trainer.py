@@ -15,6 +15,7 @@ from busso.cards.stopping import Stop
 from busso.command.settings.compose import as_yaml
 from busso.train.dqn.counters import DqnCounters
 from busso.train.dqn.evaluations import Evaluations, report_best
+from busso.train.dqn.first_look import FirstLook
 from busso.train.dqn.learner.divergence import DivergenceMonitor
 from busso.train.dqn.learner.learner import Learner
 from busso.train.dqn.learner.schedules import linear
@@ -95,6 +96,7 @@ class DqnTrainer:
     def begin(self, runner: Runner) -> None:
         """Wait for the rollout workers, evaluate again what was being evaluated, and compile."""
         self._runner = runner
+        self._first_look = FirstLook(self.settings.evaluation, self.budget.seconds())
         self._rates.per_second(self.counters.env_steps, self.learner.updates)
         with self._loss_excused_by_a_stop():
             runner.display.say(f"games: {self.rollouts.describe(runner.stop_requested)}")
@@ -160,11 +162,14 @@ class DqnTrainer:
 
     def _evaluate_if_due(self) -> None:
         self._take_evaluations(wait=False)
-        every = self.every["evaluation"]
+        if self.evaluations.under_way:
+            return
+        every, episodes, seconds = self.every["evaluation"], self.counters.episodes, self.budget.seconds()
         before = every.passed
-        if not self.evaluations.under_way and every.take(self.counters.episodes):
+        if every.take(episodes) or self._first_look.due(seconds, episodes):
             histograms = passes(before, every.passed, HISTOGRAMS)
-            self.evaluations.start(self.counters.env_steps, self.replay if histograms else None)
+            first = seconds if self._first_look.takes(seconds) else None
+            self.evaluations.start(self.counters.env_steps, self.replay if histograms else None, first)
 
     def finished(self) -> bool:
         """Whether all episodes are learned from, or the time is up."""

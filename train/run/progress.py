@@ -60,6 +60,12 @@ class Display(Progress):
         else:
             log.info("evaluation, games won against: %s", text)
 
+    def first_look(self, after: str, duels: Mapping[str, Duel]) -> None:
+        """Say what an evaluation early in the run came to; `after` says when."""
+        each = [f"{duel.win_rate.mean:.1%} against {name}" for name, duel in duels.items()]
+        if each:
+            self.say(f"{after}: {', '.join(each)}")
+
     def remember(self, what: str, text: str) -> None:
         """Show this on a terminal until there is something newer."""
         self._newest = f"{what}: {text}"

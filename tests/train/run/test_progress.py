@@ -41,3 +41,10 @@ def test_plain_lines_elsewhere(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
         "a/b  50%  3 iterations  4,000 env steps  12 env steps/s",
         f"evaluation, {WON}",
     ]
+
+
+def test_the_first_look_is_a_line_that_stays(capsys: pytest.CaptureFixture[str]) -> None:
+    with Display("a/b") as display:
+        display.first_look("after 1 minute", {**DUELS, "greedy": DUELS["random"]})
+        display.first_look("after 1 minute", {})
+    assert capsys.readouterr().err.splitlines() == ["after 1 minute: 87.5% against random, 87.5% against greedy"]

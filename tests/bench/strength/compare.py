@@ -1,0 +1,93 @@
+"""`python -m tests.bench time_to_strength`: busso and two peers, from the command to a given strength, in one run.
+
+First busso alone on all CPUs of this machine, then both peers side by side, each with one thread. `--commit` keeps the
+curves (KEPT), draws the picture and writes the table into the page; `--page` does so from the curves that are kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from busso.cards.base.files import write_atomic
+from tests.bench import figures
+from tests.bench.strength import curves, sides
+from tests.bench.strength.peers import DEALS, OPPONENTS
+
+ROOT = Path(__file__).parents[3]
+KEPT = Path(__file__).parent / "time_to_strength.json"
+PICTURE = ROOT / "docs" / "pictures" / "time_to_strength.png"
+PAGE = ROOT / "docs" / "explanation" / "performance.md"
+BEGIN, END = "<!-- time_to_strength: python -m tests.bench writes this -->", "<!-- /time_to_strength -->"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure, or write the page."""
+    parser = argparse.ArgumentParser("python -m tests.bench time_to_strength", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=9.0, help="of busso")
+    parser.add_argument("--peer-minutes", type=float, help="of the CPU, for each peer (default: as --minutes)")
+    parser.add_argument("--only", nargs="+", choices=list(sides.NAMES), default=list(sides.NAMES))
+    parser.add_argument("--commit", action="store_true", help="keep the curves; write the picture and the page")
+    parser.add_argument("--page", action="store_true", help="measure nothing; picture and page of the kept curves")
+    options = parser.parse_args(arguments)
+    if options.page:
+        write_page(json.loads(KEPT.read_text()))
+        return 0
+    if options.commit and len(options.only) < len(sides.NAMES):
+        parser.error("--commit needs all sides")
+    peer_minutes = options.peer_minutes or options.minutes
+    command = " ".join(["python -m tests.bench time_to_strength", *arguments])
+    kept = measured(options.only, options.minutes, peer_minutes, command)
+    print("\n".join(page(kept)))
+    if options.commit:
+        write_atomic(KEPT, json.dumps(kept, indent=1) + "\n")
+        write_page(kept)
+    return 0
+
+
+def measured(names: Sequence[str], minutes: float, peer_minutes: float, command: str) -> dict[str, Any]:
+    """All that is kept of a comparison of these sides."""
+    about = {"date": date.today().isoformat(), "machine": figures.machine(), "load": figures.load()}
+    about |= {"command": command, "minutes": minutes, "peer_minutes": peer_minutes}
+    found = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        peers = [sides.peer(each, folder, peer_minutes) for each in names if each != "busso"]
+        alone = [sides.busso(folder, minutes)] if "busso" in names else []
+        for together, limit in ((alone, minutes), (peers, peer_minutes)):
+            print(", ".join(each.name for each in together), file=sys.stderr, flush=True)
+            found += sides.run(together, folder, 60 * limit)
+    return curves.to_json(found, about)
+
+
+def page(kept: dict[str, Any]) -> list[str]:
+    """The lines of the page: how it was measured, and the table."""
+    found = curves.of_json(kept)
+    spent = [f"{each.evaluating:.0f} s of {each.name}" for each in found if each.evaluating is not None]
+    return [
+        "CPU seconds / wall-clock seconds from the command until the evaluation is known that reaches the level:",
+        "",
+        *curves.table(found),
+        "",
+        f"* Machine: {kept['machine']}, {kept['date']}; {kept['load']:.2f} processes for each core before it began.",
+        f"* Command: `{kept['command']}`.",
+        f"  busso had {kept['minutes']:g} minutes and all cores, each peer {kept['peer_minutes']:g} minutes of the CPU",
+        "  and one thread, both at the same time.",
+        f"* An evaluation is {DEALS:,} duplicate deals against each of `{'` and `'.join(OPPONENTS)}`, the same for",
+        f"  all three. Its time is included for all: {', '.join(spent) or 'unknown'}.",
+        "  busso's workers evaluate between games, so there it is not counted apart.",
+    ]
+
+
+def write_page(kept: dict[str, Any]) -> None:
+    """Draw the picture, and put the lines between the marks of the page."""
+    curves.draw(curves.of_json(kept), PICTURE)
+    text = PAGE.read_text()
+    before, after = text.split(BEGIN)[0], text.split(END)[1]
+    write_atomic(PAGE, before + "\n".join([BEGIN, "", *page(kept), "", END]) + after)

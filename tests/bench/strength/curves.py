@@ -1,0 +1,97 @@
+"""Curves of strength over time: when they reach a level, as a table and as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+LEVELS = {"random": (0.75, 0.80, 0.85, 0.875), "greedy": (0.50, 0.60, 0.65, 0.70)}
+NEVER = "not reached"
+
+
+@dataclass(frozen=True)
+class Point:
+    """One evaluation: hands won against each opponent, and the seconds from the command until that was known."""
+
+    cpu: float
+    wall: float
+    won: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What one side reached. `evaluating`: seconds of the CPU that its evaluations took; None where they are not known.
+
+    `cpu` and `wall` are the seconds of all of it.
+    """
+
+    name: str
+    command: str
+    points: list[Point]
+    cpu: float
+    wall: float
+    evaluating: float | None = None
+
+    def reached(self, opponent: str, level: float) -> Point | None:
+        """The first evaluation that is at `level`, if the next one is too or there is none; None without one.
+
+        Two in a row, because the first of many evaluations that reaches a level may be one of luck.
+        """
+        shares = [point.won[opponent] for point in self.points]
+        for point, share, following in zip(self.points, shares, [*shares[1:], 1.0], strict=True):
+            if share >= level and following >= level:
+                return point
+        return None
+
+
+def to_json(curves: Sequence[Curve], about: Mapping[str, Any]) -> dict[str, Any]:
+    """All that is kept of a measurement; `about` says how it was made."""
+    return {**about, "curves": [asdict(curve) for curve in curves]}
+
+
+def of_json(kept: Mapping[str, Any]) -> list[Curve]:
+    """The curves of `to_json`."""
+    curves = [dict(each) for each in kept["curves"]]
+    return [Curve(**(each | {"points": [Point(**point) for point in each["points"]]})) for each in curves]
+
+
+def table(curves: Sequence[Curve]) -> Iterator[str]:
+    """Markdown: CPU seconds and wall-clock seconds of each side to each level."""
+    yield f"| hands won against | {' | '.join(curve.name for curve in curves)} |"
+    yield "|---" * (1 + len(curves)) + "|"
+    for opponent, levels in LEVELS.items():
+        for level in levels:
+            cells = [_seconds(curve.reached(opponent, level)) for curve in curves]
+            yield f"| `{opponent}` {100 * level:g}% | {' | '.join(cells)} |"
+    yield f"| all of it | {' | '.join(f'{curve.cpu:,.0f} / {curve.wall:,.0f}' for curve in curves)} |"
+    best = [", ".join(f"{max(_shares(curve, name), default=0):.1%}" for name in LEVELS) for curve in curves]
+    yield f"| most against {' and '.join(f'`{name}`' for name in LEVELS)} | {' | '.join(best)} |"
+
+
+def _seconds(point: Point | None) -> str:
+    return NEVER if point is None else f"{point.cpu:,.0f} / {point.wall:,.0f}"
+
+
+def _shares(curve: Curve, opponent: str) -> list[float]:
+    return [point.won[opponent] for point in curve.points]
+
+
+def draw(curves: Sequence[Curve], out: Path) -> None:
+    """A picture with a panel for each opponent: hands won over CPU seconds, on a logarithmic axis."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, PercentFormatter
+
+    figure = Figure(figsize=(11, 4.2), layout="constrained")
+    for axis, (opponent, levels) in zip(figure.subplots(1, len(LEVELS)), LEVELS.items(), strict=True):
+        for curve in curves:
+            axis.plot([point.cpu for point in curve.points], _shares(curve, opponent), label=curve.name, linewidth=1.8)
+        for level in levels:
+            axis.axhline(level, color="grey", linewidth=0.6, linestyle=":")
+        axis.set(title=f"hands won against {opponent}", xlabel="CPU seconds from the command", xscale="log")
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: f"{seconds:g}"))
+        axis.yaxis.set_major_formatter(PercentFormatter(1.0, 0))
+        axis.grid(alpha=0.3, which="both", axis="x")
+        axis.legend(fontsize="small", loc="lower right")
+    figure.savefig(out, dpi=110)

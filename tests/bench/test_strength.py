@@ -1,0 +1,120 @@
+"""`time_to_strength`: what is read off curves, worked by hand, and that each side is timed as it writes."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.bench import __main__ as bench
+from tests.bench.strength import compare, curves, peers, sides
+from tests.bench.strength.curves import Curve, Point
+
+SHARES = [0.50, 0.74, 0.76, 0.74, 0.79, 0.81, 0.80, 0.86]
+POINTS = [Point(10.0 * k, 5.0 * k, {"random": share, "greedy": share - 0.25}) for k, share in enumerate(SHARES, 1)]
+CURVE = Curve("a", "a command", POINTS, 80.0, 40.0, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("opponent", "level", "cpu"),
+    [
+        ("random", 0.50, 10),
+        ("random", 0.75, 50),  # at 30 it is, but not at 40
+        ("random", 0.80, 60),  # and at 70 exactly
+        ("random", 0.85, 80),  # the last, after which there is none
+        ("random", 0.875, None),
+        ("greedy", 0.50, 50),
+    ],
+)
+def test_a_level_is_reached_when_two_in_a_row_are_there(opponent: str, level: float, cpu: float | None) -> None:
+    found = CURVE.reached(opponent, level)
+    assert (None if found is None else (found.cpu, found.wall)) == (None if cpu is None else (cpu, cpu / 2))
+
+
+def test_the_table_and_what_is_kept() -> None:
+    lines = list(curves.table([CURVE]))
+    assert lines[0] == "| hands won against | a |"
+    assert "| `random` 80% | 60 / 30 |" in lines and "| `random` 87.5% | not reached |" in lines
+    assert lines[-2:] == ["| all of it | 80 / 40 |", "| most against `random` and `greedy` | 86.0%, 61.0% |"]
+    assert curves.of_json(json.loads(json.dumps(curves.to_json([CURVE], {"date": "today"})))) == [CURVE]
+
+
+def test_the_picture(tmp_path: Path) -> None:
+    curves.draw([CURVE], tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_page_is_that_of_the_kept_curves() -> None:
+    """`python -m tests.bench time_to_strength --page` writes it."""
+    text = compare.PAGE.read_text()
+    between = text.split(compare.BEGIN)[1].split(compare.END)[0]
+    assert between.strip().splitlines() == compare.page(json.loads(compare.KEPT.read_text()))
+    assert compare.PICTURE.exists()
+
+
+def writing(seconds: float, file: Path) -> list[str]:
+    """A program that computes for some seconds of its CPU in a child, writes an evaluation, and does it again."""
+    row = '{"random": 0.9, "greedy": 0.5, "evaluating": 0.25}\\\\n'
+    spins = f"import time; [None for _ in iter(lambda: time.process_time() < {seconds}, False)]"
+    turn = f"subprocess.run([sys.executable, '-c', {spins!r}]); open({str(file)!r}, 'a').write('{row}'); time.sleep(1)"
+    return [sys.executable, "-c", f"import subprocess, sys, time\nfor _ in range(2): {turn}".replace("\\\\n", "\\n")]
+
+
+def test_evaluations_are_timed_as_they_are_written(tmp_path: Path) -> None:
+    """CPU seconds of what a side started count, also once it has ended; sleeping does not."""
+    file = tmp_path / "points.jsonl"
+    side = sides.Side("a side", writing(0.3, file), lambda: sides.of_lines(file))
+    (found,) = sides.run([side], tmp_path, 60)
+    first, second = found.points
+    assert first.won == {"random": 0.9, "greedy": 0.5} and found.evaluating == 0.25
+    assert first.cpu >= 0.3 and first.cpu + 0.25 <= second.cpu == found.cpu
+    assert second.wall >= first.wall + 1
+
+
+def test_a_side_that_fails_is_an_error(tmp_path: Path) -> None:
+    side = sides.Side("a side", [sys.executable, "-c", "print('why'); raise SystemExit(3)"], list)
+    with pytest.raises(RuntimeError, match=re.escape("a side: exit code 3, 0 evaluations\nwhy")):
+        sides.run([side], tmp_path, 60)
+
+
+def test_rows_of_a_run_that_are_evaluations(tmp_path: Path) -> None:
+    """The last line is not whole yet."""
+    file = tmp_path / "metrics.csv"
+    assert sides.of_metrics(file) == []
+    head = "env_steps,train/loss,eval/win_rate_vs_random,eval/win_rate_vs_greedy"
+    file.write_text(f"{head}\n1,0.5,,\n2,,0.75,0.5\n3,0.4,,\n4,,0.8,0.6\n5,,0.9,0.")
+    assert sides.of_metrics(file) == [{"random": 0.75, "greedy": 0.5}, {"random": 0.8, "greedy": 0.6}]
+
+
+def test_when_a_peer_is_evaluated(tmp_path: Path) -> None:
+    """At first evenly, 1 s of 180 here; after 10 s each a tenth later; once more at the end. Evaluating counts."""
+    now, file = [2.0], tmp_path / "points.jsonl"
+    watch = peers.Watch(file, 180.0, 2, clock=lambda: now[0])
+
+    def at(seconds: float) -> int:
+        now[0] = seconds
+        watch.look(lambda seen, mask: mask.argmax(axis=1), 40)
+        return len(file.read_text().splitlines())
+
+    assert [at(seconds) for seconds in (2.0, 2.9, 3.0, 100.0, 109.9, 110.0, 180.0)] == [1, 1, 2, 3, 3, 4, 5]
+    assert watch.spent() == 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.timeout(300)
+def test_a_short_comparison(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All three sides for some seconds, as processes of their own."""
+    pytest.importorskip("sb3_contrib", reason="needs sb3-contrib")
+    kept: list[dict[str, Any]] = []
+    monkeypatch.setattr(compare, "KEPT", tmp_path / "kept.json")
+    monkeypatch.setattr(compare, "write_page", kept.append)
+    assert bench.main(["time_to_strength", "--minutes", "0.25", "--peer-minutes", "0.4", "--commit"]) == 0
+    found = curves.of_json(json.loads((tmp_path / "kept.json").read_text()))
+    assert [each.name for each in found] == list(sides.NAMES.values()) and len(kept) == 1
+    assert all(each.points[-1].won["random"] > 0.4 for each in found)
+    assert "| hands won against | busso train | single-file DQN | MaskablePPO |" in capsys.readouterr().out
