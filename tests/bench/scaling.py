@@ -10,14 +10,14 @@ from busso.command.settings.compose import compose
 from busso.train.doctor.scaling import CPUS, Scaling
 from busso.train.dqn.learner.learner import Learner
 from busso.train.dqn.network.build import build_network
-from busso.train.dqn.rollout.request import RolloutRequest
+from busso.train.dqn.rollout.request import Rollout, RolloutRequest
 from busso.train.dqn.rollout.worker import RolloutWorker
 from busso.train.settings.dqn import TrainSettings
 from busso.tressette import GAME
 from tests.bench.timing import report, seconds
 from tests.bench.tressette import filled_replay
 
-CPU, DECISIONS = torch.device("cpu"), 40  # of a game
+CPU = torch.device("cpu")
 
 
 def more_cpus() -> None:
@@ -25,13 +25,20 @@ def more_cpus() -> None:
     settings = compose(TrainSettings, "train", ["rollout=local"])
     learner, games = settings.learner, settings.rollout.games
     worker, starts = RolloutWorker(settings, CPU), count(0, games)
-    updating = Learner(build_network(GAME, settings), filled_replay(200_000, 200_000), learner, CPU)
+    updating = Learner(
+        build_network(GAME, settings),
+        filled_replay(200_000, 200_000, bootstraps=learner.td_lambda is None),
+        learner,
+        CPU,
+    )
 
-    def play() -> None:
-        worker.play(RolloutRequest(next(starts), games, settings.exploration.end))
+    def play() -> Rollout:
+        return worker.play(RolloutRequest(next(starts), games, settings.exploration.end))
 
+    first = play()
     playing, update = seconds(play, updating.update)
-    decisions, rate = learner.batch_size / learner.samples_per_insert, DECISIONS * games / playing
+    rate, share = first.decisions / playing, len(first.transitions.action) / first.decisions
+    decisions = learner.batch_size / learner.samples_per_insert / share
     report("recipe_decisions", rate / 1e3, "thousand decisions/s")
     scaling = Scaling(rate, 1 / update, decisions, learner.samples_floor)
     for cpus in CPUS:

@@ -114,14 +114,14 @@ def _observations(rows: int) -> torch.Tensor:
     return torch.from_numpy(np.random.default_rng(1).permutation(words)[:rows].view(np.int64))
 
 
-def filled_replay(rows: int, capacity: int, alpha: float = 0.0) -> ReplayBuffer:
-    """A buffer of observations of random play."""
+def filled_replay(rows: int, capacity: int, alpha: float = 0.0, bootstraps: bool = True) -> ReplayBuffer:
+    """A buffer of observations of random play; without `bootstraps` no row has a successor."""
     random = np.random.default_rng(1)
     words = np.resize(_observations(40_000).numpy().view(np.uint64), (rows, GAME.words))
     ones = np.ones(rows, np.float32)
     legal = np.full(rows, (1 << 40) - 1, np.uint64)
     replay = ReplayBuffer(capacity, GAME.words, CPU, seed=1, alpha=alpha)
-    successor = np.ones(rows, np.int32)
+    successor = np.full(rows, bootstraps, np.int32)
     successor[-1] = 0
     action = random.integers(0, 40, rows).astype(np.uint8)
     replay.add(Transitions(words, legal, action, ones, np.float32(0.9) * successor.astype(np.float32), successor))
@@ -141,7 +141,8 @@ def update() -> None:
 def recipe_updates() -> None:
     """`Learner.update` of the default run of Tressette, whose symmetric network Muon and Adam learn."""
     settings = compose(TrainSettings, "train", ["rollout=local"])
-    replay, network = filled_replay(200_000, 200_000), build_network(GAME, settings)
+    replay = filled_replay(200_000, 200_000, bootstraps=settings.learner.td_lambda is None)
+    network = build_network(GAME, settings)
     (best,) = seconds(Learner(network, replay, settings.learner, CPU).update)
     report("recipe_updates", 1 / best, "updates/s")
 

@@ -15,8 +15,7 @@ from busso.train.doctor import scaling
 from busso.train.doctor.scaling import Scaling
 from busso.train.dqn.learner.learner import Learner
 from busso.train.dqn.network.build import build_network
-from busso.train.dqn.replay.transitions import Transitions
-from busso.train.dqn.rollout.request import RolloutRequest
+from busso.train.dqn.rollout.request import Rollout, RolloutRequest
 from busso.train.dqn.rollout.worker import RolloutWorker, build_replay
 from busso.train.run.device import choose_device
 from busso.train.run.metrics import resources
@@ -25,7 +24,7 @@ from busso.train.settings.dqn import TrainSettings
 _SECONDS = 1.5  # of measuring, for each stage
 _GAMES = 512  # played at a time, at most: enough to measure
 _IN_TURN = ("in the learner's process", "rollout=ray, which plays on the other CPUs")
-_FEWER_UPDATES = "learner.samples_floor=0.25, or a larger learner.batch_size; either changes how the network learns"
+_FEWER_UPDATES = "learner.samples_floor=0.25, or a larger learner.batch_size; these two change how the network learns"
 _COMPILED = "learner.compile=true, "
 
 
@@ -85,42 +84,44 @@ def measure(settings: TrainSettings, seconds: float = _SECONDS) -> Measured:
     on_ray = rollout.kind == "ray"
     torch.set_num_threads(rollout.torch_threads)
     of_players = choose_device("cuda" if rollout.gpus_per_worker else "cpu") if on_ray else device
-    transitions, playing = _played(settings, of_players, seconds)
-    buffer = build_replay(game, settings, device)
-    inserting = seconds_of(lambda: buffer.add(transitions), device, seconds) / len(transitions.action)
+    played, playing = _played(settings, of_players, seconds)
+    buffer, transitions = build_replay(game, settings, device), played.transitions
+    inserting = seconds_of(lambda: buffer.add(transitions), device, seconds) / played.decisions
     replay = Stage("replay", 1 / inserting, "writing to the buffer", "nothing: it does nothing else")
     torch.set_num_threads(settings.learner.cpu_threads)
     learner = Learner(build_network(game, settings), buffer, settings.learner, device)
     if settings.learner.compile:
         learner.compile()
     update = seconds_of(learner.update, device, seconds)
-    stage, each = _learner(settings, update, device.type == "cuda")
-    more = None if of_players.type == "cuda" else _scaling(settings, playing, update, device.type == "cuda")
+    # Decisions for each update: a decision without a choice may be no transition.
+    paid = settings.learner.batch_size / settings.learner.samples_per_insert
+    paid *= played.decisions / len(transitions.action)
+    stage, each = _learner(settings, update, paid, device.type == "cuda")
+    more = None if of_players.type == "cuda" else _scaling(settings, playing, update, paid, device.type == "cuda")
     if not on_ray:
         return Measured([Stage("rollout", 1 / playing, *_IN_TURN), replay, stage], True, more)
     learning = inserting + settings.learner.cpu_threads * update / each
     return Measured([*_workers(settings, playing, learning), replay, stage], False, more)
 
 
-def _played(settings: TrainSettings, device: torch.device, seconds: float) -> tuple[Transitions, float]:
+def _played(settings: TrainSettings, device: torch.device, seconds: float) -> tuple[Rollout, float]:
     """A rollout by the run's own worker, and its seconds for a decision."""
     games = min(settings.rollout.games, _GAMES)
     worker, starts = RolloutWorker(settings, device), count(0, games)
 
-    def play() -> Transitions:
-        return worker.play(RolloutRequest(next(starts), games, settings.exploration.end)).transitions
+    def play() -> Rollout:
+        return worker.play(RolloutRequest(next(starts), games, settings.exploration.end))
 
     first = play()  # compiles
     started, decisions = time.perf_counter(), 0
     while not decisions or time.perf_counter() < started + seconds:
-        decisions += len(play().action)
+        decisions += play().decisions
     return first, (time.perf_counter() - started) / decisions
 
 
-def _learner(settings: TrainSettings, update: float, on_gpu: bool) -> tuple[Stage, float]:
-    """The learner whose update takes these seconds, and the most decisions for each update."""
+def _learner(settings: TrainSettings, update: float, least: float, on_gpu: bool) -> tuple[Stage, float]:
+    """The learner whose update takes these seconds and is for `least` decisions; and the most decisions for one."""
     learner = settings.learner
-    least = learner.batch_size / learner.samples_per_insert
     most = least / learner.samples_floor
     each = f"{most:,.0f}" if most == least else f"{least:,.0f} to {most:,.0f}"
     what = "on the GPU" if on_gpu else f"with learner.threads={learner.cpu_threads}"
@@ -137,14 +138,14 @@ def _faster_updates(settings: TrainSettings, on_gpu: bool) -> str:
     return f"{more}a GPU, "
 
 
-def _scaling(settings: TrainSettings, playing: float, update: float, on_gpu: bool) -> Scaling:
-    """The rates of a worker that takes `playing` seconds a decision, and a learner that takes `update` seconds."""
+def _scaling(settings: TrainSettings, playing: float, update: float, paid: float, on_gpu: bool) -> Scaling:
+    """The rates of a worker that takes `playing` seconds a decision, and a learner of `update` seconds for `paid`."""
     learner = settings.learner
     where = "on the GPU" if on_gpu else f"with learner.threads={learner.cpu_threads}"
     return Scaling(
         worker=1 / playing,
         updates=1 / update,
-        decisions=learner.batch_size / learner.samples_per_insert,
+        decisions=paid,
         floor=learner.samples_floor,
         threads=learner.cpu_threads,
         where=where,
