@@ -100,7 +100,7 @@ def update(q: nn.Module, target: nn.Module, optimizer: torch.optim.Optimizer, ba
 def learn(args: argparse.Namespace, spent_after: Callable[[nn.Module, int], float] | None = None) -> nn.Module:
     """Play and learn from `decisions` decisions; the network. The same seed gives the same one on the same machine.
 
-    `spent_after` gives another budget: the share that is spent once this network has learned from so many decisions.
+    `spent_after` gives another budget: the share of it that is spent, by the network and the number of decisions.
     """
     share = spent_after or (lambda _, decisions: decisions / args.decisions)
     random = np.random.default_rng(args.seed)

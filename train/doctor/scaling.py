@@ -22,7 +22,7 @@ WORKERS, LEARNER = "workers", "learner"
 
 
 class Scaled(NamedTuple):
-    """What a run makes of so many CPUs, a second, and the stage that limits it."""
+    """Rates of a run with this number of CPUs, a second, and the stage that limits it."""
 
     cpus: int
     decisions: float
@@ -42,7 +42,7 @@ class Scaling:
     where: str = "on the CPU"  # the learner computes
 
     def on(self, cpus: int) -> Scaled:
-        """With so many CPUs, of which one plays at least."""
+        """The rates with this number of CPUs, of which one plays at least."""
         played = max(1, cpus - self.threads) * self.worker
         learned = self.updates * self.decisions / self.floor
         decisions, limit = (played, WORKERS) if played <= learned else (learned, LEARNER)

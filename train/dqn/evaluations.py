@@ -67,7 +67,7 @@ class Evaluations:
     def start(self, env_steps: int, replay: ReplayBuffer | None, first_look: float | None = None) -> None:
         """Start one of the weights of now; with `replay`, write histograms at once. Raises DivergedError.
 
-        `first_look`: a line says what came out, after so many seconds of training.
+        `first_look`: the seconds of training after which it is; a line says what came out.
         """
         if first_look is not None:
             self._first = env_steps, first_look

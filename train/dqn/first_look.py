@@ -22,7 +22,7 @@ class FirstLook:
         self._to_come = before < SECONDS
 
     def due(self, seconds: float, episodes: int) -> bool:
-        """Whether an evaluation is worth it now, after so many seconds and episodes of training."""
+        """Whether an evaluation is worth it now, after these seconds and episodes of training."""
         return self._to_come and self._makes_one and seconds >= SECONDS and self._every <= _WORTH * episodes
 
     def takes(self, seconds: float) -> bool:
