@@ -37,7 +37,7 @@ def _main(name: str) -> object:
     try:
         return getattr(importlib.import_module(name), "main", None)
     except ModuleNotFoundError as error:
-        assert error.name in ("gymnasium", "pettingzoo", "pyspiel"), error  # an extra is not installed
+        assert error.name in ("gymnasium", "pettingzoo"), error  # an extra is not installed
         return None
 
 

@@ -42,7 +42,7 @@ for each in pkgutil.walk_packages(busso.__path__, "busso."):
         importlib.import_module(each.name)
     except ModuleNotFoundError as error:
         missing.add(error.name)
-assert missing <= {"gymnasium", "pettingzoo", "pyspiel"}, missing
+assert missing <= {"gymnasium", "pettingzoo"}, missing
 busso.load_game("probe")
 busso.train_agent(*sys.argv[1:], quiet=True)
 probe.note()

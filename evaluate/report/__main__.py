@@ -1,7 +1,6 @@
 """`busso report RUN`: a page about a run: curves, results, how it plays, what limits its speed.
 
-`report.html` needs no other file, opens offline and prints; `report.md` beside it has the same. With `study=spike` the
-page is about that study and our runs of it.
+`report.html` needs no other file, opens offline and prints; `report.md` beside it has the same.
 
 example:
   busso report runs/tressette/default
@@ -9,7 +8,6 @@ example:
 
 from __future__ import annotations
 
-import importlib
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,13 +17,11 @@ from busso.cards.base.bounds import bounded
 from busso.command.app import settings_command
 from busso.command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_numbers
 from busso.command.terminal.progress import Progress
-from busso.evaluate.report import studies
 from busso.evaluate.report.line import runs_of, with_runs
 
 if TYPE_CHECKING:
     from busso.train.run.read import Run
 
-_GAMES, _GAMES_OF_STUDY = 1024, 2000
 _MOST_TRICKS = 7
 
 
@@ -34,46 +30,27 @@ class ReportSettings:
     """The settings of `busso report`; conf/report.yaml explains them."""
 
     run: Any = None
-    study: str | None = None
     seeds: bool = True
     folder: str | None = None
-    games: int | None = bounded(None, 2, MAX_DEALS)
+    games: int = bounded(1024, 2, MAX_DEALS)
     seed: int = bounded(11, 0, MAX_SEED)
     tricks: int = bounded(6, 1, _MOST_TRICKS)
     measure: bool = True
-    runs: str = "runs"
 
     def __post_init__(self) -> None:
         check_numbers("", self)
-        if (self.run is None) == (self.study is None):
-            known = ", ".join(f"study={name}" for name in known_studies())
-            raise SettingsError("run", "one run or one study", f"say run=runs/tressette/default or {known}")
-        if self.study is not None and self.study not in known_studies():
-            raise SettingsError("study", f"one of {', '.join(known_studies())}, not {self.study!r}")
-        if self.run is not None and not runs_of(self.run):
-            raise SettingsError("run", "the folder of a run, not an empty list")
+        if not runs_of(self.run):
+            raise SettingsError("run", "the folder of a run", "say run=runs/tressette/default")
 
     @property
     def target(self) -> Path:
         """The folder to write."""
-        if self.folder is not None:
-            return Path(self.folder)
-        return Path(self.runs) / self.study / "report" if self.study else Path(runs_of(self.run)[0]) / "report"
-
-
-def known_studies() -> list[str]:
-    """The modules of `busso.evaluate.report.studies`."""
-    return sorted(path.stem for path in Path(studies.__path__[0]).glob("[!_]*.py"))
+        return Path(runs_of(self.run)[0]) / "report" if self.folder is None else Path(self.folder)
 
 
 @settings_command(ReportSettings, "report", given=with_runs)
 def main(settings: ReportSettings) -> None:
     """Run the command."""
-    written = _of_study(settings) if settings.study else _of_run(settings)
-    print(written)
-
-
-def _of_run(settings: ReportSettings) -> Path:
     import torch  # for which --help does not wait
 
     from busso.evaluate.report import page
@@ -81,10 +58,10 @@ def _of_run(settings: ReportSettings) -> Path:
 
     run, seeds = _runs(settings)
     torch.set_num_threads(1)  # small forward passes: more threads would wait for each other
-    wanted = Wanted(settings.games or _GAMES, settings.tricks, settings.seed, settings.measure)
+    wanted = Wanted(settings.games, settings.tricks, settings.seed, settings.measure)
     with Progress("report", None) as progress:
         report = report_of(run, seeds, wanted, progress.say)
-    return page.write(report, settings.target)
+    print(page.write(report, settings.target))
 
 
 def _runs(settings: ReportSettings) -> tuple[Run, list[Run]]:
@@ -105,19 +82,6 @@ def _runs(settings: ReportSettings) -> tuple[Run, list[Run]]:
             seed = other.settings.seed
             raise SettingsError("run", f"{other.folder} has the seed of {twin.folder}, {seed}", "leave one out")
     return run, others or (seeds_beside(run) if settings.seeds else [])
-
-
-def _of_study(settings: ReportSettings) -> Path:
-    from busso.cards.tables import PolicyFileError
-    from busso.evaluate.report import page
-
-    study = importlib.import_module(f"busso.evaluate.report.studies.{settings.study}")
-    settings.target.mkdir(parents=True, exist_ok=True)
-    try:
-        report = study.report(Path(settings.runs), settings.target, settings.games or _GAMES_OF_STUDY, settings.seed)
-    except PolicyFileError as error:
-        raise SettingsError("runs", error) from None
-    return page.write(report, settings.target)
 
 
 if __name__ == "__main__":

@@ -63,12 +63,6 @@ class Report:
     sections: Sequence[Section] = ()
 
 
-def table_of(rows: Sequence[Mapping[str, str]], caption: str = "", left: Sequence[int] = (0,)) -> TextTable:
-    """A table of rows that all have the same columns."""
-    columns = list(rows[0])
-    return TextTable(columns, [[row[column] for column in columns] for row in rows], caption, left)
-
-
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Rows as a file for other programs, whole or not at all; a row may lack columns."""
     with replacing(path) as temporary, temporary.open("w", newline="") as file:

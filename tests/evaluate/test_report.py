@@ -60,7 +60,6 @@ def test_runs_that_are_no_seeds_of_one_are_refused(runs: Path, capsys: pytest.Ca
         ([], "run"),
         (["runs/nowhere"], "run"),
         (["."], "run"),
-        (["study=spike", "run=x"], "run"),
         (["runs/x", "games=1"], "games"),
         (["runs/x", "tricks=9"], "tricks"),
         (["runs/x", "run=y"], "run"),

@@ -1,6 +1,7 @@
-"""Tables of the small games as players: they play what `busso solve` measures, and others are refused in a line."""
+"""Tables as players: those of small games play what `busso solve` measures, and others are refused in a line."""
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,9 @@ import torch
 
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import load_game
+from busso.cards.matches.duplicate import duel
 from busso.cards.play import Decisions, play
+from busso.cards.players import named_player
 from busso.command.settings.checks import SettingsError
 from busso.evaluate.players import load_player
 from busso.evaluate.tournament.__main__ import main
@@ -87,3 +90,31 @@ def test_tables_that_are_no_players(runs: Path) -> None:
         load_player(load_game("blackjack", {"decks": 1}), str(run / "q"), CPU)
     with error_about(SettingsError, "players", hint="game=blackjack"):
         load_player(load_game("sette_mezzo"), str(run / "q"), CPU)
+
+
+@pytest.fixture(scope="module")
+def study(trained_run: TrainedRuns) -> Path:
+    """The run of a study of Corellian Spike, with few games."""
+    return trained_run("algo=batch_q_learning", "game=spike", "experiment=study_2p_credits", "games=20", "passes=2")
+
+
+def test_a_policy_plays_by_the_name_of_its_run_or_file(study: Path) -> None:
+    game = load_game("spike")
+    seeds = stream(1, "named", 0, 50)
+    initial = named_player(game, "initial")
+    by_folder, by_text, newest = (
+        duel(game, load_player(game, str(path), CPU), initial, seeds).own
+        for path in (study, study / "policy.json", study / "policies" / "iteration_050.npz")
+    )
+    assert np.array_equal(by_folder, by_text) and np.array_equal(by_folder, newest)
+
+
+def test_bad_policies_are_named(study: Path, tmp_path: Path) -> None:
+    table = json.loads((study / "policy.json").read_text())
+    table["12180050"] = 1
+    path = tmp_path / "policy.json"
+    path.write_text(json.dumps(table))
+    with error_about(CheckpointError, path, "12180050"):
+        load_player(load_game("spike"), str(path), CPU)
+    with error_about(SettingsError, "players", str(path)):
+        load_player(load_game("tressette"), str(path), CPU)
