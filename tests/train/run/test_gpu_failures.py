@@ -16,7 +16,7 @@ from busso.train.run.checkpoint import checkpoint
 from busso.train.run.device import choose_device, failure_in
 from busso.train.run.folder import RunFolder
 from busso.train.run.launches import FILE as STARTS
-from busso.train.run.launches import LEARNER_ON, began_on_gpu
+from busso.train.run.launches import LEARNER_ON
 from busso.train.run.signals import EXIT_REQUEUE
 from tests.errors import key_of
 from tests.train.runs import folder, small
@@ -100,11 +100,6 @@ def test_a_run_that_began_on_a_gpu_does_not_go_on_on_a_cpu(tmp_path: Path, capsy
     changed = {path.name for path, content in before.items() if path.read_bytes() != content}
     assert changed <= {"train.log", ".lock"}  # which has the token of the newest owner
     assert train(tmp_path, "episodes=128", "device=cpu") == 0 and episodes(tmp_path) == [64, 128]
-
-
-def test_the_gpu_of_a_start_without_checkpoint_binds_none(tmp_path: Path) -> None:
-    (tmp_path / STARTS).write_text(json.dumps([{"learner": LEARNER_ON + "NVIDIA L40 in bfloat16"}]))
-    assert not began_on_gpu(tmp_path)
 
 
 # ---------------------------------------------------------------------- a GPU that fails
@@ -206,15 +201,3 @@ def test_an_error_of_the_gpu_that_a_save_meets_first(
 def test_what_is_no_failure_of_a_gpu(error: Exception) -> None:
     """Want of memory is one of settings."""
     assert failure_in(error) is None
-
-
-def test_the_first_error_is_the_one_that_is_told() -> None:
-    with pytest.raises(ValueError, match="third") as caught:
-        try:
-            try:
-                raise RuntimeError("CUDA error: first")
-            except RuntimeError:
-                raise RuntimeError("CUDA error: second") from None
-        except RuntimeError as error:
-            raise ValueError("third") from error
-    assert str(failure_in(caught.value)) == "CUDA error: first"
