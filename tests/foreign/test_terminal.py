@@ -79,23 +79,6 @@ def test_names_of_records_reach_no_terminal(tmp_path: Path, capsys: pytest.Captu
     assert "line 2" in output.err and is_harmless(output.err)
 
 
-def test_a_save_with_such_names_is_listed(tmp_path: Path) -> None:
-    from busso.play.app.menu.saves import SavesList
-    from busso.play.language import Language
-    from busso.play.table.saves import saved_tables
-    from tests.foreign.files import table
-
-    (tmp_path / "a.json").write_text(json.dumps(table({"name": ESCAPES}, ["human", ESCAPES])))
-    (tmp_path / f"b{ESCAPES[:10]}.json").write_text("{")
-    found = saved_tables(tmp_path)
-    assert len(found) == 2
-    shown = SavesList(Language("en"))
-    shown.show(found)
-    assert shown.option_count == 2
-    for k in range(2):
-        assert is_harmless(str(shown.get_option_at_index(k).prompt))
-
-
 def test_the_log_of_a_run_is_visible(tmp_path: Path) -> None:
     from busso.train.run.metrics.log_file import logged
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from busso.play.language import Language, message
 from busso.play.views import position, view
 from busso.play.views.tressette import TressetteView
-from busso.play.views.trick import Cursor, cards_of, facts, task, trick_of
+from busso.play.views.trick import cards_of, facts, task, trick_of
 from tests.play.people import choice, reply, sit_down
 
 EMPTY = TressetteView(
@@ -66,22 +66,6 @@ def test_what_is_known_of_a_seat() -> None:
     assert facts(replace(told, cards_left=(0, 0, 0, 0)), 3) == [
         message("tressette_screen.said", suits="B", signal="striscio")
     ]
-
-
-def test_the_cursor_goes_to_a_legal_card_once_for_each_decision() -> None:
-    cursor, cards = Cursor(), ["3D", "4D", "AS", "RS"]
-    cursor.look(cards, ("AS", "RS"), 1)
-    assert cursor.place == 2
-    cursor.step(cards, 2)
-    cursor.look(cards, ("AS", "RS"), 1)
-    assert cursor.place == 0  # round, and left where it was put
-    cursor.step(cards, -1)
-    assert cursor.place == 3
-    cursor.look(cards[:2], (), 1)
-    assert cursor.place == 1
-    cursor.look([], (), 1)
-    cursor.step([], 1)
-    assert cursor.place == 0
 
 
 def test_a_position_is_what_the_seat_saw_with_all_hands_open() -> None:

@@ -120,6 +120,7 @@ def test_several_processes_play_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_cluster_plays_the_same(whole: Path, tmp_path: Path) -> None:
     assert main([*SMALL, "deals=150", f"folder={tmp_path}", "processes=ray"]) == 0
     assert files(tmp_path) == files(whole)

@@ -115,6 +115,7 @@ def test_killed_it_goes_on(tmp_path: Path) -> None:
     assert "resumed from" in (run / "train.log").read_text()
 
 
+@pytest.mark.slow
 def test_two_processes_share_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """This one comes when the other has begun its first trial."""
     arguments = typed(tmp_path, LR, "pruner=none", "trials=3")
@@ -143,24 +144,6 @@ def test_a_trial_that_somebody_runs_is_left_to_him(tmp_path: Path) -> None:
     one.__dict__["_claim"].release()  # as when its process ends
     again = study(tmp_path, "trials=2").next_trial(set())
     assert again is not None and again.number == 0 and again.user_attrs["values"] == first.user_attrs["values"]
-
-
-def test_a_restarted_job_takes_the_trial_of_its_dead_start_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Trials of other jobs are left alone at once, whether these live or not."""
-    one = study(tmp_path, "trials=1")
-    assert one.next_trial(set()) is not None
-    one.__dict__["_claim"].release()
-    claim = next(one._folder.glob(".trial-*.lock"))
-    put(claim, **AWAY, job="7")
-    monkeypatch.setattr(lock, "STALE", 0.3)
-    monkeypatch.setattr(lock, "POLL", 0.1)
-    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
-    for job, number in (("8", None), ("7", 0)):
-        monkeypatch.setenv("SLURM_JOB_ID", job)
-        again = study(tmp_path, "trials=1").next_trial(set())
-        assert (again and again.number) == number
 
 
 @pytest.mark.parametrize(
