@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import pytest
 from hypothesis import settings
@@ -78,6 +79,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _settings_are_composed_once() -> Iterator[None]:
     with composed_once():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _disks_never_fail() -> Iterator[None]:
+    """A sync takes milliseconds, hundreds of times a run. What a crash would leave, `tests.disk` says without one."""
+    with mock.patch.object(os, "fsync", os.fstat):
         yield
 
 

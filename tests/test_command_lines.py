@@ -23,8 +23,6 @@ def test_flags_of_every_command(name: str, capsys: pytest.CaptureFixture[str]) -
     main, first = import_module(COMMANDS[name].module).main, COMMANDS[name].first
     for typed, says in (
         (["--cfg", "hydra", "-p", "hydra.job"], f"config_name: {name}\n"),
-        (["--info", "defaults-tree"], f"\n  {name}:\n"),
-        (["--hydra-help"], "== Flags =="),
         (["-cn", "review", "--cfg", "job", "--resolve"], "by: auto\n"),
     ):
         assert main([*first, *typed]) == 0

@@ -113,6 +113,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return there
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)  # thirty commands, which compile where no code is kept
 def test_a_command_imports_what_it_needs(folder: Path) -> None:
     wanted = [*MAY_IMPORT.values()]

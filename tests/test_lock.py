@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import itertools
-import json
 import os
 import signal
 import subprocess
@@ -137,17 +136,6 @@ def test_a_file_system_without_byte_range_locks_is_said(
             assert "No locks available" in caplog.text and caplog.text.count("\n") == 1
 
 
-def test_another_failure_of_the_lock_is_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*given: Any) -> None:
-        raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr(fcntl, "lockf", fails)
-    with pytest.raises(OSError, match="Input/output"):
-        lock.Lock(path).acquire()
-    monkeypatch.undo()
-    lock.Lock(path).acquire()  # the failure left nothing
-
-
 @pytest.mark.parametrize("failing", [1, 2], ids=["owner", "lock"])
 def test_a_full_disk_leaves_no_owner(path: Path, monkeypatch: pytest.MonkeyPatch, failing: int) -> None:
     """The last block may go to the one file, and none be left for the other."""
@@ -192,12 +180,6 @@ def test_a_process_number_that_came_again_is_not_the_owner(path: Path) -> None:
     put(path, started=alive.started - 1)
     with lock.Lock(path):
         pass
-
-
-def test_a_process_that_ended_and_is_not_cleared_away_is_not_the_owner() -> None:
-    with subprocess.Popen(["true"]) as ended:
-        until("it has ended", lambda: owner._started(ended.pid) == 0, 10, 0.01)
-        assert replace(this_process(), pid=ended.pid, started=7).has_ended()
 
 
 @pytest.mark.parametrize(
@@ -295,19 +277,6 @@ def test_a_suspended_owner_that_lost_it_sees_that_and_deletes_nothing(
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_suspended_owner_sees_that_another_had_it_and_has_ended(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mounted(monkeypatch, "pretended")
-    with holder(path, "pretended") as process:
-        suspend(process)
-        other = lock.Lock(path)
-        other.acquire(waits_for=lambda owner: True)
-        other.release()
-        process.send_signal(signal.SIGCONT)
-        assert tell(process) == "False"
-        assert not path.with_name(".lock.owner").exists()
-
-
-@pytest.mark.usefixtures("quick")
 def test_one_that_lost_it_says_so_in_one_line(path: Path) -> None:
     held = lock.Lock(path)
     held.acquire()
@@ -326,51 +295,6 @@ def test_one_that_lost_it_says_so_in_one_line(path: Path) -> None:
     put(path, **AWAY)
     held.release()
     assert b"node9" in path.with_name(".lock.owner").read_bytes()
-
-
-def test_a_file_that_went_by_itself_is_made_again(path: Path) -> None:
-    with lock.Lock(path) as held:
-        path.with_name(".lock.owner").unlink()
-        assert held.still_own() and read_owner(path.with_name(".lock.owner").read_bytes()) == held._me
-        with pytest.raises(InUseError):
-            lock.Lock(path).acquire()
-
-
-def test_a_file_that_cannot_be_read_for_a_while_is_no_loss(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with lock.Lock(path) as held:
-
-        def fails(self: lock.Lock) -> bytes:
-            raise OSError(errno.ESTALE, "Stale file handle")
-
-        with monkeypatch.context() as patch:
-            patch.setattr(lock.Lock, "_read", fails)
-            assert held.still_own()
-            patch.setattr(lock, "STALE", 0.0)
-            assert not held.still_own()
-        assert held.still_own()
-
-
-def test_the_file_of_one_that_came_in_between_is_put_back(path: Path) -> None:
-    put(path, **AWAY)
-    before = path.with_name(".lock.owner").read_bytes()
-    lock.Lock(path)._set_aside(b"of another")
-    assert path.with_name(".lock.owner").read_bytes() == before and len(list(path.parent.iterdir())) == 1
-
-
-def test_while_the_file_system_hangs_no_owner_grows_old(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [0.0]
-    monkeypatch.setattr("busso.command.lock.owner.time.monotonic", lambda: now[0])
-    watch = owner.OwnerWatch()
-    watch.look(b"x", 4.0)
-    now[0] += 1000
-    watch.look(b"x", 4.0)
-    assert watch.silence == 4.0
-    for _ in range(100):
-        now[0] += 2.0
-        watch.look(b"x", 4.0)
-    assert watch.silence == 204.0 and watch.unchanged
-    watch.look(b"y", 4.0)
-    assert watch.silence == 0.0 and not watch.unchanged
 
 
 def test_of_many_that_find_a_dead_owner_one_has_it(path: Path) -> None:
@@ -407,10 +331,3 @@ def test_nothing_in_the_file_of_another_speaks_to_the_terminal(path: Path) -> No
         lock.Lock(path).acquire()
     text = str(caught.value)
     assert "\x1b" not in text and "\n" not in text and len(text) < 500
-
-
-def test_a_sign_of_life_changes_the_file_and_not_its_length(path: Path) -> None:
-    found = this_process()
-    first, second = found.as_bytes(0), found.as_bytes(10**9)
-    assert len(first) == len(second) and first != second and read_owner(first) == read_owner(second) == found
-    assert json.loads(first)["token"] == found.token

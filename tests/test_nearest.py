@@ -4,7 +4,7 @@ import pytest
 
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose
-from busso.command.settings.nearest import dotted, nearest
+from busso.command.settings.nearest import nearest
 from busso.evaluate.solve.__main__ import SolveSettings
 from busso.train.settings.resolve import settings_of
 from tests.errors import error_about
@@ -36,14 +36,6 @@ KNOWN = (
 )
 def test_the_nearest_key(typed: str, meant: str | None) -> None:
     assert nearest(typed, KNOWN) == meant
-
-
-def test_of_several_keys_with_the_same_last_part_the_group_decides() -> None:
-    assert nearest("eval.threads", ("learner.threads", "evaluation.threads")) == "evaluation.threads"
-
-
-def test_dotted_keys() -> None:
-    assert list(dotted({"a": {"b": 1, "c": {}}, "d": [1]})) == ["a", "a.b", "a.c", "d"]
 
 
 @pytest.mark.parametrize(

@@ -33,11 +33,6 @@ def test_shellcheck() -> None:
     assert found.returncode == 0, found.stdout
 
 
-@pytest.mark.parametrize("script", SHELL, ids=lambda path: path.name)
-def test_bash_can_read_it(script: Path) -> None:
-    subprocess.run(["bash", "-n", str(script)], check=True)
-
-
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
 def test_run_without_slurm(script: Path) -> None:
     found = subprocess.run(
@@ -54,16 +49,6 @@ def test_logs_have_a_folder_and_are_not_committed() -> None:
     files = subprocess.run(["git", "ls-files", "slurm"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     if files:
         assert "slurm/logs/.gitkeep" in files and "slurm/site.env\n" not in files and ".out" not in files
-
-
-def test_example_of_site_env_changes_nothing_until_it_is_edited() -> None:
-    lines = (ROOT / "slurm" / "site.env.example").read_text().splitlines()
-    assert all(line.startswith("#") or not line for line in lines)
-
-
-def test_image_has_the_pinned_dependencies() -> None:
-    text = (ROOT / "slurm" / "apptainer.def").read_text()
-    assert "constraints.txt /opt/busso/constraints.txt" in text and "--constraint constraints.txt" in text
 
 
 LIMITS = {

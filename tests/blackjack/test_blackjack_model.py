@@ -1,7 +1,6 @@
 """The exact process of Blackjack against every order of cards, against the engine, and by hand."""
 
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -33,10 +32,10 @@ def best_sum(kinds: list[int]) -> tuple[int, bool]:
 
 
 class BruteForce:
-    """Every order of cards, in fractions. `deck[kind]`; `infinite` puts every card back."""
+    """Every order of cards, in fractions. `deck[kind]`."""
 
-    def __init__(self, options: Options, deck: Deck, infinite: bool) -> None:
-        self.options, self.deck, self.infinite = options, deck, infinite
+    def __init__(self, options: Options, deck: Deck) -> None:
+        self.options, self.deck = options, deck
         self.gamma = Fraction(str(options.discount))
 
     def draws(self, left: Deck) -> list[tuple[Fraction, int, Deck]]:
@@ -44,7 +43,7 @@ class BruteForce:
             (
                 Fraction(count, sum(left)),
                 kind,
-                left if self.infinite else tuple(n - (k == kind) for k, n in enumerate(left)),
+                tuple(n - (k == kind) for k, n in enumerate(left)),
             )
             for kind, count in enumerate(left)
             if count
@@ -115,69 +114,8 @@ def test_every_order_of_a_small_deck(deck: Deck, rules: dict[str, Any]) -> None:
     exact = model(options, "value", np.array(deck))
     check_mdp(exact.mdp)
     found = expected_reward(exact.mdp, policy_iteration(exact.mdp).values)
-    assert abs(found - float(BruteForce(options, deck, infinite=False).value())) < 1e-12
+    assert abs(found - float(BruteForce(options, deck).value())) < 1e-12
     assert exact.mdp.start.sum() + sum(exact.decided) == pytest.approx(1, abs=1e-12)
-
-
-class Recursion:
-    """Infinitely many decks by recursion over sums, in plain Python: a second implementation."""
-
-    def __init__(self, options: Options) -> None:
-        self.options = options
-        self.chances = [1 / 13] * 9 + [4 / 13]
-        self.best = cache(self.best)  # type: ignore[method-assign]
-        self.dealer = cache(self.dealer)  # type: ignore[method-assign]
-
-    @staticmethod
-    def add(total: int, soft: bool, kind: int) -> tuple[int, bool]:
-        hard = total - 10 * soft + kind + 1
-        aces = soft or kind == 0
-        return (hard + 10, True) if aces and hard + 10 <= 21 else (hard, False)
-
-    def dealer(self, mine: int, total: int, soft: bool, cards: int) -> tuple[float, float, float]:
-        """Probabilities that the player wins, ties and loses."""
-        rests = total > 17 or (total == 17 and not (soft and self.options.soft_17 == "hit"))
-        if cards >= 2 and (total >= mine or rests):
-            return float(total > 21 or total < mine), float(total == mine), float(mine < total <= 21)
-        rows = [
-            [chance * x for x in self.dealer(mine, *self.add(total, soft, kind), min(cards + 1, 2))]
-            for kind, chance in enumerate(self.chances)
-        ]
-        win, tie, lose = (sum(column) for column in zip(*rows, strict=True))
-        return win, tie, lose
-
-    def stand(self, mine: int, shown: int) -> float:
-        win, tie, lose = self.dealer(mine, *self.add(0, False, shown), 1)
-        return win - lose - (0 if self.options.ties == "push" else tie)
-
-    def hit(self, total: int, soft: bool, shown: int) -> float:
-        value = 0.0
-        for kind, chance in enumerate(self.chances):
-            after, still = self.add(total, soft, kind)
-            if after > 21:
-                value -= chance
-            elif after == 21:
-                value += chance * self.stand(21, shown)
-            else:
-                value += chance * self.options.discount * self.best(after, still, shown)
-        return value
-
-    def best(self, total: int, soft: bool, shown: int) -> float:
-        return max(self.stand(total, shown), self.hit(total, soft, shown))
-
-
-@pytest.mark.parametrize("rules", [{}, {"soft_17": "hit"}, {"ties": "push", "discount": 1.0}], ids=str)
-def test_infinitely_many_decks_again(rules: dict[str, Any]) -> None:
-    options = Options(**rules)
-    exact = model(options, "value")
-    check_mdp(exact.mdp)
-    values = policy_iteration(exact.mdp).values
-    again = Recursion(options)
-    met = np.flatnonzero(reachable(exact.mdp, np.flatnonzero(exact.mdp.start)))
-    assert met.size == 260  # hard 4 to 20 and soft 12 to 20 against ten cards
-    for state in met.tolist():
-        kind, text = state % KINDS, exact.state_text(state).split()
-        assert abs(values[state] - again.best(int(text[1]), text[0] == "soft", kind)) < 1e-12
 
 
 @pytest.mark.parametrize("rules", [{}, {"decks": 1}, {"decks": 6, "soft_17": "hit", "ties": "push"}], ids=str)

@@ -4,7 +4,6 @@ import importlib
 import itertools
 import json
 import os
-import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -12,15 +11,13 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
-from numba.core.bytecode import FunctionIdentity
 from numba.core.dispatcher import Dispatcher
 
 from busso.cards.compiled import jit as compiled
 from busso.cards.compiled import store as code_store
-from busso.cards.compiled.fingerprint import IndescribableError, fingerprint
+from busso.cards.compiled.fingerprint import fingerprint
 from busso.cards.compiled.jit import njit
 from busso.command.conf_folder import own_games
 
@@ -133,18 +130,6 @@ def test_closures_that_two_processes_kept_are_told_apart(cache: Path, tmp_path: 
     assert run(both, cache, tmp_path) == {"answer": [11, 12], "loaded": 1, "made": 0}
 
 
-def test_forked_processes_number_functions_apart() -> None:
-    reader, writer = os.pipe()
-    if (child := os.fork()) == 0:
-        os.write(writer, str(next(FunctionIdentity._unique_ids)).encode())
-        os._exit(0)
-    os.waitpid(child, 0)
-    forked = int(os.read(reader, 100))
-    os.close(reader)
-    os.close(writer)
-    assert abs(forked - next(FunctionIdentity._unique_ids)) > 1_000_000
-
-
 @njit
 def twice(x: Any) -> Any:
     return x + x
@@ -161,16 +146,6 @@ def kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> code_store.CodeStore:
 def again(function: Any) -> Any:
     """The same function, as a process that has not called it yet would see it."""
     return njit(function.py_func)
-
-
-def test_cpus_are_told_apart(kept: code_store.CodeStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert twice.targetctx.codegen()._get_host_cpu_name() != "znver1"
-    again(twice)(1)
-    monkeypatch.setattr(numba.config, "CPU_NAME", "znver1")
-    before = compiled.made["tests.cards.test_compiled.twice"]
-    assert again(twice)(1) == 2
-    assert compiled.made["tests.cards.test_compiled.twice"] == before + 1
-    assert len(list(kept.folder.glob("*/*.code"))) == 2
 
 
 def made_again() -> int:
@@ -191,25 +166,6 @@ def test_what_is_damaged_is_compiled_again(kept: code_store.CodeStore) -> None:
         assert made_again() == 0
 
 
-def test_code_that_does_not_load_is_compiled_again(kept: code_store.CodeStore) -> None:
-    made_again()
-    (file,) = kept.folder.glob("*/*.code")
-    for content in (b"no pickle", pickle.dumps((["no_such_symbol"], ()))):
-        kept.write(file.stem, content)
-        assert made_again() == 1
-
-
-@pytest.mark.parametrize("part", ["_reduce", "_rebuild"])
-def test_without_a_private_part_of_numba_everything_is_compiled(
-    kept: code_store.CodeStore, monkeypatch: pytest.MonkeyPatch, part: str
-) -> None:
-    made_again()
-    monkeypatch.delattr(compiled.CompileResult, part)
-    if part == "_reduce":
-        monkeypatch.setattr(compiled, "store", lambda: code_store.CodeStore(kept.folder, "other"))
-    assert (made_again(), made_again()) == (1, 1)
-
-
 def test_a_folder_that_cannot_be_written_costs_time_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -219,18 +175,6 @@ def test_a_folder_that_cannot_be_written_costs_time_alone(
     with caplog.at_level("INFO"):
         assert (made_again(), made_again()) == (1, 1)
     assert store.problem is not None and str(tmp_path) in store.problem
-
-
-def test_a_folder_that_can_only_be_read_is_read(kept: code_store.CodeStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    made_again()
-
-    def read_only(path: Path, data: bytes) -> int:
-        raise OSError(30, "Read-only file system")
-
-    monkeypatch.setattr(Path, "write_bytes", read_only)
-    other = njit(lambda x: x + 3)
-    assert other(1) == 4 and kept.problem is not None
-    assert made_again() == 0
 
 
 def test_a_full_disk_costs_time_alone(
@@ -259,13 +203,6 @@ def test_a_folder_that_others_may_write_is_refused(cache: Path) -> None:
     assert (cache / "v").stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
-def test_a_folder_of_another_user_is_refused(cache: Path) -> None:
-    cache.mkdir(mode=0o700)
-    os.chown(cache, 12345, 12345)
-    assert "another user" in (code_store.CodeStore(cache, "v").problem or "")
-
-
 def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("BUSSO_CACHE", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
@@ -275,13 +212,6 @@ def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert code_store.default_folder() == tmp_path / "xdg" / "busso"
     monkeypatch.setenv("BUSSO_CACHE", str(tmp_path / "mine"))
     assert code_store.default_folder() == tmp_path / "mine"
-
-
-def test_a_file_that_goes_meanwhile_is_no_reason_to_keep_nothing(cache: Path) -> None:
-    store = code_store.CodeStore(cache, "v")
-    (cache / "v" / "unfinished").symlink_to("gone")  # as one that another process renames between two looks
-    store.write("new", b"code")
-    assert store.problem is None and store.read("new") == b"code"
 
 
 def test_a_folder_that_grew_too_large_is_emptied(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,16 +237,6 @@ def test_everything_compiled_can_be_kept(module: str) -> None:
         if isinstance(value, Dispatcher):
             assert len(fingerprint(value.py_func, compiled.unwrap)) == 64
             assert isinstance(value._cache, compiled._Kept)
-
-
-def test_what_means_something_in_one_process_alone_is_not_described() -> None:
-    thing = object()
-
-    def names() -> Any:
-        return thing
-
-    with pytest.raises(IndescribableError):
-        fingerprint(names, compiled.unwrap)
 
 
 def _with(value: Any) -> FunctionType:
@@ -345,31 +265,3 @@ def _with(value: Any) -> FunctionType:
 def test_different_values_have_different_fingerprints(one: Any, other: Any) -> None:
     assert fingerprint(_with(one), compiled.unwrap) != fingerprint(_with(other), compiled.unwrap)
     assert fingerprint(_with(one), compiled.unwrap) == fingerprint(_with(one), compiled.unwrap)
-
-
-def test_defaults_and_nested_functions_count() -> None:
-    def plain(n: int) -> int:
-        return n + 1
-
-    def other_default(n: int = 2) -> int:
-        return n + 1
-
-    def nested(n: int) -> int:
-        add = lambda k: k + 1  # noqa: E731
-        return add(n)
-
-    def other_nested(n: int) -> int:
-        add = lambda k: k + 2  # noqa: E731
-        return add(n)
-
-    functions = (plain, other_default, nested, other_nested)
-    for function in functions:
-        function.__qualname__ = "f"
-    assert len({fingerprint(function, compiled.unwrap) for function in functions}) == len(functions)
-
-
-def test_options_of_the_compiler_count() -> None:
-    free = njit(nogil=True)(twice.py_func)
-    assert twice._cache._key(("int64",), twice.targetctx.codegen()) != free._cache._key(
-        ("int64",), twice.targetctx.codegen()
-    )

@@ -35,15 +35,6 @@ def test_estimate() -> None:
     assert str(result) == "2.500 ± 1.265"
 
 
-def test_one_deal_says_nothing_about_the_spread() -> None:
-    result = estimate(np.array([0.5]))
-    assert (result.mean, result.half_width) == (0.5, float("inf"))
-
-
-def test_equal_deals_leave_no_doubt() -> None:
-    assert estimate(np.full(10, 0.25)).half_width == 0
-
-
 def test_intervals_hold_the_truth_in_95_of_100_cases() -> None:
     random = np.random.default_rng(1)
     held = 0
@@ -205,12 +196,6 @@ def test_a_duel_seats_each_player_in_both_teams_of_every_deal() -> None:
     assert {(game, seat) for game, seat, _ in second.asked} == {
         (game, seat) for game in range(10) for seat in range(4) if seat % 2 != game // 5
     }
-
-
-def test_points_of_a_duel_add_up() -> None:
-    result = duel(TRESSETTE, named_player(TRESSETTE, "greedy"), RandomPlayer(), stream(4, "sum", 0, 50))
-    assert np.allclose(result.own + result.other, 11)
-    assert np.all(np.isin(result.wins, [0, 0.5, 1]))
 
 
 def test_long_duels_are_cut_into_batches_without_a_trace() -> None:

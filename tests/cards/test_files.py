@@ -38,14 +38,6 @@ def test_an_error_names_the_file_and_not_the_one_beside_it(tmp_path: Path) -> No
     assert caught.value.filename == str(tmp_path / "missing" / "a.txt")
 
 
-def test_two_writers_of_one_file_never_share_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    here = [temporary_beside(tmp_path / "a") for _ in range(2)]
-    monkeypatch.setattr(files.socket, "gethostname", lambda: "node2")
-    there = temporary_beside(tmp_path / "a")
-    assert len({*here, there}) == 3 and ".node2." in there.name
-    assert all(path.name.startswith(".a.") and path.suffix == ".tmp" for path in here)
-
-
 @pytest.mark.parametrize(("number", "raised"), [(errno.EINVAL, False), (errno.ENOTSUP, False), (errno.EIO, True)])
 def test_a_file_system_that_cannot_sync_folders_is_no_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, raised: bool
@@ -78,16 +70,3 @@ def test_only_what_no_process_will_finish_is_deleted(tmp_path: Path, monkeypatch
         os.utime(path, (hours_ago, hours_ago))
     delete_left_over(tmp_path)
     assert set(tmp_path.iterdir()) == {living, there, strange, notes}
-
-
-def test_on_a_full_disk_what_is_certain_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own, other = temporary_beside(tmp_path / "own"), tmp_path / ".a.node9.1.0.tmp"
-    for path in (own, other):
-        path.write_text("half")
-
-    def full(path: Path) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(Path, "touch", full)
-    delete_left_over(tmp_path)
-    assert list(tmp_path.iterdir()) == [other]

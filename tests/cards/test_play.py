@@ -69,12 +69,6 @@ def test_each_seat_is_played_by_the_player_named_for_it(rows: list[list[int]]) -
         assert Counter(recorder.asked) == Counter((*place, cards) for place in own for cards in range(1, 11))
 
 
-def test_one_player_plays_every_seat() -> None:
-    recorder = Recorder(RandomPlayer())
-    play(TRESSETTE, stream(1, "seats", 0, 3), [recorder], np.zeros((3, 4), np.uint8))
-    assert len(recorder.asked) == len(set(recorder.asked)) == 3 * 40
-
-
 def test_players_choices_reach_the_game() -> None:
     """In the toy game seat 1 plays its weakest cards; the order in which seat 0 plays is up to chance."""
     played: list[tuple[int, int]] = []
@@ -139,11 +133,6 @@ def test_random_legal_is_even() -> None:
     chosen = Counter(int(random_legal(mask, bits)) for bits in stream(6, "random", 0, 3_000))
     assert set(chosen) == {3, 17, 63}
     assert all(abs(count - 1_000) < 130 for count in chosen.values())
-
-
-def test_unknown_player() -> None:
-    with error_about(InputError, "gready", hint="random, greedy"):
-        named_player(TRESSETTE, "gready")
 
 
 def test_rewarded_play_changes_only_the_games_named() -> None:

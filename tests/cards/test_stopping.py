@@ -11,7 +11,7 @@ from busso.cards.game import load_game
 from busso.cards.matches.duplicate import duel
 from busso.cards.play import Actions, Decisions, play
 from busso.cards.players import RandomPlayer, named_player
-from busso.cards.stopping import InPieces, Stoppable, StoppedError, never, stoppable
+from busso.cards.stopping import InPieces, Stoppable, StoppedError, stoppable
 
 TRESSETTE = load_game("tressette")
 
@@ -42,14 +42,6 @@ def test_in_pieces_it_is_the_same_player(name: str, monkeypatch: pytest.MonkeyPa
     assert np.array_equal(cut.own, whole.own) and np.array_equal(cut.other, whole.other)
 
 
-def test_no_more_decisions_at_a_time_than_take_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("busso.cards.stopping.LOOK_SECONDS", 0.01)
-    player = Thinking()
-    player_in_pieces = InPieces(player, lambda: False)
-    play(TRESSETTE, stream(1, "pieces", 0, 40), [player_in_pieces, RandomPlayer()], np.tile([0, 1, 1, 1], (40, 1)))
-    assert sum(player.asked) == 400 and 2 <= max(player.asked) <= 16
-
-
 @pytest.mark.parametrize("after", [0, 3])
 def test_a_stop_between_two_pieces(after: int) -> None:
     player, looks = Thinking(), [False] * after + [True]
@@ -65,8 +57,3 @@ def test_a_stop_between_two_rounds() -> None:
     with pytest.raises(StoppedError):
         play(TRESSETTE, stream(1, "rounds", 0, 40), [player], np.zeros((40, 4)))
     assert not looks
-
-
-def test_where_nothing_stops_games_the_player_is_itself() -> None:
-    player = named_player(TRESSETTE, "monte_carlo")
-    assert stoppable(TRESSETTE, "monte_carlo", player, never) is player

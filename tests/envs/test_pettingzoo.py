@@ -214,12 +214,6 @@ def test_a_bad_argument_is_named(arguments: dict[str, Any], key: str, hint: str)
         tressette_v0.env(**arguments)
 
 
-@pytest.mark.parametrize("seed", [-1, 2**64, 1.5, "one"])
-def test_a_bad_seed_is_named(seed: Any) -> None:
-    with error_about(InputError, "seed"):
-        tressette_v0.env().reset(seed=seed)
-
-
 @each_case
 def test_render_shows_what_the_agent_to_move_may_know(make: Make) -> None:
     env, random = make(), np.random.default_rng(5)

@@ -15,7 +15,6 @@ from busso.cards.base.errors import InputError
 from busso.cards.compiled.bits import unpack
 from busso.cards.game import load_game
 from busso.cards.play import Actions, Decisions, play
-from busso.cards.players import named_player
 from busso.envs.players import Seated
 from busso.envs.solo import SoloEnv
 from busso.envs.vector import SeatsVectorEnv
@@ -130,21 +129,6 @@ def test_autoreset_is_in_the_same_step() -> None:
             points = info["returns"]
             assert np.allclose(reward, (points[:, 0] - points[:, 1]) / 11) and reward.any()
             assert np.allclose(info["rewards"][:, 1], -reward)
-
-
-def test_the_same_seed_is_the_same_play() -> None:
-    one, other = (SeatsVectorEnv("spike", num_envs=6, learner=[0]) for _ in range(2))
-    both = []
-    for env in (one, other):
-        env.reset(seed=5)
-        env.step(lowest({"action_mask": env.reset(seed=9)[0]["action_mask"]}))
-        both.append(ended_games(env, 60))
-    assert both[0] == both[1]
-    listed, _ = one.reset(seed=[4, 8, 15, 16, 23, 42])
-    assert np.array_equal(one.game.deal(np.array([8], np.uint64)), other.game.deal(np.array([8], np.uint64)))
-    alone, _ = SeatsVectorEnv("spike", num_envs=1, learner=[0], others=LOWEST).reset(seed=8)
-    if one.game.deal(np.array([8], np.uint64))["turn"][0] == 0:
-        assert np.array_equal(listed["observation"][1], alone["observation"][0])
 
 
 def test_what_is_handed_out_stays_as_it_is() -> None:
@@ -270,12 +254,3 @@ def test_a_player_by_what_it_sees_is_the_player(game: str) -> None:
         one = {key: value[0] for key, value in seen.items()}
         assert Seated(env.game, LOWEST).act_one(one) == actions[0]
         seen, _, _, _, _ = env.step(actions)
-
-
-def test_who_looks_at_the_state_cannot_be_seated_by_what_it_sees() -> None:
-    game = load_game("tressette")
-    with error_about(InputError, "player", hint="env.ask"):
-        Seated(game, named_player(game, "greedy"))
-    seen, _ = SeatsVectorEnv("tressette", num_envs=3).reset(seed=1)
-    with error_about(InputError, "games", hint="Seated"):
-        Seated(game, named_player(game, "random"), 2).act(seen)

@@ -12,7 +12,6 @@ from busso.cards.player_specs import CHAMPION, CHAMPION_FILE
 from busso.command.conf_folder import own_games
 from busso.command.settings.checks import SettingsError
 from busso.evaluate.champion.__main__ import main, measure
-from busso.evaluate.champion.provenance import command_of
 from busso.evaluate.players import load_player
 from busso.evaluate.tournament.__main__ import main as tournament
 from busso.play.players import seated_player
@@ -97,15 +96,6 @@ def test_it_is_as_strong_as_it_says(which: str, made: Path) -> None:
         assert f"| `{name}` | {stated[name]['deals']:,} | {stated[name]['win_rate'][0]:.1%} |" in card
 
 
-def test_it_is_measured_again(made: Path, run: Path, tmp_path: Path) -> None:
-    """Without its run, and with the same file."""
-    (tmp_path / CHAMPION_FILE).write_bytes((made / CHAMPION_FILE).read_bytes())
-    assert main([f"to={tmp_path}", "deals=32", "players=[greedy]"]) == 0
-    assert (tmp_path / CHAMPION_FILE).read_bytes() == (made / CHAMPION_FILE).read_bytes()
-    found = json.loads((tmp_path / "results.json").read_text())
-    assert found["greedy"]["deals"] == 32 and "| commit | abc |" in (tmp_path / "CARD.md").read_text()
-
-
 def test_several_runs_make_a_mixture(run: Path, tmp_path: Path) -> None:
     newest = sorted((run / "checkpoints").glob("episode_*.pt"))[-1]
     given = [f"run=[{run},{newest}]", "weights=float32", "deals=8", "players=[random]"]
@@ -113,15 +103,6 @@ def test_several_runs_make_a_mixture(run: Path, tmp_path: Path) -> None:
     player = load_player(GAME, str(tmp_path / "two"), CPU)
     assert isinstance(player, MixturePlayer) and len(player.members) == 2
     assert "2 networks, one of which is drawn for each game" in (tmp_path / "two" / "CARD.md").read_text()
-
-
-def test_the_command_of_the_card_names_no_more_than_it_must(tmp_path: Path) -> None:
-    """Who is loaded to play has the number of its bits; only fewer than there are need saying."""
-    trained = settings(tmp_path)
-    trained.network.inputs = GAME.bits
-    assert "network.hidden" in str(command_of(trained)) and "network.inputs" not in str(command_of(trained))
-    trained.network.inputs = 462
-    assert "network.inputs=462" in str(command_of(trained))
 
 
 @pytest.mark.parametrize(

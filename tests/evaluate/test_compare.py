@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from busso.command.settings.checks import SettingsError
 from busso.evaluate.compare import main as compare
-from busso.evaluate.report.line import with_runs
 from busso.evaluate.report.of_runs import _student, over_seeds
 from busso.evaluate.report.runs import kinds_of
 from busso.train.__main__ import main as train
 from busso.train.run.read import load_run
-from tests.errors import error_about, key_of
+from tests.errors import key_of
 from tests.evaluate.pages import sections
 
 
@@ -136,14 +134,3 @@ def test_what_cannot_be_compared_is_one_line(
     assert compare([str(runs / name) for name in arguments]) == 2
     error = capsys.readouterr().err
     assert key_of(error) == "run" and says in error
-
-
-def test_the_value_of_a_flag_is_no_run(capsys: pytest.CaptureFixture[str]) -> None:
-    assert compare(["--cfg", "job", "runs/a", "-p", "run", "--resolve", "runs/b"]) == 0
-    assert capsys.readouterr().out == "# @package run\n- runs/a\n- runs/b\n"
-
-
-def test_runs_by_themselves_become_a_setting() -> None:
-    assert with_runs(["runs/a", "runs/lr=1e-3", "games=5"]) == ['run=["runs/a","runs/lr=1e-3"]', "games=5"]
-    with error_about(SettingsError, "run", hint="one way"):
-        with_runs(["a", "run=b"])

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import runpy
-import shlex
 import shutil
 import subprocess
 import sys
@@ -22,7 +21,6 @@ from busso.cards import player_specs
 from busso.cards.game import load_game
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose
-from busso.evaluate.champion.provenance import command_of
 from busso.evaluate.export import __main__ as command
 from busso.evaluate.export import onnx_file
 from busso.evaluate.export.__main__ import ExportSettings, export, main
@@ -137,18 +135,6 @@ def test_a_file_that_does_otherwise_is_noticed_and_not_kept(tmp_path: Path, monk
     with pytest.raises(ExportError):
         export(compose(ExportSettings, "export", [f"to={tmp_path / 'new'}"]))
     assert list((tmp_path / "new").iterdir()) == []
-
-
-def test_another_action_is_allowed_only_where_two_are_worth_the_same() -> None:
-    """Both choose by the same rule, so only values that are nearly the same can make them differ."""
-    source = source_of("network.hidden=[16]")
-    source.networks[0].head.weight.zero_()
-    source.networks[0].head.bias.zero_()
-    words, legal = observations(source.game, "random", 50)
-    tilted = np.zeros((50, 40), np.float32)
-    tilted[:, 39] = 5e-6
-    found = agreement(source.networks, lambda *_: tilted, words, legal)
-    assert found.same < 50 and "worth the same" in str(found)
 
 
 @pytest.fixture(scope="module")
@@ -290,11 +276,3 @@ def test_the_example_plays_without_torch(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(sys, "argv", [str(example), str(tmp_path / "bits.onnx")])
     with pytest.raises(SystemExit, match="input=packed"):
         runpy.run_path(str(example))
-
-
-def test_the_command_of_a_card_can_be_typed() -> None:
-    """A shell reads it as it was given: parentheses, quotes and letters that are not ASCII."""
-    shape = run_settings(Path("runs"))
-    for value in ("search(runs/è)", "it's (mine).pt", "greedy"):
-        shape.opponents.only = value
-        assert f"opponents.only={value}" in shlex.split(command_of(shape) or "")

@@ -25,7 +25,7 @@ from busso.tressette.search.network_search import SearchPlayer, TressetteSearchO
 from busso.tressette.search.resampling import drop_clearly_worse, resample
 from busso.tressette.search.sampler import sampled_states
 from busso.tressette.search.simulator import WorldSimulator
-from busso.tressette.search.worlds import distinct_rows, one_of_each_run
+from busso.tressette.search.worlds import one_of_each_run
 from tests.errors import error_about
 from tests.train.runs import TrainedRuns
 from tests.tressette.search.table_talk import moments
@@ -108,20 +108,6 @@ def test_how_worlds_go_on(options: dict[str, Any]) -> None:
         assert np.array_equal(states, before)
 
 
-def test_equal_observations_are_one_row_of_a_forward_pass() -> None:
-    """Whatever their order; rows that differ in one bit are two."""
-    asked = network()
-    rows = np.random.default_rng(1).integers(0, 2**64, (40, GAME.words), np.uint64)
-    rows[20:] = rows[:20] ^ (np.arange(GAME.words) == GAME.words - 1).astype(np.uint64)
-    repeated = np.random.default_rng(2).integers(0, 40, 300)
-    simulator = WorldSimulator(GAME, asked, 64)
-    assert np.allclose(simulator.values(rows[repeated]), asked.values(rows)[repeated], atol=1e-5)
-    assert simulator.rows == np.unique(repeated).size
-    first, number = np.empty(300, np.int64), np.empty(300, np.int64)
-    assert distinct_rows(rows[repeated], first, number) == simulator.rows
-    assert np.array_equal(repeated[first[number]], repeated) and np.all(np.diff(first[: simulator.rows]) > 0)
-
-
 def test_worlds_are_picked_as_often_as_they_are_likely() -> None:
     """Of shares 0.5, 0.3, 0.2 and none among 1,000: within one of 500, 300, 200 and 0; one that is alone, always."""
     likelihood = np.log(np.array([[0.5, 0.3, 0.2, 1e-300], [1e-200, 1.0, 1e-200, 1e-200]])) - 500
@@ -133,16 +119,6 @@ def test_worlds_are_picked_as_often_as_they_are_likely() -> None:
     assert all(abs(counts[world] - count) <= 1 for world, count in ((0, 500), (1, 300), (2, 200)))
     assert picked[1, 0] == 1 and times[1].tolist() == [1000] + [0] * 999
     assert (generators != seeds).tolist() == [False, False, True, False, True, False]
-
-
-def test_the_order_of_the_worlds_picked_is_drawn_by_lot() -> None:
-    likelihood, games = np.zeros((600, 3)), np.arange(600)
-    picked, times = np.zeros((600, 3), np.int64), np.zeros((600, 3), np.int64)
-    resample(likelihood, games, stream(2, "order", 0, 600), picked, times)
-    assert np.all(times == 1)
-    orders = np.bincount(picked @ np.array([9, 3, 1]))
-    # Six orders, 100 times each: chi-square with five degrees of freedom is above 20.5 once in a thousand.
-    assert np.sum((orders[orders > 0] - 100) ** 2) / 100 < 20.5 and np.count_nonzero(orders) == 6
 
 
 def test_cards_that_are_clearly_worse_are_dropped() -> None:
@@ -215,13 +191,6 @@ def test_forced_cards_are_played_at_once() -> None:
     actions = player.act(Decisions(GAME, states, forced))
     assert forced.size > 3 and player.simulator.rows == 0
     assert actions.tolist() == [nth_bit(masks[k], 0) for k in forced]
-
-
-def test_more_samples_mean_more_draws() -> None:
-    usual, on_gpu = (TressetteSearchOptions().budget(gpu) for gpu in (False, True))
-    assert on_gpu[0] > usual[0] and on_gpu[1] > usual[1] > usual[0]
-    assert TressetteSearchOptions(samples="10").budget(False)[1] > 10
-    assert TressetteSearchOptions(samples="10", draws="7").budget(False) == (10, 7)
 
 
 def test_cards_of_much_less_value_are_not_tried() -> None:

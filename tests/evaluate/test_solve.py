@@ -11,7 +11,6 @@ from matplotlib.image import imread
 
 from busso.cards.tabular.mdp import NOWHERE, Layout
 from busso.evaluate.solve.__main__ import main
-from busso.evaluate.solve.plots import arranged, policy_heatmap, value_heatmap
 from busso.train.__main__ import main as train
 from busso.train.run.checkpoint import checkpoint
 from tests.errors import key_of
@@ -109,14 +108,6 @@ def test_a_conversation(answers: list[str], capsys: pytest.CaptureFixture) -> No
     assert "stick: win 0.000000, tie 1.000000" in lines[-1] and not answers
 
 
-def test_more_copies_than_the_deck_has_are_asked_for_again(answers: list[str], capsys: pytest.CaptureFixture) -> None:
-    answers += ["F", "7", *"FFF", "F", "c"]
-    assert main(["interactive=true"]) == 0
-    lines = lines_of(capsys)
-    assert sum("F is drawn 5 times of 4; again, please" in line for line in lines) == 1
-    assert "hit" in lines[-2] and lines[-1] == "the card drawn: "  # the input has ended
-
-
 @pytest.mark.parametrize("experiment", ["blackjack_q", "blackjack_mc"])
 def test_a_learned_table(tmp_path: Path, experiment: str, capsys: pytest.CaptureFixture) -> None:
     learns = experiment == "blackjack_q"
@@ -174,21 +165,3 @@ def test_errors(arguments: list[str], key: str, capsys: pytest.CaptureFixture) -
 
 
 LAYOUT = Layout("x", "x", "down", "across", ("1", "2"), ("a", "b", "c"), np.array([[2, 0, NOWHERE], [1, 1, 0]]))
-
-
-def test_arranged() -> None:
-    found = arranged(LAYOUT, np.array([5.0, 6.0, 7.0]))
-    assert np.array_equal(found, [[7, 5, np.nan], [6, 6, 5]], equal_nan=True)
-
-
-def test_pictures_show_what_they_are_given(tmp_path: Path) -> None:
-    value_heatmap(LAYOUT, np.array([-1.0, 0.0, 1.0]), "x", tmp_path / "a.png")
-    value_heatmap(LAYOUT, np.array([1.0, 0.0, -1.0]), "x", tmp_path / "b.png")
-    policy_heatmap(LAYOUT, np.array([0, 1, 0]), ["stand", "hit"], "x", tmp_path / "c.png")
-    pictures = [imread(tmp_path / f"{name}.png")[..., :3] for name in "abc"]
-    assert pictures[0].shape == pictures[1].shape and not np.array_equal(pictures[0], pictures[1])
-    # Red for -1, green for 1, and the two colours of the actions.
-    for picture, colors in zip(pictures, (("#a50026", "#006837"),) * 2 + (("#c8553d", "#588b8b"),), strict=True):
-        for color in colors:
-            wanted = np.array([int(color[k : k + 2], 16) for k in (1, 3, 5)]) / 255
-            assert (np.abs(picture - wanted).max(axis=2) < 0.01).sum() > 500

@@ -10,20 +10,12 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from gymnasium.vector import SyncVectorEnv
 
-from busso import envs
-from busso.cards.base.errors import InputError
 from tests.pages import ROOT
 
 NAMES = sorted(name for name in gymnasium.registry if name.startswith("busso/"))
 EXAMPLE = ROOT / "examples" / "maskable_ppo.py"
 each_name = pytest.mark.parametrize("name", NAMES)
-
-
-def test_every_game_is_registered() -> None:
-    assert envs.__name__ == "busso.envs"
-    assert set(NAMES) == {f"busso/{game}-v0" for game in ("Blackjack", "SetteMezzo", "Tressette", "Spike")}
 
 
 @pytest.mark.filterwarnings("error")
@@ -38,20 +30,6 @@ def test_the_api_as_gymnasium_checks_it(name: str) -> None:
 def test_the_api_as_stable_baselines3_checks_it(name: str) -> None:
     checker = pytest.importorskip("stable_baselines3.common.env_checker", reason="needs stable-baselines3")
     checker.check_env(gymnasium.make(name))
-
-
-@each_name
-def test_action_masks_are_those_of_info_in_each_kind_of_environment(name: str) -> None:
-    one, many = gymnasium.make(name), gymnasium.make_vec(name, num_envs=3)
-    synchronous = SyncVectorEnv([partial(gymnasium.make, name)] * 3)
-    _, info = one.reset(seed=5)
-    _, batch = many.reset(seed=5)
-    synchronous.reset(seed=5)
-    masks = one.get_wrapper_attr("action_masks")()
-    assert masks.dtype == np.int8 and masks.any() and np.array_equal(masks, info["action_mask"])
-    assert np.array_equal(many.action_masks(), batch["action_mask"])  # type: ignore[attr-defined]
-    assert np.array_equal(synchronous.call("action_masks"), batch["action_mask"])
-    assert one.action_space.sample(mask=masks) in np.flatnonzero(masks)
 
 
 @each_name
@@ -73,16 +51,6 @@ def test_a_model_by_the_name_of_the_environment_trains_and_is_loaded(name: str, 
     model = contrib.MaskablePPO("MlpPolicy", name, n_steps=32, batch_size=32, n_epochs=1, device="cpu").learn(32)
     model.save(tmp_path / "model")
     assert contrib.MaskablePPO.load(tmp_path / "model", gymnasium.make(name)).learn(32).num_timesteps == 32
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"others": 5}, {"others": None}, {"others": "champion"}, {"learner": 9}, {"learner": "x"}]
-)
-def test_wrong_players_are_one_line(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InputError) as error:
-        gymnasium.make("busso/Tressette-v0", **wrong)
-    assert error.value.key in wrong and "\n" not in str(error.value)
-    assert gymnasium.make("busso/Tressette-v0", learner={2, 0}).reset(seed=1)
 
 
 @each_name

@@ -90,7 +90,7 @@ with here.runs._only_training(), here.multiprocessing.get_context("fork").Pool(1
 @pytest.mark.parametrize(
     ("work", "call", "says"),
     [
-        ("here.played()", "here.played", ""),
+        pytest.param("here.played()", "here.played", "", marks=pytest.mark.slow),
         ("here.trained('a')", "here.trained, ('b', 'learner.threads=2')", "learner.threads: a forked process has 1"),
     ],
 )

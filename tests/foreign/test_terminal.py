@@ -12,8 +12,8 @@ import pytest
 
 from busso.command.errors import UserError
 from busso.command.main import command as as_command
-from busso.command.terminal.console import plain_console, result_console
-from busso.command.terminal.visible import VisibleStream, one_line, visible, visible_output
+from busso.command.terminal.console import plain_console
+from busso.command.terminal.visible import one_line, visible
 
 ESCAPES = "\x1b]0;title\x07\x1b[31m\x9b2J\r\x7f\u202eabc\u2066\0"
 SHOWN = r"\x1b]0;title\x07\x1b[31m\x9b2J\r\x7f\u202eabc\u2066\x00"
@@ -45,21 +45,6 @@ def test_what_a_command_prints_is_visible(capsys: pytest.CaptureFixture[str]) ->
     assert is_harmless(output.err) and output.err.splitlines()[-1] == rf"error: names: {SHOWN}\nerror: two"
 
 
-def test_handlers_of_before_are_visible_and_come_back() -> None:
-    screen = io.StringIO()
-    handler = logging.StreamHandler(screen)
-    logger = logging.getLogger()
-    logger.addHandler(handler)
-    old, sys.stderr = sys.stderr, screen
-    try:
-        with visible_output():
-            logging.getLogger("evaluate").warning("%s", ESCAPES)
-    finally:
-        sys.stderr = old
-        logger.removeHandler(handler)
-    assert SHOWN in screen.getvalue() and handler.stream is screen
-
-
 def test_tables_are_visible_and_keep_their_colours() -> None:
     from rich.table import Table
 
@@ -74,16 +59,6 @@ def test_tables_are_visible_and_keep_their_colours() -> None:
         text = written.getvalue()
         assert ("\x1b[" in text) == colours and "\x1b]" not in text and "\x07" not in text and "\x9b" not in text
         assert "[/x]" in text and "[red]" in text and ":smile:" in text and "[link=https" in text
-
-
-def test_rich_writes_colours_through_the_stream(capsys: pytest.CaptureFixture[str]) -> None:
-    with visible_output():
-        assert isinstance(sys.stdout, VisibleStream)
-        console = result_console()
-        console.print("a [b] \x1b[1m")
-        with visible_output():  # commands call commands
-            print(ESCAPES)
-    assert capsys.readouterr().out == f"a [b] \\x1b[1m\n{SHOWN}\n"
 
 
 def test_names_of_records_reach_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,23 +77,6 @@ def test_names_of_records_reach_no_terminal(tmp_path: Path, capsys: pytest.Captu
     assert review([str(path), "by=monte_carlo:samples:1", f"to={tmp_path / 'r.txt'}"]) == 1
     output = capsys.readouterr()
     assert "line 2" in output.err and is_harmless(output.err)
-
-
-def test_a_save_with_such_names_is_listed(tmp_path: Path) -> None:
-    from busso.play.app.menu.saves import SavesList
-    from busso.play.language import Language
-    from busso.play.table.saves import saved_tables
-    from tests.foreign.files import table
-
-    (tmp_path / "a.json").write_text(json.dumps(table({"name": ESCAPES}, ["human", ESCAPES])))
-    (tmp_path / f"b{ESCAPES[:10]}.json").write_text("{")
-    found = saved_tables(tmp_path)
-    assert len(found) == 2
-    shown = SavesList(Language("en"))
-    shown.show(found)
-    assert shown.option_count == 2
-    for k in range(2):
-        assert is_harmless(str(shown.get_option_at_index(k).prompt))
 
 
 def test_the_log_of_a_run_is_visible(tmp_path: Path) -> None:

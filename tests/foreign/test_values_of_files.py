@@ -25,7 +25,7 @@ from busso.train.dqn.players.load import load_trained, player_of
 from busso.train.run.checkpoint import archive, checkpoint
 from busso.train.run.checkpoint.checkpoint import CheckpointError
 from busso.train.settings.dqn import TrainSettings
-from tests.errors import error_about, key_of
+from tests.errors import key_of
 from tests.foreign.files import champion_of, change_checkpoints, change_config, header_of, write_champion
 from tests.train.runs import saved
 
@@ -176,21 +176,6 @@ def test_bad_json_is_one_line(text: str) -> None:
     with pytest.raises(ValueError) as caught:
         read_json(text)
     assert "\n" not in str(caught.value)
-
-
-def test_files_beside_a_run_may_be_nested_as_deep_as_they_like(trained_run: Any) -> None:
-    """They count as damaged."""
-    from busso.train.run.read import load_run
-
-    run = trained_run()
-    for name in ("results.json", "starts.json"):
-        (run / name).write_text("[" * 200_000)
-    assert load_run(run).launches == []
-    with error_about(SettingsError, str(run / "results.json")):
-        _ = load_run(run).results
-    (run / "config.yaml").write_text("[" * 20_000)
-    with error_about(SettingsError, "run", "config.yaml"):
-        load_run(run)
 
 
 def test_metadata_of_brackets_is_one_line(trained_run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

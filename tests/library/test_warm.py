@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from busso import warm
-from busso.cards.compiled import jit as compiled
 from busso.cards.game import load_game
 
 ROOT = Path(__file__).parents[2]
@@ -29,14 +28,6 @@ def test_every_kind_of_player_plays() -> None:
         warm._players(load_game("tressette"))
     )
     assert not any("(" in player for player in warm._players(load_game("blackjack")))
-
-
-def test_what_is_counted_is_of_one_game(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also in a process that has had another game before."""
-    for counted in (compiled.made, compiled.loaded):
-        monkeypatch.setitem(counted, "another game's", 1000)
-    filled = warm.fill("sette_mezzo")
-    assert filled.made < 1000 and filled.loaded < 1000
 
 
 def command(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

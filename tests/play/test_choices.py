@@ -8,7 +8,6 @@ from busso.cards import player_specs
 from busso.command.conf_folder import own_games
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose
-from busso.command.settings.quoting import in_quotes
 from busso.play.language import texts_of
 from busso.play.table.choices import APART, Choices, offered_players
 from busso.play.table.settings import PlaySettings, seats_of
@@ -92,14 +91,6 @@ def test_what_cannot_be_is_one_line_and_changes_nothing(key: str, text: str, nam
     with error_about(SettingsError, named):
         choices.choose(key, text)
     assert choices.overrides() == ["game=spike"] and choices.rows() == Choices("spike").rows()
-
-
-@pytest.mark.parametrize("name", ["it's", "a, b=c", "x\\", "\\'", "[a]", "{b}", "search(x)", "null", "7", "a b"])
-def test_a_file_of_any_name_arrives(name: str) -> None:
-    assert compose(PlaySettings, "play", [f"record={in_quotes(name)}"]).record == name
-    choices = Choices("sette_mezzo")
-    choices.choose("record", name)
-    assert settings_of(choices).record == name
 
 
 def test_players_that_are_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from busso.cards.compiled.splitmix import derive
-from busso.cards.game import Game, load_game
+from busso.cards.game import load_game
 from busso.cards.hand import Hand
-from busso.cards.play import Player
 from busso.cards.players import named_player
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.game import game_defaults
@@ -74,24 +73,6 @@ def test_the_champion_searches_for_hints_where_it_knows_the_rules() -> None:
         assert {each.action for each in coach.hint(table.hand) if each.value is not None} == set(table.hand.legal)
 
 
-def test_a_coach_that_is_prepared_has_its_adviser() -> None:
-    """The first hint then loads nothing; and what cannot be loaded does not end the table."""
-    loaded: list[str] = []
-
-    def player_of(game: Game, name: str) -> Player:
-        loaded.append(name)
-        if len(loaded) == 2:
-            raise OSError("no such file")
-        return named_player(game, "monte_carlo:samples=3")
-
-    game = sit_down("seed=7").table.game
-    coach = Coach(game, game_defaults("tressette"), None, player_of)
-    coach.prepare()
-    assert coach.name == "search(champion)" and loaded == ["search(champion)"]
-    Coach(game, game_defaults("tressette"), None, player_of).prepare()
-    assert len(loaded) == 2
-
-
 def test_hints_use_only_what_the_seat_knows() -> None:
     table = sit_down("seed=7", "accusi=true", "signals=true").table
     coach = Coach(table.game, game_defaults("tressette"), "monte_carlo:samples=20")
@@ -142,12 +123,6 @@ def test_odds_of_spike_by_a_slow_count() -> None:
             game.apply(other, np.array([1], np.uint8))
         won += int(other["hands_won"][0][0])
     assert chance == pytest.approx(won / number, abs=4 * (0.25 / number) ** 0.5)
-
-
-def test_hints_of_spike_are_credits_won_in_the_hand() -> None:
-    table = sit_down("game=spike", "seed=8").table
-    hint = {each.action: each.value for each in Coach(table.game, game_defaults("spike"), None).hint(table.hand)}
-    assert hint[2] == -2.0  # folding at once costs the ante
 
 
 def test_who_cannot_say_what_actions_are_worth() -> None:

@@ -1,7 +1,5 @@
 """Learning that can be looked at: the tables are those of `busso train`, however they are cut."""
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,6 @@ from busso.command.settings.checks import SettingsError
 from busso.command.settings.game import game_defaults, load_configured_game
 from busso.play.blackjack_lab.learner import FULL, BackgroundLearner
 from busso.play.blackjack_lab.learning import METHODS, LearningProcess, Subject
-from busso.play.blackjack_lab.lesson_speech import figure
 from busso.play.blackjack_lab.lessons import LessonChoices, Lessons, adjusted, typed
 from busso.play.blackjack_lab.value_table import COLUMNS, QUANTITIES, block, place_of, rows_of, short, summed
 from busso.train.settings.tabular import TabularSettings
@@ -55,11 +52,6 @@ def test_a_table_is_that_of_train_however_it_is_cut(subject: Subject, name: str)
     decisions = learn(METHODS[name], simulator, stream(1, "episodes", 0, 10_000), values, visits, method)
     assert np.array_equal(cut.values, values) and np.array_equal(cut.visits, visits)
     assert (cut.episodes, cut.decisions) == (10_000, decisions) and np.abs(values).max() > 0.5
-
-
-def test_an_empty_table_is_far_from_optimal_and_says_that_it_met_nothing(subject: Subject) -> None:
-    empty = process(subject, "ql").look()
-    assert empty.errors.optimal_share < 0.5 and empty.errors.loss > 0.1 and np.isnan(empty.errors.mean)
 
 
 def test_two_at_once_start_pause_and_go_on_where_they_were(lessons: Lessons, subject: Subject) -> None:
@@ -110,28 +102,6 @@ def test_another_epsilon_goes_on_and_another_policy_begins_anew(lessons: Lessons
     assert lessons["ql"].learned is None and lessons["ql"].running
 
 
-def test_a_slow_learner_keeps_to_its_speed(subject: Subject) -> None:
-    learner = BackgroundLearner(lambda: process(subject, "ql"), lambda: 200, threading.Lock())
-    learner.start()
-    waited = until("some", lambda: learner.learned is not None and learner.learned.episodes >= 100, 20, every=0.01)
-    learner.close()
-    learner.join()
-    assert 100 <= learner.learned.episodes <= 200 * (waited + 0.5)
-
-
-def test_what_goes_wrong_in_the_thread_is_kept_and_another_start_begins_anew(subject: Subject) -> None:
-    policies = ["never", "hit_below_14"]
-    learner = BackgroundLearner(lambda: process(subject, "td", policy=policies.pop(0)), lambda: FULL, threading.Lock())
-    learner.start()
-    until("a failure", lambda: learner.failure is not None, 10)
-    assert not learner.running and "never" in str(learner.failure)
-    learner.start()
-    until("a table", lambda: learner.learned is not None, 20)
-    assert learner.running and learner.failure is None
-    learner.close()
-    learner.join()
-
-
 def test_cells_hold_the_values_of_their_states(subject: Subject) -> None:
     learned = process(subject, "ql")
     learned.step(50_000)
@@ -148,29 +118,6 @@ def test_cells_hold_the_values_of_their_states(subject: Subject) -> None:
         assert text["best"] == f" {'SH'[progress.policy[state]]}{' ' if progress.right[state] else '!'}"
     assert len(block(cells, "hard", "value", ("S", "H")).cells) == 17 and len(COLUMNS) == 10
     assert cells.visits.sum() == progress.decisions == progress.visits.sum()
-
-
-def test_of_a_shoe_all_hands_of_a_sum_are_one_cell() -> None:
-    rules = RULES | {"decks": 1}
-    subject = Subject(load_configured_game(rules), "value")
-    learned = LearningProcess(subject, TabularSettings(rules, "q_learning", min_visits=100))
-    learned.step(100_000)
-    progress = learned.look()
-    cells = summed(progress)
-    hands = [subject.model.locate(cards, "9") for cards in (("10", "6"), ("9", "7"), ("8", "8"), ("2", "4", "10"))]
-    there = progress.visits[hands]
-    assert (there > 0).all() and cells.visits[0, 16, 8] > there.sum()
-    assert cells.visits.sum() == progress.decisions
-    assert progress.values[hands].min() < cells.value[0, 16, 8] < progress.values[hands].max()
-
-
-def test_numbers_fit_into_their_places() -> None:
-    assert [short(n) for n in (0, 999, 1000, 99_400, 400_000, 999_999, 3.2e6, 3e8)] == (
-        ["0", "999", "1k", "99k", ".4M", "1M", "3M", ".3G"]
-    )
-    assert [figure(n) for n in (0, 9999, 12_345, 999_400, 999_600, 3_141_592)] == (
-        ["0", "9999", "12.3k", "999k", "1.00M", "3.14M"]
-    )
 
 
 def test_what_is_typed_becomes_rules_or_one_line() -> None:

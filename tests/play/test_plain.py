@@ -4,8 +4,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +12,6 @@ import pytest
 from busso.command.conf_folder import own_games
 from busso.evaluate.replay import replay_file
 from busso.play.language import Language, texts_of
-from busso.play.plain.ending import interrupt_at
 from busso.play.plain.loop import WORDS, PlainTable
 from busso.play.table.session import Session
 from tests.errors import key_of
@@ -77,47 +74,6 @@ def test_a_lost_connection_saves_the_game(tmp_path: Path) -> None:
     terminal.process.send_signal(signal.SIGHUP)
     assert terminal.end() == 130 and "interrupted" in terminal.said
     assert sit_down(f"save={tmp_path / 'saves' / 'sette_mezzo-3.json'}").table.person_to_move
-
-
-ANOTHER_THREADS_SIGNAL = """
-import signal, sys, threading
-from busso.play.plain.ending import interrupt_at
-with interrupt_at((signal.SIGTERM, signal.SIGHUP)):
-    (listener,) = [thread for thread in threading.enumerate() if thread.name == "signals"]
-    threading.Timer(0.5, signal.pthread_kill, (listener.ident, signal.SIGHUP)).start()
-    try:
-        sys.stdin.readline()
-    except KeyboardInterrupt:
-        print("interrupted", signal.getsignal(signal.SIGTERM) is signal.SIG_IGN)
-"""
-
-
-def test_a_signal_that_no_read_notices_ends_it_too(tmp_path: Path) -> None:
-    """Another thread takes the signal, so that the read goes on as it does if the signal came right before it."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", ANOTHER_THREADS_SIGNAL], env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    try:
-        assert process.stdout is not None and process.stdout.read() == b"interrupted True\n"
-        assert process.wait(seconds(30)) == 0
-    finally:
-        process.kill()
-
-
-def test_after_the_table_signals_are_whose_they_were() -> None:
-    """A signal that another handler has taken is not sent again, and the next program in this process has its own."""
-    came: list[int] = []
-    before = signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
-    try:
-        with interrupt_at((signal.SIGTERM,)):
-            pass
-        assert signal.set_wakeup_fd(-1) == -1
-        assert not [thread for thread in threading.enumerate() if thread.name == "signals"]
-        signal.raise_signal(signal.SIGTERM)
-        time.sleep(0.3)
-        assert came == [signal.SIGTERM]
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def test_whoever_reads_may_go(tmp_path: Path) -> None:

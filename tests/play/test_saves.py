@@ -4,7 +4,6 @@ import json
 import os
 import shlex
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.quoting import in_quotes
 from busso.evaluate.replay import replay_file
-from busso.play.table.files import free_path
 from busso.play.table.saves import SaveError, saved_tables
 from busso.play.table.session import Session
 from tests.errors import error_about
@@ -91,21 +89,6 @@ def test_a_game_from_elsewhere_is_resumed_by_the_line_that_says_so(
     left = piped("quit\n", *own, "seed=3")[1].splitlines()[-1]
     _, out, err = piped("quit\n", *shlex.split(left.partition("busso play ")[2]))
     assert out.splitlines()[-1] == left, err
-
-
-def test_tables_that_are_saved_at_once_get_files_of_their_own(tmp_path: Path) -> None:
-    with ThreadPoolExecutor(8) as pool:
-        paths = list(pool.map(lambda _: free_path(tmp_path / "saves", "spike-3", ".json"), range(64)))
-    assert len(set(paths)) == 64 and sorted(paths) == sorted((tmp_path / "saves").iterdir())
-
-
-def test_where_nothing_can_be_written_the_game_goes_on(tmp_path: Path) -> None:
-    (tmp_path / "saves").write_text("a file in the way")
-    typed = iter(["save\n"])
-    said, session = talk(lambda session: next(typed, None) or steady(session), "game=sette_mezzo", "seed=7")
-    assert "saves cannot be written: File exists\n" in said and session.table.game_over
-    with pytest.raises(OSError, match="saves"):
-        talk(lines("quit"), "game=sette_mezzo", "seed=7")
 
 
 def test_what_is_taken_back_is_taken_back_in_the_save(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import torch
 from numpy.typing import NDArray
 
 from busso.cards.game import States, load_game
-from busso.cards.play import Actions, Decisions
 from busso.play.players import HUMAN, seated_player
 from busso.play.table.table import Setup, Table
 from busso.train.dqn.network.q_network import NetworkPlayer, QNetwork
@@ -42,22 +40,6 @@ def test_a_move_of_a_network_takes_less_than_a_tenth_of_a_second() -> None:
         took += [] if by_person else [time.perf_counter() - before]
     assert len(took) == 30
     assert sorted(took)[len(took) * 9 // 10 - 1] < seconds(0.1)  # the first moves compile, once
-
-
-def test_a_network_is_compiled_when_it_sits_down(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, one_thread: None
-) -> None:
-    asked = []
-
-    class Counted(NetworkPlayer):
-        def act(self, decisions: Decisions) -> Actions:
-            asked.append(decisions.states.size)
-            return super().act(decisions)
-
-    game = load_game("tressette")
-    network = Counted(QNetwork(game.bits, game.actions, [8], False))
-    monkeypatch.setattr("busso.evaluate.players.load_resolved", lambda *_: network)
-    assert seated_player(game, str(tmp_path)) is network and asked == [1]
 
 
 def test_a_search_is_compiled_when_it_sits_down(monkeypatch: pytest.MonkeyPatch, one_thread: None) -> None:

@@ -1,10 +1,9 @@
 """What is said of Corellian Spike beyond its view: endings, prices, sums, and who did what."""
 
 from busso.cards.hand import Hand
-from busso.play.language import message
 from busso.play.table.session import Session
 from busso.play.views import events, view
-from busso.play.views.spike_board import costs, counted, endings, last_done, signed, sums_after
+from busso.play.views.spike_board import costs, endings, sums_after
 from busso.spike.cards import BUY, FOLD, MATCH, NO_BUY
 from tests.play.people import choice, sit_down
 
@@ -71,19 +70,3 @@ def test_sums_after_are_the_sums_after() -> None:
         legal = table.hand.legal
         table.play(BUY if BUY in legal else choice(table)) if table.person_to_move else table.reply()
     assert len(seen) == 4
-
-
-def test_each_seat_is_seen_with_what_it_did_last() -> None:
-    log = [
-        message("event.raise", seat=1, amount=2),
-        message("event.dice", first=1, second=2),
-        message("event.match", seat=0, amount=2),
-        message("event.buy", seat=1, amount=2),
-        message("event.swap_spike", seat=1, old="+3", new="-1"),
-    ]
-    assert last_done(log) == {1: ("swap_spike", log[4]), 0: ("match", log[2])} and last_done([]) == {}
-
-
-def test_cards_are_counted_and_signed() -> None:
-    assert counted([4, -10, 0, 4, 4, 0]) == "-10 0x2 +4x3" and counted([]) == ""
-    assert [signed(value) for value in (-3, 0, 3)] == ["-3", "0", "+3"]

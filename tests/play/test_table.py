@@ -102,12 +102,6 @@ def test_reasons_are_those_of_the_game() -> None:
     assert spike.why_not(0).key == "reason.raise_cap"  # type: ignore[union-attr]
 
 
-def test_a_partner_is_a_player_unless_said_otherwise() -> None:
-    assert sit_down("opponents=human", "seed=7").table.setup.seats == ("human", "human", "greedy", "human")
-    assert sit_down("opponents=[human,random]", "seed=7").table.setup.seats == ("human", "human", "random", "random")
-    assert sit_down("partner=human", "seed=7").table.setup.seats == ("human", "greedy", "human", "greedy")
-
-
 def test_scores_by_hand() -> None:
     score = Score(wins=[0, 0], totals=[0.0] * 4)
     teams = ((0, 2), (1, 3))

@@ -30,13 +30,6 @@ def test_every_word_has_a_name_and_a_help() -> None:
         assert {f"{group}.{word}" for word in WORDS} == {key for key in ENGLISH if key.startswith(f"{group}.")}
 
 
-def test_what_has_no_text_cannot_be_said() -> None:
-    with pytest.raises(KeyError):
-        Language("en").say("plain.nothing")
-    with pytest.raises(KeyError):
-        Language("en").render(message("event.declares", seat=1, accusi=(message("accuso.nothing"),)))
-
-
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_words_and_actions_can_be_told_apart(name: str) -> None:
     language = Language(name)

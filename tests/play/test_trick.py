@@ -5,7 +5,7 @@ from dataclasses import replace
 from busso.play.language import Language, message
 from busso.play.views import position, view
 from busso.play.views.tressette import TressetteView
-from busso.play.views.trick import Cursor, cards_of, facts, highest, task, trick_of
+from busso.play.views.trick import cards_of, facts, task, trick_of
 from tests.play.people import choice, reply, sit_down
 
 EMPTY = TressetteView(
@@ -25,13 +25,6 @@ EMPTY = TressetteView(
     accusi=((), (), (), ()),
     cards_left=(6, 7, 7, 7),
 )
-
-
-def test_the_highest_card_of_the_suit_led_takes() -> None:
-    assert highest([]) is None
-    assert highest([(2, "4C")]) == 2
-    assert highest([(2, "4C"), (3, "5C"), (0, "2C"), (1, "3B")]) == 0
-    assert highest([(1, "RS"), (2, "AS"), (3, "3D"), (0, "CS")]) == 2
 
 
 def test_places_go_round_from_the_viewer() -> None:
@@ -75,22 +68,6 @@ def test_what_is_known_of_a_seat() -> None:
     ]
 
 
-def test_the_cursor_goes_to_a_legal_card_once_for_each_decision() -> None:
-    cursor, cards = Cursor(), ["3D", "4D", "AS", "RS"]
-    cursor.look(cards, ("AS", "RS"), 1)
-    assert cursor.place == 2
-    cursor.step(cards, 2)
-    cursor.look(cards, ("AS", "RS"), 1)
-    assert cursor.place == 0  # round, and left where it was put
-    cursor.step(cards, -1)
-    assert cursor.place == 3
-    cursor.look(cards[:2], (), 1)
-    assert cursor.place == 1
-    cursor.look([], (), 1)
-    cursor.step([], 1)
-    assert cursor.place == 0
-
-
 def test_a_position_is_what_the_seat_saw_with_all_hands_open() -> None:
     session = sit_down("seed=7")
     table, before = session.table, {}
@@ -107,11 +84,3 @@ def test_a_position_is_what_the_seat_saw_with_all_hands_open() -> None:
         assert [card for card in opened[0].split()[1:] if "(" not in card] == held
         assert sum(line.count("(") for line in opened) == number - 1
         assert all(f"({card})" in " ".join(opened) for _, card in seen.trick)
-
-
-def test_a_position_of_another_game_ends_with_its_result() -> None:
-    table = sit_down("game=sette_mezzo", "limit=4", "seed=3").table
-    while not table.hand.over:
-        table.play(table.hand.legal[0])
-    lines = position(Language("en"), table.hand, 1, 0)
-    assert lines[0].startswith("Your cards") and lines[-1].startswith(("You", "A tie", "Seat"))

@@ -65,43 +65,6 @@ def test_what_fails_leaves_the_lines_of_another_table(tmp_path: Path, monkeypatc
     assert path.read_text() == "one\nother\n"
 
 
-def test_without_locks_too_only_own_lines_are_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A mount may have no locks; whoever writes behind these lines then keeps what was written."""
-    path = tmp_path / "games.jsonl"
-
-    def no_locks(*_: object) -> None:
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    def failing_disk(_: int) -> None:
-        with path.open("a") as file:
-            file.write("other\n")
-        raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr("busso.play.table.files.fcntl.lockf", no_locks)
-    append_lines(path, ["one"])
-    monkeypatch.setattr("busso.play.table.files.os.fsync", failing_disk)
-    with pytest.raises(OSError, match="Input/output"):
-        append_lines(path, ["mine"])
-    assert path.read_text().endswith("other\n")
-
-
-def test_a_table_that_holds_the_file_for_long_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "games.jsonl"
-    append_lines(path, ["one"])
-    script = "import fcntl, sys; f = open(sys.argv[1], 'a'); fcntl.lockf(f, fcntl.LOCK_EX); print(); input()"
-    command = [sys.executable, "-uc", script, str(path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
-        assert holder.stdout is not None and holder.stdout.readline() == "\n"
-        monkeypatch.setattr("busso.play.table.files._SECONDS_FOR_LOCK", 0.1)
-        with pytest.raises(OSError, match="games"):
-            append_lines(path, ["two"])
-        holder.communicate("\n")
-    append_lines(path, ["two"])
-    assert path.read_text() == "one\ntwo\n"
-
-
 @pytest.mark.parametrize("more", [(), ("match=11",)])
 def test_records_that_could_not_be_written_follow_with_the_next(more: tuple[str, ...], tmp_path: Path) -> None:
     record = tmp_path / "games.jsonl"

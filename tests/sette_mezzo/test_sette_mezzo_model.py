@@ -1,7 +1,6 @@
 """The exact process of Sette e mezzo against every order of cards, against the engine, and by hand."""
 
 from fractions import Fraction
-from functools import cache
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from busso.cards.play import play
 from busso.cards.tables import TablePlayer
 from busso.cards.tabular.mdp import HandEndedError, legal, reachable
 from busso.sette_mezzo import GAME
-from busso.sette_mezzo.cards import DECK, HANDS, KINDS, RANK_TEXT
+from busso.sette_mezzo.cards import HANDS, KINDS, RANK_TEXT
 from busso.sette_mezzo.model import locate, model, state_text
 from busso.sette_mezzo.rules import HIT, STICK, Options
 from busso.train.tabular.algorithms import evaluate_policy, expected_reward, policy_iteration
@@ -73,47 +72,6 @@ def test_every_order_of_a_small_deck(deck: tuple[int, ...], limit: int, reward: 
                 assert abs(values[HANDS.child[0, own] * KINDS + other] - float(wanted)) < 1e-12
                 total += Fraction(pairs, sum(deck) * (sum(deck) - 1)) * wanted
     assert abs(expected_reward(exact.mdp, values) - float(total)) < 1e-12
-
-
-@cache
-def multiset_value(limit: int, score: int, other: int, left: tuple[int, ...]) -> float:
-    """The full deck by recursion over what is left of it, in plain Python: a second implementation."""
-    if score > 15:
-        return -1.0
-    return max(stick_value(limit, score, other, left), hit_value(limit, score, other, left))
-
-
-def hit_value(limit: int, score: int, other: int, left: tuple[int, ...]) -> float:
-    return sum(
-        count
-        / sum(left)
-        * multiset_value(limit, score + HALVES[kind], other, (*left[:kind], count - 1, *left[kind + 1 :]))
-        for kind, count in enumerate(left)
-        if count
-    )
-
-
-@cache
-def stick_value(limit: int, score: int, other: int, left: tuple[int, ...]) -> float:
-    if other >= limit:
-        return 1.0 if other > 15 or other < score else 0.0 if other == score else -1.0
-    return sum(
-        count
-        / sum(left)
-        * stick_value(limit, score, other + HALVES[kind], (*left[:kind], count - 1, *left[kind + 1 :]))
-        for kind, count in enumerate(left)
-        if count
-    )
-
-
-@pytest.mark.parametrize(("own", "other", "limit"), [("2", "6", 10), ("F", "3", 10), ("7", "A", 8), ("5", "5", 12)])
-def test_the_full_deck_again(own: str, other: str, limit: int) -> None:
-    exact = model(Options(limit / 2), "value")
-    state = exact.locate([own], other)
-    kinds = [min(RANK_TEXT.index(card), 7) for card in (own, other)]
-    left = tuple(int(n) - kinds.count(k) for k, n in enumerate(DECK))
-    wanted = multiset_value(limit, HALVES[kinds[0]], HALVES[kinds[1]], left)
-    assert abs(policy_iteration(exact.mdp).values[state] - wanted) < 1e-12
 
 
 @pytest.mark.parametrize("reward", ["value", "study"])

@@ -143,16 +143,6 @@ def test_loss_of_ray_on_a_node_and_of_the_node(cluster: Cluster) -> None:
     cluster.run("rm", "-rf", f"/tmp/busso-{job}", node="node2")  # it died with its files, as a real one would
 
 
-def test_death_of_ray_on_one_node_puts_the_job_back(cluster: Cluster) -> None:
-    """There Ray is the trainer's own, and what any of its parts does to the trainer is known (test_ray_dies.py)."""
-    job = submit(cluster, "raylet", "--nodelist=node1", ENDLESS)
-    first_update(cluster, "raylet", job)
-    plays_on(cluster, "raylet", job, games=64)
-    saved = _ray_dies(cluster, "raylet", "raylet", job, "node1")
-    _resumes(cluster, "raylet", job, saved)
-    _cancel(cluster, job, "node1")
-
-
 def test_death_of_ray_on_two_nodes_puts_the_job_back(cluster: Cluster) -> None:
     """There Ray's head is beside the trainer; without its `gcs_server` it is gone. Then scancel cleans both nodes."""
     job = submit(cluster, "deaths", "-N2", "--nodelist=node[1-2]", ENDLESS)

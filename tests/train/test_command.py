@@ -35,19 +35,6 @@ def test_bad_setting(capsys: pytest.CaptureFixture[str]) -> None:
     assert "learner.lrr" in message(capsys)
 
 
-def test_cfg_prints_settings_that_can_be_read_back(capsys: pytest.CaptureFixture[str]) -> None:
-    import yaml
-
-    assert main(["experiment=spike_n", "learner.lr=1e-4", "--cfg", "job"]) == 0
-    assert yaml.safe_load(capsys.readouterr().out)["learner"]["lr"] == 1e-4
-
-
-def test_help_lists_groups_and_settings(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--help"]) == 0
-    text = capsys.readouterr().out
-    assert "study_tressette" in text and "log_every_episodes" in text
-
-
 def test_other_settings_are_refused(
     tmp_path: Path, trained_run: TrainedRuns, capsys: pytest.CaptureFixture[str]
 ) -> None:

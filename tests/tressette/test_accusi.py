@@ -1,20 +1,17 @@
 """Accusi, and what a signal still owes, worked by hand."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from busso.cards.base.errors import InputError
 from busso.cards.compiled.bits import unpack
 from busso.cards.game import States, load_game
 from busso.tressette.accusi import accusi_of, accusi_points
 from busso.tressette.observation import DECLARED
 from busso.tressette.rules import declared_points
-from tests.errors import error_about
 from tests.tressette.hidden import declared
 from tests.tressette.reference import ACCUSI, DECK, accusi
 from tests.tressette.table import CROSSED, CROSSED_PLAYS, mask, play, table
@@ -87,23 +84,6 @@ def test_each_seat_declares_before_its_first_card_and_everybody_hears_it() -> No
     assert seen_by(states, 0) == everything
     assert seen_by(states, 2) == everything[2:] + everything[:2]
     assert [declared_points(states[0], team) for team in (0, 1)] == [9, 3]
-
-
-def test_the_hand_is_still_worth_eleven() -> None:
-    states = declaring(CROSSED, plays=CROSSED_PLAYS)
-    assert [declared_points(states[0], team) for team in (0, 1)] == [6, 6]
-    assert GAME.returns(states).tolist() == [[3, 8, 3, 8]]
-
-
-@pytest.mark.parametrize("value", [1, "yes", None])
-def test_a_bad_option(value: Any) -> None:
-    with error_about(InputError, "game.accusi"):
-        load_game("tressette", {"accusi": value})
-
-
-def test_who_led_first_is_remembered() -> None:
-    states = table(["4D", "5D AC", "3D 4C", "6D"], leader=1, plays="5D 3D 6D 4D 4C")
-    assert (states[0]["opener"], states[0]["leader"]) == (1, 2)
 
 
 def test_a_record_says_that_seats_declare() -> None:

@@ -1,9 +1,7 @@
 """`busso review`: grades of recorded games, what must not enter them, and what is written."""
 
 import json
-import os
 import re
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -131,16 +129,6 @@ def test_who_cannot_grade_is_one_line(game: str, by: str, why: str) -> None:
         grader_of(load_game(game), by, CPU, None)
 
 
-def test_rules_that_the_champion_does_not_know_have_another_grader() -> None:
-    one_hand = load_game("spike", {"credits": 200, "hands": 1, "seats": 4})  # as records of hands have it
-    assert grader_of(one_hand, "auto", CPU, None).name == "search(champion)"
-    assert grader_of(load_game("spike", {"bet": 4}), "auto", CPU, None).name.startswith("monte_carlo")
-    four = load_game("tressette", {"first_leader": "four_of_denari"})
-    assert grader_of(four, "auto", CPU, None).name.startswith("monte_carlo")
-    for options in ({"accusi": True}, {"signals": True}, {"signals": True, "accusi": True}):
-        assert grader_of(load_game("tressette", options), "auto", CPU, None).name.startswith("search(champion)")
-
-
 # ---------------------------------------------------------------------- what is written
 
 
@@ -242,16 +230,6 @@ def test_ctrl_c_leaves_the_hands_that_are_graded(
     assert "stopped: 2 of 5 are graded" in err
 
 
-def test_a_pipe_is_read_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    lines = "".join(f"{json.dumps(record_of('blackjack', seed))}\n" for seed in range(3))
-    with ThreadPoolExecutor() as other:
-        writing = other.submit(pipe.write_text, lines)
-        assert "line 3, blackjack" in reviewed(capsys, pipe)
-        writing.result()
-
-
 def test_a_review_never_replaces_its_records(
     capsys: pytest.CaptureFixture[str], tressette: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,24 +238,6 @@ def test_a_review_never_replaces_its_records(
     for to in (tressette, tressette.parent, tressette.parent / "none" / "x"):
         assert review.main([str(tressette), f"to={to}"]) == 2
         assert key_of(capsys.readouterr().err) == "to" and tressette.read_text() == before
-
-
-def test_a_review_goes_through_links_and_pipes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    path = written(tmp_path / "games.jsonl", record_of("blackjack", 3))
-    (tmp_path / "link").symlink_to(tmp_path / "real")
-    reviewed(capsys, path, f"to={tmp_path / 'link'}")
-    assert (tmp_path / "link").is_symlink() and "blackjack" in (tmp_path / "real").read_text()
-    os.mkfifo(tmp_path / "pipe")
-    with ThreadPoolExecutor() as other:
-        reading = other.submit((tmp_path / "pipe").read_text)
-        reviewed(capsys, path, f"to={tmp_path / 'pipe'}")
-        assert reading.result(60) == (tmp_path / "real").read_text() and (tmp_path / "pipe").is_fifo()
-
-
-def test_a_seat_that_nobody_had_is_named(capsys: pytest.CaptureFixture[str], tressette: Path) -> None:
-    assert review.main([str(tressette), "seats=6"]) == 2
-    line = capsys.readouterr().err
-    assert key_of(line) == "seats" and "0 to 3" in line
 
 
 def test_a_search_grades_the_cards_that_it_would_not_try(tressette: Path) -> None:

@@ -10,14 +10,12 @@ import torch
 
 from busso.cards.game import Game, PlayerKind, load_game
 from busso.cards.play import Player
-from busso.cards.player_specs import PlayerSpec
 from busso.cards.players import PolicyPlayer, SampleOptions, named_player
 from busso.command.settings.checks import SettingsError
 from busso.evaluate.players import load_player
 from busso.evaluate.tournament.__main__ import main
-from busso.evaluate.tournament.settings import TournamentSettings
 from busso.play.players import seated_player
-from busso.train.dqn.players.resolve import resolve, resolve_all
+from busso.train.dqn.players.resolve import resolve
 from busso.train.run.checkpoint import checkpoint
 from busso.tressette import GAME
 from tests.errors import error_about, key_of
@@ -73,35 +71,9 @@ def test_another_file_is_another_player(
     assert key_of(line) == "players" and str(run) in line
 
 
-def test_search_players_are_played_in_small_batches() -> None:
-    def batch(*players: str) -> int:
-        settings = TournamentSettings(game={"name": "tressette"}, players=list(players))
-        return settings.batch_for(resolve_all(GAME, players).values())
-
-    assert batch("greedy", "random") == batch("champion", "random") == 512
-    assert batch("greedy", "monte_carlo") == batch("search(champion)", "random") == 64
-    more = {"deals": None, "until": "1%"}
-    settings = TournamentSettings(game={"name": "tressette"}, players=["a", "b"], **more)
-    assert settings.most_deals == 1_000_000 and settings.half_width == 0.01
-
-
 @pytest.mark.parametrize("name", ["blackjack", "sette_mezzo", "spike"])
 @pytest.mark.parametrize("load", [lambda game, text: load_player(game, text, CPU), seated_player])
 def test_search_is_proposed_where_it_can_play_alone(name: str, load: Callable[[Game, str], Player]) -> None:
     with error_about(SettingsError, "players", "nobody", "or give a run folder") as error:
         load(load_game(name), "nobody")
     assert ("champion, search:RUN" in error.value.hint) == ("search" in error.value.hint) == (name == "spike")
-
-
-def test_the_text_of_a_player_is_parsed_once_in_a_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    texts: list[str] = []
-    parse = PlayerSpec.parse
-
-    def counted(text: str) -> PlayerSpec:
-        texts.append(text)
-        return parse(text)
-
-    monkeypatch.setattr(PlayerSpec, "parse", staticmethod(counted))
-    players = ["greedy", "monte_carlo:samples:1", "champion", "search:champion:samples:1:draws:1"]
-    assert main([f"players=[{','.join(players)}]", "deals=2", "processes=1", f"folder={tmp_path}"]) == 0
-    assert [text for text in texts if text in players] == players  # not those of the run that the champion came from

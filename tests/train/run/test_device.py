@@ -94,18 +94,6 @@ def test_without_a_gpu_the_cpu_computes_unless_slurm_gave_one(
     assert of_gpus in str(caught.value)
 
 
-def test_gpus_that_are_not_the_jobs_or_hidden_are_left_alone(
-    machine: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A job without a GPU, on a node whose driver is old."""
-    machine("550.54.14")
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
-    assert choose_device("auto") == torch.device("cpu")
-    monkeypatch.delenv("SLURM_JOB_ID")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert choose_device("auto") == torch.device("cpu")
-
-
 def test_a_number_without_a_gpu(machine: Callable[..., None]) -> None:
     machine("580.65.06", "13.0", 2)
     with error_about(SettingsError, "device", "there are 2", hint="device=cuda:1"):

@@ -148,21 +148,6 @@ def test_signals_end_the_waiting(
     assert read_owner((settings(tmp_path).folder / ".lock.owner").read_bytes()).host == "node9"  # type: ignore[union-attr]
 
 
-def test_a_signal_that_comes_as_the_run_is_taken_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    acquire = lock.Lock.acquire
-
-    def signalled(held: lock.Lock, **given: Any) -> None:
-        acquire(held, **given)
-        signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(lock.Lock, "acquire", signalled)
-    with pytest.raises(KeyboardInterrupt):
-        RunFolder(settings(tmp_path)).__enter__()
-    monkeypatch.undo()
-    with RunFolder(settings(tmp_path)):
-        pass
-
-
 def test_a_look_at_a_run_waits_for_nothing(tmp_path: Path, restarted: Callable[[Path, float], None]) -> None:
     restarted(tmp_path, 60.0)
     with error_about(RunInUseError, settings(tmp_path).folder, "node9", ".lock.owner"):

@@ -16,7 +16,7 @@ from busso.train.run.checkpoint import checkpoint
 from busso.train.run.device import choose_device, failure_in
 from busso.train.run.folder import RunFolder
 from busso.train.run.launches import FILE as STARTS
-from busso.train.run.launches import LEARNER_ON, began_on_gpu
+from busso.train.run.launches import LEARNER_ON
 from busso.train.run.signals import EXIT_REQUEUE
 from tests.errors import key_of
 from tests.train.runs import folder, small
@@ -102,11 +102,6 @@ def test_a_run_that_began_on_a_gpu_does_not_go_on_on_a_cpu(tmp_path: Path, capsy
     assert train(tmp_path, "episodes=128", "device=cpu") == 0 and episodes(tmp_path) == [64, 128]
 
 
-def test_the_gpu_of_a_start_without_checkpoint_binds_none(tmp_path: Path) -> None:
-    (tmp_path / STARTS).write_text(json.dumps([{"learner": LEARNER_ON + "NVIDIA L40 in bfloat16"}]))
-    assert not began_on_gpu(tmp_path)
-
-
 # ---------------------------------------------------------------------- a GPU that fails
 
 
@@ -139,16 +134,21 @@ def fails(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 @pytest.mark.parametrize(
-    "error",
+    ("error", "of_gpu"),
     [
-        RuntimeError(ILLEGAL),
-        AcceleratorError("CUDA error: uncorrectable ECC error encountered"),
-        RuntimeError("cuDNN error: CUDNN_STATUS_EXECUTION_FAILED"),
-        RuntimeError("Triton Error [CUDA]: an illegal memory access was encountered"),
+        (RuntimeError(ILLEGAL), True),
+        (AcceleratorError("CUDA error: uncorrectable ECC error encountered"), True),
+        (RuntimeError("cuDNN error: CUDNN_STATUS_EXECUTION_FAILED"), True),
+        (RuntimeError("Triton Error [CUDA]: an illegal memory access was encountered"), True),
+        (torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), False),
+        (RuntimeError("CUDA error: out of memory"), False),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), False),
+        (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
     ],
 )
-def test_what_is_a_failure_of_a_gpu(error: Exception) -> None:
-    assert failure_in(error) is error
+def test_what_is_a_failure_of_a_gpu(error: Exception, of_gpu: bool) -> None:
+    """Want of memory is one of settings."""
+    assert failure_in(error) is (error if of_gpu else None)
 
 
 def test_after_an_error_of_the_gpu_the_last_checkpoint_stands(
@@ -192,29 +192,3 @@ def test_an_error_of_the_gpu_that_a_save_meets_first(
     assert train(tmp_path) == EXIT_REQUEUE
     said = capsys.readouterr().err
     assert "illegal memory access" in said and "free space" not in said and episodes(tmp_path) == [64]
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"),
-        RuntimeError("CUDA error: out of memory"),
-        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
-        RuntimeError("mat1 and mat2 shapes cannot be multiplied"),
-    ],
-)
-def test_what_is_no_failure_of_a_gpu(error: Exception) -> None:
-    """Want of memory is one of settings."""
-    assert failure_in(error) is None
-
-
-def test_the_first_error_is_the_one_that_is_told() -> None:
-    with pytest.raises(ValueError, match="third") as caught:
-        try:
-            try:
-                raise RuntimeError("CUDA error: first")
-            except RuntimeError:
-                raise RuntimeError("CUDA error: second") from None
-        except RuntimeError as error:
-            raise ValueError("third") from error
-    assert str(failure_in(caught.value)) == "CUDA error: first"

@@ -108,25 +108,6 @@ def test_what_is_no_file_of_metrics_is_set_aside(tmp_path: Path, text: bytes) ->
     assert rows(tmp_path) == [] and (tmp_path / "metrics.csv.damaged").read_bytes() == text
 
 
-def test_nothing_is_lost_when_columns_cannot_be_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = Metrics(tmp_path, ["random"], "a: 1", 0)
-    first.write(10, {"rollout/episodes": 10, WON: 0.5})
-    first.close()
-    before = (tmp_path / "metrics.csv").read_bytes()
-
-    def failure(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
-        patch.setattr("busso.cards.base.files.sync_file", failure)
-        Metrics(tmp_path, ["greedy"], "a: 1", 10)
-    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["metrics.csv"]
-    assert (tmp_path / "metrics.csv").read_bytes() == before
-    Metrics(tmp_path, ["greedy"], "a: 1", 10).close()
-    (row,) = rows(tmp_path)
-    assert row[WON] == "0.5" and row["eval/win_rate_vs_greedy"] == ""
-
-
 def test_curves_are_in_the_order_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "metrics.csv").write_text(f"env_steps,{WON},x\n20,0.5,\n10,0.25,1\n")
     found = {name: (list(steps), list(values)) for name, (steps, values) in read(tmp_path).items()}

@@ -187,21 +187,6 @@ def test_a_run_whose_file_cannot_be_read_once_goes_on(
     assert (run / "metrics.csv").read_text().startswith("env_steps") and not list(run.rglob("*.damaged"))
 
 
-def test_rows_that_cannot_be_read_when_they_are_wanted_are_not_given_up(tmp_path: Path) -> None:
-    """They were whole when the checkpoint was read."""
-    before = saved(tmp_path, 350)
-    state = checkpoint.load(checkpoint.path_for(tmp_path, 350))["replay"]
-    state["rows"].check()
-    replay = ReplayBuffer(400, 2, torch.device("cpu"), seed=1)
-    with watched(tmp_path) as disk:
-        disk.refuse_read = failing("rows_", 1_000)
-        with pytest.raises(OSError, match="Input/output error"):
-            replay.load_state_dict(state)
-        disk.refuse_read = failing("rows_", 1, after=2)
-        replay.load_state_dict(state)
-    assert equal(contents(replay.state_dict()), before["replay"]) == []
-
-
 def test_a_best_network_that_is_damaged_is_set_aside_with_a_warning(
     tmp_path: Path, run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -264,18 +249,6 @@ def test_nothing_is_deleted_beside_a_checkpoint_of_a_newer_busso(tmp_path: Path,
     pruning.prune(tmp_path, 1)
     pruning.prune(tmp_path)
     assert everything(tmp_path) == before
-
-
-def test_a_segment_of_a_newer_busso_is_not_deleted(tmp_path: Path) -> None:
-    """Although no checkpoint that is known needs it."""
-    saved(tmp_path, 150)
-    left = tmp_path / "replay" / "rows_000000000000900_000000000000950_0123456789abcdef.seg"
-    left.write_bytes(b"busso-rows 2 and more")
-    pruning.prune(tmp_path, 1)
-    assert left.exists()
-    left.write_bytes(b"busso-rows 1 and more")
-    pruning.prune(tmp_path, 1)
-    assert not left.exists()
 
 
 @pytest.mark.parametrize(

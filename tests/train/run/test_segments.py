@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import torch
 
-from busso.cards.base.files import temporary_beside
 from busso.train.dqn.replay.buffer import ReplayBuffer
 from busso.train.run.checkpoint import checkpoint, columns, pruning, segments
 from busso.train.run.checkpoint.background_writer import BackgroundWriter
@@ -239,44 +238,6 @@ def test_a_run_that_goes_on_otherwise_leaves_older_checkpoints_as_they_were(tmp_
         assert equal(contents(checkpoint.load(path)["replay"]), run.saved[path]) == []
 
 
-def test_segments_that_somebody_deleted_are_written_again(tmp_path: Path) -> None:
-    """As far as their rows are still in the buffer."""
-    run = Run(tmp_path)
-    run.add(3000)
-    run.save()
-    for path in run.files()[::2]:
-        path.unlink()
-    run.add(300)
-    path = run.save()
-    assert equal(contents(checkpoint.load(path)["replay"]), run.saved[path]) == []
-
-
-def test_segments_deleted_when_their_rows_are_no_longer_held_are_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = Run(tmp_path)
-    run.add(2000)
-    run.save()
-    held = run.replay.state_dict()["rows"].held(tmp_path)
-    run.add(500)
-    run.files()[0].unlink()
-    with pytest.raises(OSError, match="no longer on disk"):
-        held.written(tmp_path)
-    held.release()
-
-
-def test_what_is_left_of_an_interrupted_write_is_deleted(tmp_path: Path) -> None:
-    run = Run(tmp_path)
-    run.add(400)
-    run.save()
-    before = run.files()
-    temporary_beside(tmp_path / "replay" / "rows_000000000000250_000000000000500").write_bytes(b"half")
-    (tmp_path / "replay" / "rows_000000000000400_000000000000500_0123456789abcdef.seg").write_bytes(b"of no checkpoint")
-    (tmp_path / "replay" / "notes.txt").write_text("of a person")
-    pruning.prune(tmp_path, 3)
-    assert run.files() == [tmp_path / "replay" / "notes.txt", *before]
-
-
 def test_nothing_is_deleted_when_it_cannot_be_read_what_is_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -311,13 +272,6 @@ def test_descriptions_that_cannot_be(tmp_path: Path, change: dict[str, Any]) -> 
     assert StoredSegments(tmp_path / "replay", description).inserted == 250
     with pytest.raises((ValueError, TypeError)):
         StoredSegments(tmp_path / "replay", description | change)
-
-
-def test_length_of_a_segment() -> None:
-    """At least `SEGMENT_BYTES`, and a 64th of the buffer."""
-    assert segments.segment_rows(CAPACITY, ROW) == LENGTH
-    assert segments.segment_rows(64 * 1000, ROW) == 1000
-    assert segments.segment_rows(1, 10**9) == 1
 
 
 def test_what_was_written_in_vain_leaves_no_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,12 @@ from tensorboard.plugins.hparams import metadata
 
 from busso.train.__main__ import main
 from busso.train.run.metrics.metrics import Metrics
-from busso.train.run.metrics.scalars import SCALARS, evaluation_scalars
 from busso.train.run.metrics.tensorboard import (
     FINAL,
     LAYOUT,
     MOST,
     TensorBoardFiles,
-    final_scalars,
     hyperparameters,
-    layout,
 )
 from tests.train.run import events
 from tests.train.runs import TrainedRuns, folder, small
@@ -128,13 +124,6 @@ def test_what_was_written_is_there_whatever_comes(tmp_path: Path) -> None:
     metrics.close()
 
 
-def test_a_start_that_left_no_checkpoint_leaves_no_hyperparameters(tmp_path: Path) -> None:
-    for lr in (0.5, 0.25):
-        Metrics(tmp_path, [], f"learner:\n  lr: {lr}\n", 0).close()
-    found = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
-    assert session(found, metadata.SESSION_START_INFO_TAG).hparams["learner.lr"].number_value == 0.25
-
-
 @pytest.mark.parametrize(
     ("game", "more", "last"),
     [
@@ -151,20 +140,6 @@ def test_tables_have_hyperparameters_and_an_end(tmp_path: Path, game: str, more:
     found = board(tmp_path, game)
     assert session(found, metadata.SESSION_START_INFO_TAG).hparams["game.name"].string_value == game
     assert len(found.Scalars(last)) == 1 and charts(found)
-
-
-def test_five_charts_at_most_and_none_of_curves_that_are_not_there() -> None:
-    for curves in ([*SCALARS, *evaluation_scalars(["random"])], ["policy/loss", "error/mean"], []):
-        (page,) = layout(curves).values()
-        there = sum(any(re.fullmatch(tag, curve) for curve in curves) for _, tag in LAYOUT)
-        assert len(page) == min(MOST, there)
-
-
-def test_results_become_numbers() -> None:
-    duel = {"deals": 8, "win_rate": [0.5, 0.1], "win_rate_interval": [0.4, 0.6], "credits": [2.0, 1.0]}
-    assert final_scalars({"a:b=1": duel}) == {f"{FINAL}win_rate_vs_a.b-1": 0.5, f"{FINAL}points_vs_a.b-1": 2.0}
-    table = {"env_steps": 5, "episodes": 6, "loss": 0.5, "mean": float("nan")}
-    assert final_scalars(table) == {f"{FINAL}loss": 0.5}
 
 
 @given(st.dictionaries(st.sampled_from("abc"), st.one_of(st.booleans(), st.integers(), st.none(), st.text("xyz 1:-"))))

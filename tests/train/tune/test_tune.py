@@ -26,7 +26,7 @@ from busso.train.dqn.rollout.backend import BackendLostError
 from busso.train.run.checkpoint import checkpoint
 from busso.train.run.signals import StopRequest
 from busso.train.settings.dqn import TrainSettings
-from busso.train.settings.resolve import Chosen, settings_of
+from busso.train.settings.resolve import Chosen
 from busso.train.tune import __main__ as command
 from busso.train.tune import report
 from busso.train.tune import study as studies
@@ -115,6 +115,7 @@ def test_killed_it_goes_on(tmp_path: Path) -> None:
     assert "resumed from" in (run / "train.log").read_text()
 
 
+@pytest.mark.slow
 def test_two_processes_share_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """This one comes when the other has begun its first trial."""
     arguments = typed(tmp_path, LR, "pruner=none", "trials=3")
@@ -145,24 +146,6 @@ def test_a_trial_that_somebody_runs_is_left_to_him(tmp_path: Path) -> None:
     assert again is not None and again.number == 0 and again.user_attrs["values"] == first.user_attrs["values"]
 
 
-def test_a_restarted_job_takes_the_trial_of_its_dead_start_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Trials of other jobs are left alone at once, whether these live or not."""
-    one = study(tmp_path, "trials=1")
-    assert one.next_trial(set()) is not None
-    one.__dict__["_claim"].release()
-    claim = next(one._folder.glob(".trial-*.lock"))
-    put(claim, **AWAY, job="7")
-    monkeypatch.setattr(lock, "STALE", 0.3)
-    monkeypatch.setattr(lock, "POLL", 0.1)
-    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
-    for job, number in (("8", None), ("7", 0)):
-        monkeypatch.setenv("SLURM_JOB_ID", job)
-        again = study(tmp_path, "trials=1").next_trial(set())
-        assert (again and again.number) == number
-
-
 @pytest.mark.parametrize(
     "end",
     [
@@ -184,75 +167,6 @@ def test_a_trial_that_another_process_took_over_is_left_to_it(tmp_path: Path, en
     end(one)
     assert study(tmp_path, "trials=1").trials == before
     assert b"node9" in claim.with_name(claim.name + ".owner").read_bytes()
-
-
-@pytest.fixture
-def dead_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A study of a job whose earlier start has trial 0, on a node that died."""
-    one = study(tmp_path, "trials=2")
-    assert one.next_trial(set()) is not None
-    one.interrupted(0)
-    put(folder(tmp_path) / ".trial-000.lock", **AWAY, job="7")
-    monkeypatch.setattr(lock, "POLL", 0.1)
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
-    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
-    return folder(tmp_path)
-
-
-def test_others_choose_while_a_restarted_job_waits(
-    tmp_path: Path, dead_start: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two jobs of an array that died on one node would else take longer than the others wait."""
-    chooses = []
-
-    def looked(owner: Any) -> bool:
-        chooses.append((dead_start / ".lock.owner").exists())
-        return lock.earlier_start(owner)
-
-    monkeypatch.setattr(lock, "STALE", 0.3)
-    monkeypatch.setattr(studies, "earlier_start", looked)
-    trial = study(tmp_path, "trials=2").next_trial(set())
-    assert trial is not None and trial.number == 0
-    assert len(chooses) > 1 and not any(chooses)
-
-
-@pytest.mark.usefixtures("dead_start")
-def test_a_process_of_the_same_start_of_a_job_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SLURM_RESTART_COUNT", "0")
-    monkeypatch.setattr(lock, "STALE", 0.2)  # who waits takes over
-    trial = study(tmp_path, "trials=2").next_trial(set())
-    assert trial is not None and trial.number == 1
-
-
-@pytest.mark.usefixtures("dead_start")
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGUSR1, 1)])
-def test_a_signal_while_it_waits_begins_no_other_trial(
-    tmp_path: Path, number: int, code: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("busso.train.tune.trial.train", lambda *_: pytest.fail("a trial has begun"))
-    looks = iter(range(10))
-
-    def waits(owner: Any) -> bool:
-        if next(looks) == 2:
-            signal.raise_signal(number)
-        return True
-
-    monkeypatch.setattr(studies, "earlier_start", waits)
-    assert command.main(typed(tmp_path, LR, "trials=2", "pruner=none")) == code
-    assert [row["trial"] for row in rows(tmp_path)] == ["0"]
-
-
-@pytest.mark.parametrize(("restarts", "code"), [("", 75), ("1", 1)])
-def test_a_job_that_is_too_short_is_not_requeued_for_ever(
-    tmp_path: Path, restarts: str, code: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The signal that warns of its end comes before anything has begun."""
-    monkeypatch.setenv("SLURM_RESTART_COUNT", restarts)
-    with StopRequest():
-        signal.raise_signal(signal.SIGUSR1)
-        assert command.main(typed(tmp_path, LR, "trials=1")) == code
 
 
 def test_a_study_that_another_process_holds_for_ever_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -404,44 +318,6 @@ def test_a_signal_while_a_trial_ends_begins_no_other(
     monkeypatch.setattr("busso.train.run.objective.result", lambda settings: (0.5, 0.1))
     assert command.main(typed(tmp_path, LR, "trials=3", "pruner=none")) == 128 + number
     assert [row["state"] for row in rows(tmp_path)] == ["complete"]
-
-
-def test_a_trial_that_ends_between_the_look_and_the_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = study(tmp_path, "trials=1"), study(tmp_path, "trials=1")
-    trial = one.next_trial(set())
-    assert trial is not None
-    claimed = Study._claimed
-
-    def late(self: Study, number: int) -> bool:
-        one.complete(number, 0.5, 0.1)
-        return claimed(self, number)
-
-    monkeypatch.setattr(Study, "_claimed", late)
-    assert other.next_trial(set()) is None
-
-
-def test_a_trial_that_ended_before_it_had_its_values_is_made_again(tmp_path: Path) -> None:
-    """The first, with the settings as they are, too; and it is none of those that were asked for."""
-    first = study(tmp_path, "trials=1")
-    first._study.ask()
-    trial = study(tmp_path, "trials=1").next_trial(set())
-    assert trial is not None and trial.number == 1 and trial.user_attrs["values"]["learner.lr"] == "0.001"
-    again = study(tmp_path, "trials=1")
-    again.complete(1, 0.5, 0.1)
-    assert again.next_trial(set()) is None
-
-
-def test_an_experiment_of_conf_is_not_hidden(tmp_path: Path) -> None:
-    """conf/ has one that is called gpu."""
-    found = Study(search([LR, f"runs={tmp_path}", "study=gpu"]), "maximize")
-    trial = found.next_trial(set())
-    assert trial is not None
-    found.complete(trial.number, 0.5, 0.1)
-    path = report.write_experiment(found, found.trials[0])
-    assert path.stem == "gpu_best"
-    of_trial = found.search.trial(0, trial.user_attrs["values"]).settings
-    of_experiment = settings_of([f"hydra.searchpath=[file://{path.parent.parent}]", "experiment=gpu_best"])
-    assert of_trial.learner == of_experiment.learner  # type: ignore[union-attr]
 
 
 def test_the_best_of_a_game_from_elsewhere_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 from busso.tressette.cards import parse_card
 from busso.tressette.solver.double_dummy import TranspositionTable, card_values, new_table
 from tests.tressette.search.open_hands import Minimax, each, endings, position, solve
-from tests.tressette.table import A_SUIT_EACH, GAME, table
+from tests.tressette.table import GAME, table
 
 
 @pytest.fixture(scope="module")
@@ -67,28 +67,12 @@ def test_the_value_stays_what_it_is_along_best_play(memory: TranspositionTable) 
         assert GAME.returns(state)[0, 0] == worth
 
 
-def test_a_suit_each_gives_all_to_the_leader(memory: TranspositionTable) -> None:
-    for leader in range(4):
-        assert solve(table(A_SUIT_EACH, leader=leader)[0], memory) == (11 if leader % 2 == 0 else 0)
-
-
 def test_the_ace_is_given_up_for_the_last_trick(memory: TranspositionTable) -> None:
     """3C first takes a third and loses ace and last trick; the ace first is lost too, but then 3C takes the last."""
     state = table(["AD 3C", "4D 4C", "5D 5C", "3D 6C"])[0]
     cards = values(state, memory)
     assert (cards[parse_card("AD")], cards[parse_card("3C")]) == (1, 0)
     assert solve(state, memory) == 1
-
-
-def test_hands_that_are_over_have_their_points(memory: TranspositionTable) -> None:
-    for state in each(endings(20, 0)):
-        assert solve(state, memory) == GAME.returns(state.reshape(1))[0, 0]
-        assert values(state, memory).tolist() == [-1] * 40
-
-
-def test_a_table_of_no_size_is_refused() -> None:
-    with pytest.raises(ValueError, match="2 to 32 bits, not 1"):
-        new_table(1)
 
 
 @pytest.mark.slow

@@ -130,12 +130,6 @@ def test_cards_lie_where_they_lie_as_often_as_counted(options: dict[str, object]
                 assert not far_off(found[seat, card], samples, expected), (moment, seat, card)
 
 
-def test_at_the_first_card_nothing_is_known() -> None:
-    game = load_game("tressette")
-    states = game.deal(stream(4, "first", 0, 1))
-    assert int(prepare(states[0], int(states[0]["turn"]), new_tables()[0])) == 5_550_996_791_340  # 30! / 10!^3
-
-
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_no_hand_but_the_own_is_looked_at(options: dict[str, object]) -> None:
     game = load_game("tressette", options)

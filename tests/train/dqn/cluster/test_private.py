@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -149,24 +148,6 @@ def test_the_folder_of_a_killed_trainer_goes(tmp_path: Path, temporary: Path) ->
         process.kill()
         process.wait()
         until("the folder is gone", lambda: not list(temporary.iterdir()), 60)
-
-
-@pytest.mark.ray
-@pytest.mark.slow  # a cluster of its own
-def test_when_all_are_killed_at_once_the_next_start_removes_the_folder(tmp_path: Path, temporary: Path) -> None:
-    """As by a job that is out of memory, or over."""
-    with training(tmp_path, temporary) as process:
-        for pid in [process.pid, *descendants(process.pid)]:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        process.wait()
-    (left,) = temporary.iterdir()
-
-    def swept() -> bool:
-        private.sweep(temporary)
-        return not left.exists()
-
-    until("its supervisor has ended", swept, 20)
 
 
 # ------------------------------------------------------------------ folders, without Ray
