@@ -95,7 +95,8 @@ def test_tables_that_are_no_players(runs: Path) -> None:
 @pytest.fixture(scope="module")
 def study(trained_run: TrainedRuns) -> Path:
     """The run of a study of Corellian Spike, with few games."""
-    return trained_run("algo=batch_q_learning", "game=spike", "experiment=study_2p_credits", "games=20", "passes=2")
+    few = ("games=20", "passes=2")
+    return trained_run.of("algo=batch_q_learning", "game=spike", "experiment=study_2p_credits", *few)
 
 
 def test_a_policy_plays_by_the_name_of_its_run_or_file(study: Path) -> None:
