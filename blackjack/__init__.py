@@ -24,7 +24,6 @@ GAME = Game(
     bits=BITS,
     unit="wins",
     total=None,
-    worst=-1.0,
     rewards=REWARDS,
     policies=POLICIES,
     action_text=ACTION_TEXT.__getitem__,

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-import numpy as np
-
-from busso.blackjack.cards import RANK_TEXT
 from busso.cards.hand import Hand
 from busso.cards.presentation import Presentation, Row
 
@@ -19,12 +15,7 @@ def _rows(hand: Hand, seat: int) -> Iterator[Row]:
     yield Row("dealer", tuple(record["dealer"] if hand.over else record["dealer"][:1]), cards=True)
 
 
-def _known(state: np.void, seat: int) -> dict[str, Any]:
-    return {"sum": int(state["sum"]), "soft": bool(state["soft"]), "dealer": RANK_TEXT[int(state["open_rank"])]}
-
-
 PRESENTATION = Presentation(
     rows=_rows,
-    known=_known,
     offered={"decks": ("infinite", 1, 2, 4, 6, 8), "discount": (0.9, 0.95, 0.99, 1.0)},
 )

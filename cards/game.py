@@ -89,8 +89,7 @@ class Game:
     `rewards` are rewards, `(before, action, after, totals)`, which add what each seat earns by an action to
     `totals`; the first is the default. `policies` are players without a network, `(state, random_bits) -> action`;
     `kinds` are players with options, such as search, by name.
-    `total` is the sum of the returns over the seats when the game conserves it. `worst` is the least return that a seat
-    can have: what a program gets for a game that it loses by a fault; None: its first fault is an error.
+    `total` is the sum of the returns over the seats when the game conserves it.
     `model(options, reward)` is the exact process of a game of one seat whose states can be enumerated.
     `numbering(options)` are its decisions as numbered states, for a game whose policies fit a table. `varying(options)`
     are the fields of this record that follow from the options, such as `seats`. `match` is how hands add up to a match,
@@ -125,7 +124,6 @@ class Game:
     match: MatchRules | None = None
     symmetry: Symmetry | None = None
     additions: tuple[str, ...] = ()
-    worst: float | None = None
 
     @cached_property
     def blank(self) -> np.void:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 CHAMPION = "champion"  # the player that is the network which travels with a game
 CHAMPION_FILE = "network.safetensors"
 _SPEC = re.compile(r"(?P<name>[A-Za-z]\w*)(?:\((?P<argument>.*)\))?(?::(?P<options>[^()]*))?")
-PROCESS = "process"  # the player that is a program of its own
-_PROCESS = re.compile(rf"{PROCESS}:(?P<command>.+?)(?P<options>(?::\w+=[^:()\s]+|:seconds:[^:()\s]+)*)", re.DOTALL)
 _OPTION = re.compile(r"\s*\w*\s*(?:=.*)?", re.DOTALL)  # what follows `name:`, unless it is the argument
 MOST_SAMPLES = 1_000_000  # of a decision
 _SEPARATOR = re.compile("[:,]")
@@ -48,11 +46,8 @@ class PlayerSpec:
         """The parts of what names a player, `name(argument):key=value` or in short `name:argument:key:value`.
 
         In short, the argument is a path of more than one word, or `champion`. Options are divided by `:` or by commas.
-        Raises InputError for an option without a value and for one that is given twice. What follows `process:` is the
-        command of `process(COMMAND)`, but for options at its end.
+        Raises InputError for an option without a value and for one that is given twice.
         """
-        if process := _PROCESS.fullmatch(text):
-            text = f"{PROCESS}({process['command']}){process['options']}"
         match = _SPEC.fullmatch(text)
         if match is None:
             path = os.path.normpath(text) if text else ""
@@ -94,11 +89,6 @@ def _options(player: str, name: str, text: str | None) -> dict[str, str]:
             raise InputError(player, f"the option {key} is given twice")
         options[key] = value
     return options
-
-
-def is_program(text: str) -> bool:
-    """Whether a player with this name would start a program."""
-    return text.startswith((f"{PROCESS}(", f"{PROCESS}:"))
 
 
 def curve_name(player: str) -> str:

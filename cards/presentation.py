@@ -87,7 +87,6 @@ class Presentation:
 
     - `rows(hand, seat)`: the position as the seat may know it, as rows of text;
     - `situation(game, state, seat)`: the same in a few words; `short(text)`: the name of an action in few letters;
-    - `known(state, seat)`: the same for a program, as a JSON object;
     - `played`: what one game is called, as "a hand";
     - `phases`: parts of a game, in order, by which decisions are counted; `phase(states)` is the number of each state;
     - `judging`: who judges decisions, and in what unit;
@@ -98,7 +97,6 @@ class Presentation:
     rows: Callable[[Hand, int], Iterable[Row]] = _observed
     situation: Callable[[Game, np.void, int], str] = lambda game, state, seat: state_text(game, state)
     short: Callable[[str], str] = str
-    known: Callable[[np.void, int], Mapping[str, Any]] = lambda state, seat: {}
     played: str = "a game"
     phases: tuple[str, ...] = ("whole game",)
     phase: Callable[[States], NDArray[np.int64]] = lambda states: np.zeros(states.size, np.int64)

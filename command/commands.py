@@ -39,7 +39,6 @@ COMMANDS = {
     "curves": Command("busso.evaluate.curves"),
     "report": Command("busso.evaluate.report.__main__"),
     "compare": Command("busso.evaluate.compare"),
-    "exploit": Command("busso.evaluate.exploit"),
     "champion": Command("busso.evaluate.champion.__main__"),
     "export": Command("busso.evaluate.export.__main__"),
     "tune": Command("busso.train.tune.__main__"),
@@ -48,6 +47,7 @@ COMMANDS = {
 REPLACED = {
     "completion": "train -sc install=bash",
     "ablation": "train -m 'row=glob(*,exclude=_*)' seed=1,2,3, then busso compare 'runs/ablation/tressette/*'",
+    "exploit": "train -m experiment=best_response opponents.only=a,b",
     "gpu-check": "doctor",
     "regret": "review FILE, which grades single decisions, or busso tournament to compare players",
     "sweep": "compare 'runs/tressette/key=*'",

@@ -17,7 +17,6 @@ from busso.cards.game import load_game
 from busso.command.conf_folder import own_games
 from busso.evaluate.champion.__main__ import ChampionSettings
 from busso.evaluate.compare import CompareSettings
-from busso.evaluate.exploit import ExploitSettings
 from busso.evaluate.export.__main__ import ExportSettings
 from busso.evaluate.record import RecordSettings
 from busso.evaluate.report.__main__ import ReportSettings
@@ -49,7 +48,6 @@ SCHEMAS: dict[str, type[Any]] = {
     "play": PlaySettings,
     "report": ReportSettings,
     "compare": CompareSettings,
-    "exploit": ExploitSettings,
     "champion": ChampionSettings,
     "export": ExportSettings,
     "tune": TuneSettings,
@@ -62,7 +60,6 @@ COMMANDS = (
     ("play", "busso play"),
     ("report", "busso report"),
     ("compare", "busso compare"),
-    ("exploit", "busso exploit"),
     ("champion", "busso champion"),
     ("export", "busso export"),
     ("tune", "busso tune"),
@@ -76,7 +73,7 @@ TABLES = (
 PHASES = (
     "`opponents.phases` names the players at the table during training: a list of "
     "`{until: EPISODE, each: seat, mix: {player: probability}}`, the last with `until: null`. `network` is the network "
-    "that learns, `league` an earlier version of it (`league.*`); others are named as in `evaluation.opponents`. "
+    "that learns; others are named as in `evaluation.opponents`. "
     "`each: seat` draws a player for each seat. `each: side` draws one player for all seats but those of one side; the "
     "network has that side and learns from its decisions only."
 )

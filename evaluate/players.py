@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from busso.cards.game import Game
-from busso.cards.player_kinds import ProcessCommand
 from busso.cards.players import make_player
 from busso.command.settings.checks import SettingsError
-from busso.evaluate.process_player.player import ProcessPlayer
 from busso.train.dqn.players.resolve import ResolvedPlayer, resolve
 
 if TYPE_CHECKING:
@@ -40,11 +38,8 @@ def load_resolved(
 ) -> Player:
     """A new player; `device`, where a network plays, is asked for by those made of a file alone.
 
-    Raises SettingsError naming `key` for a file of another game, CheckpointError for one that is damaged, and
-    ProcessPlayerError for a program that does not start.
+    Raises SettingsError naming `key` for a file of another game, and CheckpointError for one that is damaged.
     """
-    if isinstance(player.options, ProcessCommand):
-        return ProcessPlayer(game, player.name, player.options)
     if player.path is None:
         return make_player(game, player.name, player.kind, player.options)
     from busso.train.dqn.players.load import load_player as load

@@ -28,7 +28,6 @@ def _varying(options: Options) -> Mapping[str, Any]:
         "seats": options.seats,
         "teams": tuple((seat,) for seat in range(options.seats)),
         # What lies in the second pot after the last hand belongs to no seat.
-        "worst": -float(options.credits),
         "total": None if options.sabacc_pot else 0.0,
     }
 
@@ -44,7 +43,6 @@ GAME = Game(
     bits=BITS,
     unit="credits",
     total=0.0,
-    worst=-float(Options.credits),
     rewards=REWARDS,
     policies=POLICIES,
     kinds={

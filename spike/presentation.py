@@ -67,22 +67,6 @@ def _situation(game: Game, state: np.void, seat: int) -> str:
     return f"{text}; pool {state['pool']}, own {state['credits'][seat]}"
 
 
-def _known(state: np.void, seat: int) -> dict[str, Any]:
-    players = range(int(state["players"]))
-    return {
-        "hand": [int(VALUES[card]) for card in state["hands"][seat]],
-        "bought": next(iter(_values([state["bought"]])), None) if state["turn"] == seat else None,
-        "spikes": [next(iter(_values([state["spikes"][other]])), None) for other in players],
-        "credits": [int(state["credits"][other]) for other in players],
-        "in_hand": [bool(int(state["in_hand"]) >> other & 1) for other in players],
-        "discards": _values([card for card in range(CARDS) if int(state["discards"]) >> card & 1]),
-        "pool": int(state["pool"]),
-        "to_match": int(to_match(state)) if state["phase"] == BET else 0,
-        "round": int(state["round"]),
-        "phase": _PHASES.get(int(state["phase"]), "over"),
-    }
-
-
 def _values(cards: Iterable[Any]) -> list[int]:
     return [int(VALUES[card]) for card in cards if card != NO_CARD]
 
@@ -107,7 +91,6 @@ def _odds(state: States, generator: NDArray[np.uint64]) -> Mapping[str, float]:
 PRESENTATION = Presentation(
     rows=_rows,
     situation=_situation,
-    known=_known,
     short=_short,
     phases=tuple(f"round {k}, {phase}" for k in range(ROUNDS + 1) for phase in _PHASES.values()),
     phase=_phase,

@@ -18,7 +18,7 @@ from tests.pages import BLOCKS, TEXT
 
 ROOT = Path(__file__).parent.parent
 # Not for people: other commands start them, with file descriptors. And `busso` itself.
-_STARTED = {"busso.train.dqn.rollout.ray.supervisor", "busso.play.app.lifeline", "busso.evaluate.process_player.leash"}
+_STARTED = {"busso.train.dqn.rollout.ray.supervisor", "busso.play.app.lifeline"}
 WITHOUT_A_NAME = {*_STARTED, "busso.command.commands"}
 
 

@@ -28,8 +28,6 @@ echo "${COMPREPLY[*]}"
         ("busso train experiment=spike", ["experiment=spike_n"]),
         ("busso doctor learner.doub", ["learner.double="]),
         ("busso tune tria", ["trials="]),
-        ("busso exploit play", ["players."]),
-        ("busso exploit learner.ema", ["learner.ema_decay="]),
         ("busso solve learner.l", []),
         ("busso replay --", []),
         ("busso nothing se", []),

@@ -17,7 +17,6 @@ KNOWN = (
     "learner.lr_end",
     "evaluation.deals",
     "exploration.end",
-    "league.size",
 )
 
 

@@ -84,6 +84,9 @@ def test_saved_settings_get_the_names_of_today(tmp_path: Path) -> None:
     assert upgraded(values) == values
     assert upgraded({"algo": "td", "step_size": 1.0}) == {"algo": "td", "step_size": 1.0}
     assert upgraded({"opponent": None, "opponents": 3, "rollout": [1]}) == {"opponents": 3, "rollout": [1]}
+    saved = {"opponents": {"phases": [{"until": None, "mix": {"network": 0.5, "league": 0.25, "random": 0.25}}]}}
+    phases = [{"each": "seat", "until": None, "mix": {"network": 0.75, "random": 0.25}}]
+    assert upgraded(saved) == {"opponents": {"phases": phases}}
     assert upgraded(["opponent"]) == ["opponent"]
     old = {"rollout": {"kind": "threads", "games": None}, "learner": {"precision": "float16", "lr": 1.0}}
     assert upgraded(old) == {"rollout": {"kind": "ray", "games": 512}, "learner": {"precision": "auto", "lr": 1.0}}

@@ -18,7 +18,6 @@ SHORT = {
     "greedy,monte_carlo:samples:100": ["greedy", "monte_carlo:samples=100"],
     "monte_carlo:samples:100:ms:0.5,search:runs/x": ["monte_carlo:samples=100:ms=0.5", "search(runs/x)"],
     "search:champion:samples:10,champion": ["search(champion):samples=10", "champion"],
-    "process:python examples/bot.py -x:seconds:2,greedy": ["process(python examples/bot.py -x):seconds=2", "greedy"],
     "'monte_carlo:samples=100,ms=5','search(runs/x):samples=10'": [
         "monte_carlo:samples=100:ms=5",
         "search(runs/x):samples=10",
@@ -42,9 +41,6 @@ PROPOSED = {  # where Hydra refuses
     "players=[monte_carlo:samples=100, ms=5,greedy]": (
         """ "players=['monte_carlo:samples=100, ms=5',greedy]" or players=[monte_carlo:samples:100:ms:5,greedy]"""
     ),
-    "players=[process(./bot),random]": """ "players=['process(./bot)',random]" or players=[process:./bot,random]""",
-    "players=[process(python bot.py (1)),random]": """ "players=['process(python bot.py (1))',random]" """,
-    "players=[process(python 'bot'),random]": r""" "players=['process(python \\'bot\\')',random]" """,
     "players=['a:b=1',search(x,y)]": """ "players=['a:b=1','search(x,y)']" """,
     "evaluation.opponents=[random],[greedy:a=1]": (
         """ "evaluation.opponents=[random],['greedy:a=1']" or evaluation.opponents=[random],[greedy:a:1]"""

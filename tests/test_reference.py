@@ -30,7 +30,6 @@ REFERENCE = ROOT / "docs" / "reference"
 RUN_FILES = (REFERENCE / "run_files.md").read_text(encoding="utf-8")
 CURVES = (REFERENCE / "curves.md").read_text(encoding="utf-8")
 FORM = ["Rules", "Seats", "Actions", "Observation", "Rewards", "Options", "Players", "Version"]
-LEAGUE = "opponents.phases=[{until: null, each: side, mix: {network: 0.7, league: 0.3}}]"
 
 
 def section(text: str, title: str) -> str:
@@ -55,7 +54,7 @@ def named(text: str) -> set[str]:
 @pytest.fixture(scope="module")
 def run(trained_run: TrainedRuns) -> Path:
     """A run with all curves that a network can have."""
-    return trained_run(LEAGUE, "league.every_episodes=64")
+    return trained_run()
 
 
 def test_every_curve_of_a_network_is_on_the_page(run: Path) -> None:
@@ -65,7 +64,7 @@ def test_every_curve_of_a_network_is_on_the_page(run: Path) -> None:
     found |= {*tags["scalars"], *tags["histograms"]}
     general = {re.sub("^at_end/.*", "at_end/CURVE", re.sub("_vs_.*", "_vs_OPPONENT", name)) for name in found}
     general = {re.sub("norm_of_.*", "norm_of_LAYER", name) for name in general}
-    titles = ("Evaluations", "Games", "Learning", "Speed", "League", "TensorBoard only")
+    titles = ("Evaluations", "Games", "Learning", "Speed", "TensorBoard only")
     assert named("".join(section(CURVES, title) for title in titles)) == general
 
 

@@ -35,7 +35,6 @@ GAME = Game(
     bits=BITS,
     unit="points",
     total=2.0 * POINTS,
-    worst=0.0,
     rewards=REWARDS,
     policies=POLICIES,
     kinds={

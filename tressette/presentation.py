@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from busso.cards.game import Game, States
 from busso.cards.hand import Hand
 from busso.cards.presentation import Judging, Presentation, Row
-from busso.tressette.cards import RANKS, SUIT_NAMES, SUIT_TEXT, SUITS, card_text
+from busso.tressette.cards import RANKS, SUIT_NAMES, SUITS, card_text
 from busso.tressette.rewards import WIN
 from busso.tressette.rules import BUSSO, POINTS, SEATS, SILENT, STRISCIO, TRICKS
 from busso.tressette.search import cheating, endgame
@@ -67,18 +66,6 @@ def _known(state: np.void, seat: int) -> Iterator[str]:
             yield f"{_who(other, seat)} said {word} in {SUIT_NAMES[suit]}"
 
 
-def _known_to_program(state: np.void, seat: int) -> dict[str, Any]:
-    played = [(other, card_text(card)) for other, card in _played(state)]
-    return {
-        "hand": _cards(int(state["hands"][seat])),
-        "played": played,
-        "table": played[len(played) - len(played) % SEATS :],
-        "voids": [(other, SUIT_TEXT[suit]) for other, suit in _voids(state)],
-        "signals": [(other, SUIT_TEXT[suit], word) for other, suit, word in _signals(state)],
-        "thirds": state["thirds"].tolist(),
-    }
-
-
 def _who(other: int, seat: int) -> str:
     return f"{('you', 'next', 'partner', 'previous')[other - seat & 3]} ({other})"
 
@@ -107,7 +94,6 @@ def _trick(states: States) -> NDArray[np.int64]:
 PRESENTATION = Presentation(
     rows=_rows,
     situation=_situation,
-    known=_known_to_program,
     played="a hand",
     phases=tuple(f"trick {k + 1}" for k in range(TRICKS)),
     phase=_trick,

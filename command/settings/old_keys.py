@@ -20,6 +20,10 @@ CHOICES = {"experiment=finish": "experiment=fine_tune"}
 # What 0.4.0 no longer has, keys and choices, and what to do instead.
 GONE = {
     "jobs": "say hydra/launcher=joblib, and hydra.launcher.n_jobs=N",
+    **dict.fromkeys(
+        ("league.every_episodes", "league.size", "league.recent", "row=league"),
+        "leave it out: opponents.phases names the network itself and players",
+    ),
     "learner.cuda_graphs": "leave it out, or say learner.compile=true on a GPU",
     "learner.precision=float16": "say learner.precision=auto",
     "learner.replicas": "leave it out: a run has one learner",
@@ -79,5 +83,17 @@ def upgraded(settings: Any) -> Any:
             there[name] = today
     opponents = found.get("opponents")
     if isinstance(opponents, dict) and isinstance(phases := opponents.get("phases"), list):
-        opponents["phases"] = [{"each": "seat", **phase} if isinstance(phase, dict) else phase for phase in phases]
+        opponents["phases"] = [_phase(phase) for phase in phases]
     return found
+
+
+def _phase(saved: Any) -> Any:
+    """A saved phase of opponents as today's. In the seats of past selves, which there were, sits the network itself."""
+    if not isinstance(saved, dict):
+        return saved
+    mix = saved.get("mix")
+    if isinstance(mix, dict) and "league" in mix:
+        mix = {"network": 0.0} | mix
+        mix["network"] += mix.pop("league")
+        saved = saved | {"mix": mix}
+    return {"each": "seat", **saved}

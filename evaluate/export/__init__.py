@@ -1,1 +1,1 @@
-"""Networks for other programs: ONNX, or safetensors, each with a card in the form that model hubs read."""
+"""Networks for other programs: ONNX, with a card in the form that model hubs read."""

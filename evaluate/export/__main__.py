@@ -1,10 +1,10 @@
-"""`busso export run=runs/tressette/default format=onnx`: write a network to a file for other programs.
+"""`busso export run=runs/tressette/default`: write a network to a file for other programs.
 
-format=onnx is for onnxruntime and other readers of ONNX, format=safetensors for busso and PyTorch. A model card is
-written beside the file. The file is compared with the network before it replaces an older one.
+It is ONNX, for onnxruntime and other readers. A model card is written beside it. The file is compared with the network
+before it replaces an older one. `busso champion` writes a file for busso itself.
 
 example:
-  busso export run=champion game=spike format=onnx input=bits to=spike-agent
+  busso export run=champion game=spike input=bits to=spike-agent
 """
 
 from __future__ import annotations
@@ -14,19 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-
 from busso.cards.base.files import replacing, write_atomic
-from busso.cards.player_specs import CHAMPION_FILE
 from busso.command.app import settings_command, typed
 from busso.command.settings.checks import SettingsError, check_one_of
 from busso.command.settings.game import load_configured_game
 from busso.command.settings.overrides import given
 from busso.evaluate.export import hub_card
-from busso.evaluate.export.agreement import GAMES, RANDOM, ROWS, Agreement, Values, Words, agreement, observations
-from busso.evaluate.export.source import BITS, ONNX, PACKED, SAFETENSORS, ExportSource, in_float32, open_source
+from busso.evaluate.export.agreement import ROWS, Agreement, agreement, observations
+from busso.evaluate.export.source import BITS, ONNX, PACKED, open_source
 from busso.evaluate.export.usage import layout_of, usage
 from busso.train.dqn.players import champion_file as champion
 
@@ -39,16 +34,12 @@ class ExportSettings:
 
     game: dict[str, Any]
     run: str = "champion"
-    format: str = ONNX
     input: str = PACKED
     to: str | None = None
     license: str = "unknown"
-    check: str = RANDOM
 
     def __post_init__(self) -> None:
-        check_one_of("format", self.format, ONNX, SAFETENSORS)
         check_one_of("input", self.input, PACKED, BITS)
-        check_one_of("check", self.check, RANDOM, GAMES)
         if self.to is not None and Path(self.to).suffix in (f".{ONNX}", champion.SUFFIX):
             raise SettingsError("to", f"a folder, for the file and its card, not {self.to}")
 
@@ -78,22 +69,23 @@ def export(settings: ExportSettings, game_is_named: bool = False) -> Exported:
     `game_is_named`: a network of another game than that of the settings is refused. Raises SettingsError,
     CheckpointError, and ExportError where the file does something else.
     """
-    if settings.format == ONNX:
-        _check_packages()
+    _check_packages()
+    from busso.evaluate.export import onnx_file
+
     source = open_source(settings.run, load_configured_game(settings.game))
     if game_is_named and source.game.name != settings.game["name"]:
         raise SettingsError(
             "game", f"{settings.run} plays {source.game.name}, not {settings.game['name']}", "leave it out"
         )
-    folder = Path(settings.to) if settings.to else source.beside / settings.format
+    folder = Path(settings.to) if settings.to else source.beside / ONNX
     hub_card.check_free(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / (ONNX_FILE if settings.format == ONNX else CHAMPION_FILE)
+    file = folder / ONNX_FILE
     with replacing(file) as temporary:
-        values = _write(settings, source, temporary)
-        checked = agreement(source.networks, values, *observations(source.game, settings.check, ROWS))
-    use = usage(source, settings.format, settings.input)
-    text = hub_card.card(source, file, settings.format, layout_of(source.game), use, settings.license)
+        onnx_file.write(temporary, source, settings.input)
+        values = onnx_file.values_of(temporary, source.game, settings.input, len(source.networks))
+        checked = agreement(source.networks, values, *observations(source.game, ROWS))
+    text = hub_card.card(source, file, layout_of(source.game), usage(source, settings.input), settings.license)
     write_atomic(folder / hub_card.FILE, text)
     return Exported(file, checked)
 
@@ -104,34 +96,10 @@ def _check_packages() -> None:
         import onnxruntime  # noqa: F401
     except ImportError as error:
         raise SettingsError(
-            "format",
-            f"onnx needs the package {error.name}",
-            "in a clone: .venv/bin/pip install -c constraints.txt -e '.[export]'; or say format=safetensors",
+            "export",
+            f"ONNX needs the package {error.name}",
+            "in a clone: .venv/bin/pip install -c constraints.txt -e '.[export]'",
         ) from None
-
-
-def _write(settings: ExportSettings, source: ExportSource, path: Path) -> Values:
-    """Write the file; returns what a reader of it says."""
-    if settings.format == ONNX:
-        from busso.evaluate.export import onnx_file
-
-        onnx_file.write(path, source, settings.input)
-        return onnx_file.values_of(path, source.game, settings.input, len(source.networks))
-    found = source.found
-    champion.write(path, found.settings, found.networks, found.about)
-    return _values_of_safetensors(path, source)
-
-
-def _values_of_safetensors(path: Path, source: ExportSource) -> Values:
-    found = champion.read(path)
-    networks = in_float32(source.game, found)
-
-    def values(words: Words, number: int) -> NDArray[np.float32]:
-        with torch.inference_mode():
-            result: NDArray[np.float32] = networks[number](torch.from_numpy(words.view(np.int64))).numpy()
-        return result
-
-    return values
 
 
 if __name__ == "__main__":

@@ -10,16 +10,12 @@ import torch
 from numpy.typing import NDArray
 
 from busso.cards.compiled.bits import WORD
-from busso.cards.compiled.splitmix import stream
 from busso.cards.game import Game
-from busso.cards.play import Actions, Decisions, play
-from busso.cards.players import RandomPlayer
 from busso.command.errors import UserError
 from busso.train.dqn.network.q_network import QNetwork
 
 ROWS = 10_000
 TOLERANCE = 1e-5  # of a value; relative, where it is greater than 1
-RANDOM, GAMES = "random", "games"  # kinds of observations
 
 Words = NDArray[np.uint64]
 Values = Callable[[Words, int], NDArray[np.float32]]  # of packed observations, by the network of this number
@@ -59,14 +55,14 @@ def agreement(networks: list[QNetwork], exported: Values, words: Words, legal: N
         found = exported(words, number)
         error = np.abs(found - wanted)
         if not (error <= TOLERANCE * np.maximum(1, np.abs(wanted))).all():  # also where one is no number
-            raise ExportError("format", f"the exported values are up to {error.max():.1e} from those of the network")
+            raise ExportError("export", f"the exported values are up to {error.max():.1e} from those of the network")
         apart = max(apart, float(error.max()))
         mine, other = _choices(wanted, legal), _choices(found, legal)
         differ = np.flatnonzero(mine != other)
         gap = wanted[differ, mine[differ]] - wanted[differ, other[differ]]
         if (gap > 2 * TOLERANCE * np.maximum(1, np.abs(wanted[differ]).max(1, initial=0))).any():
             raise ExportError(
-                "format", f"the exported network acts differently in {differ.size} of {len(words)} decisions"
+                "export", f"the exported network acts differently in {differ.size} of {len(words)} decisions"
             )
         same = min(same, len(words) - differ.size)
     return Agreement(len(words), apart, same)
@@ -78,16 +74,12 @@ def _choices(values: NDArray[np.float32], legal: NDArray[np.bool_]) -> NDArray[n
     return chosen
 
 
-def observations(game: Game, kind: str, rows: int = ROWS) -> tuple[Words, NDArray[np.bool_]]:
+def observations(game: Game, rows: int = ROWS) -> tuple[Words, NDArray[np.bool_]]:
     """`rows` packed observations `[rows, words]`, and legal actions `[rows, actions]`, always the same.
 
-    `random`: each bit is set once in sixteen, as often as in Tressette, and each action legal half the time; nothing
-    is compiled for it. `games`: those of games that random players play.
+    Each bit is set once in sixteen, as often as in Tressette, and each action legal half the time: nothing is compiled
+    for it.
     """
-    return _of_games(game, rows) if kind == GAMES else _random(game, rows)
-
-
-def _random(game: Game, rows: int) -> tuple[Words, NDArray[np.bool_]]:
     generator = np.random.default_rng(7)
     draws = generator.integers(0, 2**64, (4, rows, game.words), np.uint64)
     words: Words = np.bitwise_and.reduce(draws)
@@ -95,21 +87,3 @@ def _random(game: Game, rows: int) -> tuple[Words, NDArray[np.bool_]]:
     legal = generator.random((rows, game.actions)) < 0.5
     legal[~legal.any(1)] = True
     return words, legal
-
-
-def _of_games(game: Game, rows: int) -> tuple[Words, NDArray[np.bool_]]:
-    words: list[Words] = []
-    masks: list[NDArray[np.uint64]] = []
-
-    def keep(decisions: Decisions, _: Actions, __: NDArray[np.float32]) -> None:
-        words.append(decisions.observation.copy())
-        masks.append(decisions.legal.copy())
-
-    batch, count = 512, 0
-    while sum(map(len, words)) < rows:
-        seeds = stream(7, "export", batch * count, batch)
-        play(game, seeds, [RandomPlayer()], np.zeros((batch, game.seats), np.uint8), watch=keep, observed=True)
-        count += 1
-    every = np.random.default_rng(7).permutation(sum(map(len, words)))[:rows]  # from the first decision to the last
-    mask = np.concatenate(masks)[every]
-    return np.concatenate(words)[every], (mask[:, None] >> np.arange(game.actions, dtype=np.uint64)) & np.uint64(1) != 0

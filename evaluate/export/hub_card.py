@@ -13,20 +13,20 @@ import yaml
 
 from busso.command.settings.checks import SettingsError
 from busso.evaluate.champion.card import facts, limits, results_table
-from busso.evaluate.export.source import ExportSource
+from busso.evaluate.export.source import ONNX, ExportSource
 from busso.evaluate.markdown import literal
 
 FILE = "README.md"
 _OWN = "library_name: busso"  # by which a card is known that may be written anew
 
 
-def card(source: ExportSource, file: Path, form: str, layout: str, use: str, license_name: str) -> str:
+def card(source: ExportSource, file: Path, layout: str, use: str, license_name: str) -> str:
     """The text of the card; `layout` explains the observation, `use` is the code that loads the file."""
     front = {
         "license": license_name,
         "library_name": "busso",
         "pipeline_tag": "reinforcement-learning",
-        "tags": ["reinforcement-learning", "deep-reinforcement-learning", "dqn", "card-games", source.game.name, form],
+        "tags": ["reinforcement-learning", "deep-reinforcement-learning", "dqn", "card-games", source.game.name, ONNX],
     }
     written = yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=1000)
     return "---\n" + written + "---\n\n" + "\n".join(_lines(source, file, layout, use)) + "\n"

@@ -25,7 +25,7 @@ from busso.train.run.results import read_results
 
 _CPU = torch.device("cpu")
 EXPORT = "export"  # the folder beside a run
-ONNX, SAFETENSORS = "onnx", "safetensors"  # kinds of files
+ONNX = "onnx"
 PACKED, BITS = "packed", "bits"  # forms of observations
 
 
@@ -49,17 +49,12 @@ class ExportSource:
     @cached_property
     def networks(self) -> list[QNetwork]:
         """In float32, whatever this machine multiplies in when it plays."""
-        return in_float32(self.game, self.found)
-
-
-def in_float32(game: Game, found: Champion) -> list[QNetwork]:
-    """The networks of a file, each a forward pass in float32."""
-    made = []
-    for weights in found.networks:
-        network = build_network(game, found.settings).eval()
-        network.load_state_dict(weights)
-        made.append(network)
-    return made
+        made = []
+        for weights in self.found.networks:
+            network = build_network(self.game, self.found.settings).eval()
+            network.load_state_dict(weights)
+            made.append(network)
+        return made
 
 
 def open_source(run: str, game: Game) -> ExportSource:

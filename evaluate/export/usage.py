@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 from busso.cards.game import Game
-from busso.evaluate.export.source import PACKED, SAFETENSORS, ExportSource
+from busso.evaluate.export.source import PACKED, ExportSource
 
 _USE_ONNX = """
 import numpy as np, onnxruntime
@@ -17,34 +16,17 @@ legal = np.ones((1, {actions}), bool)  # the actions that it may take
 {feed}values = session.run(["values"], inputs)[0]
 action = np.where(legal, values, -np.inf).argmax(1)
 """
-_USE_SAFETENSORS = """
-import busso
-
-game = busso.load_game("{game}"{options})
-player = busso.load_player(game, "FOLDER")  # of this card
-print(busso.duel(game, player, "random", deals=1024).win_rate)
-"""
 
 
-def usage(source: ExportSource, kind_of_file: str, form: str) -> str:
+def usage(source: ExportSource, form: str) -> str:
     """How the file is loaded, in a few lines of Python."""
     game = source.game
-    if kind_of_file == SAFETENSORS:
-        options = "".join(f", {key}={value!r}" for key, value in _differing(source).items())
-        return _USE_SAFETENSORS.format(game=game.name, options=options)
     feed = 'inputs = {"observation": observation}\n'
     if len(source.networks) > 1:
         feed = f"network = np.zeros(1, np.int64)  # one of {len(source.networks)}, drawn for each game\n" + feed
         feed = feed.replace("observation}", 'observation, "network": network}')
     width, kind = (game.words, "uint64") if form == PACKED else (game.bits, "float32")
     return _USE_ONNX.format(width=width, kind=kind, actions=game.actions, feed=feed)
-
-
-def _differing(source: ExportSource) -> dict[str, Any]:
-    """The options of the game that are not its defaults."""
-    options = source.game.options
-    plain = type(options)()
-    return {key: value for key, value in vars(options).items() if value != getattr(plain, key)}
 
 
 def layout_of(game: Game) -> str:

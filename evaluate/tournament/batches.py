@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,17 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from busso.cards.compiled.splitmix import stream
-from busso.cards.game import States
 from busso.cards.matches.duplicate import Duel, Outcome, Plays, duel_of
-from busso.cards.matches.match import Matches, play_matches
+from busso.cards.matches.match import play_matches
 from busso.cards.matches.records import MatchHistory
 from busso.cards.play import Actions, Decisions, Player, play
 from busso.cards.records import Recorder
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.game import load_configured_game
 from busso.evaluate.players import load_resolved
-from busso.evaluate.process_player.player import ProcessPlayer
-from busso.evaluate.tournament.forfeits import with_lost
 from busso.evaluate.tournament.settings import Pair, TournamentSettings
 from busso.train.dqn.players.resolve import ResolvedPlayer
 from busso.train.run.device import choose_device
@@ -48,19 +44,12 @@ class Batch:
 
 @dataclass(frozen=True)
 class Spent:
-    """The cost of a player's decisions: seconds of the clock and of CPUs, decisions with a choice, and forced ones.
-
-    Also how many games it played, and how many of them a program lost by each kind of fault, see `ProcessPlayer`.
-    """
+    """The cost of a player's decisions: seconds of the clock and of CPUs, decisions with a choice, and forced ones."""
 
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     decisions: int = 0
     forced: int = 0
-    games: int = 0
-    illegal: int = 0
-    silent: int = 0
-    ended: int = 0
 
     def __add__(self, other: Spent) -> Spent:
         return Spent(*(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True)))
@@ -89,7 +78,6 @@ class Timed:
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:
         self._player.begin(seeds)
-        self.spent += Spent(games=seeds.size)
 
     def act(self, decisions: Decisions) -> Actions:
         wall, cpu = time.perf_counter(), time.process_time()
@@ -99,14 +87,6 @@ class Timed:
         chosen = int(np.count_nonzero(masks & (masks - np.uint64(1))))  # more than one bit is set
         self.spent += Spent(wall, cpu, chosen, masks.size - chosen)
         return actions
-
-    def end(self, states: States) -> NDArray[np.bool_]:
-        """Which of the games that began, and ended in these states, the player has lost by faults."""
-        if not isinstance(self._player, ProcessPlayer):
-            return np.zeros(states.size, np.bool_)
-        faults, self._player.faults = self._player.faults, Counter()
-        self.spent += Spent(**faults)
-        return self._player.end(states)
 
 
 class TournamentWorker:
@@ -136,10 +116,7 @@ class TournamentWorker:
         """The player of that name. Raises SettingsError and CheckpointError as `load_resolved`; if its file changed."""
         if name not in self._loaded:
             found = self.players[name]
-            player = self._loaded[name] = load_resolved(self.game, found, lambda: self._device)
-            if isinstance(player, ProcessPlayer):
-                player.forgiving = self.game.worst is not None
-                self._warmed.add(name)  # what is compiled is not its own
+            self._loaded[name] = load_resolved(self.game, found, lambda: self._device)
             if found.sha256 != found.sha256_now():
                 raise SettingsError(
                     "players",
@@ -165,8 +142,7 @@ class TournamentWorker:
             )
             if recorder is not None:
                 lines.extend(self._lines(batch, plays, recorder))
-            lost = np.stack([player.end(states) for player in timed])
-            return with_lost(self.game, (self.game.returns(states), self.game.occupied(states)), plays.sides, lost)
+            return self.game.returns(states), self.game.occupied(states)
 
         duel = duel_of(self.game, played, seeds, self._settings.seating, batch=batch.deals)
         return Played(batch, duel, (timed[0].spent, timed[1].spent), time.perf_counter() - start, lines)
@@ -186,7 +162,7 @@ class TournamentWorker:
     def _play_matches(
         self, batch: Batch, players: Sequence[Timed], plays: Plays, target: int, lines: list[list[str]]
     ) -> Outcome:
-        """The same in matches to a score, each on the deals that follow from its seed; a hand lost loses the match."""
+        """The same in matches to a score, each on the deals that follow from its seed."""
         row, deal = np.nonzero(plays.counted)
         names = [
             f"{batch.pair[0]} - {batch.pair[1]}, deal {batch.first + k + 1}, play {play + 1}"
@@ -195,22 +171,14 @@ class TournamentWorker:
             for play, k in zip(row.tolist(), deal.tolist(), strict=True)
         ]
         history = MatchHistory(self.game, target, names)
-        lost = np.zeros((2, plays.seeds.size), np.bool_)
-
-        def hand_over(matches: Matches, dealt: States, ended: States) -> None:
-            lost[:, matches.running] |= np.stack([player.end(ended) for player in players])
-            if batch.records:
-                history.hand_over(matches, dealt, ended)
-
-        watch = history.watch if batch.records else None
+        watch, hand_over = (history.watch, history.hand_over) if batch.records else (None, None)
         matches = play_matches(self.game, plays.seeds, players, plays.sides, target, watch, hand_over)
         lines.extend([] for _ in plays.counted if batch.records)
         for index, hands, sides in zip(row.tolist(), history.hands, plays.sides.tolist(), strict=True):
             if hands:
                 seated = {"names": [batch.pair[side] for side in sides]}
                 lines[index] += [json.dumps(hand | seated, separators=(",", ":")) for hand in hands]
-        occupied = np.ones(plays.sides.shape, np.bool_)
-        return with_lost(self.game, (matches.results(), occupied), plays.sides, lost, target)
+        return matches.results(), np.ones(plays.sides.shape, np.bool_)
 
     def warmed(self, name: str) -> Player:
         """The player, after a game that compiles what it needs."""

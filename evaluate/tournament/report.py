@@ -134,17 +134,6 @@ def tables(results: Results) -> list[Table]:
     return [*found, _players_table(results, ratings)] if ratings is not None else found
 
 
-def lost_lines(results: Results) -> list[str]:
-    """A line for each program that lost games by faults: how many, and why."""
-    lines = []
-    for name, spent in results.spent.items():
-        whys = {"illegal": spent.illegal, "not answered in time": spent.silent, "ended with the program": spent.ended}
-        if count := sum(whys.values()):
-            told = ", ".join(f"{number:,} {why}" for why, number in whys.items() if number)
-            lines.append(f"{name} lost {count:,} of {spent.games:,} games by faults: {told}")
-    return lines
-
-
 def _table(title: str, caption: str) -> Table:
     from rich.table import Table  # at the end, so that nothing before it waits
 

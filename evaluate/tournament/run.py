@@ -50,8 +50,6 @@ def run(settings: TournamentSettings) -> list[Pairing]:
     screen = result_console()
     for table in report.tables(results):
         screen.print(table)
-    for line in report.lost_lines(results):
-        screen.print(line, highlight=False, markup=False, soft_wrap=True)
     _say(f"written to {folder}")
     return results.pairings
 

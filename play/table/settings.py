@@ -10,7 +10,6 @@ from typing import Any
 
 from busso.cards.base.bounds import bounded
 from busso.cards.game import Game
-from busso.cards.player_specs import is_program
 from busso.command.settings.checks import (
     MAX_SEATS,
     MAX_SEED,
@@ -132,15 +131,7 @@ def check_match(settings: PlaySettings, game: Game) -> None:
 
 
 def check_same(path: Path, saved: dict[str, Any], settings: PlaySettings, given: Iterable[str], game: Game) -> None:
-    """Raise SettingsError when the command line asks, by the keys `given`, for another table than the saved one.
-
-    Also where the saved one has a program as a player that the command line does not name: a file starts none.
-    """
-    given = list(given)
-    programs = [seat for seat in saved["seats"] if is_program(seat)]
-    if programs and not {"opponents", "partner"} & set(given):
-        hint = "name all players here, too, as in opponents='process:python bot.py'"
-        raise SettingsError("save", f"{path} starts programs: {', '.join(dict.fromkeys(programs))}", hint)
+    """Raise SettingsError when the command line asks, by the keys `given`, for another table than the saved one."""
     for key in given:
         if key == "game":
             _same(path, key, settings.game["name"], saved["game"]["name"])

@@ -101,7 +101,6 @@ BAD = {  # what is said, and the way out
     "counter:cards=1": ("toy", "it has random, lowest, counting"),
     "counting(x):cards=1": ("toy", "it has random, lowest, counting"),
     "runs/toy/x": ("toy", "it has random"),
-    "process(python bot.py)": ("tournaments", ""),
     "": ("toy", "it has random"),
 }
 
@@ -125,7 +124,6 @@ def test_a_kind_of_another_game() -> None:
         ("m:samples=100,ms=5", PlayerSpec("m", None, {"samples": "100", "ms": "5"}), None),
         ("search(runs/t/a=b,c:d):samples=5", PlayerSpec("search", "runs/t/a=b,c:d", {"samples": "5"}), None),
         ("search(runs/t (2))", PlayerSpec("search", "runs/t (2)"), None),
-        ("process(a (b) --c=d:e):seconds=2", PlayerSpec("process", "a (b) --c=d:e", {"seconds": "2"}), None),
         ("m:samples:100:ms:0.5", PlayerSpec("m", None, {"samples": "100", "ms": "0.5"}), None),
         ("m:samples:100,ms=5", PlayerSpec("m", None, {"samples": "100", "ms": "5"}), None),
         ("search:runs/x", PlayerSpec("search", "runs/x"), None),
@@ -133,10 +131,6 @@ def test_a_kind_of_another_game() -> None:
         ("search:./x:samples:5:near:0", PlayerSpec("search", "./x", {"samples": "5", "near": "0"}), None),
         ("search:a/b=1,c=2:samples=5", PlayerSpec("search", "a/b=1,c=2", {"samples": "5"}), None),
         ("search(champion):samples:5", PlayerSpec("search", "champion", {"samples": "5"}), None),
-        ("process:a b.py:seconds:2", PlayerSpec("process", "a b.py", {"seconds": "2"}), None),
-        ("process:a --at h:8:seconds:2.5", PlayerSpec("process", "a --at h:8", {"seconds": "2.5"}), None),
-        ("process:a (b) --c=d:e:f", PlayerSpec("process", "a (b) --c=d:e:f"), None),
-        ("process:a b.py:seconds=2", PlayerSpec("process", "a b.py", {"seconds": "2"}), None),
         ("champion", PlayerSpec("champion"), "champion"),
         ("./runs/", PlayerSpec("", "./runs"), "./runs"),
         ("runs//t/a.pt", PlayerSpec("", "runs/t/a.pt"), "runs/t/a.pt"),

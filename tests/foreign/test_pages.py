@@ -154,7 +154,7 @@ def test_cards_of_a_champion_are_literal(trained_run: Any, tmp_path: Path) -> No
     for text in BAD[::3]:
         about = dict.fromkeys(("command", "commit", "limits", "reward"), text)
         write_champion(given, header | {"about": about, "version": text}, tensors)
-        assert main([f"run={given}", "format=safetensors", f"to={tmp_path / 'made'}"]) == 0
+        assert main([f"run={given}", f"to={tmp_path / 'made'}"]) == 0
         card = (tmp_path / "made" / "README.md").read_text().partition("\n---\n")[2]
         assert foreign_in_markdown(card) == []
 

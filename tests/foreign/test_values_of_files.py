@@ -87,8 +87,8 @@ def files(trained_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 READERS = {
     "report": ("busso.evaluate.report.__main__", ["{}"], "run"),
     "compare": ("busso.evaluate.compare", ["{}", "runs/tressette"], "run"),
-    "export": ("busso.evaluate.export.__main__", ["run={}", "format=safetensors", "to=made"], "best"),
-    "export, champion": ("busso.evaluate.export.__main__", ["run={}", "format=safetensors", "to=made"], "champion"),
+    "export": ("busso.evaluate.export.__main__", ["run={}", "to=made"], "best"),
+    "export, champion": ("busso.evaluate.export.__main__", ["run={}", "to=made"], "champion"),
     "champion": ("busso.evaluate.champion.__main__", ["run={}", "to=made"], "best"),
     "tournament": ("busso.evaluate.tournament.__main__", ["players=[{},random]", "deals=2", "processes=1"], "best"),
     "train": ("busso.train.__main__", ["rollout=local", "episodes=9", "name=new", "network.init_from={}"], "champion"),
@@ -117,7 +117,7 @@ def test_what_a_champion_says_of_itself_stays_as_it_is(trained_run: Any, tmp_pat
     header, tensors = header_of(given)
     header["about"] |= {"command": SPELLINGS[0], "limits": SPELLINGS[0]}
     write_champion(given, header, tensors)
-    assert main([f"run={given}", "format=safetensors", f"to={tmp_path / 'made'}"]) == 0
+    assert main([f"run={given}", f"to={tmp_path / 'made'}"]) == 0
     written = [path.read_bytes() for path in (tmp_path / "made").iterdir()]
     assert len(written) == 2 and all(NAME.encode() in each and SECRET.encode() not in each for each in written)
 

@@ -3,14 +3,12 @@
 import json
 import os
 import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from busso.command.settings.checks import SettingsError
-from busso.command.settings.quoting import in_quotes
 from busso.evaluate.replay import replay_file
 from busso.play.table.saves import SaveError, saved_tables
 from busso.play.table.session import Session
@@ -51,22 +49,6 @@ def test_a_game_in_pieces_is_the_game_in_one(name: str, tmp_path: Path) -> None:
         _, session = talk(impatient(3, "" if piece % 2 else "quit\n"), f"save={save}", f"record={pieces}")
     assert session.table.score == expected.table.score
     assert pieces.read_text() == whole.read_text()
-
-
-def test_a_file_starts_no_program(tmp_path: Path) -> None:
-    """A table with a program as a player is resumed where the command line names it, too."""
-    program = Path(__file__).parents[2] / "examples" / "process_player.py"
-    name = f"process({sys.executable} {program})"
-    players = (f"opponents=process:{sys.executable} {program}", "partner=greedy")
-    save = f"save={tmp_path / 'table.json'}"
-    _, session = talk(impatient(2, "quit\n"), *players, "seed=7", save)
-    assert len(session.table.hand.moves) >= 4
-    with error_about(SettingsError, "save", str(program), "opponents="):
-        sit_down(save)
-    resumed = sit_down(save, f"opponents={in_quotes(name)}", "partner=greedy")
-    assert resumed.table.hand.actions == session.table.hand.actions
-    for each in (session, resumed):
-        each.table.player(name).close()
 
 
 def test_a_table_without_a_file_is_saved_under_a_new_name(tmp_path: Path) -> None:

@@ -11,10 +11,8 @@ from busso.train.dqn.learner.learner import Learner
 from busso.train.dqn.learner.schedules import epsilon
 from busso.train.dqn.rate_limiter import RateLimiter
 from busso.train.dqn.rollout.backend import RolloutBackend
-from busso.train.dqn.rollout.league import League, has_league
 from busso.train.dqn.rollout.request import Rollout, RolloutRequest
 from busso.train.run.budget import Budget
-from busso.train.run.every import Every
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.saved import counters_of_checkpoint
 
@@ -31,7 +29,6 @@ class Requests:
         self.counters = DqnCounters()
         self.in_flight: dict[int, RolloutRequest] = {}  # by first episode
         self.unplayed: list[RolloutRequest] = []  # given out before an interruption, and not come back
-        self.league = League(settings.league, settings.seed) if has_league(settings) else None
         self._settings, self._rollouts, self._learner, self._budget = settings, rollouts, learner, budget
         # Where the learner plays in turn no worker waits for it.
         floor = settings.learner.samples_floor if settings.rollout.kind == "ray" else 1.0
@@ -52,12 +49,6 @@ class Requests:
         """The exploration of what is asked for now."""
         explore = self._settings.exploration
         return epsilon(self._budget.spent(self.counters.episodes), explore.start, explore.end, explore.fraction)
-
-    def join_league(self, every: Every) -> None:
-        """Make the weights of now a member of the league, if there is one and it is time."""
-        if self.league is not None and every.take(self.counters.episodes):
-            self.league.join(self.counters.episodes, self._learner.inference_weights())
-            self._rollouts.enrol(self.league.weights)
 
     def give_out(self) -> None:
         """Ask for rollouts, until the backlog of updates is too large (back-pressure)."""
@@ -87,8 +78,7 @@ class Requests:
                 return None
             request = RolloutRequest(self.counters.next_episode, count, 0.0)
             self.counters.next_episode += count
-        member = None if self.league is None else self.league.draw(request.first)
-        return replace(request, epsilon=self.epsilon(), member=member)
+        return replace(request, epsilon=self.epsilon())
 
     def take(self, wait: bool) -> None:
         """Insert the rollouts that are done into the replay buffer; with `wait`, wait for one a second at most."""
@@ -114,14 +104,11 @@ class Requests:
         self.counters.count(rollout, updates)
         full = self._limiter.full_backlog(self._rollouts.workers(), self.counters)
         self.counters.forgiven += self._limiter.forgiven(len(rollout.transitions.action), due, full)
-        if self.league is not None:
-            self.league.count(rollout.request.member, rollout.league)
 
     def log_row(self) -> dict[str, float]:
         """The curves of the rollouts since the last row."""
         self._say_replay_ratio()
-        row = self.counters.log_row() | {"rollout/epsilon": self.epsilon()}
-        return row if self.league is None else row | self.league.log_row()
+        return self.counters.log_row() | {"rollout/epsilon": self.epsilon()}
 
     def _say_replay_ratio(self) -> None:
         """A line on the replay ratio since the last row, as samples per insert, if it is another than was said last."""
@@ -145,7 +132,6 @@ class Requests:
         return {
             "counters": asdict(self.counters) | {"seconds": self._budget.seconds()},
             "open_requests": [[request.first, request.count, request.attempt] for request in out],
-            "league": None if self.league is None else self.league.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -153,5 +139,3 @@ class Requests:
         self.counters = counters_of_checkpoint(DqnCounters, state["counters"])
         self._forgiven, self._inserted = self.counters.forgiven, self.counters.inserted
         self.unplayed = [RolloutRequest(first, count, 0.0, attempt) for first, count, attempt in state["open_requests"]]
-        if self.league is not None:
-            self.league.load_state_dict(state["league"])

@@ -24,7 +24,6 @@ from busso.train.dqn.old_runs import delete_shares, with_one_learner
 from busso.train.dqn.players.load import files_of_training
 from busso.train.dqn.requests import Requests
 from busso.train.dqn.rollout.backend import BackendLostError, RolloutBackend
-from busso.train.dqn.rollout.league import SCALARS as LEAGUE_SCALARS
 from busso.train.dqn.rollout.worker import build_replay
 from busso.train.dqn.warm_start import weights_to_begin_with
 from busso.train.run.budget import Budget
@@ -64,7 +63,6 @@ class DqnTrainer:
         self.evaluations = Evaluations(settings, folder, rollouts, self.learner, self._watch)
         evaluation, saving = settings.evaluation, settings.checkpoint
         self.every = {
-            "league": Every(settings.league.every_episodes, 0.0),
             "log": Every(settings.log_every_episodes, settings.log_min_seconds, dense=ROWS),
             "evaluation": Every(evaluation.every_episodes, evaluation.min_seconds),
             "checkpoint": Every(saving.every_episodes, saving.min_seconds, most=saving.max_seconds),
@@ -90,8 +88,7 @@ class DqnTrainer:
     def open_metrics(self, folder: Path) -> Metrics:
         """The curves of the run; evaluations that were under way are made again."""
         opponents, again = self.settings.evaluation.opponents, list(self.evaluations.under_way)
-        scalars = SCALARS if self.requests.league is None else (*SCALARS, *LEAGUE_SCALARS)
-        return Metrics(folder, opponents, as_yaml(self.settings), self.counters.env_steps, again, scalars)
+        return Metrics(folder, opponents, as_yaml(self.settings), self.counters.env_steps, again, SCALARS)
 
     def begin(self, runner: Runner) -> None:
         """Wait for the rollout workers, evaluate again what was being evaluated, and compile."""
@@ -105,8 +102,6 @@ class DqnTrainer:
 
     def _make_ready(self, fresh: bool) -> None:
         """Prepare to learn; `fresh`: not from a checkpoint."""
-        if self.requests.league is not None:
-            self.rollouts.enrol(self.requests.league.weights)
         if fresh and self.settings.network.init_from is not None:
             self.learner.start_with(weights_to_begin_with(self.settings))
         if not self.learner.updates:
@@ -155,7 +150,6 @@ class DqnTrainer:
 
     def _play_and_update(self) -> None:
         requests = self.requests
-        requests.join_league(self.every["league"])
         requests.give_out()
         requests.take(wait=requests.updates_due() == 0)
         self._update(min(requests.updates_due(), requests.updates_at_once))

@@ -22,7 +22,6 @@ from busso.command.settings.quoting import spelled
 from busso.train.settings.learning import (
     SIDE,
     ExplorationSettings,
-    LeagueSettings,
     NetworkSettings,
     OpponentSettings,
     ReplaySettings,
@@ -36,7 +35,7 @@ ROLLOUT_KINDS = ("local", "ray")
 LEAST_LOOK_SECONDS, MOST_LOOK_SECONDS = 0.1, 0.5  # between two heartbeats of a Ray worker, while there are few
 MOST_HEARTBEATS = 200  # in a second, of all workers: a seventh of a core, at 0.7 ms each
 AUTO = "auto"
-NETWORK, LEAGUE = "network", "league"  # in `opponents.phases.mix`: the one that learns, and its past selves
+NETWORK = "network"  # in `opponents.phases.mix`: the one that learns
 MOST_DECISIONS = 64  # of one game, on the safe side where memory is reckoned: 40 in Tressette
 
 
@@ -161,7 +160,6 @@ class TrainSettings(RunSettings):
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     exploration: ExplorationSettings = field(default_factory=ExplorationSettings)
     opponents: OpponentSettings = field(default_factory=OpponentSettings)
-    league: LeagueSettings = field(default_factory=LeagueSettings)
     rollout: RolloutSettings = field(default_factory=RolloutSettings)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     checkpoint: CheckpointSettings = field(default_factory=CheckpointSettings)
@@ -184,7 +182,7 @@ class TrainSettings(RunSettings):
     def players(self) -> dict[str, list[str]]:
         """Whom the network meets, by the setting that names them."""
         mixed = dict.fromkeys(player for phase in self.opponents.phases for player in phase.mix)
-        named = [player for player in mixed if player not in (NETWORK, LEAGUE)]
+        named = [player for player in mixed if player != NETWORK]
         return {
             "opponents.phases.mix": [] if self.opponents.only is not None else named,
             "opponents.only": [] if self.opponents.only is None else [self.opponents.only],

@@ -18,7 +18,6 @@ from busso.command.settings.quoting import spelled
 SEAT, SIDE = "seat", "side"  # what a draw of `opponents.phases.mix` is for
 MAX_BITS = 2**20  # of an observation that a network sees
 MAX_LAYERS = 100
-MAX_MEMBERS = 256  # of a league: each has the weights of a network, in memory and in every checkpoint
 
 
 @dataclass
@@ -111,15 +110,3 @@ class OpponentSettings:
 
     def __post_init__(self) -> None:
         self.only = None if self.only is None else spelled("opponents.only", self.only)
-
-
-@dataclass
-class LeagueSettings:
-    """Past selves of the network, of which one plays in each rollout; see `busso.train.dqn.rollout.league`."""
-
-    every_episodes: int = bounded(20_000, 1, MAX_COUNT)
-    size: int = bounded(16, 2, MAX_MEMBERS)
-    recent: float = bounded(0.5, 0.0, 1.0)
-
-    def __post_init__(self) -> None:
-        check_numbers("league", self)

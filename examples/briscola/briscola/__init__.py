@@ -18,7 +18,6 @@ GAME = Game(
     bits=BITS,
     unit="points",
     total=float(POINTS),
-    worst=0.0,
     rewards=REWARDS,
     policies=POLICIES,
     action_text=CARD_TEXT.__getitem__,

@@ -10,7 +10,7 @@ import torch
 from busso.train.__main__ import main
 from busso.train.dqn.learner.divergence import DivergedError
 from busso.train.dqn.rollout.backend import LocalBackend
-from busso.train.dqn.rollout.request import Rollout, RolloutRequest, Weights
+from busso.train.dqn.rollout.request import Rollout, RolloutRequest
 from busso.train.dqn.rollout.worker import RolloutWorker
 from busso.train.dqn.trainer import DqnTrainer
 from busso.train.run.checkpoint import checkpoint
@@ -69,8 +69,8 @@ def poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
     """From episode 128 on, the return of one decision in eight is not a number."""
     play = RolloutWorker.play
 
-    def poison(worker: RolloutWorker, request: RolloutRequest, member: Weights | None = None) -> Rollout:
-        rollout = play(worker, request, member)
+    def poison(worker: RolloutWorker, request: RolloutRequest) -> Rollout:
+        rollout = play(worker, request)
         if request.first >= 128:
             rollout.transitions.n_step_return[::8] = math.nan
         return rollout

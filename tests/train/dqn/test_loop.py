@@ -49,12 +49,6 @@ VARIANTS = {
         "game.reward=study",
         "opponents.phases=[{until: 50, mix: {study_heuristic: 0.7, random: 0.3}}, {until: null, mix: {network: 1.0}}]",
     ],
-    "league": [
-        "learner.ema_decay=0.9",
-        "opponents.phases=[{until: null, mix: {network: 0.5, league: 0.4, random: 0.1}}]",
-        "league.every_episodes=40",
-        "league.size=3",
-    ],
     "full_return": [
         "learner.n_step=10",
         "learner.watkins_cut=false",

@@ -15,8 +15,8 @@ from typing import Any
 from busso.cards import player_specs
 from busso.cards.base.errors import InputError
 from busso.cards.game import Game, PlayerKind
-from busso.cards.player_kinds import OF_PROCESS, kind_and_options, player_names, process_command
-from busso.cards.player_specs import CHAMPION, PROCESS, PlayerSpec, read_options
+from busso.cards.player_kinds import kind_and_options, player_names
+from busso.cards.player_specs import CHAMPION, PlayerSpec, read_options
 from busso.command.settings.checks import SettingsError, require
 
 TABLES = (".json", ".npz")
@@ -57,15 +57,12 @@ def resolve(game: Game, player: str | PlayerSpec, key: str = "players", others: 
 
     That is a player of the game by its name and options, `monte_carlo:samples:100`; `champion`, the network that comes
     with the game; a run folder, which means its best network, else its newest, or the newest of its tables; a
-    checkpoint; a `.json` or `.npz` file, a policy in a table; one of a network, `search:RUN:samples:100`; or a program
-    of its own, `process:COMMAND:seconds:5`.
+    checkpoint; a `.json` or `.npz` file, a policy in a table; or one of a network, `search:RUN:samples:100`.
 
     Raises SettingsError naming `key` for a player or a file that there is not, and for options that it does not take.
     """
     try:
         spec = player if isinstance(player, PlayerSpec) else PlayerSpec.parse(player)
-        if spec.name == PROCESS:
-            return ResolvedPlayer(str(spec), OF_PROCESS, process_command(spec))
         kind, file = game.kinds.get(spec.name), spec.file
         if kind is not None and kind.of_network:
             if not spec.argument:

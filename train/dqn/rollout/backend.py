@@ -39,9 +39,6 @@ class RolloutBackend(Protocol):
     def publish(self, version: int, weights: Weights) -> None:
         """Requests submitted from now on are played with these weights."""
 
-    def enrol(self, members: dict[int, Weights]) -> None:
-        """Requests submitted from now on name one of these members of the league, or none. They may not be changed."""
-
     def workers(self) -> int:
         """How many play beside the learner."""
 
@@ -74,7 +71,6 @@ class LocalBackend:
         self._worker = RolloutWorker(settings, device)
         self._evaluator = Evaluator(settings, device)
         self._deals = settings.evaluation.deals
-        self._members: dict[int, Weights] = {}
         self._done: list[Rollout] = []
         self._evaluations: list[tuple[int, dict[str, Duel]]] = []
 
@@ -85,9 +81,6 @@ class LocalBackend:
     def publish(self, version: int, weights: Weights) -> None:
         self._worker.load(version, weights)
 
-    def enrol(self, members: dict[int, Weights]) -> None:
-        self._members = members
-
     def workers(self) -> int:
         return 0
 
@@ -95,8 +88,7 @@ class LocalBackend:
         return 1 - len(self._done)
 
     def submit(self, request: RolloutRequest) -> None:
-        member = None if request.member is None else self._members[request.member]
-        self._done.append(self._worker.play(request, member))
+        self._done.append(self._worker.play(request))
 
     def ready(self, wait: bool) -> list[Rollout]:
         done, self._done = self._done, []

@@ -15,15 +15,13 @@ if TYPE_CHECKING:
 class RolloutRequest:
     """One rollout: play the episodes `first .. first + count - 1` of the run with this exploration.
 
-    Each `attempt` at them deals other games: what ended one worker shall not end the next. In the seats of the league
-    sits this `member`, by number; None: the network itself.
+    Each `attempt` at them deals other games: what ended one worker shall not end the next.
     """
 
     first: int
     count: int
     epsilon: float
     attempt: int = 0
-    member: int | None = None
 
     def pieces(self, most: int) -> list[RolloutRequest]:
         """The same episodes, fewer at a time: a small backend may play what was asked of a larger one."""
@@ -46,13 +44,6 @@ class EpisodeReturn(NamedTuple):
     absolute: float
 
 
-class MemberScore(NamedTuple):
-    """How the network's seats did against those of a member, in the games in which both sat: a draw is half a win."""
-
-    won: float
-    games: int
-
-
 @dataclass(frozen=True)
 class Rollout:
     """The result of a request. `transitions` are `Transitions`; None on the way through Ray.
@@ -65,4 +56,3 @@ class Rollout:
     decisions: int
     weights_version: int
     episode_return: EpisodeReturn
-    league: MemberScore | None = None  # against the member of the request

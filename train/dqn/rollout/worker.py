@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Sequence
 
@@ -19,10 +18,9 @@ from busso.train.dqn.network.q_network import NetworkPlayer
 from busso.train.dqn.players.load import player_of
 from busso.train.dqn.replay.buffer import ReplayBuffer
 from busso.train.dqn.replay.transitions import TransitionRecorder
-from busso.train.dqn.rollout.league import score
 from busso.train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest, Weights
 from busso.train.dqn.rollout.seating import learned_seats, phases_of, seated_players, seating
-from busso.train.settings.dqn import LEAGUE, TrainSettings
+from busso.train.settings.dqn import TrainSettings
 
 _ROUNDING = 1e-4  # of sums of float32 rewards, as a share of their size
 
@@ -46,10 +44,7 @@ def seeds_and_seats(
     """The seed of each game of a request, and who sits where, as indices into `names`; the same for every worker."""
     name = f"episodes, attempt {request.attempt}" if request.attempt else "episodes"
     seeds = stream(settings.seed, name, request.first, request.count)
-    sitting = seating(phases_of(settings), names, request.first, seeds, game)
-    if request.member is None and LEAGUE in names:
-        sitting[sitting == names.index(LEAGUE)] = 0
-    return seeds, sitting
+    return seeds, seating(phases_of(settings), names, request.first, seeds, game)
 
 
 def build_replay(game: Game, settings: TrainSettings, device: torch.device) -> ReplayBuffer:
@@ -73,8 +68,6 @@ class RolloutWorker:
         self._names = seated_players(settings)
         self._player = NetworkPlayer(self.network, keeps_values=settings.learner.td_lambda is not None)
         self._stop = stop
-        self._member = copy.deepcopy(self.network) if LEAGUE in self._names else None
-        self._member_number: int | None = None
         self._players: list[Player] = [self._player, *map(self._other, self._names[1:])]
         self.version = -1  # of the weights
         self.rounds = 0  # of moves, in all batches so far: whether a worker gets on
@@ -86,19 +79,11 @@ class RolloutWorker:
             self.version = version
 
     def _other(self, name: str) -> Player:
-        if name == LEAGUE and self._member is not None:
-            return NetworkPlayer(self._member)
         key = "opponents.phases.mix" if self._settings.opponents.only is None else "opponents.only"
         return stoppable(self._game, name, player_of(self._game, name, self._device, key), self._stop)
 
-    def play(self, request: RolloutRequest, member: Weights | None = None) -> Rollout:
-        """Play a request to the end; `member` has the weights of the member that it names.
-
-        The same request with the same weights gives the same rollout.
-        """
-        if self._member is not None and member is not None and request.member != self._member_number:
-            self._member.load_state_dict(member)
-            self._member_number = request.member
+    def play(self, request: RolloutRequest) -> Rollout:
+        """Play a request to the end. The same request with the same weights gives the same rollout."""
         settings, learner = self._settings, self._settings.learner
         seeds, seats = seeds_and_seats(settings, self._game, self._names, request)
         self._player.epsilon = request.epsilon
@@ -131,7 +116,4 @@ class RolloutWorker:
         else:
             transitions = recorder.lambda_transitions(totals, learner.gamma, learner.td_lambda)
         occupied = self._game.occupied(states)
-        met = None
-        if request.member is not None:
-            met = score(totals, own & occupied, (seats == self._names.index(LEAGUE)) & occupied)
-        return Rollout(request, transitions, decided, self.version, episode_return(totals, own, occupied), met)
+        return Rollout(request, transitions, decided, self.version, episode_return(totals, own, occupied))

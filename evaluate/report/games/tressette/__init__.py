@@ -1,4 +1,4 @@
-"""Parts of a report for Tressette: cards by trick, suits led, signals, and the last tricks against the exact solver."""
+"""Parts of a report for Tressette: cards by trick, and the last tricks against the exact solver."""
 
 from __future__ import annotations
 

@@ -89,9 +89,9 @@ def test_each_actor_that_did_nothing_is_one_death() -> None:
 
 def test_requests_of_the_dead_are_played_with_other_games() -> None:
     pool = Submitted(workers=1)
-    pool._lost += [RolloutRequest(0, 32, 0.5), RolloutRequest(32, 32, 0.5, 1, 4)]
+    pool._lost += [RolloutRequest(0, 32, 0.5), RolloutRequest(32, 32, 0.5, 1)]
     pool.look_after_workers()
-    assert pool.played == [RolloutRequest(0, 32, 0.5, 1), RolloutRequest(32, 32, 0.5, 2, 4)]
+    assert pool.played == [RolloutRequest(0, 32, 0.5, 1), RolloutRequest(32, 32, 0.5, 2)]
 
 
 class Gone:

@@ -50,19 +50,14 @@ class WorkerActor:
         self._hear_of(version, weights)
         return self._worker.rounds
 
-    def play(
-        self, request: RolloutRequest, version: int, weights: list[Any], member: list[Any]
-    ) -> tuple[Rollout, Arrays]:
-        """Play a request with these weights, or newer ones that it heard of since the request was submitted.
-
-        `member`, empty or one, are the weights of the member of the league that the request names.
-        """
+    def play(self, request: RolloutRequest, version: int, weights: list[Any]) -> tuple[Rollout, Arrays]:
+        """Play a request with these weights, or newer ones that it heard of since the request was submitted."""
         self._hear_of(version, weights)
         newest, reference = self._newest
         if newest > self._loaded:
             self._worker.load(newest, _tensors(ray.get(reference[0])))
             self._loaded = newest
-        rollout = self._worker.play(request, _tensors(ray.get(member[0])) if member else None)
+        rollout = self._worker.play(request)
         return replace(rollout, transitions=None), list(rollout.transitions)
 
     def _hear_of(self, version: int, weights: list[Any]) -> None:

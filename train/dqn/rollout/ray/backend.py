@@ -50,7 +50,6 @@ class RayBackend:
         self._out = 0  # requests
         self._evaluating = 0
         self._published = 0.0
-        self._enrolled: set[int] = set()  # members of the league
         self._lent: list[weakref.ref[NDArray[np.uint8]]] = []
         order = Order(settings.rollout, settings.learner.cpu_threads, pickle.dumps(settings))
         says = settings.folder / _LOG
@@ -84,12 +83,6 @@ class RayBackend:
         """Workers hear of them with a heartbeat, or with their next request."""
         self._published = time.monotonic()
         self._process.say("publish", version, _arrays(weights))
-
-    def enrol(self, members: dict[int, Weights]) -> None:
-        """Each is sent once."""
-        new = {number: _arrays(weights) for number, weights in members.items() if number not in self._enrolled}
-        self._enrolled = set(members)
-        self._process.say("enrol", list(members), new)
 
     def workers(self) -> int:
         """Workers that have started."""

@@ -1,11 +1,11 @@
 """Messages between the learner and the process that speaks Ray, and the memory that both see. No Ray here.
 
 A message is a tuple that begins with its name. To the driver go an `Order` first, then "publish" (version, weights),
-"enrol" (numbers of the league's members, weights of the new ones), "submit" (request), "evaluate" (tag, weights) and
-"free" (slot). From it come "hello" (who plays), "workers" (how many have started), "rollout" (rollout without its
-transitions, slot, layout), "evaluated" (tag, duels), "warning" (text), "alive", and at last perhaps "failed" (what,
-text, exit code). Weights are arrays by name. Calls of other commands go as "submit" (number, pickled call) and come
-as "answer" (number, pickled answer); "workers" is how many run at the same time.
+"submit" (request), "evaluate" (tag, weights) and "free" (slot). From it come "hello" (who plays), "workers" (how many
+have started), "rollout" (rollout without its transitions, slot, layout), "evaluated" (tag, duels), "warning" (text),
+"alive", and at last perhaps "failed" (what, text, exit code). Weights are arrays by name. Calls of other commands go
+as "submit" (number, pickled call) and come as "answer" (number, pickled answer); "workers" is how many run at the
+same time.
 """
 
 from __future__ import annotations

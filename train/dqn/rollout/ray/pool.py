@@ -54,7 +54,6 @@ class WorkerPool:
         self._worker_class = remote(actors.WorkerActor).options(num_cpus=1, num_gpus=gpus, scheduling_strategy="SPREAD")
         self._evaluator_class = remote(actors.EvaluatorActor).options(num_cpus=0)
         self._newest: tuple[int, list[Any]] = (-1, [])  # version and reference, in a list so that Ray does not fetch it
-        self._members: dict[int, list[Any]] = {}  # of the league: references, in the same way
         self._lost: list[RolloutRequest] = []  # to be played again
         self._evaluations: dict[int, Any] = {}  # references to weights by tag
         self._fruitless = 0  # actors that died without having done anything, since one did
@@ -100,13 +99,6 @@ class WorkerPool:
         """Put the weights into the object store, once for all workers. Older ones go when no worker holds them."""
         self._newest = (version, [ray.put(weights)])
 
-    def enrol(self, numbers: list[int], new: dict[int, WeightArrays]) -> None:
-        """These are the members of the league. One that has left is kept as long as a request that is out names it."""
-        self._members |= {number: [ray.put(weights)] for number, weights in new.items()}
-        out = [request for worker in self._workers for request in worker.requests.values()]
-        named = {*numbers, *(request.member for request in [*out, *self._lost])}
-        self._members = {number: weights for number, weights in self._members.items() if number in named}
-
     def submit(self, request: RolloutRequest) -> None:
         """Give a request to the worker with the fewest; it waits if the last of them has just died."""
         ready = [worker for worker in self._workers if worker.ready]
@@ -115,8 +107,7 @@ class WorkerPool:
             return
         worker = min(ready, key=lambda worker: len(worker.requests))
         worker.requests[request.first] = request
-        member = [] if request.member is None else self._members[request.member]
-        reference = worker.handle.play.remote(request, *self._newest, member)
+        reference = worker.handle.play.remote(request, *self._newest)
         self._then(reference, partial(self._played, worker, request))
 
     def _played(self, worker: _Actor, request: RolloutRequest, answer: Future[Any]) -> None:
