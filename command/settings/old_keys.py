@@ -17,6 +17,7 @@ KEYS = {
     "rollout.threads": "rollout.torch_threads",
 }
 CHOICES = {"experiment=finish": "experiment=fine_tune"}
+_ALIKE = "leave it out: all transitions are drawn alike"
 # What 0.4.0 no longer has, keys and choices, and what to do instead.
 GONE = {
     "jobs": "say hydra/launcher=joblib, and hydra.launcher.n_jobs=N",
@@ -29,11 +30,16 @@ GONE = {
     "learner.replicas": "leave it out: a run has one learner",
     "learner.samples_per_insert=auto": "say learner.samples_floor=0.25",
     "longer": "say experiment=hour, or network.hidden and learner.muon",
+    "replay.alpha": _ALIKE,
+    "replay.beta": _ALIKE,
+    "replay.beta_end": _ALIKE,
+    "replay.prioritised": _ALIKE,
     "rollout.actor_threads": "say rollout=ray, and rollout.workers=N",
     "rollout.blocks": "say rollout=ray, and rollout.workers=N",
     "rollout.games=null": "say rollout.games=512",
     "rollout.kind=device": "say rollout=ray, the default",
     "rollout.kind=threads": "say rollout=ray, the default, or rollout=local on one CPU",
+    "row=prioritised": _ALIKE,
     "row=all": "say 'row=glob(*,exclude=_*)'",
     "rollout=auto": "say rollout=ray, the default",
     "rollout=device": "say rollout=ray, the default, with rollout.gpus_per_worker=0.1 to use the GPU",

@@ -10,7 +10,7 @@ from busso.command.errors import UserError
 from busso.evaluate.markdown import code
 from busso.evaluate.report import games
 from busso.evaluate.report.content import Report, Section, Text
-from busso.evaluate.report.sections import calibration, choices, exact, played
+from busso.evaluate.report.sections import calibration, choices, exact
 from busso.evaluate.report.sections.observing import Watched, load_agent, watch_games
 from busso.evaluate.report.sections.training import (
     curves_section,
@@ -87,5 +87,4 @@ def _sections(watched: Watched, wanted: Wanted, say: Say) -> list[Section]:
     if own is not None:
         say(f"solving the last {wanted.tricks} tricks")
         found += own.sections(watched, wanted.tricks, wanted.seed)
-    found.append(played.section(watched, unit, scale, None if own is None else own.remarks))
     return [section for section in found if section is not None]

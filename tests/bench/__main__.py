@@ -19,14 +19,13 @@ from tests.bench import (
     games,
     guard,
     memory,
-    peers,
     scaling,
     start_up,
     tressette,
 )
 from tests.bench.strength import compare
 
-MODULES = (tressette, peers, memory, games, cluster, environments, start_up, scaling)
+MODULES = (tressette, memory, games, cluster, environments, start_up, scaling)
 BENCH = ["-m", "tests.bench"]
 TIME_TO_STRENGTH = "time_to_strength"
 

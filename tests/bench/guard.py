@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tests.bench import figures, memory, peers, start_up, timing, tressette
+from tests.bench import figures, memory, start_up, timing, tressette
 from tests.bench.figures import Figure, Guarded
 
 # What measures the guarded figures, each in a few seconds to a minute.
@@ -15,7 +15,6 @@ MEASURING: tuple[Callable[[], None], ...] = (
     tressette.rollout,
     tressette.update,
     memory.checkpoint_stop,
-    peers.cleanrl_ratio,
     start_up.start_up,
     start_up.start_of_training,
 )
@@ -24,7 +23,6 @@ GUARDED = (
     Guarded("environment_share"),
     Guarded("update_over_bare_update"),
     Guarded("checkpoint_stop_over_copy", any_chip=True),
-    Guarded("cleanrl_ratio"),
     Guarded("start_of_rule_tournament"),
     Guarded("start_of_champion_tournament"),
     Guarded("start_of_replay"),

@@ -114,13 +114,13 @@ def _observations(rows: int) -> torch.Tensor:
     return torch.from_numpy(np.random.default_rng(1).permutation(words)[:rows].view(np.int64))
 
 
-def filled_replay(rows: int, capacity: int, alpha: float = 0.0, bootstraps: bool = True) -> ReplayBuffer:
+def filled_replay(rows: int, capacity: int, bootstraps: bool = True) -> ReplayBuffer:
     """A buffer of observations of random play; without `bootstraps` no row has a successor."""
     random = np.random.default_rng(1)
     words = np.resize(_observations(40_000).numpy().view(np.uint64), (rows, GAME.words))
     ones = np.ones(rows, np.float32)
     legal = np.full(rows, (1 << 40) - 1, np.uint64)
-    replay = ReplayBuffer(capacity, GAME.words, CPU, seed=1, alpha=alpha)
+    replay = ReplayBuffer(capacity, GAME.words, CPU, seed=1)
     successor = np.full(rows, bootstraps, np.int32)
     successor[-1] = 0
     action = random.integers(0, 40, rows).astype(np.uint8)
@@ -188,15 +188,14 @@ class _Operations(TorchDispatchMode):
 
 def update_operations() -> None:
     """How many operations of PyTorch an update is, and how many of them are casts."""
-    for prioritised in (False, True):
-        replay = filled_replay(10_000, 10_000, 0.6 if prioritised else 0.0)
-        settings = LearnerSettings(batch_size=512)
-        learner = Learner(QNetwork(GAME.bits, GAME.actions, [256, 256], False), replay, settings, CPU)
+    settings = LearnerSettings(batch_size=512)
+    learner = Learner(
+        QNetwork(GAME.bits, GAME.actions, [256, 256], False), filled_replay(10_000, 10_000), settings, CPU
+    )
+    learner.update()
+    with _Operations() as operations:
         learner.update()
-        with _Operations() as operations:
-            learner.update()
-        name = "update_operations_prioritised" if prioritised else "update_operations"
-        report(name, operations.count, "operations", casts=operations.casts, direction="at most")
+    report("update_operations", operations.count, "operations", casts=operations.casts, direction="at most")
 
 
 def kernels() -> None:

@@ -28,7 +28,6 @@ def test_a_report_of_a_run(runs: Path, tmp_path: Path, capsys: pytest.CaptureFix
         "How it plays",
         "Values against outcomes",
         "The last 2 tricks, solved",
-        "A hand played out",
         "Settings",
         "Throughput",
         "Program and machine",
@@ -37,7 +36,6 @@ def test_a_report_of_a_run(runs: Path, tmp_path: Path, capsys: pytest.CaptureFix
     results = json.loads((runs / "one" / "results.json").read_text())
     assert f"{results['random']['win_rate'][0]:.1%}" in text and "`two` (seed 2)" in text
     assert "| `network.hidden` | [32] |" in text and "imited by the " in text and "torch 2" in text
-    assert text.count("trick 10: ") == 4 and "Seeds 0" not in text
     page = (tmp_path / "report.html").read_text()
     assert all(f'<h2 id="{each}"' in page for each in ("results", "curves", "settings"))
 
@@ -95,7 +93,7 @@ def test_the_other_games(game: str, more: tuple[str, ...], expected: str, tmp_pa
     assert train(small(tmp_path, f"game={game}", "learner.learning_starts=100", *more)) == 0
     assert report([str(tmp_path / game / "small"), *QUICK]) == 0
     text = (tmp_path / game / "small" / "report" / "report.md").read_text()
-    assert expected in text and "Values against outcomes" in text and "played out" in text
+    assert expected in text and "Values against outcomes" in text
 
 
 def test_a_table(tmp_path: Path) -> None:
@@ -103,7 +101,7 @@ def test_a_table(tmp_path: Path) -> None:
     assert train([*arguments, f"runs={tmp_path}", "name=table"]) == 0
     assert report([str(tmp_path / "sette_mezzo" / "table"), *QUICK]) == 0
     text = (tmp_path / "sette_mezzo" / "table" / "report" / "report.md").read_text()
-    assert "greatest error" in text and "also legal" in text and "Values against outcomes" not in text
+    assert "greatest error" in text and "Values against outcomes" not in text
 
 
 def test_a_seed_counts_once(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

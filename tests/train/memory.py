@@ -46,8 +46,7 @@ def seen(trainer: DqnTrainer) -> dict[str, Any]:
     """What a restored buffer has in common with the one that was saved."""
     replay = trainer.replay
     total = sum(float(column.numpy().sum(dtype=np.float64)) for column in replay._data[2:5])  # with no copy of them
-    priorities = float(replay._priorities._sums.sum()) if replay._priorities else 0.0
-    return {"peak": peak(), "buffer": replay.nbytes, "inserted": replay.inserted, "total": total + priorities}
+    return {"peak": peak(), "buffer": replay.nbytes, "inserted": replay.inserted, "total": total}
 
 
 def save(trainer: DqnTrainer, runner: Runner, folder: RunFolder) -> dict[str, Any]:
@@ -55,7 +54,6 @@ def save(trainer: DqnTrainer, runner: Runner, folder: RunFolder) -> dict[str, An
     replay, some = trainer.replay, transitions(trainer._game.words)
     while replay.inserted < 1.5 * replay.capacity:
         replay.add(some)
-        replay.set_priorities(torch.arange(len(some.action)) % replay.size, torch.from_numpy(some.discount))
     for _ in range(2):
         found = seen(trainer)
         runner.save_checkpoint()

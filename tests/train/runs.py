@@ -123,10 +123,9 @@ def whole(columns: Columns) -> list[Tensor]:
 PRIORITIES = ("replay", "priorities", "weights")
 
 
-def save_0_3_0(path: Path, state: dict[str, Any]) -> None:
+def save_0_3_0(path: Path, state: dict[str, Any], priorities: Tensor | None = None) -> None:
     """Write a checkpoint as version 0.3.0 did, which kept priorities beside the archive."""
-    priorities = state.get("replay", {}).get("priorities")
-    save_old(path, state, {PRIORITIES: [priorities["weights"]]} if priorities else {}, 3)
+    save_old(path, state, {} if priorities is None else {PRIORITIES: [priorities]}, 3)
 
 
 def save_old(path: Path, state: dict[str, Any], inside: dict[Place, list[Tensor]], number: int) -> None:

@@ -28,10 +28,6 @@ def test_a_buffer_that_is_too_large_for_a_gpu_is_told_what_would_fit(tmp_path: P
         check_gpu_memory(settings(tmp_path), 2 * GB, "cuda:1")
 
 
-def test_priorities_take_room_too(tmp_path: Path) -> None:
-    assert buffer_bytes(settings(tmp_path, "replay.prioritised=true")) >= buffer_bytes(settings(tmp_path)) + 4
-
-
 def test_a_buffer_that_is_too_large_for_a_job_is_told_what_would_fit(tmp_path: Path) -> None:
     large = settings(tmp_path, *LARGE)
     with error_about(SettingsError, "replay.capacity", "2.1 GB", hint="replay.capacity=") as caught:

@@ -87,9 +87,8 @@ def test_the_learner_that_is_measured_is_the_run_s(tmp_path: Path, monkeypatch: 
     buffers: list[ReplayBuffer] = []
     build = measure.build_replay
     monkeypatch.setattr(measure, "build_replay", lambda *args: buffers.append(build(*args)) or buffers[-1])
-    prioritised = ("replay.prioritised=true", "replay.beta=0.7")
-    measure.measure(chosen(tmp_path, "local", "device=cpu", *prioritised), seconds=0.02)
-    assert buffers[0]._priorities is not None and buffers[0].beta == 0.7
+    measure.measure(chosen(tmp_path, "local", "device=cpu", "replay.capacity=4321"), seconds=0.02)
+    assert buffers[0].capacity == 4321
 
 
 def test_a_gpu_is_waited_for_before_the_clock_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ _COPIES = 5  # of the weights: online and target network, gradient, two moments 
 def buffer_bytes(settings: TrainSettings) -> float:
     """Bytes of the replay buffer for each transition."""
     words, cpu = settings.load_game().words, torch.device("cpu")
-    small, large = (ReplayBuffer(rows, words, cpu, 0, settings.replay.exponent).nbytes for rows in (1024, 2048))
+    small, large = (ReplayBuffer(rows, words, cpu, 0).nbytes for rows in (1024, 2048))
     return (large - small) / 1024
 
 

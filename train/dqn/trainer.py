@@ -171,9 +171,8 @@ class DqnTrainer:
         return played_out or self.budget.time_is_up()
 
     def _update(self, count: int) -> None:
-        learner, replay, spent = self.settings.learner, self.settings.replay, self.budget.spent(self.counters.episodes)
-        self.learner.lr = linear(learner.lr, learner.lr_end, spent)
-        self.replay.beta = linear(replay.beta, replay.beta_end, spent)
+        learner = self.settings.learner
+        self.learner.lr = linear(learner.lr, learner.lr_end, self.budget.spent(self.counters.episodes))
         for _ in range(count):
             self.learner.update()
         if self.learner.updates == count > 0:

@@ -50,23 +50,12 @@ class NetworkSettings:
 
 @dataclass
 class ReplaySettings:
-    """The replay buffer; `prioritised` samples in proportion to |TD error| ** alpha."""
+    """The replay buffer."""
 
     capacity: int = bounded(1_000_000, 1, 10**12)
-    prioritised: bool = False
-    alpha: float = bounded(0.6, 0.0, 1.0)
-    beta: float = bounded(0.4, 0.0, 1.0)
-    beta_end: float = bounded(1.0, 0.0, 1.0)
 
     def __post_init__(self) -> None:
         check_numbers("replay", self)
-        require(self.beta <= self.beta_end, "replay.beta_end", "replay.beta to 1", self.beta_end)
-        require(not self.prioritised or self.alpha > 0, "replay.alpha", "more than 0 when prioritised", self.alpha)
-
-    @property
-    def exponent(self) -> float:
-        """The exponent of priorities: 0 where sampling is uniform."""
-        return self.alpha if self.prioritised else 0.0
 
 
 @dataclass

@@ -1,1 +1,1 @@
-"""Parts of reports for one game: the module with the game's name has `blocks`, `sections` and `remarks`."""
+"""Parts of reports for one game: the module with the game's name has `blocks` and `sections`."""

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from torch import Tensor
 
 from busso.cards.matches.duplicate import Duel
@@ -40,7 +39,6 @@ def differences(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
 
 VARIANTS = {
     "everything": [
-        "replay.prioritised=true",
         "network.dueling=true",
         "learner.double=true",
         "learner.ema_decay=0.9",
@@ -84,16 +82,15 @@ def with_next_observations(state: dict[str, Any]) -> list[Tensor]:
     del replay["columns"]
     observation, legal, action, n_step_return, discount, _ = whole(replay["rows"])
     replay["rows"] = None
-    replay["tree"] = replay.pop("priorities") and torch.ones(len(action), dtype=torch.float64)
+    replay["tree"] = None
     return [observation, action, n_step_return, discount, observation, legal]
 
 
-@pytest.mark.parametrize("variant", [[], ["replay.prioritised=true"]], ids=["uniform", "prioritised"])
 def test_a_run_whose_buffer_was_stored_in_another_way_goes_on_with_an_empty_one(
-    tmp_path: Path, variant: list[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next update waits for 1,000 decisions, and then all are made that are due."""
-    before = run(tmp_path, *variant, stop_after=100)
+    before = run(tmp_path, stop_after=100)
     updates = before["learner"]["updates"]
     columns = with_next_observations(before)
     save_old(newest(tmp_path), before, {("replay", "rows"): columns}, 2)
@@ -101,7 +98,7 @@ def test_a_run_whose_buffer_was_stored_in_another_way_goes_on_with_an_empty_one(
     update = Learner.update
     monkeypatch.setattr(Learner, "update", lambda it: held.append(it.replay.size) or update(it))
     with caplog.at_level("WARNING", logger="train"):
-        after = run(tmp_path, *variant)
+        after = run(tmp_path)
     (warning,) = [record.getMessage() for record in caplog.records if "replay" in record.getMessage()]
     assert "starts empty" in warning and "learner.learning_starts" in warning
     assert min(held) == held[0] == 32 * 40 and updates > 20
@@ -149,17 +146,6 @@ def test_metrics_and_tensorboard_hold_the_promised_curves(tmp_path: Path) -> Non
     assert [event.value for event in board.Scalars("rollout/episodes")] == [64, 128, 192, 256]
     assert [event.step for event in board.Scalars("rollout/episodes")] == [64 * 40 * k for k in (1, 2, 3, 4)]
     assert (folder / "config.yaml").exists() and (folder / "train.log").parent.exists()
-
-
-@pytest.mark.parametrize(("episodes", "beta"), [(64, 0.55), (256, 1.0)])
-def test_beta_rises_linearly_over_the_budget(tmp_path: Path, episodes: int, beta: float) -> None:
-    """From 0.4 to 1, by the share of the 256 episodes that is learned from; the same when the run is resumed."""
-    chosen, device = settings(tmp_path, "replay.prioritised=true"), choose_device("cpu")
-    for stop_after in (32, episodes):
-        with RunFolder(chosen) as folder:
-            trainer = DqnTrainer(chosen, folder, device, make_backend(chosen, device))
-            Runner(trainer, folder, lambda: trainer.counters.episodes >= stop_after).run()  # noqa: B023
-    assert trainer.replay.beta == pytest.approx(beta)
 
 
 def test_learning_rate_and_epsilon_reach_their_ends(tmp_path: Path) -> None:

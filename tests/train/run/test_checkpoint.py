@@ -56,9 +56,9 @@ def test_round_trip(tmp_path: Path) -> None:
 
 @pytest.fixture
 def with_rows(tmp_path: Path) -> Path:
-    """A checkpoint with priorities, and with rows in a segment."""
+    """A checkpoint with rows in a segment."""
     path = checkpoint.path_for(tmp_path, 7)
-    checkpoint.save(path, STATE | {"replay": filled(200, alpha=0.6).state_dict()})
+    checkpoint.save(path, STATE | {"replay": filled(200).state_dict()})
     return path
 
 
@@ -139,9 +139,9 @@ def test_pickle_that_runs_code_is_refused_without_running_it(tmp_path: Path, mon
 def test_files_of_older_versions_are_read_and_damage_noticed(tmp_path: Path, size: int) -> None:
     """Of 0.3.0, with priorities beside the archive; of 0.2.0, with rows that no buffer takes."""
     path, old = tmp_path / "new.pt", tmp_path / "old.pt"
-    checkpoint.save(path, STATE | {"replay": filled(size, alpha=0.6).state_dict()})
+    checkpoint.save(path, STATE | {"replay": filled(size).state_dict() | {"priorities": {"weights": None}}})
     state = checkpoint.load(path)
-    save_0_3_0(old, state)
+    save_0_3_0(old, state, priorities=torch.ones(size))
     assert old.read_bytes().startswith(b"busso-checkpoint 3 ")
     assert equal(contents(checkpoint.load(old)), contents(state)) == []
     older = tmp_path / "older.pt"
@@ -232,8 +232,8 @@ def test_background_writer_reports_a_failure_once(tmp_path: Path) -> None:
     writer.wait()
 
 
-def filled(inserted: int, alpha: float = 0.0) -> ReplayBuffer:
-    replay = ReplayBuffer(1000, 2, CPU, seed=1, alpha=alpha)
+def filled(inserted: int) -> ReplayBuffer:
+    replay = ReplayBuffer(1000, 2, CPU, seed=1)
     replay.add(rows(0, inserted))
     return replay
 
@@ -283,22 +283,19 @@ class Adding(threading.Thread):
         return self.is_alive()
 
 
-@pytest.mark.parametrize(
-    ("inserted", "four_pieces", "alpha"), [(1000, 4 * 27, 0.6), (1370, 4 * 27, 0.0), (5999, 1 + 3 * 27, 0.6)]
-)
+@pytest.mark.parametrize(("inserted", "four_pieces"), [(1000, 4 * 27), (1370, 4 * 27), (5999, 1 + 3 * 27)])
 def test_learning_goes_on_while_a_full_buffer_is_written(
-    tmp_path: Path, slow_disk: threading.Semaphore, inserted: int, four_pieces: int, alpha: float
+    tmp_path: Path, slow_disk: threading.Semaphore, inserted: int, four_pieces: int
 ) -> None:
     """The file is the buffer at the moment of the call; who adds waits for the disk, and only where it catches up.
 
     Of 5,999 rows the oldest is the last of its segment.
     """
-    replay, writer, path = filled(inserted, alpha), BackgroundWriter(), tmp_path / "x.pt"
+    replay, writer, path = filled(inserted), BackgroundWriter(), tmp_path / "x.pt"
     before = contents(replay.state_dict())
     started = time.perf_counter()
     writer.save(path, {"replay": replay.state_dict()})
     assert time.perf_counter() - started < 5 and not path.exists()
-    replay.set_priorities(torch.arange(1000), torch.full((1000,), 7.0))
     for _ in range(6 * 4 + 1):  # four pieces of six columns, and the first block of the fifth
         slow_disk.release()
     adding = Adding(replay, *(rows(inserted + k, 1) for k in range(1001)))
@@ -309,7 +306,7 @@ def test_learning_goes_on_while_a_full_buffer_is_written(
     assert adding.added == 1001 and replay.inserted == inserted + 1001
     state = checkpoint.load(path)["replay"]
     assert equal(contents(state), before) == []
-    other = ReplayBuffer(1000, 2, CPU, seed=9, alpha=alpha)
+    other = ReplayBuffer(1000, 2, CPU, seed=9)
     other.load_state_dict(state)
     assert equal(contents(other.state_dict()), before) == []
 

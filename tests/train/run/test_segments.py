@@ -50,12 +50,12 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 class Run:
     """A buffer and its checkpoints, the newest three of which are kept."""
 
-    def __init__(self, folder: Path, alpha: float = 0.0) -> None:
-        self.folder, self.replay, self.alpha = folder, self._empty(alpha), alpha
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.replay = folder, self._empty()
         self.writer, self.saved = BackgroundWriter(), dict[Path, dict[str, Any]]()
 
-    def _empty(self, alpha: float) -> ReplayBuffer:
-        return ReplayBuffer(CAPACITY, 2, CPU, seed=1, alpha=alpha)
+    def _empty(self) -> ReplayBuffer:
+        return ReplayBuffer(CAPACITY, 2, CPU, seed=1)
 
     def add(self, count: int) -> None:
         self.replay.add(rows(self.replay.inserted, count))
@@ -73,7 +73,7 @@ class Run:
         self.writer.wait()
         found = checkpoint.load_newest(self.folder)
         assert found is not None
-        self.replay = self._empty(self.alpha)
+        self.replay = self._empty()
         self.replay.load_state_dict(found.state["replay"])
         assert equal(contents(self.replay.state_dict()), self.saved[found.path]) == []
         return found
@@ -104,13 +104,10 @@ def test_a_checkpoint_costs_what_was_added(tmp_path: Path, written: list[int]) -
     assert sum(written) < 10_000, "nothing was added"
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.6])
 @pytest.mark.parametrize("seed", range(4))
-def test_whatever_is_added_saved_and_resumed_all_checkpoints_that_are_kept_are_exact(
-    tmp_path: Path, seed: int, alpha: float
-) -> None:
+def test_whatever_is_added_saved_and_resumed_all_checkpoints_that_are_kept_are_exact(tmp_path: Path, seed: int) -> None:
     """Rollouts larger than the buffer, two checkpoints under way at a time, kills, segments that were cut otherwise."""
-    run, draws = Run(tmp_path, alpha), random.Random(seed)
+    run, draws = Run(tmp_path), random.Random(seed)
     run.add(10)
     run.save()
     for _ in range(60):

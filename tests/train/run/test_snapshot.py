@@ -25,13 +25,12 @@ def test_a_copy_is_what_was_there() -> None:
 def test_a_checkpoint_is_what_was_there(tmp_path: Path, kind: str) -> None:
     """Of a GPU, too; all of it can be loaded where there is none."""
     device = torch.device(kind)
-    replay, writer = ReplayBuffer(10_000, 2, device, seed=1, alpha=0.6), BackgroundWriter()
+    replay, writer = ReplayBuffer(10_000, 2, device, seed=1), BackgroundWriter()
     replay.add(rows(0, 13_000))
     weights = torch.ones(1000, device=device)
     before = copied(contents(replay.state_dict()))
     writer.save(tmp_path / "x.pt", {"replay": replay.state_dict(), "weights": weights})
     weights += 1
-    replay.set_priorities(torch.arange(1000, device=device), torch.full((1000,), 9.0, device=device))
     replay.add(rows(13_000, 500))
     writer.wait()
     state = checkpoint.load(tmp_path / "x.pt")

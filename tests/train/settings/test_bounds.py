@@ -44,8 +44,6 @@ BESIDE: dict[str, dict[str, Any]] = {
     "CompareSettings.deals": {"opponents": ["random"]},
     "LearnerSettings.lr": {"lr_end": 0.0},
     "LearnerSettings.lr_end": {"lr": 1e38},
-    "ReplaySettings.beta": {"beta_end": 1.0},
-    "ReplaySettings.beta_end": {"beta": 0.0},
 }
 # The bounds are of any game; those of the game of the defaults are narrower.
 NARROWER = (

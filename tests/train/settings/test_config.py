@@ -61,7 +61,6 @@ BAD = {
     "learner.threads=many": "learner.threads",
     "learner.threads=1.5": "learner.threads",
     "network.hidden=big": "network.hidden",
-    "replay.beta_end=0.3": "replay.beta_end",
     "rollout=spark": "rollout",
     "rollout.kind=spark": "rollout.kind",
     "+rollout.fleet=1": "rollout.fleet",

@@ -54,8 +54,8 @@ class Learner:
 
     def update(self) -> None:
         """One step of gradient descent on a sampled batch. Nothing is read back from the device."""
-        batch, rows, weight = self.replay.sample(self.settings.batch_size)
-        loss, value, td_error = self._loss(batch, weight, self.replay.bootstraps)
+        batch = self.replay.sample(self.settings.batch_size)
+        loss, value, td_error = self._loss(batch, self.replay.bootstraps)
 
         self._adam.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -66,19 +66,17 @@ class Learner:
         self.updates += 1
         self._follow()
 
-        self.replay.set_priorities(rows, td_error)
         self._sums += torch.stack([loss.detach(), value.mean(), td_error.abs().mean(), norm])
         self._summed += 1
 
-    def loss(self, batch: ReplayBatch, weight: Tensor | None, bootstraps: bool) -> tuple[Tensor, Tensor, Tensor]:
+    def loss(self, batch: ReplayBatch, bootstraps: bool) -> tuple[Tensor, Tensor, Tensor]:
         """The mean loss, and the values of the taken actions and their TD errors, `[batch]`.
 
-        `weight` has importance weights. Without `bootstraps` every transition reaches the end of its game.
+        Without `bootstraps` every transition reaches the end of its game.
         """
         target = self.td_target(batch) if bootstraps else batch.n_step_return  # first: afterwards it is 4% slower
         value = self.online(batch.observation).gather(1, batch.action.long().unsqueeze(1)).squeeze(1)
-        losses = LOSSES[self.settings.loss](value, target, reduction="none")
-        loss = (losses if weight is None else losses * weight).mean()
+        loss = LOSSES[self.settings.loss](value, target)
         return loss, value.detach(), (value - target).detach()
 
     @torch.no_grad()
@@ -118,9 +116,8 @@ class Learner:
             # The function: a compiled network has other names of weights. One thread: no process outlives the run.
             compiled = torch.compile(self.loss, dynamic=False, options={"compile_threads": 1})
             batch = self.replay.zeros(self.settings.batch_size)
-            weight = torch.zeros_like(batch.discount) if self.replay.prioritised else None
             for bootstraps in (True, False):
-                compiled(batch, weight, bootstraps)[0].backward()  # type: ignore[no-untyped-call]
+                compiled(batch, bootstraps)[0].backward()  # type: ignore[no-untyped-call]
             self._loss = compiled
         except Exception as error:  # the compiler has hundreds of its own
             text = " ".join(str(error).split("\n")[:2]).strip()

@@ -35,7 +35,7 @@ _KEY = "busso"
 # Settings of how a run learned, and where: none of them shapes its network, and some name files of another machine.
 _OF_THE_RUN = (
     *("name", "seed", "runs", "device", "episodes", "minutes", "log_every_episodes", "log_min_seconds", "learner"),
-    *("replay", "exploration", "opponents", "league", "rollout", "evaluation", "checkpoint"),
+    *("replay", "exploration", "opponents", "rollout", "evaluation", "checkpoint"),
 )
 _SELF_PLAY = {"phases": [{"until": None, "mix": {"network": 1.0}}]}
 

@@ -1,1 +1,1 @@
-"""The replay buffer: transitions, ring, priorities."""
+"""The replay buffer: transitions and their ring."""

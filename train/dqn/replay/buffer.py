@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from busso.cards.base.errors import InputError
-from busso.train.dqn.replay.priorities import Priorities
 from busso.train.dqn.replay.ring import RingColumns, RingGuard
 from busso.train.dqn.replay.transitions import Transitions
 from busso.train.run.checkpoint.columns import Columns
@@ -19,8 +18,6 @@ from busso.train.run.checkpoint.files import NewerFormatError
 from busso.train.run.checkpoint.segments import Segments, StoredSegments
 
 log = logging.getLogger("train")
-
-_PRIORITY_DECAY = 0.99  # of the greatest priority, with every update
 
 
 class TransitionTensors(NamedTuple):
@@ -48,48 +45,25 @@ class ReplayBatch(NamedTuple):
     next_legal: Tensor
 
 
-class Sample(NamedTuple):
-    """A batch with where its rows lie in the buffer and their importance weights (None when sampled uniformly)."""
-
-    batch: ReplayBatch
-    rows: Tensor
-    weight: Tensor | None
-
-
 class ReplayBuffer:
-    """The newest `capacity` transitions, sampled uniformly or in proportion to `priority ** alpha`.
+    """The newest `capacity` transitions, sampled uniformly.
 
-    Prioritised replay: Schaul et al. (2016), proportional variant; importance weights are divided by their greatest
-    in the batch. `beta` is the trainer's to raise (section 3.4). New rows get the greatest priority of late, which
-    falls by 1% with every update unless the batch has a greater one: an outlier is forgotten after some hundreds.
-
-    `sample` and `set_priorities` read nothing back from the device. Packed, a transition takes 141 bytes for Tressette.
+    `sample` reads nothing back from the device. Packed, a transition takes 141 bytes for Tressette.
     """
 
-    def __init__(
-        self, capacity: int, words: int, device: torch.device, seed: int, alpha: float = 0.0, beta: float = 0.4
-    ) -> None:
+    def __init__(self, capacity: int, words: int, device: torch.device, seed: int) -> None:
         self.capacity = capacity
         self.size = 0
         self.inserted = 0
         self.bootstraps = False
         self.generator = torch.Generator(device).manual_seed(seed)
-        self._alpha = alpha
         self._data = _allocate(capacity, words, device)
         self._guard, self._segments = RingGuard(), Segments()
-        self._priorities = Priorities(capacity, device) if alpha > 0 else None
-        self._greatest = torch.ones((), device=device)
-        self.beta = beta  # how far importance weights correct the bias of prioritised sampling, 0 to 1
-
-    @property
-    def prioritised(self) -> bool:
-        """Whether samples come with importance weights."""
-        return self._priorities is not None
 
     @property
     def nbytes(self) -> int:
         """Bytes held by the buffer."""
-        return sum(t.nbytes for t in self._data) + (self._priorities.nbytes if self._priorities else 0)
+        return sum(t.nbytes for t in self._data)
 
     def add(self, transitions: Transitions) -> None:
         """Append rows, overwriting the oldest. Of more rows than the capacity, the last are kept.
@@ -106,24 +80,15 @@ class ReplayBuffer:
         values: tuple[NDArray[Any], ...] = transitions
         for column, new in zip(self._data, values, strict=True):
             _write_ring(column, first, _as_tensor(new[rows - kept :]))
-        if self._priorities is not None:
-            end, weight = first + kept, self._greatest**self._alpha
-            self._priorities.fill(first, min(end, self.capacity), weight)
-            self._priorities.fill(0, max(0, end - self.capacity), weight)
         self.inserted += rows
         self.size = min(self.size + rows, self.capacity)
 
-    def sample(self, rows: int) -> Sample:
+    def sample(self, rows: int) -> ReplayBatch:
         """`rows` transitions, drawn with replacement. Raises ValueError when the buffer is empty."""
         if self.size == 0:
             raise ValueError("the replay buffer is empty")
-        draws = torch.rand(rows, generator=self.generator, device=self._greatest.device, dtype=torch.float64)
-        if self._priorities is None:
-            index = (draws * self.size).long()  # float64 has no number between the greatest product and the size
-            return Sample(self._rows(index), index, None)
-        index, probability = self._priorities.sample(draws, self.size)
-        weight = (self.size * probability).pow(-self.beta)
-        return Sample(self._rows(index), index, (weight / weight.max()).float())
+        draws = torch.rand(rows, generator=self.generator, device=self._data.action.device, dtype=torch.float64)
+        return self._rows((draws * self.size).long())  # float64 has no number between the greatest product and the size
 
     def zeros(self, rows: int) -> ReplayBatch:
         """A batch of zeros with the shapes and formats of a sample."""
@@ -135,15 +100,7 @@ class ReplayBuffer:
     def spread(self, rows: int) -> ReplayBatch:
         """At most `count` transitions, evenly over the buffer: a look that draws nothing."""
         step = max(1, -(-self.size // rows))
-        return self._rows(torch.arange(0, self.size, step, device=self._greatest.device))
-
-    def set_priorities(self, index: Tensor, td_error: Tensor) -> None:
-        """After an update, remember how wrong the sampled rows were. No effect when sampling uniformly."""
-        if self._priorities is not None:
-            # An overflow must not make a row the only one that is ever sampled.
-            priority = td_error.abs().nan_to_num(nan=0.0, posinf=0.0) + 1e-6
-            self._greatest.copy_(torch.maximum(_PRIORITY_DECAY * self._greatest, priority.max()))
-            self._priorities.set(index, priority**self._alpha)
+        return self._rows(torch.arange(0, self.size, step, device=self._data.action.device))
 
     def state_dict(self) -> dict[str, Any]:
         """The rows held and everything that future samples depend on. Tensors and rows are views, not copies."""
@@ -153,26 +110,22 @@ class ReplayBuffer:
             "bootstraps": self.bootstraps,
             "columns": list(self._data._fields),
             "generator": self.generator.get_state(),
-            "greatest": self._greatest,
             "rows": RingColumns(self._data, self.inserted, self._guard, self._segments),
-            "priorities": self._priorities.state_dict(self.size) if self._priorities is not None else None,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore `state_dict`. Raises ValueError when shape or kind of sampling differ.
+        """Restore `state_dict`. Raises ValueError when the shape differs.
 
         Raises OSError when rows cannot be read. Where they are lost, are of another capacity, or have the columns of an
         older version, the buffer stays empty, with a warning.
         """
         rows: Columns | None = state["rows"]
-        priorities = state["priorities"] if "priorities" in state else state["tree"]  # as older versions had it
-        if (priorities is None) != (self._priorities is None):
-            raise InputError("replay", "the checkpoint was made with other replay settings")
+        if state.get("priorities") is not None:  # of a run of 0.3.0 with replay.prioritised
+            log.warning("the checkpoint has priorities: from here on all transitions are drawn alike")
         if rows is not None and rows.kinds[0].shape != self._data.observation.shape[1:]:
             raise InputError("replay", "the checkpoint holds observations of another size, of an older version")
         self.bootstraps = state["bootstraps"]
         self._restore_generator(state["generator"].cpu(), state["inserted"])
-        self._greatest.copy_(state["greatest"])
         reason = self._unusable(state, rows)
         if rows is None or reason:
             log.warning(
@@ -181,8 +134,6 @@ class ReplayBuffer:
             )
             return
         self._restore_rows(state["inserted"], rows)
-        if self._priorities is not None:
-            self._priorities.load_state_dict(priorities)
 
     def _unusable(self, state: dict[str, Any], rows: Columns | None) -> str | None:
         """Why the rows cannot be gone on with."""

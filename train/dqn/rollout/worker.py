@@ -49,8 +49,7 @@ def seeds_and_seats(
 
 def build_replay(game: Game, settings: TrainSettings, device: torch.device) -> ReplayBuffer:
     """An empty replay buffer as the run has it. Raises MemoryError when the device has no room for it."""
-    replay = settings.replay
-    return ReplayBuffer(replay.capacity, game.words, device, settings.seed, replay.exponent, replay.beta)
+    return ReplayBuffer(settings.replay.capacity, game.words, device, settings.seed)
 
 
 class RolloutWorker:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import torch
-from torch import Tensor
 
 from busso.train.run.checkpoint.columns import Place, kinds_of
 from busso.train.run.checkpoint.files import DamagedError, Hashing, header_bytes, refuse_newer
@@ -54,7 +53,7 @@ def write(file: Hashing, state: Any, descriptions: list[dict[str, Any]]) -> None
 
 
 def read(path: Path, file: IO[bytes]) -> tuple[dict[Place, Any], bytes]:
-    """Descriptions of columns by their places, or columns themselves in an old file; and what `torch.save` wrote.
+    """Descriptions of columns by their places, None for those in an old file; and what `torch.save` wrote.
 
     Raises DamagedError before anything is parsed, NewerFormatError for a file of a newer busso.
     """
@@ -68,19 +67,13 @@ def read(path: Path, file: IO[bytes]) -> tuple[dict[Place, Any], bytes]:
         raise DamagedError("damaged (its checksum does not match)")
     rest = io.BytesIO(data)
     rest.seek(_LINE + len(text) if old else 0)
-    columns = {tuple(each["place"]): each if "segments" in each else _column(rest, each) for each in json.loads(text)}
+    columns: dict[Place, Any] = {}
+    for each in json.loads(text):
+        columns[tuple(each["place"])] = each if "segments" in each else None
+        if "segments" not in each:  # priorities, and rows of version 0.2.0: no buffer takes them
+            kinds, rows, _, _ = kinds_of(each)
+            rest.seek(rows * sum(kind.nbytes for kind in kinds), io.SEEK_CUR)
     return columns, data[rest.tell() :]  # of a new file no copy
-
-
-def _column(file: IO[bytes], description: dict[str, Any]) -> Tensor | None:
-    """The priorities of an old file; None for rows of version 0.2.0, which no buffer takes."""
-    kinds, rows, _, _ = kinds_of(description)
-    nbytes = rows * sum(kind.nbytes for kind in kinds)
-    if len(kinds) > 1:
-        file.seek(nbytes, io.SEEK_CUR)
-        return None
-    data = bytearray(file.read(nbytes))
-    return torch.frombuffer(data, dtype=kinds[0].dtype) if data else torch.empty(0)
 
 
 def lines(path: Path, file: IO[bytes]) -> tuple[bytes, bytes]:
