@@ -32,11 +32,9 @@ COMMANDS = {
     "doctor": Command("busso.train.__main__", ("doctor",), "busso.train.doctor.report"),
     "tournament": Command("busso.evaluate.tournament.__main__"),
     "play": Command("busso.play.__main__"),
-    "record": Command("busso.evaluate.record"),
     "replay": Command("busso.evaluate.replay"),
     "review": Command("busso.evaluate.review.__main__"),
     "solve": Command("busso.evaluate.solve.__main__"),
-    "curves": Command("busso.evaluate.curves"),
     "report": Command("busso.evaluate.report.__main__"),
     "compare": Command("busso.evaluate.compare"),
     "champion": Command("busso.evaluate.champion.__main__"),
@@ -45,6 +43,8 @@ COMMANDS = {
     "warm": Command("busso.warm"),
 }
 REPLACED = {
+    "curves": "report RUN, which draws the curves",
+    "record": "tournament deals=10 records=10, which writes games.jsonl",
     "completion": "train -sc install=bash",
     "ablation": "train -m 'row=glob(*,exclude=_*)' seed=1,2,3, then busso compare 'runs/ablation/tressette/*'",
     "exploit": "train -m experiment=best_response opponents.only=a,b",

@@ -18,7 +18,6 @@ from busso.command.conf_folder import own_games
 from busso.evaluate.champion.__main__ import ChampionSettings
 from busso.evaluate.compare import CompareSettings
 from busso.evaluate.export.__main__ import ExportSettings
-from busso.evaluate.record import RecordSettings
 from busso.evaluate.report.__main__ import ReportSettings
 from busso.evaluate.review.settings import ReviewSettings
 from busso.evaluate.solve.__main__ import SolveSettings
@@ -42,7 +41,6 @@ SCHEMAS: dict[str, type[Any]] = {
     "q_learning": TabularSettings,
     "batch_q_learning": BatchQSettings,
     "tournament": TournamentSettings,
-    "record": RecordSettings,
     "review": ReviewSettings,
     "solve": SolveSettings,
     "play": PlaySettings,
@@ -54,7 +52,6 @@ SCHEMAS: dict[str, type[Any]] = {
 }
 COMMANDS = (
     ("tournament", "busso tournament"),
-    ("record", "busso record"),
     ("review", "busso review"),
     ("solve", "busso solve"),
     ("play", "busso play"),

@@ -33,7 +33,6 @@ MAY_IMPORT: dict[str, tuple[Sequence[str], set[str]]] = {
         ("tournament", "players=[champion,random]", "deals=2", "folder=c"),
         TRESSETTE | {"rich", "torch", "safetensors"},
     ),
-    "record": (("record", *RULE_PLAYERS), TRESSETTE),
     "replay": (("replay", "one.jsonl"), {"numba", "busso.tressette"}),
     # Numba asks for SciPy's BLAS where compiled code takes the sum of an array.
     "solve": (
@@ -43,7 +42,6 @@ MAY_IMPORT: dict[str, tuple[Sequence[str], set[str]]] = {
     "a table in lines": (("play", "ui=plain", "seed=7"), TRESSETTE),
     "play --cfg": (("play", "opponents=greedy", "--cfg", "job"), SETTINGS),
     "tournament --cfg": (("tournament", *RULE_PLAYERS, "--cfg", "job"), SETTINGS),
-    "record --cfg": (("record", *RULE_PLAYERS, "--cfg", "job"), SETTINGS),
     "solve --cfg": (("solve", "--cfg", "job"), SETTINGS),
     "compare --cfg": (("compare", "a", "b", "--cfg", "job"), SETTINGS),
     # Whether there is a GPU decides what a run is, and a game what its settings may be.
@@ -52,7 +50,6 @@ MAY_IMPORT: dict[str, tuple[Sequence[str], set[str]]] = {
 
 # What --help may import; Hydra alone where a command is not named.
 HELP_MAY_IMPORT: dict[str, set[str]] = {
-    "curves": set(),
     "replay": set(),
     # These describe themselves from where they work on networks, or on compiled code.
     "champion": SETTINGS | {"torch", "numba", "safetensors", "rich"},

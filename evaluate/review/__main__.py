@@ -100,7 +100,7 @@ def _read(settings: ReviewSettings) -> list[Recorded | Damaged]:
             "seats", f"no player sat in {settings.seats}", f"seats are 0 to {most - 1} in {settings.file}"
         )
     if not found:
-        raise SettingsError("file", f"{settings.file} holds no record", "busso record writes some")
+        raise SettingsError("file", f"{settings.file} holds no record", "busso tournament records=10 writes some")
     return found
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import briscola
 import pytest
 
-from busso.evaluate.record import main as record
 from busso.evaluate.replay import main as replay
 from busso.evaluate.tournament.__main__ import main as tournament
 from busso.play.__main__ import main as play
@@ -51,7 +50,7 @@ def test_it_sits_in_a_tournament(trained: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_records_of_games_replay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "games.jsonl"
-    assert record(["game=briscola", "players=[random,greedy]", "deals=4", f"to={file}"]) == 0
+    assert tournament(["game=briscola", "players=[random,greedy]", "deals=4", "records=4", f"folder={tmp_path}"]) == 0
     capsys.readouterr()
     assert replay([str(file), "game=briscola"]) == 0
     outcomes = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 import busso
-from busso.evaluate.record import main as record
 from busso.evaluate.replay import main as replay
 from busso.evaluate.tournament.__main__ import main as tournament
 from busso.train.__main__ import main as train
 from tests.train.runs import SMALL
 
 TINY = [*SMALL, "episodes=64"]
+
+RECORDED = ["players=[greedy,random]", "deals=2", "records=2", "folder=games", "processes=1"]
 
 
 class Written:
@@ -54,16 +55,15 @@ def put(monkeypatch: pytest.MonkeyPatch, kind: Any) -> tuple[Any, Any]:
 
 def test_commands_write_text(monkeypatch: pytest.MonkeyPatch) -> None:
     out, err = put(monkeypatch, Written)
-    assert record(["players=[greedy,random]", "deals=2", "to=games.jsonl"]) == 0 and "4 records" in err.text
-    assert replay(["games.jsonl"]) == 0 and out.text.count("winner_team") == 4
-    assert tournament(["players=[greedy,random]", "deals=2", "processes=1"]) == 0 and "greedy" in out.text
+    assert tournament(RECORDED) == 0 and "greedy" in out.text and "games" in err.text
+    assert replay(["games/games.jsonl"]) == 0 and out.text.count("winner_team") == 4
 
 
 @pytest.mark.parametrize("kind", [Full, Broken])
 def test_a_stream_that_takes_no_more_is_an_exit_code(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert record(["players=[greedy,random]", "deals=2", "to=games.jsonl"]) == 0
+    assert tournament(RECORDED) == 0
     put(monkeypatch, kind)
-    assert replay(["games.jsonl"]) == 2
+    assert replay(["games/games.jsonl"]) == 2
 
 
 @pytest.mark.parametrize("kind", [Written, lambda: None], ids=["text", "none"])

@@ -14,10 +14,10 @@ from textual.pilot import Pilot
 from busso.cards.hand import Hand
 from busso.command.settings.compose import compose
 from busso.envs.aec import SeatsEnv
-from busso.evaluate.record import main as record
 from busso.evaluate.recorded import Recorded, recorded_hands
 from busso.evaluate.report.__main__ import main as report
 from busso.evaluate.review.__main__ import main as review
+from busso.evaluate.tournament.__main__ import main as tournament
 from busso.play.__main__ import main as play
 from busso.play.app.application import TableApp
 from busso.play.table.settings import PlaySettings
@@ -30,10 +30,11 @@ GAME_HERE = "game=kuhn_poker"
 
 
 @pytest.fixture
-def records(tmp_path: Path) -> Path:
-    path = tmp_path / "games.jsonl"
-    assert record([GAME_HERE, "players=[random,equilibrium]", "deals=8", f"to={path}"]) == 0
-    return path
+def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("games")
+    given = [GAME_HERE, "players=[random,equilibrium]", "deals=8", "records=8", f"folder={folder}"]
+    assert tournament([*given, "processes=1"]) == 0
+    return folder / "games.jsonl"
 
 
 def rows_of(hand: Hand, seat: int) -> list[str]:

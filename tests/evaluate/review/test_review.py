@@ -253,7 +253,7 @@ def test_a_search_grades_the_cards_that_it_would_not_try(tressette: Path) -> Non
     [
         ((), "file: name the file of records"),
         (("nowhere.jsonl",), "nowhere.jsonl: No such file"),
-        (("{empty}",), "holds no record; busso record writes some"),
+        (("{empty}",), "holds no record; busso tournament records=10 writes some"),
         (("{empty}", "format=pdf"), "format: one of text, json, html, not 'pdf'"),
         (("{empty}", "grades=[1,2]"), "grades: three costs"),
         (("{empty}", "seats=9"), "seats: numbers of seats"),

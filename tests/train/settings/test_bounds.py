@@ -33,7 +33,6 @@ from tests.errors import error_about
 # What a command cannot do without.
 NEEDED = {
     "tournament": ["players=[random,greedy]"],
-    "record": ["players=[random,greedy]"],
     "review": ["file=a"],
     "report": ["run=a"],
     "compare": ["run=[a,b]"],
@@ -49,7 +48,6 @@ BESIDE: dict[str, dict[str, Any]] = {
 NARROWER = (
     "NetworkSettings.inputs",
     "TournamentSettings.match",
-    "RecordSettings.match",
     "PlaySettings.match",
     "BatchQSettings.unexplored",
 )

@@ -1,23 +1,21 @@
-"""`busso record`: what was played, by whom, and nothing that was there is lost."""
+"""`busso tournament records=`: what was played, and by whom."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from busso.cards.game import load_game
 from busso.cards.play import Decisions
 from busso.cards.players import named_player
-from busso.evaluate.record import main
 from busso.evaluate.recorded import Recorded, recorded_hands
 from busso.evaluate.replay import replay_file
-from busso.evaluate.tournament.batches import TournamentWorker
+from busso.evaluate.tournament.__main__ import main
 
 
 def recorded(path: Path, *arguments: str) -> list[dict[str, Any]]:
-    assert main([*arguments, f"to={path}"]) == 0
+    assert main([*arguments, f"folder={path.parent}", "records=20", "processes=1"]) == 0
     assert not any("error" in each for each in replay_file(path))
     return [json.loads(line) for line in path.read_text().splitlines()]
 
@@ -40,37 +38,10 @@ def test_each_seat_is_played_by_whom_the_record_names(tmp_path: Path) -> None:
 def test_every_pair_seating_and_game(tmp_path: Path) -> None:
     players = "players=[random,initial,cautious]"
     one = ("game=spike", "game.seats=3", "game.hands=2", players, "seating=one_against_many", "deals=2")
-    records = recorded(tmp_path / "s.jsonl", *one)
+    records = recorded(tmp_path / "s" / "games.jsonl", *one)
     assert len(records) == 6 * 2 * 3 and all(len(each["names"]) == each["players"] == 3 for each in records)
     assert all(sorted(map(each["names"].count, set(each["names"]))) == [1, 2] for each in records)
-    match = recorded(tmp_path / "m.jsonl", "players=[greedy,random]", "match=11", "deals=1")
+    match = recorded(tmp_path / "m" / "games.jsonl", "players=[greedy,random]", "match=11", "deals=2")
     assert {each["to"] for each in match} == {11} and all(len(each["names"]) == 4 for each in match)
-    small = recorded(tmp_path / "b.jsonl", "game=blackjack", "players=[random,hit_below_17]", "deals=3")
+    small = recorded(tmp_path / "b" / "games.jsonl", "game=blackjack", "players=[random,hit_below_17]", "deals=3")
     assert [each["names"] for each in small] == [["random"]] * 3 + [["hit_below_17"]] * 3
-
-
-def test_what_is_there_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "games.jsonl"
-    path.write_text("mine\n")
-    assert main([f"to={path}", "players=[greedy,random]"]) == 2
-    assert "overwrite=true" in capsys.readouterr().err and path.read_text() == "mine\n"
-    assert len(recorded(path, "players=[greedy,random]", "deals=1", "overwrite=true")) == 2
-    path.unlink()
-    assert main([f"to={path}", "players=[greedy,nobody]"]) == 2 and not path.exists()
-
-
-def test_ctrl_c_leaves_the_games_so_far(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    play, units = TournamentWorker.play, []
-
-    def interrupted(worker: Any, unit: Any) -> Any:
-        units.append(unit)
-        if len(units) == 3:
-            raise KeyboardInterrupt
-        return play(worker, unit)
-
-    monkeypatch.setattr(TournamentWorker, "play", interrupted)
-    path = tmp_path / "games.jsonl"
-    assert main([f"to={path}", "players=[greedy,random]", "deals=50"]) == 130
-    assert len(path.read_text().splitlines()) == 64 and "stopped: 64 records are in" in capsys.readouterr().err
