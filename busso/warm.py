@@ -1,6 +1,6 @@
 """`busso warm [GAME ...]`: compile now what commands would compile at their first start on this CPU.
 
-It plays a few games with every player, trains, records, replays and reviews, in a folder that is removed afterwards.
+It plays a few games with every player, trains, replays and reviews, in a folder that is removed afterwards.
 `make install` runs it at its end. On a cluster run it once on a node of each kind; the nodes share the folder.
 
 example:
@@ -87,7 +87,7 @@ def _side_by_side(games: Sequence[str]) -> Iterator[Filled]:
 
 def fill(name: str) -> Filled:
     """Run the commands that a user of this game would, in a temporary folder, without a word."""
-    from busso.evaluate import record, replay
+    from busso.evaluate import replay
     from busso.evaluate.review import __main__ as review
     from busso.evaluate.solve import __main__ as solve
     from busso.evaluate.tournament import __main__ as tournament
@@ -98,10 +98,12 @@ def fill(name: str) -> Filled:
     players, here = _players(game), f"game={name}"
     with tempfile.TemporaryDirectory(prefix="busso-warm-") as folder, contextlib.chdir(folder):
         steps: list[tuple[Callable[[Sequence[str]], int], list[str]]] = [
-            (tournament.main, [here, f"players=[{','.join(players)}]", "deals=2", "processes=1", "folder=table"]),
-            (record.main, [here, f"players=[{players[0]},random]", "deals=1", "to=games.jsonl"]),
-            (replay.main, ["games.jsonl"]),
-            (review.main, ["games.jsonl", "hands=1", "to=review.txt"]),
+            (
+                tournament.main,
+                [here, f"players=[{','.join(players)}]", "deals=2", "records=1", "processes=1", "folder=t"],
+            ),
+            (replay.main, ["t/games.jsonl"]),
+            (review.main, ["t/games.jsonl", "hands=1", "to=review.txt"]),
             (train.main, [here, "algo=dqn", "name=warm", *_TRAINING]),
         ]
         if game.model is not None:
