@@ -24,7 +24,7 @@ sys.exit(as_command(command)(sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-"])
+@pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&- <&-"])
 def test_what_is_meant_for_a_person_is_never_written_into_another_file(tmp_path: Path, closed: str) -> None:
     """A file that is opened gets the first free number, which is that of a closed standard output."""
     file = tmp_path / "checkpoint"

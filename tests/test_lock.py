@@ -211,8 +211,8 @@ def test_without_a_job_nothing_is_waited_for(path: Path, monkeypatch: pytest.Mon
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(
     ("job", "content"),
-    [("7", None), ("8", None), *(("8", text) for text in (b"", b"{", b'{"pid": "1"}', b"\xff", b"[" * 100_000))],
-    ids=["own", "other", "empty", "cut off", "strange", "no text", "deep"],
+    [("7", None), ("8", None), ("8", b"{"), ("8", b"\xff")],
+    ids=["own", "other", "cut off", "no text"],
 )
 def test_a_job_takes_over_from_a_dead_owner(
     path: Path, monkeypatch: pytest.MonkeyPatch, job: str, content: bytes | None, capsys: pytest.CaptureFixture[str]

@@ -67,12 +67,12 @@ LIMITS = {
 }
 
 
-@pytest.mark.parametrize(("limit", "minutes"), LIMITS.items())
-def test_minutes_of_training_that_a_time_limit_leaves(limit: str, minutes: str) -> None:
+def test_minutes_of_training_that_a_time_limit_leaves() -> None:
     """Five minutes for the signal and two to begin and to end, but at most half of the time."""
-    script = 'set -euo pipefail; source slurm/lib/budget.sh; minutes_of_training "$1"'
-    found = subprocess.run(["bash", "-c", script, "bash", limit], cwd=ROOT, check=True, capture_output=True, text=True)
-    assert (found.stdout.strip(), found.stderr) == (minutes, "")
+    script = 'set -euo pipefail; source slurm/lib/budget.sh; for limit; do echo "$(minutes_of_training "$limit")"; done'
+    command = ["bash", "-c", script, "bash", *LIMITS]
+    found = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    assert (found.stdout.split("\n")[:-1], found.stderr) == ([*LIMITS.values()], "")
 
 
 def test_the_signal_comes_when_the_budget_says() -> None:
@@ -145,19 +145,6 @@ def test_unknown_option_of_tensorboard(short_folder: str, arguments: list[str]) 
     assert found.stderr == f"error: {arguments[-1]}: the only option is --public, before the folder\n"
 
 
-def test_a_table_on_a_node_says_how_to_reach_it_to_its_owner_alone(tmp_path: Path, short_folder: str) -> None:
-    python, log = tmp_path / "python", tmp_path / "log"
-    python.write_text('#!/bin/bash\necho "python $*"\n')
-    python.chmod(0o755)
-    given = {"SLURMD_NODENAME": "node1", "SLURM_SUBMIT_HOST": "login", "USER": "me", "BUSSO_PYTHON": str(python)}
-    environment = {**os.environ, "SLURM_JOB_ID": "8", "BUSSO_TMP": short_folder, **given}
-    log.touch(0o644)
-    with log.open("w") as out:
-        subprocess.run(["bash", "slurm/play.sh", "lang=it"], cwd=ROOT, env=environment, check=True, stdout=out)
-    assert log.stat().st_mode & 0o077 == 0
-    assert log.read_text() == "python -m busso.play lang=it serve=true port=0\n"
-
-
 # As the nodes: this one cannot start Ray, but for the seventh time, when it is killed at once.
 _NODE = """
 say() { echo "$*"; }
@@ -203,3 +190,16 @@ def test_tensorboard_chooses_its_port_itself(tmp_path: Path, short_folder: str, 
     found = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
     line = f"on your own machine:  ssh -N -J me@login -L 6006:127.0.0.1:{port} me@node1\n"
     assert (found.returncode, line in found.stdout) == ((0, True) if port else (3, False)), found.stderr
+
+
+def test_a_table_on_a_node_says_how_to_reach_it_to_its_owner_alone(tmp_path: Path, short_folder: str) -> None:
+    python, log = tmp_path / "python", tmp_path / "log"
+    python.write_text('#!/bin/bash\necho "python $*"\n')
+    python.chmod(0o755)
+    given = {"SLURMD_NODENAME": "node1", "SLURM_SUBMIT_HOST": "login", "USER": "me", "BUSSO_PYTHON": str(python)}
+    environment = {**os.environ, "SLURM_JOB_ID": "8", "BUSSO_TMP": short_folder, **given}
+    log.touch(0o644)
+    with log.open("w") as out:
+        subprocess.run(["bash", "slurm/play.sh", "lang=it"], cwd=ROOT, env=environment, check=True, stdout=out)
+    assert log.stat().st_mode & 0o077 == 0
+    assert log.read_text() == "python -m busso.play lang=it serve=true port=0\n"

@@ -1,6 +1,5 @@
 """The environments for Gymnasium that play one game at a time; tests/field has the checks of Gymnasium itself."""
 
-import pickle
 from typing import Any
 
 import gymnasium
@@ -190,15 +189,6 @@ def test_the_next_legal_action_is_played_for_one_that_is_not() -> None:
             with error_about(InputError, GAME.action_text(action), "may not play"):
                 strict.step(action)
         assert np.array_equal(strict.step(played)[0], seen)
-
-
-def test_a_copy_in_the_middle_of_a_game_is_played_by_itself() -> None:
-    env = SoloEnv("tressette", learner=2)
-    _, info = env.reset(seed=1)
-    other = pickle.loads(pickle.dumps(env))
-    action = int(info["action_mask"].argmax())
-    first, second = env.step(action), other.step(action)
-    assert np.array_equal(first[0], second[0]) and np.array_equal(env.action_masks(), other.action_masks())
 
 
 def test_what_is_rendered_is_what_the_learner_may_know() -> None:

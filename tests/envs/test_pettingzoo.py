@@ -61,7 +61,7 @@ def test_the_api_as_pettingzoo_tests_it(make: Make) -> None:
     api_test(make(), num_cycles=200)
 
 
-@each_case
+@plain_case
 def test_seeds_as_pettingzoo_tests_them(make: Make) -> None:
     seed_test(make, num_cycles=100)
 
@@ -123,7 +123,7 @@ def test_what_agents_earn_is_what_the_reward_says(reward: str) -> None:
     assert any(earned.values())
 
 
-@each_case
+@plain_case
 def test_what_is_handed_out_stays_as_it_is(make: Make) -> None:
     env, random = make(), np.random.default_rng(1)
     env.reset(seed=4)
@@ -214,7 +214,7 @@ def test_a_bad_argument_is_named(arguments: dict[str, Any], key: str, hint: str)
         tressette_v0.env(**arguments)
 
 
-@each_case
+@plain_case
 def test_render_shows_what_the_agent_to_move_may_know(make: Make) -> None:
     env, random = make(), np.random.default_rng(5)
     env.render_mode = "ansi"

@@ -74,20 +74,13 @@ def test_a_pattern_names_runs(runs: Path, tmp_path: Path, capsys: pytest.Capture
         assert row_of(tmp_path / "compare", "g")[-1] == "2"
 
 
-@pytest.mark.parametrize(
-    ("overrides", "column"),
-    [
-        ("algo=q_learning game=blackjack epsilon=0.2,0.4", "loss"),
-        ("algo=td game=sette_mezzo policy=hit_below_4,hit_below_5", "mean error"),
-    ],
-)
-def test_tables_of_small_games(tmp_path: Path, overrides: str, column: str) -> None:
+def test_tables_of_small_games(tmp_path: Path) -> None:
     """The least error first."""
     budget = ["episodes=60000", "log_every_episodes=20000", "min_visits=100", f"runs={tmp_path}"]
-    assert train(["--multirun", *overrides.split(), *budget]) == 0
+    assert train(["--multirun", "algo=q_learning", "game=blackjack", "epsilon=0.2,0.4", *budget]) == 0
     (page,) = (folder / "compare" for folder in tmp_path.iterdir())
     assert compare([f"{page.parent}/*"]) == 0
-    errors = [float(row[column]) for row in rows(page).values()]
+    errors = [float(row["loss"]) for row in rows(page).values()]
     assert 0 < errors[0] < errors[1]
 
 

@@ -47,7 +47,7 @@ SHAPES = {
     "plain, the first bits": ["network.symmetric=false", "network.inputs=100", "network.hidden=[24,16,8]"],
     "blackjack": ["game=blackjack", "opponents.phases=[{until: null, mix: {network: 1.0}}]"],
 }
-OTHER_BITS = ("symmetric", "with accusi", "plain, the first bits", "blackjack")
+OTHER_BITS = ("symmetric", "plain, the first bits")
 
 
 def source_of(*overrides: str, networks: int = 1) -> ExportSource:

@@ -248,7 +248,7 @@ def runs(trained_run: TrainedRuns, tmp_path_factory: pytest.TempPathFactory) -> 
     return folder
 
 
-@pytest.mark.parametrize("name", ["points", "win", "points_and_win"])
+@pytest.mark.parametrize("name", ["points", "points_and_win"])
 def test_a_run_is_searched_with(runs: Path, name: str) -> None:
     player = load_player(GAME, f"search({runs / name}):samples=4", CPU)
     result = duel(GAME, player, load_player(GAME, str(runs / name), CPU), stream(10, "duel", 0, 4))

@@ -70,20 +70,12 @@ TRAIN = ("rollout=local", "episodes=10", "name=new", "evaluation.opponents=[rand
 READERS = {
     "play": ("busso.play.__main__", ["save={}", "ui=plain"], "save"),
     "play against": ("busso.play.__main__", ["opponents={}", "ui=plain", "seed=1"], "best"),
-    "tournament": ("busso.evaluate.tournament.__main__", ["players=[{},random]", "deals=2", "processes=1"], "best"),
-    "tournament, champion": (
-        "busso.evaluate.tournament.__main__",
-        ["players=[{},random]", "deals=2", "processes=1"],
-        "champion",
-    ),
-    "export": ("busso.evaluate.export.__main__", ["run={}"], "best"),
+    "tournament": ("busso.evaluate.tournament.__main__", ["players=[{},random]", "deals=2", "processes=1"], "champion"),
     "export, champion": ("busso.evaluate.export.__main__", ["run={}"], "champion"),
     "champion": ("busso.evaluate.champion.__main__", ["run={}", "to=made"], "best"),
     "report": ("busso.evaluate.report.__main__", ["{}"], "run"),
     "review": ("busso.evaluate.review.__main__", ["{}", "by=random"], "records"),
-    "train from": ("busso.train.__main__", [*TRAIN, "network.init_from={}"], "best"),
     "train from, champion": ("busso.train.__main__", [*TRAIN, "network.init_from={}"], "champion"),
-    "train among": ("busso.train.__main__", [*TRAIN, "opponents.phases=[{{mix:{{network:0.5,{}:0.5}}}}]"], "best"),
     "train against": ("busso.train.__main__", [*TRAIN, "opponents.only={}"], "champion"),
     "search": ("busso.evaluate.tournament.__main__", ["players=[search:{},random]", "deals=2", "processes=1"], "best"),
 }

@@ -35,7 +35,6 @@ SPELLINGS = [
     f"${{oc.env:{NAME}}}",
     f"x/${{oc.env:{NAME}}}/y",
     f"${{oc.decode:${{oc.env:{NAME}}}}}",
-    f"\\${{oc.env:{NAME}}}",
     f"\\\\${{oc.env:{NAME}}}",
     "${seed}",
 ]

@@ -8,7 +8,6 @@ from tests.slurm.cluster import Cluster
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.ray, pytest.mark.timeout(400)]
 
-TOURNAMENT = ("game=blackjack", "players=[hit_below_14,random]", "deals=64", "batch_deals=16")
 TRAINING = (
     "game=blackjack",
     "episodes=64",
@@ -17,29 +16,22 @@ TRAINING = (
     "network.hidden=[8]",
     "replay.capacity=1000",
 )
-# The memory that the outer job asks for, then the inner one, with what is in its log.
-NESTED = {
-    "evaluate.sh": ("--mem=300", ("--mem-per-cpu=2G", "slurm/evaluate.sh", *TOURNAMENT), "64 duplicate deals a pair"),
-    "train_dqn.sh": (
-        "--mem-per-cpu=300",
-        ("--mem=4G", "--time=20", "slurm/train_dqn.sh", *TRAINING, "evaluation.final_deals=8"),
-        ", start 1: python -m busso.train",
-    ),
-}
 
 
-@pytest.mark.parametrize("script", NESTED)
-def test_a_step_of_an_array_task_submits_a_job_of_two_nodes(cluster: Cluster, script: str) -> None:
-    """The task has other memory, tasks, binding, GPUs and restarts than the job, which has none of its array."""
-    memory, inner, says = NESTED[script]
+def test_a_step_of_an_array_task_submits_a_job_of_two_nodes(cluster: Cluster) -> None:
+    """The task has other memory, tasks, binding, GPUs and restarts than the job, which has none of its array.
+
+    That each script drops what an allocation hands on: tests/field/test_nested_allocation.py.
+    """
+    inner = ("--mem=4G", "--time=20", "slurm/train_dqn.sh", *TRAINING, "evaluation.final_deals=8")
     command = ("sbatch", "--parsable", "-N2", "--cpus-per-task=2", "--gres=none", *inner)
     wrap = "SLURM_RESTART_COUNT=7 srun -n1 --cpu-bind=cores --distribution=cyclic " + shlex.join(command)
-    options = ("--array=3", "--ntasks-per-node=2", "--hint=nomultithread", "--gres=gpu:l40:1", memory)
+    options = ("--array=3", "--ntasks-per-node=2", "--hint=nomultithread", "--gres=gpu:l40:1", "--mem-per-cpu=300")
     outer = cluster.sbatch(*options, "--output=slurm/logs/outer-%A_%a.out", f"--wrap={wrap}")
     cluster.ended(f"{outer}_3", "COMPLETED", 60)
     job = cluster.log(f"{outer}_3").split()[-1]
     cluster.ended(job, "COMPLETED", 180)
-    assert says in cluster.log(job) and "no time limit" not in cluster.log(job)
+    assert ", start 1: python -m busso.train" in cluster.log(job) and "no time limit" not in cluster.log(job)
     node2 = (cluster.home / "slurm" / "logs" / f"ray-{job}-node2.log").read_text()
     assert "node2: 2 CPUs, 0 GPUs, 4096 MB of memory" in node2 and "exclusive" not in node2
     assert cluster.left_behind("node1") == cluster.left_behind("node2") == []

@@ -62,14 +62,6 @@ def test_doctor_sees_both_nodes(cluster: Cluster) -> None:
     assert cluster.left_behind("node1") == cluster.left_behind("node2") == []
 
 
-def test_array_that_does_not_fit_the_grid(cluster: Cluster) -> None:
-    job = cluster.sbatch("--array=0-1", "slurm/sweep.sh", "seed=0,1,2")
-    cluster.ended(f"{job}_0", "FAILED", 60)
-    said = "the sweep has 3 combinations, the array has 2 tasks; submit with --array=0-2"
-    assert said in cluster.log(f"{job}_0")
-    assert not cluster.run("squeue", "--noheader", f"--name=table-{job}")
-
-
 def test_tournament_and_site_env(cluster: Cluster, tmp_path: Path) -> None:
     site = cluster.home / "slurm" / "site.env"
     site.write_text((ROOT / "slurm" / "site.env.example").read_text() + "\necho this is the site\n")

@@ -98,13 +98,13 @@ EVEN = [1.0] * 9
 @pytest.mark.parametrize(
     ("options", "weights", "matches"),
     [
-        ({"seats": 2}, EVEN, 250),
-        ({"seats": 4}, EVEN, 200),
-        ({"seats": 8}, EVEN, 130),
-        ({"seats": 2}, PATIENT, 200),
+        ({"seats": 2}, EVEN, 120),
+        ({"seats": 4}, EVEN, 100),
+        ({"seats": 8}, EVEN, 60),
+        ({"seats": 2}, PATIENT, 100),
         ({"seats": 8}, PATIENT, 60),
         ({"seats": 8, "min_seats": 2, "rotate": True, "raise_cap": 2, "bet": 6, "ante": 4}, PATIENT, 60),
-        ({"seats": 3, "sabacc_pot": True, "special_hands": True, "credits": 20}, PATIENT, 200),
+        ({"seats": 3, "sabacc_pot": True, "special_hands": True, "credits": 20}, PATIENT, 100),
     ],
     ids=["2", "4", "8", "2 patient", "8 patient", "options", "pots"],
 )

@@ -3,13 +3,11 @@
 import csv
 from pathlib import Path
 
-import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from busso.train.__main__ import main
 from busso.train.run.checkpoint import checkpoint
 from busso.train.run.results import read_results
-from tests.errors import key_of
 from tests.train.runs import small
 
 
@@ -29,19 +27,3 @@ def test_search_players_are_opponents(tmp_path: Path) -> None:
     assert (read_results(run) or {}).keys() == {player, "random"}
     best = checkpoint.load(run / "checkpoints" / "best.pt")
     assert best["measure"] == f"4 deals against {player}, by result"
-
-
-@pytest.mark.parametrize(
-    ("player", "says"),
-    [
-        ("monte_carlo:sample=5", "'sample'"),
-        ("monte_carlo:samples=many", "samples: "),
-        ("search(runs/x)", "say runs/x"),
-    ],
-)
-def test_an_opponent_that_cannot_be_is_one_line(
-    tmp_path: Path, player: str, says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(small(tmp_path, f"evaluation.opponents=['{player}']")) == 2
-    line = capsys.readouterr().err
-    assert key_of(line) == "evaluation.opponents" and player in line and says in line

@@ -11,7 +11,6 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -240,7 +239,7 @@ def test_a_damaged_newest_checkpoint_is_passed_over_with_one_warning(
     assert_same_end(kind, uninterrupted(kind), tmp_path)
 
 
-@pytest.mark.parametrize(("name", "others"), list(permutations(KINDS, 2)))
+@pytest.mark.parametrize(("name", "others"), [("dqn", "tabular"), ("tabular", "batch_q"), ("batch_q", "dqn")])
 def test_a_checkpoint_of_another_kind_of_run_is_refused_in_one_line(
     tmp_path: Path,
     name: str,

@@ -96,12 +96,12 @@ def test_every_row_differs_from_the_recipe() -> None:
 
 def test_rows_are_swept(begun: list[Chosen], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["-m", "row=double,recipe", "seed=1,2"]) == 0
-    names = ["double,seed=1", "double,seed=2", "recipe,seed=1", "recipe,seed=2"]
+    assert main(["-m", "row=double,recipe", "seed=1"]) == 0
+    names = ["double,seed=1", "recipe,seed=1"]
     assert [str(run.settings.folder) for run in begun] == [f"runs/ablation/tressette/{name}" for name in names]
     begun.clear()
-    assert main(["-m", "row=glob(*d*,exclude=_*)"]) == 0
-    assert {run.settings.name for run in begun} == {row for row in ROWS if "d" in row}
+    assert main(["-m", "row=glob(du*,exclude=_*)"]) == 0
+    assert [run.settings.name for run in begun] == ["dueling"]
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,6 @@ DAMAGED = CheckpointError("runs/x", "is damaged")
     ("errors", "code"),
     [
         ([IN_USE, SettingsError("runs/y", "the run diverged"), 0], 2),
-        ([DAMAGED, 0], 2),
         ([0, OSError(28, "No space left on device", "runs/x")], 2),
         ([BackendLostError("rollout=ray", "the cluster is gone"), DAMAGED], 75),
         ([ZeroDivisionError("a bug"), 0], 1),
@@ -267,16 +266,15 @@ def jobs_of(process: subprocess.Popen[str]) -> list[int]:
     return named(process.pid, "core._submit")
 
 
-STOPS = [(signal.SIGTERM, 143), (signal.SIGUSR1, 75), (signal.SIGINT, 130)]
-
-
 @pytest.mark.slow  # processes, which import PyTorch
 @pytest.mark.parametrize(
     ("launcher", "number", "code"),
     [
-        *(("basic", *stop) for stop in STOPS),
-        *(("joblib", *stop) for stop in (*STOPS, (signal.SIGKILL, -signal.SIGKILL))),
-        ("submitit_local", *STOPS[2]),
+        ("basic", signal.SIGUSR1, 75),
+        ("basic", signal.SIGINT, 130),
+        ("joblib", signal.SIGTERM, 143),
+        ("joblib", signal.SIGKILL, -signal.SIGKILL),
+        ("submitit_local", signal.SIGINT, 130),
     ],
     ids=str,
 )

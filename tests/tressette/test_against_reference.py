@@ -57,10 +57,10 @@ def dealt(game: Game, states: States) -> list[Hand]:
 @pytest.mark.parametrize(
     ("options", "hands"),
     [
-        ({}, 400),
-        ({"signals": True}, 400),
-        ({"accusi": True}, 400),
-        ({"signals": True, "first_leader": "four_of_denari", "accusi": True}, 1000),  # reaches what the others reach
+        ({}, 300),
+        ({"signals": True}, 200),
+        ({"accusi": True}, 200),
+        ({"signals": True, "first_leader": "four_of_denari", "accusi": True}, 500),  # reaches what the others reach
     ],
     ids=["default", "signals", "accusi", "all"],
 )

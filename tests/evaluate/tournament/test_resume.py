@@ -51,8 +51,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("stop", [1, 13])
-@pytest.mark.parametrize("torn", [0, 40])
+@pytest.mark.parametrize(("stop", "torn"), [(1, 40), (13, 0)])
 def test_stopped_in_the_middle_of_a_pair(
     whole: Path,
     tmp_path: Path,

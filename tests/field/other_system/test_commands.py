@@ -49,11 +49,6 @@ def test_a_training(tmp_path: Path) -> None:
     assert "random" in busso(tmp_path, "train", "game=sette_mezzo", *tiny)
 
 
-def test_a_table_in_lines(tmp_path: Path) -> None:
-    said = busso(tmp_path, "play", "ui=plain", "game=sette_mezzo", "games=1", "seed=3", typed="stick\n")
-    assert "Your turn, seat 0" in said and said.endswith("Good-bye.\n")
-
-
 # So few deals are not worth other processes: these are made to start at once, and say so.
 TWO = """
 import os, sys

@@ -48,8 +48,14 @@ async def press_anything(pilot: Pilot[int], number: int, chance: random.Random) 
     return number
 
 
-@pytest.mark.parametrize("name", GAMES)
-@pytest.mark.parametrize("number", [50, pytest.param(250, marks=[pytest.mark.slow, pytest.mark.timeout(600)])])
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("two people", 50),
+        ("blackjack", 50),
+        *(pytest.param(name, 150, marks=[pytest.mark.slow, pytest.mark.timeout(600)]) for name in GAMES),
+    ],
+)
 def test_keys_and_clicks(name: str, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The application is started anew when it was left."""
     # One that learns as fast as it can leaves little of the process to the keys.

@@ -8,7 +8,6 @@ import torch
 
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import as_yaml
-from busso.train.__main__ import main
 from busso.train.dqn.network.build import build_network
 from busso.train.dqn.warm_start import weights_to_begin_with, with_shape_of_start
 from busso.train.run.checkpoint import checkpoint
@@ -16,7 +15,7 @@ from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import Chosen
 from tests.errors import error_about
 from tests.train.dqn.test_loop import differences, run
-from tests.train.runs import TrainedRuns, folder, settings, small
+from tests.train.runs import TrainedRuns, settings
 
 SHAPES = ["network.hidden=[24]", "network.symmetric=true"]
 
@@ -41,12 +40,6 @@ def test_it_begins_with_these_weights(first: Path, tmp_path: Path) -> None:
         if ended["learner"][part] is not None:
             for name, tensor in weights.items():
                 assert torch.allclose(ended["learner"][part][name], tensor, atol=1e-7), (part, name)
-
-
-def test_what_was_chosen_is_logged_and_kept(first: Path, tmp_path: Path) -> None:
-    given = small(tmp_path, f"network.init_from={first}", *SHAPES, "episodes=64", "evaluation.every_episodes=1000")
-    assert main(given) == 0
-    assert (folder(tmp_path) / "train.log").read_text().count(f"begins with the weights of {first}") == 1
 
 
 def test_resumed_equals_uninterrupted(first: Path, tmp_path: Path) -> None:

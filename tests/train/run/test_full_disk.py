@@ -36,10 +36,8 @@ FILES = {
     "segment": (r"/\.rows_", 0, "episode_"),
     "best network": (r"/\.best\.pt", 0, "best.pt"),
     "config.yaml": (r"/\.config\.yaml", 0, "config.yaml"),
-    "starts.json": (r"/\.starts\.json", 0, "starts.json"),
     "a row of metrics.csv": (r"/metrics\.csv", 0, "metrics.csv"),
     "results.json": (r"small/\.results\.json", 0, "results.json"),
-    "everything": ("", 0, "config.yaml"),
     "everything but the events, later": (r"^(?!.*events\.out)", 20, ""),
 }
 

@@ -57,7 +57,7 @@ def job(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return put
 
 
-@pytest.mark.parametrize("name", OF_SLURM[:4])
+@pytest.mark.parametrize("name", ["SLURM_JOB_GPUS", "SLURM_GPUS_ON_NODE"])
 def test_a_job_with_a_gpu_does_not_train_on_a_cpu(
     tmp_path: Path, name: str, job: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -104,7 +104,7 @@ def test_a_checkpoint_costs_what_was_added(tmp_path: Path, written: list[int]) -
     assert sum(written) < 10_000, "nothing was added"
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_whatever_is_added_saved_and_resumed_all_checkpoints_that_are_kept_are_exact(tmp_path: Path, seed: int) -> None:
     """Rollouts larger than the buffer, two checkpoints under way at a time, kills, segments that were cut otherwise."""
     run, draws = Run(tmp_path), random.Random(seed)

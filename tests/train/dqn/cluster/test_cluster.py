@@ -57,8 +57,9 @@ def assert_processes_are_as_they_should(learner: int) -> None:
     assert "_raylet" not in Path(f"/proc/{learner}/maps").read_text()
 
 
+@pytest.mark.slow  # what each signal does, without Ray: tests/train/test_runner.py
 def test_scancel_leaves_a_checkpoint_and_no_process(tmp_path: Path) -> None:
-    """Ray ends while the trainer saves, and its folder goes. Other signals: `tests/train/test_runner.py`."""
+    """Ray ends while the trainer saves, and its folder goes."""
     ray_run = ("rollout=ray", "rollout.workers=1", "rollout.games=32")
     with (
         TemporaryDirectory(dir="/tmp", prefix="b") as short,
@@ -90,6 +91,7 @@ def test_cluster_that_is_not_there(
         nodes_of_cluster(settings(tmp_path, "rollout=ray"))
 
 
+@pytest.mark.slow  # Ray starts for it
 def test_more_gpus_than_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(small(tmp_path, "rollout=ray", "rollout.gpus_per_worker=99")) == 2
     assert key_of(capsys.readouterr().err, alone=False) == "rollout.gpus_per_worker"

@@ -36,11 +36,9 @@ sys.exit(supervisor.main(pathlib.Path(sys.argv[1]), lifeline, channel, slots))
 # What it raises, and the exit code of the run.
 ENDS = {
     'raise Exception("\\nThe current node timed out during startup.\\nAnd more.")': EXIT_REQUEUE,
-    'raise ray.exceptions.RaySystemError("the head is overloaded")': EXIT_REQUEUE,
     'raise OSError(28, "No space left on device")': EXIT_REQUEUE,
     "os._exit(1)": EXIT_REQUEUE,  # as Ray where its raylet dies
     'raise ValueError("the object store is too small")': 2,
-    'raise PermissionError(13, "Permission denied")': 2,
 }
 
 

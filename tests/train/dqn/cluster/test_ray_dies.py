@@ -43,7 +43,7 @@ def assert_nothing_is_forgotten(runs: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("victim", ["raylet/raylet", "gcs_server", "the driver"])
+@pytest.mark.parametrize("victim", ["raylet/raylet", "the driver"])
 def test_kill_of_a_part_of_ray(tmp_path: Path, victim: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Of a driver alone that dies: `tests/train/dqn/cluster/test_driver.py`."""
     with trainer(tmp_path, *RUN) as process:
