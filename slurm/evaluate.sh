@@ -3,14 +3,12 @@
 #
 #   sbatch slurm/evaluate.sh 'players=[runs/tressette/default,greedy,random]' deals=100000 seed=7
 #   sbatch slurm/evaluate.sh 'players=[monte_carlo:samples:100,alpha_beta,greedy]' until=0.5% folder=tournaments/search
-#   sbatch -N 4 slurm/evaluate.sh 'players=[monte_carlo:samples:1000,greedy]' until=0.5% folder=tournaments/long
 #   sbatch --gres=gpu:l40:1 slurm/evaluate.sh game=spike 'players=[runs/spike/default,cautious]'
 #
 # What follows the script are settings of `busso tournament`, conf/tournament.yaml. The tables are in the log.
 # results.csv, results.json and ratings.csv are in tournaments/<game>/<time>/, or in folder=...: then the same command resumes
 # after the time limit or any other end.
-# All CPUs play if more than five minutes of work are left; on several nodes all of theirs, by Ray. A network of the usual
-# size gains little from a GPU.
+# All CPUs of the node play if more than five minutes of work are left. A network of the usual size gains little from a GPU.
 #
 #SBATCH --job-name=evaluate
 #SBATCH --nodes=1
@@ -28,11 +26,4 @@ if [[ ! -f slurm/lib/job.sh ]]; then
 fi
 # shellcheck source=slurm/lib/job.sh
 source slurm/lib/job.sh
-# shellcheck source=slurm/lib/ray.sh
-source slurm/lib/ray.sh
-if ((SLURM_JOB_NUM_NODES > 1)); then
-    trap 'stop_ray; remove_tmp' EXIT
-    start_ray || exit 2
-    set -- processes=ray "$@"
-fi
 "${python[@]}" -m busso.evaluate.tournament "$@"

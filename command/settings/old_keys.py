@@ -30,6 +30,7 @@ GONE = {
     "learner.replicas": "leave it out: a run has one learner",
     "learner.samples_per_insert=auto": "say learner.samples_floor=0.25",
     "longer": "say experiment=hour, or network.hidden and learner.muon",
+    "processes=ray": "leave it out: a tournament plays on all CPUs of one machine",
     "replay.alpha": _ALIKE,
     "replay.beta": _ALIKE,
     "replay.beta_end": _ALIKE,

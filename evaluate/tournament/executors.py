@@ -1,4 +1,4 @@
-"""The processes that play the batches of a tournament: this process, several processes, or Ray."""
+"""The processes that play the batches of a tournament: this process, or several."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import cache
-from pathlib import Path
 from typing import Any, Protocol
 
 from busso.command.errors import UserError
@@ -82,25 +81,6 @@ class Processes:
         if answers is not None:  # else the rest of an answer that was being sent is waited for, for ever
             answers._writer.close()
         self.pool.shutdown(cancel_futures=True)
-
-
-class OnRay:
-    """A process for every CPU of a Ray cluster: that of RAY_ADDRESS, or one of this machine. See `Executor`."""
-
-    def __init__(self, settings: TournamentSettings, players: Mapping[str, ResolvedPlayer], folder: Path) -> None:
-        from busso.train.dqn.rollout.ray.executor import RayExecutor
-
-        self._plays_with = pickle.dumps((settings, players))
-        again = f"the same command with folder={folder} plays the rest"
-        self._executor = RayExecutor("processes=ray", "processes=auto", again, folder / "ray.log")
-        self.close = self._executor.shutdown
-
-    @property
-    def workers(self) -> int:
-        return self._executor.workers
-
-    def submit(self, batch: Batch) -> Future[Played]:
-        return self._executor.submit(play, self._plays_with, batch)
 
 
 class Growing:

@@ -21,11 +21,11 @@ from busso.command.terminal.console import plain_console, result_console
 from busso.command.terminal.progress import Progress
 from busso.evaluate.tournament import report
 from busso.evaluate.tournament.batches import Played, TournamentWorker
-from busso.evaluate.tournament.executors import Alone, Executor, Growing, OnRay, Processes, lost
+from busso.evaluate.tournament.executors import Alone, Executor, Growing, Processes, lost
 from busso.evaluate.tournament.journal import Journal, about_of
 from busso.evaluate.tournament.report import Pairing
 from busso.evaluate.tournament.schedule import Plan, Schedule
-from busso.evaluate.tournament.settings import AUTO, RAY, Pair, TournamentSettings, check_game, pairs_of
+from busso.evaluate.tournament.settings import AUTO, Pair, TournamentSettings, check_game, pairs_of
 from busso.train.dqn.players.resolve import ResolvedPlayer, resolve_all
 from busso.train.run.device import choose_device
 from busso.train.run.metrics import resources
@@ -70,7 +70,7 @@ def play_pairs(
         for played in journal.played:
             if schedule.known(played.batch):
                 schedule.add(played)
-        with closing(executor_for(settings, worker, schedule, folder)) as executor:
+        with closing(executor_for(settings, worker, schedule)) as executor:
             play(schedule, executor, journal, partial(settled, schedule))
     except KeyboardInterrupt:
         _say(f"stopped: the same command with folder={folder} resumes")
@@ -111,13 +111,10 @@ def executor_for(
     settings: TournamentSettings,
     worker: TournamentWorker,
     schedule: Schedule,
-    folder: Path,
 ) -> Executor:
     """The executor that `processes` asks for; it does not change the results."""
     players = worker.players
     cpus = max(1, resources.cpus() // settings.threads)
-    if settings.processes == RAY:
-        return OnRay(settings, players, folder)
     if settings.processes != AUTO:
         count = int(settings.processes)
         return Alone(worker) if count == 1 else Processes(settings, players, count)

@@ -28,7 +28,7 @@ Pair = tuple[str, str]
 DEALS, MOST_DEALS = 4096, 1_000_000  # of a pair, where nothing else is said: without `until`, and at most with it
 BATCH, SEARCH_BATCH = 512, 64  # deals; those of search players take seconds each
 MAX_BATCH = 65_536
-AUTO, RAY = "auto", "ray"  # values of `processes` that are no numbers
+AUTO = "auto"  # the value of `processes` that is no number
 
 
 @dataclass
@@ -55,9 +55,9 @@ class TournamentSettings(NamesGame):
         require(len(self.players) >= 2, "players", "at least two", self.players)
         check_one_of("seating", self.seating, *SEATINGS)
         _ = self.half_width
-        if self.processes not in (AUTO, RAY):
+        if self.processes != AUTO:
             number = int(self.processes) if self.processes.isdecimal() else 0
-            require(1 <= number <= MAX_THREADS, "processes", f"auto, ray, or 1 to {MAX_THREADS}", self.processes)
+            require(1 <= number <= MAX_THREADS, "processes", f"auto, or 1 to {MAX_THREADS}", self.processes)
 
     @property
     def half_width(self) -> float | None:

@@ -16,7 +16,6 @@ from tests.bench import (
     cluster,
     environments,
     figures,
-    games,
     guard,
     memory,
     scaling,
@@ -25,7 +24,7 @@ from tests.bench import (
 )
 from tests.bench.strength import compare
 
-MODULES = (tressette, memory, games, cluster, environments, start_up, scaling)
+MODULES = (tressette, memory, cluster, environments, start_up, scaling)
 BENCH = ["-m", "tests.bench"]
 TIME_TO_STRENGTH = "time_to_strength"
 

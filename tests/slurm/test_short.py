@@ -76,21 +76,6 @@ def test_tournament_and_site_env(cluster: Cluster, tmp_path: Path) -> None:
     assert (cluster.home / "t" / "results.csv").exists()
 
 
-def test_tournament_on_two_nodes(cluster: Cluster) -> None:
-    """Ray on both, nothing left on either, and the results of one process."""
-    players = ("game=blackjack", "players=[hit_below_14,random]", "deals=64", "batch_deals=16")
-    cpus = ("--cpus-per-task=2", "--mem-per-cpu=2G")
-    jobs = {
-        name: cluster.sbatch(*nodes, *cpus, "slurm/evaluate.sh", *players, f"folder={cluster.home}/{name}")
-        for name, nodes in (("one", ()), ("two", ("-N2",)))
-    }
-    for job in jobs.values():
-        cluster.ended(job, "COMPLETED", 180)
-    one, two = ((cluster.home / name / "results.csv").read_bytes() for name in jobs)
-    assert one == two
-    assert cluster.left_behind("node1") == cluster.left_behind("node2") == []
-
-
 def test_tensorboard_says_how_to_reach_it(cluster: Cluster) -> None:
     """By default on its node alone; from the login node only when that was asked for. Both side by side."""
     ways = [

@@ -118,13 +118,6 @@ def test_several_processes_play_the_same(tmp_path: Path) -> None:
         assert (one["decisions"], one["forced"]) == (two["decisions"], two["forced"])
 
 
-@pytest.mark.ray
-@pytest.mark.slow
-def test_a_cluster_plays_the_same(whole: Path, tmp_path: Path) -> None:
-    assert main([*SMALL, "deals=150", f"folder={tmp_path}", "processes=ray"]) == 0
-    assert files(tmp_path) == files(whole)
-
-
 @pytest.mark.slow
 def test_killed_with_its_processes(tmp_path: Path) -> None:
     """SIGKILL in mid-pair: the processes that played end by themselves, and the same command goes on."""

@@ -80,4 +80,4 @@ def test_an_address_that_would_start_an_open_cluster(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setenv("RAY_ADDRESS", "local")
     with error_about(SettingsError, "RAY_ADDRESS"):
-        connect(RolloutSettings(), "rollout=ray", "rollout=local")
+        connect(RolloutSettings())

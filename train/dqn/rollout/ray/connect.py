@@ -18,6 +18,7 @@ from ray.exceptions import AuthenticationError
 from ray.util.placement_group import placement_group
 
 from busso.command.settings.checks import SettingsError
+from busso.train.dqn.rollout.ray.messages import ASKED, INSTEAD
 from busso.train.run.metrics import resources
 from busso.train.settings.dqn import RolloutSettings
 
@@ -34,10 +35,10 @@ class NotStartedError(Exception):
     """Ray did not come up, for a reason that may be gone with the next start; one line."""
 
 
-def connect(rollout: RolloutSettings, asked: str, instead: str) -> None:
+def connect(rollout: RolloutSettings) -> None:
     """Join the cluster of RAY_ADDRESS, or start one here within what this job may use.
 
-    Raises NotStartedError, and SettingsError, which says how it was `asked` for and what to say `instead`.
+    Raises NotStartedError and SettingsError.
     """
     address = os.environ.get("RAY_ADDRESS")
     if address:
@@ -57,12 +58,12 @@ def connect(rollout: RolloutSettings, asked: str, instead: str) -> None:
     except Exception as error:  # Ray raises plain ones, too
         text = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
         wants_token = address and "RAY_AUTH_MODE" not in os.environ  # Ray does not say so itself
-        way_out = "if it was started with a token, set RAY_AUTH_MODE=token" if wants_token else f"try {instead}"
+        way_out = "if it was started with a token, set RAY_AUTH_MODE=token" if wants_token else f"try {INSTEAD}"
         if wants_token or isinstance(error, (AuthenticationError, ValueError, TypeError, PermissionError)):
-            raise SettingsError(asked, f"Ray did not start: {text}", way_out) from None
+            raise SettingsError(ASKED, f"Ray did not start: {text}", way_out) from None
         raise NotStartedError(text) from None
     if not address:
-        _check_private(cluster.address_info["node_ip_address"], asked, instead)
+        _check_private(cluster.address_info["node_ip_address"])
     _await_nodes(rollout)
     _check_resource("CPU", "rollout.workers", rollout.workers or 1)
     _check_resource("GPU", "rollout.gpus_per_worker", (rollout.workers or 1) * rollout.gpus_per_worker)
@@ -111,12 +112,12 @@ def _own_cluster(rollout: RolloutSettings) -> dict[str, Any]:
     return started | ({"num_gpus": 0} if rollout.gpus_per_worker == 0 else {})
 
 
-def _check_private(address: str, asked: str, instead: str) -> None:
+def _check_private(address: str) -> None:
     """Another version of Ray may need to be told otherwise to stay on this machine. Raises SettingsError."""
     if not ip_address(address).is_loopback:
         ray.shutdown()
         problem = f"Ray {ray.__version__} listens at {address}, where other machines reach it"
-        raise SettingsError(asked, problem, f"install the version of constraints.txt, or try {instead}")
+        raise SettingsError(ASKED, problem, f"install the version of constraints.txt, or try {INSTEAD}")
 
 
 def _probe(address: str) -> None:

@@ -1,7 +1,4 @@
-"""The process that speaks Ray: between the learner, at the other end of a channel, and the workers.
-
-In place of a learner, another command may have calls made.
-"""
+"""The process that speaks Ray: between the learner, at the other end of a channel, and the workers."""
 
 from __future__ import annotations
 
@@ -25,7 +22,6 @@ from busso.train.dqn.rollout.ray import private
 from busso.train.dqn.rollout.ray.connect import NotStartedError, connect, describe_nodes
 from busso.train.dqn.rollout.ray.messages import Arrays, Order, Slot
 from busso.train.dqn.rollout.ray.pool import WorkerPool, reason_of
-from busso.train.dqn.rollout.ray.tasks import TaskPool
 from busso.train.dqn.rollout.request import Rollout
 from busso.train.run.signals import ignore_signals
 
@@ -77,19 +73,19 @@ class Driver:
         self._free = list(range(len(slots)))
         self._waiting: deque[tuple[Rollout, Arrays]] = deque()  # for a free slot
         self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._pool: WorkerPool | TaskPool | None = None
+        self._pool: WorkerPool | None = None
         self._ended = False
 
     def run(self) -> None:
         """Until the learner closes its end."""
         order: Order = self._channel.recv()
         threading.Thread(target=self._listen, daemon=True).start()
-        connect(order.rollout, order.asked, order.instead)
+        connect(order.rollout)
         ignore_signals()  # again: Ray has put handlers of its own in their place
         if order.describe_nodes:
             tell(self._channel, "hello", "\n".join(describe_nodes()))
             return
-        pool = self._pool = (TaskPool if order.tasks else WorkerPool)(order, self._tell, self._events.put)
+        pool = self._pool = WorkerPool(order, self._tell, self._events.put)
         tell(self._channel, "hello", pool.describe())
         said = 0.0
         while not self._ended:

@@ -3,9 +3,7 @@
 A message is a tuple that begins with its name. To the driver go an `Order` first, then "publish" (version, weights),
 "submit" (request), "evaluate" (tag, weights) and "free" (slot). From it come "hello" (who plays), "workers" (how many
 have started), "rollout" (rollout without its transitions, slot, layout), "evaluated" (tag, duels), "warning" (text),
-"alive", and at last perhaps "failed" (what, text, exit code). Weights are arrays by name. Calls of other commands go
-as "submit" (number, pickled call) and come as "answer" (number, pickled answer); "workers" is how many run at the
-same time.
+"alive", and at last perhaps "failed" (what, text, exit code). Weights are arrays by name.
 """
 
 from __future__ import annotations
@@ -22,6 +20,7 @@ from numpy.typing import NDArray
 from busso.train.settings.dqn import RolloutSettings
 
 SLOTS = 8  # rollouts on their way from the driver to the learner; the others wait where the workers left them
+ASKED, INSTEAD = "rollout=ray", "rollout=local"  # for errors: how the user asked for Ray, and what else there is
 HEALTH = "health"  # the concurrency group that answers while an actor plays
 _ALIGNMENT = 64
 
@@ -38,10 +37,6 @@ class Order:
     learner_threads: int
     settings: bytes
     describe_nodes: bool = False  # and nothing else
-    tasks: bool = False  # calls of another command, in place of rollouts
-    asked: str = "rollout=ray"  # how the user asked for Ray; for messages, like the next two
-    instead: str = "rollout=local"
-    again: str = "the same command resumes from the checkpoint"  # what to do when the cluster is lost
 
 
 class Slot:

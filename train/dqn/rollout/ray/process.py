@@ -19,7 +19,7 @@ from busso.command.errors import UserError
 from busso.command.settings.checks import SettingsError
 from busso.command.system import shared_file
 from busso.train.dqn.rollout.ray import private
-from busso.train.dqn.rollout.ray.messages import SLOTS, Order, Slot
+from busso.train.dqn.rollout.ray.messages import ASKED, INSTEAD, SLOTS, Order, Slot
 from busso.train.dqn.rollout.ray.supervisor import GRACE_SECONDS, KILL_SECONDS
 
 ROOT = Path(__file__).parents[5]  # of the clone, or site-packages: where the nodes find this package, too
@@ -37,9 +37,9 @@ class RayProcess:
         self, order: Order, says: Path, patience: float, hear: Callable[..., None], lost: type[UserError]
     ) -> None:
         if importlib.util.find_spec("ray") is None:
-            raise SettingsError(order.asked, "ray is not installed", f"say {order.instead}")
+            raise SettingsError(ASKED, "ray is not installed", f"say {INSTEAD}")
         self.failure: Exception | None = None
-        self._order, self._type_of_loss = order, lost
+        self._type_of_loss = lost
         self._started = False
         self._says, self._patience, self._hear = says, patience, hear
         self._see = "" if str(says) == os.devnull else f", see {says}"
@@ -156,11 +156,13 @@ class RayProcess:
         self._hear("failed")
 
     def _lost(self, reason: str) -> UserError:
-        return self._type_of_loss(self._order.asked, f"the cluster is gone ({reason})", self._order.again)
+        return self._type_of_loss(
+            ASKED, f"the cluster is gone ({reason})", "the same command resumes from the checkpoint"
+        )
 
     def _not_started(self, reason: str) -> UserError:
         problem = f"Ray did not start: {reason}{self._see}"
-        return self._type_of_loss(self._order.asked, problem, f"try it again, or {self._order.instead}")
+        return self._type_of_loss(ASKED, problem, f"try it again, or {INSTEAD}")
 
     def _named(self, what: str, said: Any, code: int) -> Exception:
         if what == "lost":
