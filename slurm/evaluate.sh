@@ -26,4 +26,8 @@ if [[ ! -f slurm/lib/job.sh ]]; then
 fi
 # shellcheck source=slurm/lib/job.sh
 source slurm/lib/job.sh
+if ((${SLURM_JOB_NUM_NODES:-1} > 1)); then
+    echo "error: a tournament plays on one node; ask for more CPUs with -c" >&2
+    exit 2
+fi
 "${python[@]}" -m busso.evaluate.tournament "$@"

@@ -163,33 +163,3 @@ def short(value: float) -> str:
         if abs(value) >= size:
             return f"{value / size:.3g}{unit}"
     return f"{value:.3g}"
-
-
-def draw_heatmap(name: str, panels: Sequence[Mapping[str, Any]]) -> str:
-    """Tables of coloured cells beside each other: `title`, `cells` (NaN: none), `texts`, `rows`, `columns`, `labels`.
-
-    `labels` are those of the columns and of the rows. Cells are 0 to 1 and coloured by that.
-    """
-    with style():
-        heights = [len(panel["rows"]) for panel in panels]
-        figure, axes = new_figure(0.8 + 0.2 * max(heights), 1, len(panels))
-        colours = mpl.colors.LinearSegmentedColormap.from_list("busso", [COLOURS[0], "#e9edf1", COLOURS[1]])
-        for axis, panel in zip(axes.flat, panels, strict=True):
-            cells = np.asarray(panel["cells"], dtype=np.float64)
-            axis.pcolormesh(
-                np.ma.masked_invalid(cells), cmap=colours, vmin=0, vmax=1, edgecolors="white", linewidth=0.8
-            )
-            for (row, column), cell in np.ndenumerate(cells):
-                if not np.isnan(cell):
-                    text, dark = panel["texts"][row][column], abs(cell - 0.5) > 0.3
-                    ink = "#ffffff" if dark else "#1d2329"
-                    drawn = axis.text(column + 0.5, row + 0.5, text, ha="center", va="center", size=7, color=ink)
-                    drawn.set_in_layout(False)  # within its cell, and one of hundreds
-            axis.set_xticks(np.arange(len(panel["columns"])) + 0.5, panel["columns"])
-            axis.set_yticks(np.arange(len(panel["rows"])) + 0.5, panel["rows"])
-            axis.invert_yaxis()
-            axis.grid(visible=False)
-            axis.set_title(panel["title"])
-            axis.set_xlabel(panel["labels"][0])
-            axis.set_ylabel(panel["labels"][1])
-        return to_svg(figure, name)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -59,41 +60,79 @@ def value_heatmap(layout: Layout, values: NDArray[np.float64], title: str, path:
     scale = (-bound, bound, "RdYlGn") if low < 0 < high else (low, high, "viridis")
     digits = 2 if bound >= 0.1 else 4  # errors are small
     texts = [[("" if np.isnan(cell) else f"{cell:.{digits}f}") for cell in row] for row in cells]
-    _heatmap(layout, cells, texts, title, path, mpl.colormaps[scale[2]], scale[0], scale[1])
+    figure = _figure(cells)
+    _draw_cells(figure.subplots(), layout, cells, texts, title, mpl.colormaps[scale[2]], scale[0], scale[1])
+    figure.savefig(path, dpi=130)
 
 
 def policy_heatmap(layout: Layout, policy: NDArray[np.int64], actions: Sequence[str], title: str, path: Path) -> None:
     """Actions by state, each with its colour and first letter."""
+    cells = actions_of(layout, policy)
+    figure = _figure(cells)
+    draw_actions(figure.subplots(), layout, cells, cells, actions, f"{title} ({legend(actions)})")
+    figure.savefig(path, dpi=130)
+
+
+def legend(actions: Sequence[str]) -> str:
+    """The letters of actions: `H hit, S stand`."""
+    return ", ".join(f"{action[0].upper()} {action}" for action in actions)
+
+
+def actions_of(layout: Layout, policy: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The actions of a policy as the table of a layout, NaN where there is nothing to decide."""
     cells = arranged(layout, policy.astype(np.float64))
-    texts = [[("" if np.isnan(cell) else actions[int(cell)][0].upper()) for cell in row] for row in cells]
-    legend = ", ".join(f"{action[0].upper()} {action}" for action in actions)
+    return np.where(cells < 0, np.nan, cells)
+
+
+def draw_actions(
+    axes: Axes,
+    layout: Layout,
+    cells: NDArray[np.float64],
+    right: NDArray[np.float64],
+    actions: Sequence[str],
+    title: str,
+) -> None:
+    """Each action of `actions_of` with its colour and first letter; in brackets where it is not the `right` one."""
+
+    def letter(cell: float, other: float) -> str:
+        found = "" if np.isnan(cell) else actions[int(cell)][0].upper()
+        return found if not found or cell == other else f"({found})"
+
+    texts = [
+        [letter(*pair) for pair in zip(row, others, strict=True)] for row, others in zip(cells, right, strict=True)
+    ]
     colors = ListedColormap(list(_ACTION_COLORS[: len(actions)]))
-    _heatmap(layout, cells, texts, f"{title} ({legend})", path, colors, -0.5, len(actions) - 0.5)
+    _draw_cells(axes, layout, cells, texts, title, colors, -0.5, len(actions) - 0.5)
 
 
-def _heatmap(
+def _figure(cells: NDArray[np.float64]) -> Figure:
+    rows, columns = cells.shape
+    return Figure(figsize=(1.8 + 0.6 * columns, 1.4 + 0.34 * rows), layout="constrained")
+
+
+def _draw_cells(
+    axes: Axes,
     layout: Layout,
     cells: NDArray[np.float64],
     texts: Sequence[Sequence[str]],
     title: str,
-    path: Path,
     colors: mpl.colors.Colormap,
     low: float,
     high: float,
 ) -> None:
     rows, columns = cells.shape
-    figure = Figure(figsize=(1.8 + 0.6 * columns, 1.4 + 0.34 * rows), layout="constrained")
-    axes = figure.subplots()
-    image = axes.imshow(cells, cmap=colors, vmin=low, vmax=high, aspect="auto")
-    dark = image.to_rgba(cells)[..., :3] @ (0.299, 0.587, 0.114) < _LIGHT
+    mesh = axes.pcolormesh(np.ma.masked_invalid(cells), cmap=colors, vmin=low, vmax=high)
+    dark = mesh.to_rgba(cells)[..., :3] @ (0.299, 0.587, 0.114) < _LIGHT
     for row, column in np.argwhere(~np.isnan(cells)).tolist():
         color = "white" if dark[row, column] else "black"
-        letters = axes.text(column, row, texts[row][column], ha="center", va="center", size=9, color=color)
+        place = column + 0.5, row + 0.5
+        letters = axes.text(*place, texts[row][column], ha="center", va="center", size=8, color=color)
         letters.set_in_layout(False)  # they are within their cells, and there are hundreds of them
-    axes.set_xticks(range(columns), layout.columns)
-    axes.set_yticks(range(rows), layout.rows)
+    axes.set_xticks(np.arange(columns) + 0.5, layout.columns)
+    axes.set_yticks(np.arange(rows) + 0.5, layout.rows)
+    axes.invert_yaxis()
+    axes.grid(visible=False)
     axes.set_xlabel(layout.column_label)
     axes.set_ylabel(layout.row_label)
     axes.set_title(title, size=10)
     axes.tick_params(length=0)
-    figure.savefig(path, dpi=130)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from busso.cards.tabular.mdp import NOWHERE, Layout
+from busso.cards.tabular.mdp import Layout
 from busso.evaluate.report.content import Block, Figure, Section, Text, TextTable
-from busso.evaluate.report.drawing import draw_heatmap
+from busso.evaluate.report.drawing import new_figure, style, to_svg
 from busso.evaluate.solve.compare import Beside, beside_exact
+from busso.evaluate.solve.plots import actions_of, draw_actions, legend
 from busso.evaluate.solve.solution import solve
 from busso.train.run.read import Run
 
@@ -33,40 +32,14 @@ def section(run: Run) -> Section:
 
 def _policies(layout: Layout, found: Beside, actions: Sequence[str]) -> Figure:
     assert found.policy is not None and found.exact_policy is not None
-    learned, exact = (_cells(layout, policy) for policy in (found.policy, found.exact_policy))
+    learned, exact = (actions_of(layout, policy) for policy in (found.policy, found.exact_policy))
     known = ~np.isnan(exact)
-    differ = int((learned[known] != exact[known]).sum())
-    panels = [_panel(layout, learned, "learned", actions, exact), _panel(layout, exact, "exact", actions, exact)]
-    legend = ", ".join(f"{action[0].upper()} {action}" for action in actions)
-    caption = f"{layout.title}: {legend}. In brackets: not as the exact policy, {differ} of {int(known.sum())} states."
-    return Figure(f"policy-{layout.name}", draw_heatmap(f"policy-{layout.name}", panels), caption, caption)
-
-
-def _cells(layout: Layout, policy: NDArray[np.int64]) -> NDArray[np.float64]:
-    found = np.where(layout.states == NOWHERE, -1, policy[layout.states]).astype(np.float64)
-    found[found < 0] = np.nan
-    return found
-
-
-def _panel(
-    layout: Layout, cells: NDArray[np.float64], title: str, actions: Sequence[str], exact: NDArray[np.float64]
-) -> dict[str, Any]:
-    texts = [
-        [_letter(cell, right, actions) for cell, right in zip(row, rights, strict=True)]
-        for row, rights in zip(cells, exact, strict=True)
-    ]
-    return {
-        "title": title,
-        "cells": cells / max(1, len(actions) - 1),
-        "texts": texts,
-        "rows": layout.rows,
-        "columns": layout.columns,
-        "labels": (layout.column_label, layout.row_label),
-    }
-
-
-def _letter(cell: float, right: float, actions: Sequence[str]) -> str:
-    if np.isnan(cell):
-        return ""
-    letter = actions[int(cell)][0].upper()
-    return letter if cell == right else f"({letter})"
+    differ, name = int((learned[known] != exact[known]).sum()), f"policy-{layout.name}"
+    with style():
+        figure, axes = new_figure(0.8 + 0.2 * len(layout.rows), 1, 2)
+        for axis, title, cells in zip(axes.flat, ("learned", "exact"), (learned, exact), strict=True):
+            draw_actions(axis, layout, cells, exact, actions, title)
+        svg = to_svg(figure, name)
+    what = f"not as the exact policy, {differ} of {int(known.sum())} states."
+    caption = f"{layout.title}: {legend(actions)}. In brackets: {what}"
+    return Figure(name, svg, caption, caption)
