@@ -96,8 +96,8 @@ def test_every_row_differs_from_the_recipe() -> None:
 
 def test_rows_are_swept(begun: list[Chosen], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["-m", "row=double,recipe", "seed=1"]) == 0
-    names = ["double,seed=1", "recipe,seed=1"]
+    assert main(["-m", "row=double,recipe", "seed=1,2"]) == 0
+    names = ["double,seed=1", "double,seed=2", "recipe,seed=1", "recipe,seed=2"]
     assert [str(run.settings.folder) for run in begun] == [f"runs/ablation/tressette/{name}" for name in names]
     begun.clear()
     assert main(["-m", "row=glob(du*,exclude=_*)"]) == 0
