@@ -116,17 +116,16 @@ def _typed(value: Any) -> str:
 def export(
     run: str | Path | Run,
     to: str | Path | None = None,
-    format: str = "onnx",  # noqa: A002 - as the command has it
     **settings: Any,
 ) -> Path:
-    """Write the network of a run, a checkpoint or `champion` for other programs, with a card; returns the file.
+    """Write the network of a run, a checkpoint or `champion` as ONNX, with a card; returns the file.
 
-    As `busso export`, whose other settings are keywords: `game` for whose champion it is, `input`,
-    `license`, `check`. The file has been compared with the network. Raises BussoError.
+    As `busso export`, whose other settings are keywords: `game` for whose champion it is, `input`, `license`. The file
+    has been compared with the network. Raises BussoError.
 
     >>> import busso
-    >>> busso.export("champion", to="my-agent", format="safetensors").name
-    'network.safetensors'
+    >>> busso.export("champion", to="my-agent").name
+    'model.onnx'
     """
     from busso.command.settings.compose import compose
     from busso.evaluate.export.__main__ import ExportSettings
@@ -134,5 +133,5 @@ def export(
 
     where = {} if to is None else {"to": Path(to)}
     source = str(run.folder) if isinstance(run, Run) else str(run)
-    given = {"run": Path(source), "format": format, **where, **settings}
+    given = {"run": Path(source), **where, **settings}
     return write(compose(ExportSettings, "export", list(_overrides(given))), "game" in settings).file

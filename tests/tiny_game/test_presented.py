@@ -86,7 +86,7 @@ def test_a_run_is_reported_and_reviews(records: Path, tmp_path: Path, capsys: py
     (folder,) = (path.parent for path in tmp_path.rglob("results.json") if path.parent.name != "tensorboard")
     assert report([str(folder), "games=200", "measure=false"]) == 0
     page = (folder / "report" / "report.md").read_text()
-    assert "| own card " in page and "second action" in page
+    assert "## How it plays" in page and "second action" in page
     capsys.readouterr()
     assert review([str(records), f"by={folder}", "format=json"]) == 0
     *hands, _ = map(json.loads, capsys.readouterr().out.splitlines())
