@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from busso.train.dqn.learner.learner import Learner, masked_argmax, td_target
+from busso.train.dqn.learner.learner import Learner, masked_argmax, share_of_newest, td_target
 from busso.train.dqn.network.q_network import QNetwork
 from busso.train.dqn.replay.buffer import ReplayBatch, ReplayBuffer
 from busso.train.dqn.replay.transitions import Transitions
@@ -177,17 +177,24 @@ def test_soft_sync_moves_by_tau() -> None:
         assert torch.allclose(slow, 0.75 * old + 0.25 * fast, atol=1e-7)
 
 
-def test_average_plays_when_asked_for() -> None:
-    it = filled(learner(LearnerSettings(ema_decay=0.5, batch_size=8, lr=0.1, precision="float32")))
+@pytest.mark.parametrize(("decay", "shares"), [(0.99, (1, 21 / 22, 21 / 23, 21 / 24)), (0.1, (1, 21 / 22, 21 / 23, 0.9))])
+def test_average_plays_when_asked_for(decay: float, shares: tuple[float, ...]) -> None:
+    it = filled(learner(LearnerSettings(ema_decay=decay, batch_size=8, lr=0.1, precision="float32")))
     expected: list[torch.Tensor] = []
-    for k in range(4):
+    for share in shares:
         it.update()
         online = [p.detach().clone() for p in it.online.parameters()]
-        share = max(0.5, 1 / (k + 2))
         before = expected or [p.detach() for p in learner(it.settings).online.parameters()]
         expected = [a + share * (b - a) for a, b in zip(before, online, strict=True)]
     for a, b in zip(it.inference_weights().values(), expected, strict=True):
         assert torch.allclose(a, b, atol=1e-5)
+
+
+def test_average_forgets_the_first_weights() -> None:
+    """As hand-worked: the share of the newest is 21/22 after two updates, and 1/100 after 3,000."""
+    assert share_of_newest(2, 0.99) == pytest.approx(21 / 22)
+    assert share_of_newest(580, 0.99) == pytest.approx(21 / 600)
+    assert share_of_newest(3_000, 0.99) == pytest.approx(0.01)
 
 
 def test_state_restores_the_next_updates_bit_for_bit(chip: Chip) -> None:

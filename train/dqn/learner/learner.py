@@ -100,9 +100,7 @@ class Learner:
         elif self.updates % how.target_update_interval == 0:
             torch._foreach_copy_(self._of_target, self._parameters)
         if self.average is not None:
-            # Early on the average is short, so that it does not hold on to the initial weights.
-            share = max(1 / (self.updates + 1), 1 - how.ema_decay)
-            torch._foreach_lerp_(self._of_average, self._parameters, share)
+            torch._foreach_lerp_(self._of_average, self._parameters, share_of_newest(self.updates, how.ema_decay))
 
     def compile(self) -> None:
         """Have torch.compile compile `loss` for the batches of this run; where that fails, updates stay eager.
@@ -205,6 +203,15 @@ def weights_of(network: QNetwork | None) -> list[Tensor]:
 def td_target(n_step_return: Tensor, discount: Tensor, next_value: Tensor) -> Tensor:
     """`n_step_return + discount * next_value`, and the return alone where the discount is 0 (the game is over)."""
     return torch.where(discount > 0, n_step_return + discount * next_value, n_step_return)
+
+
+def share_of_newest(updates: int, decay: float, eta: int = 20) -> float:
+    """Weight of the newest weights in their running average, after `updates` updates: `1 - decay`, but more early on.
+
+    Early on it is that of polynomial-decay averaging: Shamir and Zhang, Stochastic Gradient Descent for Non-smooth
+    Optimization, ICML 2013, section 4. So an average over 100 updates is one over 30 after 600.
+    """
+    return max((eta + 1) / (updates + eta), 1 - decay)
 
 
 def masked_argmax(values: Tensor, legal: Tensor) -> Tensor:
