@@ -177,7 +177,9 @@ def test_soft_sync_moves_by_tau() -> None:
         assert torch.allclose(slow, 0.75 * old + 0.25 * fast, atol=1e-7)
 
 
-@pytest.mark.parametrize(("decay", "shares"), [(0.99, (1, 21 / 22, 21 / 23, 21 / 24)), (0.1, (1, 21 / 22, 21 / 23, 0.9))])
+@pytest.mark.parametrize(
+    ("decay", "shares"), [(0.99, (1, 21 / 22, 21 / 23, 21 / 24)), (0.1, (1, 21 / 22, 21 / 23, 0.9))]
+)
 def test_average_plays_when_asked_for(decay: float, shares: tuple[float, ...]) -> None:
     it = filled(learner(LearnerSettings(ema_decay=decay, batch_size=8, lr=0.1, precision="float32")))
     expected: list[torch.Tensor] = []
