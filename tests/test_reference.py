@@ -18,7 +18,7 @@ from busso.cards.compiled.bits import unpack
 from busso.cards.game import Game, load_game
 from busso.command.conf_folder import own_games
 from busso.train.dqn.network.build import build_network
-from busso.train.run.folder import CHANGEABLE, CHANGEABLE_GROUPS
+from busso.train.run.folder import CAPACITY, CHANGEABLE, CHANGEABLE_GROUPS
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.saved import settings_of_checkpoint
 from busso.train.tabular import batch_q_trainer
@@ -118,7 +118,7 @@ def test_what_may_change_in_a_run_is_on_the_page() -> None:
     keys = re.findall(r"`([a-z_.]+\*?)`", text.partition("These settings may change")[2].partition(". Any other")[0])
     groups = {key for key in keys if key.endswith("*")}
     assert groups == {"log_*"} | {f"{group}*" for group in CHANGEABLE_GROUPS}
-    by_hydra = {"hydra.run.dir" if key == "dir" else key for key in CHANGEABLE}
+    by_hydra = {"hydra.run.dir" if key == "dir" else key for key in (*CHANGEABLE, CAPACITY)}
     assert set(keys) - groups == {key for key in by_hydra if not key.startswith(("log_", "iterations"))}
 
 

@@ -42,15 +42,15 @@ def train(chosen: Chosen, judge: Judge | None = None) -> int:
 
 
 def with_players(chosen: Chosen) -> Chosen:
-    """The settings with the network and the opponents that the run began with; all players are there. Raises UserError.
+    """The settings with the network and the recipe that the run began with; all players are there. Raises UserError.
 
     Nothing is written yet.
     """
     from busso.train.dqn.players.load import check_players
     from busso.train.dqn.warm_start import with_shape_of_start
-    from busso.train.settings.resolve import with_opponents_of_begun
+    from busso.train.settings.resolve import with_recipe_of_begun
 
-    chosen = with_opponents_of_begun(with_shape_of_start(chosen))
+    chosen = with_recipe_of_begun(with_shape_of_start(chosen))
     if isinstance(chosen.settings, TrainSettings):
         check_players(chosen.settings)
     return chosen

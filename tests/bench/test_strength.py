@@ -113,7 +113,7 @@ def test_a_short_comparison(
     kept: list[dict[str, Any]] = []
     monkeypatch.setattr(compare, "KEPT", tmp_path / "kept.json")
     monkeypatch.setattr(compare, "write_page", kept.append)
-    assert bench.main(["time_to_strength", "--minutes", "0.25", "--peer-minutes", "0.4", "--commit"]) == 0
+    assert bench.main(["time_to_strength", "--minutes", "0.1", "--peer-minutes", "0.15", "--commit"]) == 0
     found = curves.of_json(json.loads((tmp_path / "kept.json").read_text()))
     assert [each.name for each in found] == list(sides.NAMES.values()) and len(kept) == 1
     assert all(each.points[-1].won["random"] > 0.4 for each in found)

@@ -2,10 +2,10 @@
 
     decisions/s = min((CPUs - t) w, u d / f)        updates/s = min(u, decisions/s / d)
 
-`w` is the decisions/s of a worker, which has a CPU; `u` the updates/s of the learner, which takes `t` CPUs; `d` the
-decisions for each update, `learner.batch_size / learner.samples_per_insert`, and more where decisions without a choice
-are not learned from; `f` is `learner.samples_floor`. The CPUs
-are those of all nodes, and of the kind that was measured. What Ray takes is not in it.
+`w` is the decisions/s of a worker, which has a CPU. `u` is the updates/s of the learner, which takes `t` CPUs. `f` is
+`learner.samples_floor`. `d` is the decisions for each update, `learner.batch_size / learner.samples_per_insert`; it is
+more where forced moves are not learned from. The CPUs are those of all nodes, and of the kind that was measured. What
+Ray takes is not in it.
 """
 
 from __future__ import annotations

@@ -90,9 +90,9 @@ def measured(settings: TrainSettings, most: int) -> tuple[int, dict[int, float]]
         played = worker.play(RolloutRequest(0, settings.rollout.games, settings.exploration.end))
     except StoppedError:
         return 1, {}  # players this slow need every CPU
-    decisions = len(played.transitions.action)
-    paid = settings.learner.samples_per_insert / settings.learner.batch_size * decisions / (time.perf_counter() - began)
-    small = replace(settings, replay=replace(settings.replay, capacity=2 * decisions))
+    rows, seconds = len(played.transitions.action), time.perf_counter() - began
+    paid = settings.learner.samples_per_insert / settings.learner.batch_size * rows / seconds
+    small = replace(settings, replay=replace(settings.replay, capacity=2 * rows))
     replay = build_replay(game, small, _CPU)
     replay.add(played.transitions)
     learner = Learner(build_network(game, settings), replay, settings.learner, _CPU)

@@ -19,8 +19,9 @@ from busso.train.run import results
 from busso.train.run.checkpoint import checkpoint, ids, pruning
 from busso.train.run.checkpoint.background_writer import BackgroundWriter
 from busso.train.run.signals import StopRequest
+from busso.train.settings.dqn import OF_BOOTSTRAPPING
 from busso.train.settings.run import RunSettings
-from busso.train.settings.saved import changes
+from busso.train.settings.saved import changes, value_at
 
 log = logging.getLogger("train")
 
@@ -30,6 +31,8 @@ BUDGET_KEYS = ("episodes", "iterations", "minutes")  # how far a run goes; no ki
 _MACHINE = ("device", "learner.threads", "learner.compile")
 CHANGEABLE = (*BUDGET_KEYS, *_MACHINE, "runs", "name", "dir", "log_every_episodes", "log_min_seconds")
 CHANGEABLE_GROUPS = ("rollout.", "evaluation.", "checkpoint.")
+CAPACITY = "replay.capacity"  # may differ where a run resumes; its buffer then starts empty
+_WITHOUT_EFFECT = tuple(map("learner.{}".format, OF_BOOTSTRAPPING))
 LOCK = ".lock"  # in the folder of a run
 
 
@@ -175,8 +178,10 @@ class RunFolder:
         changed = {
             key: values
             for key, values in changes(self._with_rules(before), asdict(self._settings)).items()
-            if key not in CHANGEABLE and not key.startswith(CHANGEABLE_GROUPS)
+            if key not in (*CHANGEABLE, CAPACITY) and not key.startswith(CHANGEABLE_GROUPS)
         }
+        if value_at(before, "learner.td_lambda") is not None:
+            changed = {key: values for key, values in changed.items() if key not in _WITHOUT_EFFECT}
         if "game.name" in changed:
             changed = {"game.name": changed["game.name"]}  # the rest follows from it
         if changed:

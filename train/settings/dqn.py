@@ -36,6 +36,8 @@ LEAST_LOOK_SECONDS, MOST_LOOK_SECONDS = 0.1, 0.5  # between two heartbeats of a 
 MOST_HEARTBEATS = 200  # in a second, of all workers: a seventh of a core, at 0.7 ms each
 AUTO = "auto"
 NETWORK = "network"  # in `opponents.phases.mix`: the one that learns
+# Of the learner; without effect where learner.td_lambda is a number.
+OF_BOOTSTRAPPING = ("n_step", "double", "watkins_cut", "target_tau", "target_update_interval")
 MOST_DECISIONS = 64  # of one game, on the safe side where memory is reckoned: 40 in Tressette
 
 

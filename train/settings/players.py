@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from busso.train.settings.learning import PhaseSettings
 
 
+MIX = "opponents.phases.mix"
+
+
 def check_player(game: Game, key: str, text: str) -> None:
     """Raise SettingsError naming `key`, unless the game has this player with these options, or it may be a file.
 
@@ -24,7 +27,7 @@ def check_player(game: Game, key: str, text: str) -> None:
     settings of an old one are read.
     """
     if text == "league":  # of 0.3.0: past selves of the network
-        raise SettingsError(key, "league no longer exists", "say network")
+        raise SettingsError(key, "league no longer exists", "say network" if key == MIX else "name another player")
     try:
         spec = PlayerSpec.parse(text)
         if spec.name in game.kinds and game.kinds[spec.name].of_network:
@@ -47,4 +50,4 @@ def check_phases(phases: Sequence[PhaseSettings], episodes: int | None) -> None:
     require(fits, "opponents.phases", f"phases within the budget: say episodes=N, more than {last}", episodes)
     for phase in phases:
         fits = math.isclose(sum(phase.mix.values()), 1, abs_tol=1e-6)
-        require(fits, "opponents.phases.mix", "probabilities that add up to 1", dict(phase.mix))
+        require(fits, MIX, "probabilities that add up to 1", dict(phase.mix))

@@ -13,7 +13,7 @@ from busso.command.settings.foreign import read_yaml
 from busso.command.settings.old_keys import upgraded
 from busso.command.settings.overrides import Override, given
 from busso.train.settings.batch_q import BATCH_Q_LEARNING, BatchQSettings
-from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.dqn import OF_BOOTSTRAPPING, LearnerSettings, TrainSettings
 from busso.train.settings.saved import value_at
 from busso.train.settings.tabular import ALGORITHMS, TabularSettings
 
@@ -25,7 +25,8 @@ SCHEMAS: dict[str, type[AnyRunSettings]] = {
 }
 BEST_RESPONSE = "best_response"  # conf/experiment/best_response.yaml
 _EVALUATED = "evaluation.opponents"
-_OF_BOOTSTRAPPING = ("n_step", "double", "watkins_cut", "target_tau", "target_update_interval")  # of the learner
+_OF_RECIPE = (_EVALUATED, "exploration.fraction", "replay.capacity", "learner.td_lambda")  # changed since 0.3.0
+_BOOTSTRAPPING = tuple(map("learner.{}".format, OF_BOOTSTRAPPING))
 _NEEDED = {BEST_RESPONSE: "opponents.only", "fine_tune": "network.init_from"}  # by an experiment
 
 
@@ -57,23 +58,31 @@ def chosen_of(settings: AnyRunSettings, overrides: Sequence[str]) -> Chosen:
         raise SettingsError("dir", "follows from the folder that Hydra makes", "say hydra.run.dir=FOLDER")
     if (key := _NEEDED.get(experiment or "")) and key not in named:
         raise SettingsError(key, f"experiment={experiment} needs it", f"say {key}=...")
-    if isinstance(settings, TrainSettings):
-        settings = _bootstrapping_where_typed(settings, named)
-        settings = _measured_against_opponent(settings, named, experiment)
-    return Chosen(settings, given=tuple(overrides))
+    if not isinstance(settings, TrainSettings):
+        return Chosen(settings, given=tuple(overrides))
+    settings, note = _bootstrapping_where_typed(settings, named)
+    settings = _measured_against_opponent(settings, named, experiment)
+    return Chosen(settings, (note,) if note else (), tuple(overrides))
 
 
-def _bootstrapping_where_typed(settings: TrainSettings, named: Mapping[str, Override]) -> TrainSettings:
-    """The settings; a typed setting of bootstrapping means it, though the recipe has lambda returns.
+def _bootstrapping_where_typed(settings: TrainSettings, named: Mapping[str, Override]) -> tuple[TrainSettings, str]:
+    """The settings, and a note; a typed setting of bootstrapping means it, though the recipe has lambda returns.
 
     Raises SettingsError where `learner.td_lambda` is typed, too, and is a number.
     """
-    typed = [key for key in map("learner.{}".format, _OF_BOOTSTRAPPING) if key in named]
-    if not typed or settings.learner.td_lambda is None:
-        return settings
-    if "learner.td_lambda" in named:
+    learner, default = settings.learner, LearnerSettings()
+    if learner.td_lambda is None:
+        return settings, ""
+    typed = [key for key in _BOOTSTRAPPING if key in named]
+    if typed and "learner.td_lambda" in named:
         raise SettingsError(typed[0], "has no effect where learner.td_lambda is a number", "leave one out")
-    return replace(settings, learner=replace(settings.learner, td_lambda=None))
+    if typed:
+        bootstrapping = replace(settings, learner=replace(learner, td_lambda=None))
+        return bootstrapping, f"learner.td_lambda=null, because of {typed[0]}"
+    other = [key for key in OF_BOOTSTRAPPING if getattr(learner, key) != getattr(default, key)]
+    none = "has" if len(other) == 1 else "have"
+    says = f"learner.{', learner.'.join(other)} {none} no effect beside learner.td_lambda={learner.td_lambda}"
+    return settings, f"{says}; learner.td_lambda=null bootstraps" if other else ""
 
 
 def _measured_against_opponent(
@@ -95,18 +104,32 @@ def _measured_against_opponent(
     return replace(settings, evaluation=replace(settings.evaluation, opponents=[only], best_metric=best_metric))
 
 
-def with_opponents_of_begun(chosen: Chosen) -> Chosen:
-    """A run that has begun keeps the opponents of its evaluations, by which its best network was chosen.
+def with_recipe_of_begun(chosen: Chosen) -> Chosen:
+    """A run that has begun keeps what its recipe said, where versions of the recipe differ.
 
-    Others have to be typed: what a recipe names changes with the version. Raises SettingsError.
+    Others have to be typed. Among these are the opponents of its evaluations, by which its best network was chosen, and
+    `learner.td_lambda`, which is null in a run of a version without it. Raises SettingsError.
     """
-    settings = chosen.settings
-    if not isinstance(settings, TrainSettings) or _EVALUATED in given(chosen.given):
+    settings, typed = chosen.settings, set(given(chosen.given))
+    if not isinstance(settings, TrainSettings):
         return chosen
-    begun = value_at(settings_of_run(settings.folder), _EVALUATED)
-    if not isinstance(begun, list) or not all(isinstance(each, str) for each in begun):
-        return chosen
-    return replace(chosen, settings=replace(settings, evaluation=replace(settings.evaluation, opponents=begun)))
+    if typed & set(_BOOTSTRAPPING):
+        typed |= {"learner.td_lambda"}
+    begun = settings_of_run(settings.folder)
+    for key in _OF_RECIPE:
+        group, name = key.split(".")
+        value = value_at(begun, key)
+        if not isinstance(begun.get(group), dict) or not _is_kept(key, value) or {key, group} & typed:
+            continue
+        settings = replace(settings, **{group: replace(getattr(settings, group), **{name: value})})
+    return replace(chosen, settings=settings)
+
+
+def _is_kept(key: str, value: object) -> bool:
+    """Whether a run can have had that value."""
+    if key == _EVALUATED:
+        return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return isinstance(value, int | float) or (key == "learner.td_lambda" and value is None)
 
 
 def settings_of_run(folder: Path) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from busso.cards.compiled.splitmix import stream
 from busso.cards.play import play
 from busso.command.settings.checks import SettingsError
 from busso.train.__main__ import main
+from busso.train.api import with_players
 from busso.train.dqn.players.load import load_network
 from busso.train.run.checkpoint import checkpoint
 from busso.train.run.folder import RunFolder
@@ -28,12 +29,13 @@ OLD = Path(__file__).parent / "old_runs"
 TOLERANCE = 0.005
 TINY = (
     *("device=cpu", "rollout=local", "rollout.games=16", "network.hidden=[8,8]", "learner.precision=float32"),
-    *("learner.learning_starts=64", "learner.batch_size=16", "learner.samples_per_insert=2.0", "learner.n_step=2"),
-    *("learner.threads=1", "exploration.start=1", "exploration.end=1", "replay.capacity=200", "checkpoint.keep=1"),
+    *("learner.learning_starts=64", "learner.batch_size=16", "learner.samples_per_insert=2.0"),
+    *("learner.threads=1", "exploration.start=1", "exploration.end=1", "checkpoint.keep=1"),
     *("evaluation.every_episodes=200", "evaluation.min_seconds=0", "evaluation.opponents=[random]"),
     *("evaluation.deals=8", "evaluation.final_deals=8"),
 )
 FEW = ("rollout.games=2", "learner.samples_per_insert=0.5")
+TWO = ("learner.n_step=2",)
 
 
 class OldRun(NamedTuple):
@@ -45,18 +47,18 @@ class OldRun(NamedTuple):
 
 
 RUNS = {
-    "adam": OldRun("sette_mezzo", 256),
-    "muon": OldRun("tressette", 32, (*FEW, "learner.td_lambda=null")),  # 0.3.0 had no lambda returns
+    "adam": OldRun("sette_mezzo", 256, TWO),
+    "muon": OldRun("tressette", 32, FEW),
     "prioritised": OldRun(
         "spike",
         32,
         (
-            *(*FEW, "network.inputs=64", "learner.double=true", "learner.loss=huber"),
+            *(*FEW, *TWO, "network.inputs=64", "learner.double=true", "learner.loss=huber"),
             *("learner.target_tau=0", "learner.target_update_interval=10", "learner.ema_decay=0"),
         ),
     ),
-    "threads": OldRun("sette_mezzo", 1536),
-    "replicas": OldRun("sette_mezzo", 768),
+    "threads": OldRun("sette_mezzo", 1536, TWO),
+    "replicas": OldRun("sette_mezzo", 768, TWO),
 }
 
 
@@ -108,6 +110,38 @@ def test_an_old_run_learns_on_as_it_would_have(name: str, tmp_path: Path) -> Non
     assert after["run"] == before["run"]
     weights, way = after["learner"]["online"], distance(learned, before["learner"]["online"])
     assert distance(weights, learned) < TOLERANCE * way
+
+
+def test_an_old_run_keeps_its_recipe(tmp_path: Path) -> None:
+    """As far as nothing else is typed: 0.3.0 had no lambda returns, and other numbers."""
+    copied("muon", tmp_path)
+    used = resume("muon", tmp_path, more=32)["settings"]
+    assert used["learner"]["td_lambda"] is None and used["exploration"]["fraction"] == 0.03
+    assert used["replay"]["capacity"] == 200 and used["game"]["name"] == "tressette"
+
+
+def test_another_capacity_empties_the_buffer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copied("muon", tmp_path)
+    state = resume("muon", tmp_path, "replay.capacity=300", more=32)
+    assert state["replay"]["capacity"] == 300 and state["counters"]["episodes"] == RUNS["muon"].until + 32
+    assert "replay.capacity was 200 and is 300: the replay buffer starts empty" in capsys.readouterr().err
+
+
+def test_lambda_returns_name_no_setting_without_effect(tmp_path: Path) -> None:
+    """What a refused start says can be typed as it stands."""
+    (path, *_) = checkpoint.listed(copied("muon", tmp_path))
+    state = checkpoint.load(path)
+    state["settings"]["learner"]["td_lambda"] = 0.6
+    checkpoint.save(path, state)
+    (tmp_path / "tressette" / "muon" / "config.yaml").write_text(yaml.safe_dump(state["settings"]))
+    command = [f"runs={tmp_path}", "name=muon", "episodes=64", *TINY, *FEW]
+
+    def found(*more: str) -> Path | None:
+        return RunFolder(with_players(resolved([*command, *more])).settings).newest()
+
+    with error_about(SettingsError, "learner.td_lambda", "started with 0.6, not None", "it with learner.td_lambda=0.6"):
+        found("learner.n_step=4")
+    assert found() == found("learner.td_lambda=0.6") == path
 
 
 def test_a_run_with_priorities_goes_on_without(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,7 +196,7 @@ def test_a_run_that_had_other_settings_for_its_minutes_says_how_it_resumes(tmp_p
     command = [f"runs={tmp_path}", "name=muon", "minutes=60", *same]
 
     def found(*more: str) -> Path | None:
-        return RunFolder(resolved([*command, *more]).settings).newest()
+        return RunFolder(with_players(resolved([*command, *more])).settings).newest()
 
     with error_about(SettingsError, "learner.muon", "started with 0.0, not 4.0", "learner.muon=0.0") as refused:
         found()

@@ -189,7 +189,7 @@ def test_with_a_damaged_segment_that_all_need_the_buffer_is_lost_and_nothing_els
     with caplog.at_level("WARNING", logger="train"):
         fresh = ReplayBuffer(CAPACITY, 2, CPU, seed=1)
         fresh.load_state_dict(found.state["replay"])
-    assert fresh.size == fresh.inserted == 0 and fresh.bootstraps
+    assert fresh.size == fresh.inserted == 0 and not fresh.bootstraps
     assert f"replay: {run.files()[0]} has changed: the replay buffer starts empty" in caplog.messages[-1]
     fresh.add(rows(7000, 300))
     path = checkpoint.path_for(tmp_path, 9000)

@@ -124,7 +124,6 @@ class ReplayBuffer:
             log.warning("the checkpoint has priorities: from here on all transitions are drawn alike")
         if rows is not None and rows.kinds[0].shape != self._data.observation.shape[1:]:
             raise InputError("replay", "the checkpoint holds observations of another size, of an older version")
-        self.bootstraps = state["bootstraps"]
         self._restore_generator(state["generator"].cpu(), state["inserted"])
         reason = self._unusable(state, rows)
         if rows is None or reason:
@@ -133,6 +132,7 @@ class ReplayBuffer:
                 reason,
             )
             return
+        self.bootstraps = state["bootstraps"]
         self._restore_rows(state["inserted"], rows)
 
     def _unusable(self, state: dict[str, Any], rows: Columns | None) -> str | None:

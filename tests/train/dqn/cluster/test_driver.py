@@ -97,7 +97,7 @@ def test_requests_of_the_dead_are_played_with_other_games() -> None:
 class Gone:
     """A process that ends after it has sent two rollouts."""
 
-    def __init__(self, order: Order, says: Path, patience: float, hear: Callable[..., None], lost: Any) -> None:
+    def __init__(self, order: Order, says: Path, patience: float, hear: Callable[..., None]) -> None:
         self.slots = [Slot(shared_file()) for _ in range(2)]
         self.failure: Exception | None = None
         hear("hello", "who plays")

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from busso.cards.matches.duplicate import Duel
 from busso.cards.stopping import Stop
 from busso.train.dqn.replay.transitions import Transitions
-from busso.train.dqn.rollout.backend import BackendLostError
 from busso.train.dqn.rollout.ray.messages import SLOTS, Layout, Order, WeightArrays
 from busso.train.dqn.rollout.ray.process import RayProcess
 from busso.train.dqn.rollout.request import Rollout, RolloutRequest, Weights
@@ -53,7 +52,7 @@ class RayBackend:
         self._lent: list[weakref.ref[NDArray[np.uint8]]] = []
         order = Order(settings.rollout, settings.learner.cpu_threads, pickle.dumps(settings))
         says = settings.folder / _LOG
-        self._process = RayProcess(order, says, self._rollout.heartbeat_seconds, self._hear, BackendLostError)
+        self._process = RayProcess(order, says, self._rollout.heartbeat_seconds, self._hear)
 
     def _hear(self, name: str, *message: Any) -> None:
         """From the process, in a thread of its own."""
@@ -172,7 +171,7 @@ def nodes_of_cluster(settings: TrainSettings) -> list[str]:
         heard.set()
 
     order = Order(settings.rollout, settings.learner.cpu_threads, b"", describe_nodes=True)
-    process = RayProcess(order, Path(os.devnull), settings.rollout.heartbeat_seconds, hear, BackendLostError)
+    process = RayProcess(order, Path(os.devnull), settings.rollout.heartbeat_seconds, hear)
     try:
         heard.wait()
     finally:

@@ -18,6 +18,7 @@ from typing import Any
 from busso.command.errors import UserError
 from busso.command.settings.checks import SettingsError
 from busso.command.system import shared_file
+from busso.train.dqn.rollout.backend import BackendLostError
 from busso.train.dqn.rollout.ray import private
 from busso.train.dqn.rollout.ray.messages import ASKED, INSTEAD, SLOTS, Order, Slot
 from busso.train.dqn.rollout.ray.supervisor import GRACE_SECONDS, KILL_SECONDS
@@ -29,17 +30,15 @@ _LOOK_SECONDS = 1.0
 class RayProcess:
     """The supervisor with the driver below it. Messages come to `hear`, in a thread of their own, until it ends.
 
-    After that, or when nothing came for `patience` seconds, `failure` says why it is of no use any more: a `lost` where
-    the same command may do better. A cluster that is started here has a folder of its own, which goes with it.
+    After that, or when nothing came for `patience` seconds, `failure` says why it is of no use any more:
+    BackendLostError where the same command may do better. A cluster that is started here has a folder of its own, which
+    goes with it.
     """
 
-    def __init__(
-        self, order: Order, says: Path, patience: float, hear: Callable[..., None], lost: type[UserError]
-    ) -> None:
+    def __init__(self, order: Order, says: Path, patience: float, hear: Callable[..., None]) -> None:
         if importlib.util.find_spec("ray") is None:
             raise SettingsError(ASKED, "ray is not installed", f"say {INSTEAD}")
         self.failure: Exception | None = None
-        self._type_of_loss = lost
         self._started = False
         self._says, self._patience, self._hear = says, patience, hear
         self._see = "" if str(says) == os.devnull else f", see {says}"
@@ -156,13 +155,12 @@ class RayProcess:
         self._hear("failed")
 
     def _lost(self, reason: str) -> UserError:
-        return self._type_of_loss(
-            ASKED, f"the cluster is gone ({reason})", "the same command resumes from the checkpoint"
-        )
+        problem = f"the cluster is gone ({reason})"
+        return BackendLostError(ASKED, problem, "the same command resumes from the checkpoint")
 
     def _not_started(self, reason: str) -> UserError:
         problem = f"Ray did not start: {reason}{self._see}"
-        return self._type_of_loss(ASKED, problem, f"try it again, or {INSTEAD}")
+        return BackendLostError(ASKED, problem, f"try it again, or {INSTEAD}")
 
     def _named(self, what: str, said: Any, code: int) -> Exception:
         if what == "lost":
