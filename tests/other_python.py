@@ -106,8 +106,8 @@ def installed(version: str, python: str, cuda: bool) -> bool:
             if (ROOT / name).is_file() or (ROOT / name).is_symlink():
                 (Path(copy) / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(ROOT / name, Path(copy) / name, follow_symlinks=False)
-        pip(version, "install", *PINNED, *needs, *(torch if with_torch else []))
-        pip(version, "install", "--no-deps", copy)
+        pip(version, "install", "--no-compile", *PINNED, *needs, *(torch if with_torch else []))
+        pip(version, "install", "--no-compile", "--no-deps", copy)
     return with_torch
 
 

@@ -38,6 +38,8 @@ def train(chosen: Chosen, judge: Judge | None = None) -> int:
     with RunFolder(settings, chosen.composed) as folder, logged(folder.path):
         for note in chosen.notes:
             log.info(note)
+        for warning in chosen.warnings:
+            log.warning(warning)
         return run(partial(open_trainer, settings, folder), folder, judge)
 
 

@@ -32,11 +32,12 @@ _NEEDED = {BEST_RESPONSE: "opponents.only", "fine_tune": "network.init_from"}  #
 
 @dataclass(frozen=True)
 class Chosen:
-    """The settings of a run, notes on them for the log, and the overrides that were `given`."""
+    """The settings of a run, notes on them for the log, warnings, and the overrides that were `given`."""
 
     settings: AnyRunSettings
     notes: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     composed: Mapping[str, str] = field(default_factory=dict)  # files of `.hydra/`, by name: how Hydra composed them
 
 
@@ -60,29 +61,28 @@ def chosen_of(settings: AnyRunSettings, overrides: Sequence[str]) -> Chosen:
         raise SettingsError(key, f"experiment={experiment} needs it", f"say {key}=...")
     if not isinstance(settings, TrainSettings):
         return Chosen(settings, given=tuple(overrides))
-    settings, note = _bootstrapping_where_typed(settings, named)
     settings = _measured_against_opponent(settings, named, experiment)
-    return Chosen(settings, (note,) if note else (), tuple(overrides))
+    return _bootstrapping_where_typed(Chosen(settings, given=tuple(overrides)), settings, named)
 
 
-def _bootstrapping_where_typed(settings: TrainSettings, named: Mapping[str, Override]) -> tuple[TrainSettings, str]:
-    """The settings, and a note; a typed setting of bootstrapping means it, though the recipe has lambda returns.
+def _bootstrapping_where_typed(chosen: Chosen, settings: TrainSettings, named: Mapping[str, Override]) -> Chosen:
+    """The same; a typed setting of bootstrapping means it, though the recipe has lambda returns.
 
-    Raises SettingsError where `learner.td_lambda` is typed, too, and is a number.
+    One of a file has no effect beside them, of which a line warns. Raises SettingsError where `learner.td_lambda` is
+    typed, too, and is a number.
     """
     learner, default = settings.learner, LearnerSettings()
     if learner.td_lambda is None:
-        return settings, ""
+        return chosen
     typed = [key for key in _BOOTSTRAPPING if key in named]
     if typed and "learner.td_lambda" in named:
         raise SettingsError(typed[0], "has no effect where learner.td_lambda is a number", "leave one out")
     if typed:
         bootstrapping = replace(settings, learner=replace(learner, td_lambda=None))
-        return bootstrapping, f"learner.td_lambda=null, because of {typed[0]}"
-    other = [key for key in OF_BOOTSTRAPPING if getattr(learner, key) != getattr(default, key)]
-    none = "has" if len(other) == 1 else "have"
-    says = f"learner.{', learner.'.join(other)} {none} no effect beside learner.td_lambda={learner.td_lambda}"
-    return settings, f"{says}; learner.td_lambda=null bootstraps" if other else ""
+        return replace(chosen, settings=bootstrapping, notes=(f"learner.td_lambda=null, because of {typed[0]}",))
+    other = [f"learner.{key}" for key in OF_BOOTSTRAPPING if getattr(learner, key) != getattr(default, key)]
+    says = f"no effect beside learner.td_lambda={learner.td_lambda}; learner.td_lambda=null bootstraps"
+    return replace(chosen, warnings=(f"{', '.join(other)}: {says}",)) if other else chosen
 
 
 def _measured_against_opponent(

@@ -120,7 +120,7 @@ def _draw(found: Reliability, by_stage: dict[str, float], unit: str) -> str:
             found.value, found.outcome, found.half_width, fmt="o-", markersize=3.5, capsize=2, color=COLOURS[0]
         )
         left.set_xlabel(f"value ({unit})")
-        left.set_ylabel(f"outcome ({unit})")
+        left.set_ylabel("outcome")  # in the unit of the value: a long one does not fit
         left.set_title("reliability")
         names = list(by_stage)
         right.barh(range(len(names)), [max(0.0, share) for share in by_stage.values()], color=COLOURS[0], height=0.7)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, Input, Select
 
@@ -63,6 +64,7 @@ def test_games_by_key_and_by_mouse() -> None:
     driven(blackjack(), script)
 
 
+@pytest.mark.slow
 def test_methods_are_started_and_paused_and_the_heatmap_changes() -> None:
     async def script(pilot: Pilot[int]) -> None:
         table = await seated(pilot)

@@ -232,6 +232,7 @@ def test_a_terminal_that_is_too_small_is_one_line_and_goes_on_when_it_grows() ->
     assert app.last_words == "Saved: resume with busso play save=saves/sette_mezzo-3.json"
 
 
+@pytest.mark.slow
 def test_looking_on_from_the_menu() -> None:
     """Agents at the table that is chosen, and a file."""
 

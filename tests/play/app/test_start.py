@@ -33,6 +33,7 @@ def test_a_table_is_saved_and_the_last_line_says_how_to_go_on(number: int, tmp_p
     assert [path.name for path in (tmp_path / "saves").iterdir()] == ["sette_mezzo-3.json"]
 
 
+@pytest.mark.slow
 def test_a_lost_connection_keeps_the_table(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path, "game=sette_mezzo", "seed=3")
     terminal.wait_for("Your turn")

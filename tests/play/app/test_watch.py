@@ -76,6 +76,7 @@ def test_closed_hands_stay_closed() -> None:
     driven(application("watch=agents", "seed=7", SLOW, "hint=monte_carlo:samples:5"), script, LARGE)
 
 
+@pytest.mark.slow
 def test_it_goes_on_by_itself_until_it_is_stopped() -> None:
     async def script(pilot: Pilot[int]) -> None:
         screen = await looked_at(pilot)

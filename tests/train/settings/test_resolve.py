@@ -47,6 +47,6 @@ def test_a_typed_setting_of_bootstrapping_means_it(typed: str) -> None:
 
 def test_a_setting_of_bootstrapping_that_is_not_typed_is_said_to_do_nothing() -> None:
     """Of a file, for example: lambda returns stay."""
-    (note,) = resolve(["learner={n_step:4}"]).notes
-    assert note == "learner.n_step has no effect beside learner.td_lambda=0.6; learner.td_lambda=null bootstraps"
-    assert not resolve([]).notes
+    (warning,) = resolve(["learner={n_step:4}"]).warnings
+    assert warning == "learner.n_step: no effect beside learner.td_lambda=0.6; learner.td_lambda=null bootstraps"
+    assert not resolve([]).warnings

@@ -32,6 +32,7 @@ from tests.train.runs import newest, settings, small
 pytestmark = pytest.mark.ray
 
 
+@pytest.mark.slow
 def test_a_run_from_end_to_end_and_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The first part without Ray, to which a checkpoint is the same."""
     ray_run = ["rollout=ray", "rollout.workers=1", "rollout.games=32"]

@@ -179,7 +179,7 @@ def idle_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ray
     ("number", "says"),
     [
         (signal.SIGKILL, "Ray ended its process with exit code 137"),
-        (signal.SIGSTOP, "its process has said nothing for 2 s"),
+        pytest.param(signal.SIGSTOP, "its process has said nothing for 2 s", marks=pytest.mark.slow),
     ],
 )
 def test_a_driver_that_is_killed_or_hangs_is_given_up(idle_driver: RayBackend, number: int, says: str) -> None:
