@@ -6,9 +6,8 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -34,29 +33,14 @@ def _settings(*overrides: str) -> TrainSettings:
 
 
 @contextmanager
-def _ray(*overrides: str, **more: Any) -> Iterator[RayBackend]:
-    with (
-        tempfile.TemporaryDirectory() as runs,
-        _ray_in(_settings("rollout=ray", f"runs={runs}", *overrides), **more) as found,
-    ):
-        yield found
-
-
-@contextmanager
-def _ray_in(settings: TrainSettings, **more: Any) -> Iterator[RayBackend]:
-    rollouts = RayBackend(settings, **more)
-    try:
-        rollouts.publish(0, inference_network(settings.load_game(), settings, CPU).float().state_dict())
-        while rollouts.workers() < (settings.rollout.workers or 1):
-            rollouts.ready(wait=True)
-        yield rollouts
-    finally:
-        rollouts.close()
-
-
-def _on_core(core: int) -> None:
-    """This process, and whatever it starts from now on, runs on this core alone."""
-    os.sched_setaffinity(0, {core})
+def _ray(*overrides: str) -> Iterator[RayBackend]:
+    with tempfile.TemporaryDirectory() as runs:
+        settings = _settings("rollout=ray", f"runs={runs}", *overrides)
+        with closing(RayBackend(settings)) as rollouts:
+            rollouts.publish(0, inference_network(settings.load_game(), settings, CPU).float().state_dict())
+            while rollouts.workers() < (settings.rollout.workers or 1):
+                rollouts.ready(wait=True)
+            yield rollouts
 
 
 def ray_overhead() -> None:
@@ -86,13 +70,13 @@ def two_nodes() -> None:
         return
     rates = []
     for nodes in (1, 2):
-        _on_core(min(everywhere))
+        os.sched_setaffinity(0, {min(everywhere)})  # of what is started from now on, too
         cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
         try:
             if nodes == 2:
-                _on_core(max(everywhere))
+                os.sched_setaffinity(0, {max(everywhere)})
                 cluster.add_node(num_cpus=1)
-                _on_core(min(everywhere))
+                os.sched_setaffinity(0, {min(everywhere)})
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("RAY_ADDRESS", cluster.address)
                 with _ray(f"rollout.workers={nodes}", f"rollout.nodes={nodes}") as rollouts:

@@ -2,6 +2,7 @@
 
 import shlex
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,6 +75,11 @@ def newest(checkpoints: Path) -> dict[str, Any]:
     return checkpoint.load(checkpoint.listed(checkpoints)[0])
 
 
+def found_by(*overrides: str) -> Path | None:
+    """The checkpoint that this command line would go on with."""
+    return RunFolder(with_players(resolved(overrides)).settings).newest()
+
+
 def resume(name: str, runs: Path, *overrides: str, more: int = 0) -> dict[str, Any]:
     """The state of a run after it has resumed until `until`, or `more` episodes beyond."""
     run = RUNS[name]
@@ -112,16 +118,14 @@ def test_an_old_run_learns_on_as_it_would_have(name: str, tmp_path: Path) -> Non
     assert distance(weights, learned) < TOLERANCE * way
 
 
-def test_an_old_run_keeps_its_recipe(tmp_path: Path) -> None:
+def test_an_old_run_keeps_its_recipe_and_gets_another_buffer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """As far as nothing else is typed: 0.3.0 had no lambda returns, and other numbers."""
     copied("muon", tmp_path)
-    used = resume("muon", tmp_path, more=32)["settings"]
+    used = resume("muon", tmp_path)["settings"]
     assert used["learner"]["td_lambda"] is None and used["exploration"]["fraction"] == 0.03
-    assert used["replay"]["capacity"] == 200 and used["game"]["name"] == "tressette"
-
-
-def test_another_capacity_empties_the_buffer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    copied("muon", tmp_path)
+    assert used["replay"]["capacity"] == 200
     state = resume("muon", tmp_path, "replay.capacity=300", more=32)
     assert state["replay"]["capacity"] == 300 and state["counters"]["episodes"] == RUNS["muon"].until + 32
     assert "replay.capacity was 200 and is 300: the replay buffer starts empty" in capsys.readouterr().err
@@ -134,11 +138,7 @@ def test_lambda_returns_name_no_setting_without_effect(tmp_path: Path) -> None:
     state["settings"]["learner"]["td_lambda"] = 0.6
     checkpoint.save(path, state)
     (tmp_path / "tressette" / "muon" / "config.yaml").write_text(yaml.safe_dump(state["settings"]))
-    command = [f"runs={tmp_path}", "name=muon", "episodes=64", *TINY, *FEW]
-
-    def found(*more: str) -> Path | None:
-        return RunFolder(with_players(resolved([*command, *more])).settings).newest()
-
+    found = partial(found_by, f"runs={tmp_path}", "name=muon", "episodes=64", *TINY, *FEW)
     with error_about(SettingsError, "learner.td_lambda", "started with 0.6, not None", "it with learner.td_lambda=0.6"):
         found("learner.n_step=4")
     assert found() == found("learner.td_lambda=0.6") == path
@@ -193,11 +193,7 @@ def test_a_run_that_had_other_settings_for_its_minutes_says_how_it_resumes(tmp_p
     state["settings"]["learner"]["muon"] = longer["muon"]
     checkpoint.save(path, state)
     same = [each for each in (*TINY, *FEW) if not each.startswith("network.hidden")]
-    command = [f"runs={tmp_path}", "name=muon", "minutes=60", *same]
-
-    def found(*more: str) -> Path | None:
-        return RunFolder(with_players(resolved([*command, *more])).settings).newest()
-
+    found = partial(found_by, f"runs={tmp_path}", "name=muon", "minutes=60", *same)
     with error_about(SettingsError, "learner.muon", "started with 0.0, not 4.0", "learner.muon=0.0") as refused:
         found()
     typed = shlex.split(refused.value.hint.partition("resume it with ")[2])
