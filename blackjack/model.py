@@ -49,6 +49,7 @@ def model(options: Options, reward: str, deck: NDArray[np.int64] | None = None) 
     mdp, decided = _process(hands, options, shoe, infinite)
     return Model(
         mdp=mdp,
+        discount=options.discount,
         index=index,
         outcomes=OUTCOMES,
         decided=tuple(decided),
@@ -73,7 +74,7 @@ def _process(
     start, decided = _start(hands, shoe, infinite)
     rewards = np.broadcast_to(payoffs, probability.shape).copy()
     start_reward = float(payoffs[KINDS:] @ decided)
-    return Mdp(successor, probability, rewards, start, start_reward, options.discount), decided
+    return Mdp(successor, probability, rewards, start, start_reward, discount=1.0), decided
 
 
 def _observed(mdp: Mdp, options: Options, shoe: NDArray[np.float64], infinite: bool) -> Observed:

@@ -50,7 +50,7 @@ STATE = np.dtype(
 class Options:
     """Rule options: `decks` in the shoe, the dealer's play at a `soft_17`, what `ties` are, and the `discount`.
 
-    The exact model and tabular learning discount by it, once for each decision; the rules themselves do not use it.
+    Tables that learn discount by it, once for each decision; neither the rules nor the exact model do.
     """
 
     decks: int | Literal["infinite"] = bounded("infinite", 1, 8)

@@ -47,6 +47,7 @@ def model(options: Options, reward: str, deck: NDArray[np.int64] = DECK) -> Mode
     mdp = Mdp(successor, probability, rewards, _start(deck), start_reward=0.0, discount=1.0)
     return Model(
         mdp=mdp,
+        discount=1.0,
         index=index,
         outcomes=OUTCOMES,
         decided=(0.0, 0.0, 0.0),

@@ -63,6 +63,7 @@ class HandEndedError(Exception):
 class Model:
     """The exact process behind a game of one seat.
 
+    `mdp` is undiscounted: its values are what a game earns on average. Tables learn with `discount` for each decision.
     `index(state)` is the compiled function from a state record of the game to its number in `mdp`. The last branches
     of every action are the `outcomes` of the game; `decided` are their probabilities on the deal, before any decision.
     `policies` are fixed policies as actions `[states]`. `locate(player, opponent)` is the state in which the player
@@ -72,6 +73,7 @@ class Model:
     """
 
     mdp: Mdp
+    discount: float
     index: Callable[..., int]
     outcomes: tuple[str, ...]
     decided: tuple[float, ...]

@@ -74,7 +74,7 @@ class ExactAdviser:
         return solve(self._settings)
 
     def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """See `Adviser`. Discounted where the game's options say so, as those of `busso.evaluate.solve`."""
+        """See `Adviser`."""
         mdp, number = self.solved.model.mdp, self.solved.model.index(state[0])
         successor = mdp.successor[number]
         after = np.where(successor == END, 0.0, self.solved.solution.values[successor])

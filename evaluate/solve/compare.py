@@ -82,7 +82,7 @@ def _table_beside(solved: Solved, source: Path, table: LearnedTable) -> Beside:
     errors = exact.errors(table.values, table.visits, learned.min_visits)
     return Beside(
         f"{source}: {learned.algo} of {learned.policy or 'the optimal policy'}, {title(solved)}",
-        [*error_lines(errors, learned.min_visits), _expected(exact)],
+        [*error_lines(errors, learned.min_visits, solved.model.discount), _expected(exact)],
         values,
         exact.values,
         policy,
@@ -103,7 +103,7 @@ class ComparedNetwork:
 
     values: Numbers  # [observed states, actions]
     policy: NDArray[np.int64]  # [observed states]
-    errors: Errors  # of the values at `gamma`; share and loss of the policy at the discount of the game
+    errors: Errors  # of the values at `gamma`; share and loss of the policy are undiscounted
     decisions: float  # share of the decisions in its own games in which it takes an optimal action
     mean_in_games: float  # error of the values over these decisions
     met: int  # observed states that can come up
@@ -112,20 +112,16 @@ class ComparedNetwork:
 def measure(solved: Solved, values: Numbers, gamma: float) -> ComparedNetwork:
     """Hold the action values of a network, which discounts by `gamma`, against the exact ones.
 
-    What its greedy policy loses is at the discount of the game, as with tables; its values are compared with the exact
-    ones at `gamma`, which is what they should be.
+    Its values are compared with those at `gamma`, which is what they should be; what its greedy policy loses is
+    undiscounted, as with tables.
     """
     mdp = solved.model.observed().mdp
-    exact = ExactValues(replace(solved.model, mdp=mdp))
-    met = exact.met[:, None].astype(np.int64)
-    of_policy = exact.errors(values, met, 1)
-    right = ExactValues(replace(solved.model, mdp=mdp._replace(discount=gamma)))
-    of_values = right.errors(values, met, 1)
-    errors = Errors(of_values.states, of_values.greatest, of_values.mean, of_policy.optimal_share, of_policy.loss)
+    exact = ExactValues(replace(solved.model, mdp=mdp), discount=gamma)
+    errors = exact.errors(values, exact.met[:, None].astype(np.int64), 1)
     policy = learned_policy(mdp, values)
     often = visits(mdp, np.eye(values.shape[1])[np.maximum(policy, 0)])
     often /= often.sum()
-    distance = np.abs(np.where(legal(mdp), values, -np.inf).max(axis=1)[exact.met] - right.values[exact.met])
+    distance = np.abs(np.where(legal(mdp), values, -np.inf).max(axis=1)[exact.met] - exact.values[exact.met])
     share, mean = float(often[exact.optimal(policy)].sum()), float(often[exact.met] @ distance)
     return ComparedNetwork(values, policy, errors, share, mean, int(exact.met.sum()))
 
@@ -150,26 +146,25 @@ def _network_beside(solved: Solved, source: Path, path: Path, state: dict[str, A
     observed, gamma = solved.model.observed(), settings.learner.gamma
     learned = measure(solved, player.values(solved.game.observe(observed.records)).astype(np.float64), gamma)
     decisions = state.get("env_steps", state.get("counters", {}).get("env_steps", 0))  # of `best`, of any other
-    exact = ExactValues(solved.model)
+    exact = ExactValues(solved.model, discount=gamma)
     shown, policy = _by_state(solved, learned)
     return Beside(
         f"{source}: network of {settings.algo} after {decisions:,} decisions, {title(solved)}",
-        [*_network_lines(learned, solved.model.mdp.discount, gamma), _expected(exact)],
+        [*_network_lines(learned, gamma), _expected(exact)],
         shown,
-        ExactValues(replace(solved.model, mdp=solved.model.mdp._replace(discount=gamma))).values,
+        exact.values,
         policy,
         exact.policy,
     )
 
 
-def _network_lines(learned: ComparedNetwork, discount: float, gamma: float) -> list[str]:
+def _network_lines(learned: ComparedNetwork, gamma: float) -> list[str]:
     errors = learned.errors
-    which = "" if gamma == discount else f", at learner.gamma {gamma:g} instead of the game's discount {discount:g}"
     return [
         f"observations in which there is something to decide: {learned.met:,}",
         f"with the optimal action: {errors.optimal_share:.2%}; of the decisions in its games: {learned.decisions:.2%}",
         f"loss of expected reward per game: {errors.loss:.6f}",
-        f"errors of its values against the exact ones{which}",
+        f"discount of its values: {gamma:g}",
         f"greatest error: {errors.greatest:.5f}",
         f"mean error: {errors.mean:.5f}; over the decisions in its games: {learned.mean_in_games:.5f}",
     ]

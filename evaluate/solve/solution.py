@@ -118,8 +118,9 @@ def game_text(solved: Solved) -> list[str]:
 
 
 def title(solved: Solved) -> str:
-    """The game with its options and reward."""
-    options = ", ".join(f"{f.name} {getattr(solved.game.options, f.name)}" for f in fields(solved.game.options))
+    """The game with its options and reward, without the discount, which changes no exact value."""
+    names = [field.name for field in fields(solved.game.options) if field.name != "discount"]
+    options = ", ".join(f"{name} {getattr(solved.game.options, name)}" for name in names)
     return f"{solved.game.name}: {options}, reward {solved.reward}"
 
 

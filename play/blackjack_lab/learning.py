@@ -28,7 +28,7 @@ class Subject:
         assert game.model is not None
         self.game, self.reward = game, reward
         self.model = game.model(game.options, reward)
-        self.optimal = ExactValues(self.model)
+        self.optimal = ExactValues(self.model, discount=self.model.discount)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class LearningProcess:
         self._subject, self.settings = subject, settings
         model, policy = subject.model, settings.policy
         self.evaluates = policy is not None
-        self._exact = subject.optimal if policy is None else ExactValues(model, model.policies[policy])
+        self._exact = subject.optimal if policy is None else ExactValues(model, model.policies[policy], model.discount)
         self._simulator = of_game(subject.game, subject.reward, model.index)
         width = 1 if self.evaluates else subject.game.actions
         self.values = np.zeros((model.states, width))
@@ -72,7 +72,7 @@ class LearningProcess:
         """Play more episodes and learn from them."""
         seeds = stream(self.settings.seed, "episodes", self.episodes, episodes)
         chosen = self.settings
-        discount = self._subject.model.mdp.discount
+        discount = self._subject.model.discount
         method = Method(discount, chosen.epsilon, chosen.step_size or 0.0, chosen.step_power, self._exact.policy)
         self.decisions += learn(chosen.algo, self._simulator, seeds, self.values, self.visits, method)
         self.episodes += episodes
@@ -83,7 +83,8 @@ class LearningProcess:
 
     def look(self) -> TableSnapshot:
         """The table as it is now, beside the exact one."""
-        mdp, optimal = self._subject.model.mdp, self._subject.optimal
+        model, optimal = self._subject.model, self._subject.optimal
+        mdp = model.mdp._replace(discount=model.discount)
         # A table of one column has no values of actions: they follow from the rules and the values of what comes next.
         worth = action_values(mdp, self.values[:, 0]) if self.evaluates else self.values
         policy = learned_policy(mdp, worth)

@@ -71,7 +71,14 @@ def test_blackjack(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert list(policies) == [f"hit_below_{n}" for n in range(4, 22)]
     assert float(policies["hit_below_17"]) > float(policies["hit_below_14"]) > float(policies["hit_below_4"])
     optimal = next(line for line in lines if line.startswith("optimal play over all deals"))
-    assert float(optimal.rsplit(" ", 1)[1]) > float(policies["hit_below_17"])
+    win, tie, lose, expected = (float(part.rsplit(" ", 1)[1]) for part in optimal.split(": ", 1)[1].split(", "))
+    assert expected > float(policies["hit_below_17"])
+    # Ties lose, and nothing is discounted, whatever tables learn with.
+    assert "discount" not in lines[0] and expected == pytest.approx(win - tie - lose, abs=2e-6)
+    with (tmp_path / "states.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        assert float(row["expected"]) == pytest.approx(float(row["win"]) - float(row["tie"]) - float(row["lose"]))
     for name in ("policy_hard", "policy_soft", "values_hard", "values_soft"):
         assert imread(tmp_path / f"optimal_{name}.png").std() > 0.05
 
@@ -119,7 +126,8 @@ def test_a_learned_table(tmp_path: Path, experiment: str, capsys: pytest.Capture
     lines = lines_of(capsys)
     assert lines[1 : len(said)] == said[1:]  # the same errors as at the end of the run
     assert any(line.startswith("states with the optimal action: 9") for line in lines) == learns
-    expected = -0.1618 if learns else -0.258915
+    assert lines[1] == "discount of its values: 0.95"
+    expected = -0.168047 if learns else -0.264721  # undiscounted
     assert float(lines[-1].split()[-1]) == pytest.approx(expected, abs=1e-5)
     names = {path.name for path in (run / "pictures").glob("*.png")}
     assert {"learned_values_hard.png", "error_values_soft.png"} <= names

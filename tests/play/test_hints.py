@@ -42,6 +42,10 @@ def test_exact_hints_are_those_of_the_solution(game: str, options: dict[str, int
         assert all(sum(chances.values()) == pytest.approx(1) for chances in odds.values())
         best = list(odds[hint[0].action].values())
         assert best == pytest.approx(solved.outcomes[state].tolist())
+        tie = -1 if game == "blackjack" else 0
+        for worth in hint:  # what is advised is what the odds say
+            win, tied, lose = odds[worth.action].values()
+            assert worth.value == pytest.approx(win + tie * tied - lose)
         seen += 1
         table.play(choice(table))
 

@@ -43,27 +43,30 @@ def learned_policy(mdp: Mdp, values: Values) -> Policy:
 
 
 class ExactValues:
-    """What a table should hold: the values of a policy, or the optimal ones where `policy` is None.
+    """What a table should hold: the values of a policy, or the optimal ones where `policy` is None, at a discount.
 
-    `met[states]` are the decisions that can come up.
+    What a policy earns or loses is undiscounted, and so is optimal play. `met[states]` are the decisions that can
+    come up.
     """
 
-    def __init__(self, model: Model, policy: Policy | None = None) -> None:
+    def __init__(self, model: Model, policy: Policy | None = None, discount: float = 1.0) -> None:
         self._mdp = mdp = model.mdp
         self._legal = legal(mdp)
         self.met = reachable(mdp, np.flatnonzero(mdp.start)) & self._legal.any(axis=1)
         self._evaluates = policy is not None
+        discounted = mdp._replace(discount=discount)
         if policy is not None:
-            self.values = evaluate_policy(mdp, np.where(self._legal.any(axis=1), policy, NO_ACTION))
-            self.policy = policy
+            self.policy, decides = policy, np.where(self._legal.any(axis=1), policy, NO_ACTION)
+            self._earned, self.values = (evaluate_policy(each, decides) for each in (mdp, discounted))
         else:
             solution = policy_iteration(mdp)
-            self.values, self.policy = solution.values, solution.policy
+            self.policy, self._earned = solution.policy, solution.values
+            self.values = policy_iteration(discounted).values
 
     @property
     def reward(self) -> float:
         """Expected per game, over all deals."""
-        return expected_reward(self._mdp, self.values)
+        return expected_reward(self._mdp, self._earned)
 
     def errors(self, values: Values, visits: NDArray[np.int64], min_visits: int) -> Errors:
         """Compare a learned table; both `[states, 1]` for one that evaluates, else `[states, actions]`."""
@@ -76,7 +79,7 @@ class ExactValues:
 
     def optimal(self, policy: Policy) -> NDArray[np.bool_]:
         """In which states, `[states]`, the policy takes an action of the greatest value; false where none is met."""
-        worth = action_values(self._mdp, self.values)
+        worth = action_values(self._mdp, self._earned)
         chosen = np.take_along_axis(worth, np.maximum(policy, 0)[:, None], axis=1)[:, 0]
         best: NDArray[np.bool_] = self.met & (chosen >= worth.max(axis=1) - EQUAL)
         return best

@@ -73,11 +73,11 @@ def load_model(settings: TabularSettings) -> Model:
 def exact_for(settings: TabularSettings, model: Model) -> ExactValues:
     """What the run should find. Raises SettingsError for an unknown policy."""
     if settings.policy is None:
-        return ExactValues(model)
+        return ExactValues(model, discount=model.discount)
     if settings.policy not in model.policies:
         known = ", ".join(model.policies)
         raise SettingsError("policy", f"{settings.game_name} has no policy {settings.policy!r}", f"it has {known}")
-    return ExactValues(model, model.policies[settings.policy])
+    return ExactValues(model, model.policies[settings.policy], model.discount)
 
 
 def table_of(path: Path, state: dict[str, Any]) -> LearnedTable:
@@ -111,7 +111,7 @@ class TabularTrainer:
         self.values = np.zeros((self.model.states, width))
         self.visits = np.zeros((self.model.states, width), np.int64)
         self._method = Method(
-            self.model.mdp.discount, settings.epsilon, settings.step_size or 0.0, settings.step_power, self.exact.policy
+            self.model.discount, settings.epsilon, settings.step_size or 0.0, settings.step_power, self.exact.policy
         )
         self.keep = settings.checkpoint.keep
         saving = settings.checkpoint
@@ -205,13 +205,14 @@ class TabularTrainer:
         self._folder.write_results(asdict(counters) | asdict(errors), self.progress.done, self.progress.env_steps)
         with output_may_fail():
             print(f"{settings.algo}: {counters.episodes:,} episodes, {counters.env_steps:,} decisions")
-            for line in error_lines(errors, settings.min_visits):
+            for line in error_lines(errors, settings.min_visits, self.model.discount):
                 print(line)
 
 
-def error_lines(errors: Errors, min_visits: int) -> list[str]:
-    """Errors as a person reads them."""
+def error_lines(errors: Errors, min_visits: int, discount: float) -> list[str]:
+    """Errors as a person reads them; those of the values are at `discount`."""
     lines = [
+        f"discount of its values: {discount:g}",
         f"states visited at least {min_visits:,} times: {errors.states:,}",
         f"greatest error: {errors.greatest:.5f}",
         f"mean error: {errors.mean:.5f}",

@@ -120,7 +120,8 @@ class Lab(Vertical):
         What was `said`, if anything, is there in place of the legend.
         """
         language = self._language
-        self._set("#caption", f"{method.upper()}: {language.say(f'blackjack_screen.caption_{quantity}')}")
+        caption = language.say(f"blackjack_screen.caption_{quantity}", discount=lessons.settings["discount"])
+        self._set("#caption", f"{method.upper()}: {caption}")
         self._set("#lines", stats(language, lessons))
         self._set("#legend", "\n".join(said) or legend(language, lessons.choices.policy))
         if (lessons[method].learned, quantity) != self._drawn:
