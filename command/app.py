@@ -66,9 +66,9 @@ class JobError(Exception):
 
     all: ClassVar[list[JobError]] = []  # of this command; one of another process is made again from its pickle
 
-    def __init__(self, run: str, message: str, exit_code: int) -> None:
-        super().__init__(run, message, exit_code)  # from which a process makes it again
-        self.run, self.message, self.exit_code = run, message, exit_code
+    def __init__(self, message: str = "", run: str = "", exit_code: int = 1) -> None:
+        super().__init__(message, run, exit_code)  # from which a process makes it again
+        self.message, self.run, self.exit_code = message, run, exit_code
         self.all.append(self)
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ def job(run: Callable[[DictConfig], int | float | None]) -> Job:
         if code and str(launcher).startswith("submitit"):
             raise SystemExit(code)  # without a result: Slurm may start the job again
         if code:
-            raise JobError(_name(), "", code)
+            raise JobError("", _name(), code)
         return found
 
     return of
@@ -114,9 +114,9 @@ def _failed(error: Exception) -> JobError:
     if isinstance(error, (UserError, OSError, MemoryError)):
         message, code = failure_of(error)
         print(one_line(f"error: {message}"), file=sys.stderr)
-        return JobError(_name(), message, code)
+        return JobError(message, _name(), code)
     traceback.print_exception(error)
-    return JobError(_name(), f"{type(error).__name__}: {error}", 1)
+    return JobError(f"{type(error).__name__}: {error}", _name())
 
 
 def _name() -> str:

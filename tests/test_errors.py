@@ -1,18 +1,23 @@
 """What an error says: its key, its way out, and the line that users see."""
 
 import copy
+import importlib
 import pickle
+import pkgutil
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 
+import busso
 from busso.cards.base.errors import InputError
-from busso.command.errors import UserError
+from busso.command.app import Ended, JobError
 from busso.command.main import command as as_command
 from busso.command.settings.checks import SettingsError, require
 from busso.train.dqn.rollout.backend import BackendLostError
+from busso.train.run.checkpoint.checkpoint import CheckpointError
 
 
 def test_the_line_is_key_problem_and_way_out() -> None:
@@ -41,11 +46,32 @@ def raised(number: int) -> None:
     raise error
 
 
+def errors_of_busso(kind: type[BaseException] = BaseException) -> set[type[BaseException]]:
+    """All classes of exceptions in busso's modules, which are imported."""
+    found = set().union(*(errors_of_busso(each) for each in kind.__subclasses__()))
+    return found | ({kind} if kind.__module__.startswith("busso.") else set())
+
+
+def test_every_error_is_made_again_from_its_pickle_and_from_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies have all of it; made of its text, it says the same."""
+    for each in pkgutil.walk_packages(busso.__path__, "busso."):
+        with suppress(ModuleNotFoundError):  # an extra is not installed
+            importlib.import_module(each.name)
+    monkeypatch.setattr(JobError, "all", [])
+    kinds = errors_of_busso()
+    assert {InputError, SettingsError, BackendLostError, CheckpointError, JobError, Ended} < kinds
+    for kind in kinds:
+        names_key = issubclass(kind, InputError)
+        error = kind(*(("learner.lr", "too great", "say 1e-3") if names_key else ("too great",)))
+        error.exit_code = 7
+        for other in (pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error)):
+            assert type(other) is kind and (other.args, other.exit_code) == (error.args, 7)
+        says = "learner.lr: too great; say 1e-3" if names_key else "too great"
+        assert str(error) == str(kind(says)) == says, kind
+    assert SettingsError(InputError("seed", "below 0", "give 1")).args == ("seed", "below 0", "give 1")
+
+
 def test_a_copy_in_another_process_has_all_of_it() -> None:
-    for kind in (InputError, UserError, SettingsError, BackendLostError):
-        error = kind("learner.lr", "too great", "say 1e-3")
-        for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
-            assert type(other) is kind and other.args == error.args and str(other) == str(error)
     with ProcessPoolExecutor(1, get_context("spawn")) as pool, pytest.raises(SettingsError) as caught:
         pool.submit(raised, 7).result()
     assert (caught.value.key, caught.value.hint, caught.value.exit_code) == ("learner.lr", "say 7", 7)

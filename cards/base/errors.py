@@ -10,9 +10,12 @@ class InputError(ValueError):
 
     `key` is what it is about, as the user wrote it: a setting, a file, a card, a seat. `hint` is the way out, or empty.
     Where `problem` is an InputError itself, its key is said after this one and its hint is kept.
+    Made of its text alone, or of such an error, it says the same: Gymnasium raises `type(error)(text)`.
     """
 
-    def __init__(self, key: object, problem: object, hint: str = "") -> None:
+    def __init__(self, key: object, problem: object = None, hint: str = "") -> None:
+        if problem is None:
+            key, problem = getattr(key, "key", ""), key
         if isinstance(problem, InputError):
             said = problem.problem if problem.key == str(key) else problem.about
             problem, hint = (f"{said}; {problem.hint}", hint) if hint and problem.hint else (said, hint or problem.hint)

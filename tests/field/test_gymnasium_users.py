@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+import busso.envs
+from busso.cards.base.errors import InputError
 from tests.pages import ROOT
 
+assert busso.envs  # registers them
 NAMES = sorted(name for name in gymnasium.registry if name.startswith("busso/"))
 EXAMPLE = ROOT / "examples" / "maskable_ppo.py"
 each_name = pytest.mark.parametrize("name", NAMES)
@@ -30,6 +33,37 @@ def test_the_api_as_gymnasium_checks_it(name: str) -> None:
 def test_the_api_as_stable_baselines3_checks_it(name: str) -> None:
     checker = pytest.importorskip("stable_baselines3.common.env_checker", reason="needs stable-baselines3")
     checker.check_env(gymnasium.make(name))
+
+
+def test_a_render_mode_that_there_is_not() -> None:
+    """`gymnasium.make` raises a TypeError of the environment again, as `type(error)(text)`."""
+    with pytest.raises(TypeError, match=r"^render_mode: ansi or human, not 'rgb_array' was raised from .*Tressette-v0"):
+        gymnasium.make("busso/Tressette-v0", render_mode="rgb_array")
+
+
+@pytest.mark.filterwarnings("ignore:.*ERROR:UserWarning")
+def test_an_error_in_another_process() -> None:
+    """`AsyncVectorEnv` raises the error of an environment again, as `type(error)(error)`."""
+    env = gymnasium.vector.AsyncVectorEnv([partial(gymnasium.make, "busso/Blackjack-v0")])
+    try:
+        with pytest.raises(InputError, match=r"^seed: 0 to 2") as caught:
+            env.reset(seed=-1)
+        assert caught.value.key == "seed"
+    finally:
+        env.close(terminate=True)
+
+
+def test_episodes_of_a_batch_are_recorded() -> None:
+    """Statistics of Gymnasium's own wrapper, where games begin in the step that ends the one before."""
+    env = gymnasium.wrappers.vector.RecordEpisodeStatistics(gymnasium.make_vec("busso/Blackjack-v0", num_envs=16), 9999)
+    env.reset(seed=3)
+    results, ended = 0.0, 0
+    for k in range(60):
+        _, _, over, _, info = env.step(np.full(16, k % 2))
+        results += float(info["returns"][over].sum()) if over.any() else 0.0
+        ended += int(over.sum())
+    assert len(env.return_queue) == ended > 500 and sum(env.return_queue) == pytest.approx(results)
+    assert sum(env.length_queue) <= 60 * 16
 
 
 @each_name
