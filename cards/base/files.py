@@ -7,7 +7,7 @@ import itertools
 import os
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,6 +121,22 @@ def make_folder(path: Path) -> None:
     make_folder(path.parent)
     path.mkdir(exist_ok=True)
     sync_folder(path.parent)
+
+
+def make_free(path: Path, make: Callable[[Path], object]) -> Path:
+    """Make a file or folder at `path`, or with a number in its name where that is taken; return its path.
+
+    `make` raises FileExistsError where there is one: of several processes, on any machines, each gets its own. OSError.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    free, numbers = path, itertools.count(2)
+    while True:
+        try:
+            make(free)
+        except FileExistsError:
+            free = path.with_name(f"{path.stem}-{next(numbers)}{path.suffix}")
+        else:
+            return free
 
 
 def names_in(folder: Path) -> list[str]:

@@ -6,6 +6,7 @@ import errno
 import os
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from busso.cards.base import files
 from busso.cards.base.files import (
     NumberedFiles,
     delete_left_over,
+    make_free,
     replacing,
     sync_folder,
     temporary_beside,
@@ -89,3 +91,11 @@ def test_numbered_files_are_found_by_the_name_that_they_were_written_by(tmp_path
     for name in (*copies, "._part_2000.pt", "part_02000.pt", "part_8.pt", "part_٢٠٠٠.pt", "part_2000xpt", "part_.pt"):
         (tmp_path / name).touch()
     assert [path.name for path in numbered.newest_first(tmp_path)] == ["part_1000.pt", "part_999.pt", "part_007.pt"]
+
+
+def test_each_of_several_gets_a_name_of_its_own(tmp_path: Path) -> None:
+    folders = [make_free(tmp_path / "new" / "20260101-120000", Path.mkdir).name for _ in range(3)]
+    assert folders == ["20260101-120000", "20260101-120000-2", "20260101-120000-3"]
+    file = tmp_path / "new" / "a.json"
+    file.mkdir()
+    assert make_free(file, partial(Path.touch, exist_ok=False)) == tmp_path / "new" / "a-2.json"

@@ -1,6 +1,7 @@
-"""Copies that file managers, synchronisers and macOS leave beside files of busso."""
+"""Copies that file managers, synchronisers and macOS leave beside files of busso, and folders named by the second."""
 
 import shutil
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,14 @@ from busso.cards.game import load_game
 from busso.command import conf_folder
 from busso.evaluate.report.of_runs import scores_of
 from busso.evaluate.report.runs import seeds_beside
+from busso.evaluate.tournament import run as tournament
+from busso.evaluate.tournament.__main__ import main
 from busso.train.dqn.players.resolve import file_of
 from busso.train.run.checkpoint import checkpoint
 from busso.train.run.read import load_run
 from busso.train.settings.resolve import settings_of_run
 from busso.train.settings.run import POLICIES
+from tests.errors import key_of
 from tests.train.runs import TrainedRuns
 
 COPIES = (
@@ -62,3 +66,26 @@ def test_what_macos_adds_to_archives_is_no_setting(tmp_path: Path, monkeypatch: 
     before = conf_folder.own_games(), conf_folder.explained_settings("train")
     monkeypatch.setattr(conf_folder, "CONF", conf)
     assert (conf_folder.own_games(), conf_folder.explained_settings("train")) == before
+
+
+def test_tournaments_of_one_second_have_a_folder_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those of a loop in a shell, and of a job array on several nodes."""
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
+            return datetime(2026, 1, 1, 12)
+
+    monkeypatch.setattr(tournament, "datetime", Clock)
+    monkeypatch.chdir(tmp_path)
+    given = ["game=blackjack", "players=[hit_below_17,random]", "deals=4"]
+    assert [main([*given, f"seed={seed}"]) for seed in (1, 2)] == [0, 0]
+    made = sorted(Path("tournaments", "blackjack").iterdir())
+    assert [path.name for path in made] == ["20260101-120000", "20260101-120000-2"]
+    assert main([*given, "seed=1", f"folder={made[0]}"]) == 0  # a folder that is named is resumed
+    capsys.readouterr()
+    shutil.rmtree("tournaments")
+    Path("tournaments").touch()
+    assert main(given) == 2 and key_of(capsys.readouterr().err) == "folder"
