@@ -19,7 +19,6 @@ install: $(READY) warm ## create .venv with what playing and training need, pinn
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("busso needs Python 3.11 or newer; say make PYTHON=python3.X") if sys.version_info < (3, 11) else None'
-	@test -L busso/train || { echo "busso/train is no link: clone with git, on Windows in WSL" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[export,sweep,tune]'
 	@touch $(READY)

@@ -10,9 +10,17 @@ Each name is loaded when it is first used: games wait for neither PyTorch nor Ra
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from busso.command import __version__
+try:
+    from busso.command import __version__
+except ModuleNotFoundError as error:
+    if error.name != "busso.command":
+        raise
+    missing = Path(__file__).parent / "command"
+    hint = "pip install PATH makes the links that a zip unpacked without them lacks, or clone with git"
+    raise ImportError(f"{missing}: missing link to ../command; {hint}", name=error.name) from None
 
 if TYPE_CHECKING:
     from busso.cards.game import Game as Game

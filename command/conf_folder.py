@@ -13,7 +13,7 @@ CONF = (Path(__file__).parent.parent / "conf").resolve()  # busso/conf, which in
 
 def own_games() -> list[str]:
     """The games of busso: each has its file conf/game/NAME.yaml."""
-    return sorted(path.stem for path in (CONF / "game").glob("*.yaml"))
+    return sorted(path.stem for path in (CONF / "game").glob("[!.]*.yaml"))
 
 
 def groups_of(file: Path) -> Iterator[str]:
@@ -25,7 +25,7 @@ def groups_of(file: Path) -> Iterator[str]:
             if not name.startswith("override "):
                 group = name.removeprefix("optional ").removeprefix("/")
                 yield group
-                for path in sorted((CONF / group).glob("*.yaml")):
+                for path in sorted((CONF / group).glob("[!.]*.yaml")):
                     yield from groups_of(path)
 
 
@@ -43,6 +43,6 @@ def explained_settings(config_name: str) -> str:
     """The settings of conf/<config_name>.yaml and of its groups with their comments, as a template for --help."""
     file = CONF / f"{config_name}.yaml"
     groups = dict.fromkeys(group for group in groups_of(file) if group not in ("experiment", "row"))  # of other keys
-    files = [file, *included(file), *(path for group in groups for path in sorted((CONF / group).glob("*.yaml")))]
+    files = [file, *included(file), *(path for group in groups for path in sorted((CONF / group).glob("[!.]*.yaml")))]
     text = "\n".join(f"--- {path.relative_to(CONF.parent)}\n{path.read_text()}" for path in files)
     return text.replace("$", "$$")

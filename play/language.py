@@ -13,7 +13,7 @@ import yaml
 from busso.command.terminal.visible import visible
 
 _FOLDER = Path(__file__).parent / "texts"
-LANGUAGES = tuple(sorted(path.stem for path in _FOLDER.glob("*.yaml")))
+LANGUAGES = tuple(sorted(path.stem for path in _FOLDER.glob("[!.]*.yaml")))
 
 
 @dataclass(frozen=True)

@@ -29,11 +29,17 @@ ROOMS = sorted(path.name for path in (ROOT / "busso").iterdir() if path.is_symli
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from the sdist of a copy, so that no `build/` of an earlier time is in it or left; without a network."""
+    """Built from the sdist of a copy, so that no `build/` of an earlier time is in it or left; without a network.
+
+    As in a zip that pip unpacks, every second link of the copy is a text file.
+    """
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
     for name in (*ROOMS, "busso"):
         shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ROOMS[::2]:
+        (source / "busso" / name).unlink()
+        (source / "busso" / name).write_text(f"../{name}")
+    for name in ("pyproject.toml", "README.md", "LICENSE", "setup.py"):
         shutil.copy(ROOT / name, source)
     build = [sys.executable, "-c", "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"]
     subprocess.run([*build, target], cwd=source, check=True, env=OUTSIDE, capture_output=True, timeout=seconds(60))
@@ -61,6 +67,18 @@ def test_a_wheel_holds_what_the_tree_holds(wheel: Path) -> None:
         about = f"busso-{__version__}.dist-info"
         assert found.read(f"{about}/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
         assert b"\nLicense-Expression: MIT\n" in found.read(f"{about}/METADATA")
+
+
+def test_a_tree_without_links_says_what_is_missing(tmp_path: Path) -> None:
+    """As it is unpacked by programs that leave links out, where setup.py has nothing to make them of."""
+    for path in (ROOT / "setup.py", *(ROOT / "busso").glob("*.py")):
+        (tmp_path / path.relative_to(ROOT)).parent.mkdir(exist_ok=True)
+        shutil.copy(path, tmp_path / path.relative_to(ROOT))
+    missing = tmp_path / "busso" / "command"
+    for arguments in (["-S", "-c", "import busso"], ["setup.py", "--name"]):
+        command = [sys.executable, *arguments]
+        done = subprocess.run(command, check=False, cwd=tmp_path, env=OUTSIDE, capture_output=True, text=True)
+        assert done.returncode == 1 and f"rror: {missing}: missing link to ../command; " in done.stderr
 
 
 def environment(wheel: Path, folder: Path) -> tuple[Path, Path]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import errno
 import itertools
 import os
+import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 SUFFIX = ".tmp"  # of what is not whole yet
 # Answers of file systems that cannot sync a folder; on these a rename is as safe as they make it.
 _NO_FOLDER_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.ENOSYS}
 _numbers = itertools.count()
+_TEMPORARY = re.compile(rf"\..+\.[0-9]+\.[0-9]+{re.escape(SUFFIX)}")  # as `temporary_beside` makes it
 _LONG = 3600.0  # seconds after which no process still writes to a temporary file
 
 
@@ -67,6 +70,8 @@ def delete_left_over(folder: Path) -> None:
     """
     others = []
     for path in folder.glob(f".*{SUFFIX}"):
+        if not _TEMPORARY.fullmatch(path.name):
+            continue  # of another program, such as a synchroniser
         if not _has_ended(path):
             others.append(path)
             continue
@@ -116,6 +121,55 @@ def make_folder(path: Path) -> None:
     make_folder(path.parent)
     path.mkdir(exist_ok=True)
     sync_folder(path.parent)
+
+
+def make_free(path: Path, make: Callable[[Path], object]) -> Path:
+    """Make a file or folder at `path`, or with a number in its name where that is taken; return its path.
+
+    `make` raises FileExistsError where there is one: of several processes, on any machines, each gets its own. OSError.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    free, numbers = path, itertools.count(2)
+    while True:
+        try:
+            make(free)
+        except FileExistsError:
+            free = path.with_name(f"{path.stem}-{next(numbers)}{path.suffix}")
+        else:
+            return free
+
+
+def names_in(folder: Path) -> list[str]:
+    """The names in a folder, none where there is no folder. Raises OSError when it cannot be read.
+
+    `Path.glob` takes a folder that cannot be read for an empty one.
+    """
+    try:
+        return [path.name for path in folder.iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+@dataclass(frozen=True)
+class NumberedFiles:
+    """Files named after a number, for the code that writes them and the code that finds them.
+
+    Copies by file managers and synchronisers, such as `episode_000000020000 (1).pt`, are not among them.
+    """
+
+    prefix: str
+    digits: int
+    suffix: str
+
+    def name(self, number: int) -> str:
+        """Return the name of the file with this number."""
+        return f"{self.prefix}{number:0{self.digits}d}{self.suffix}"
+
+    def newest_first(self, folder: Path) -> list[Path]:
+        """Return those in a folder, the highest number first. Raises OSError when it cannot be read."""
+        pattern = re.compile(rf"{re.escape(self.prefix)}([0-9]+){re.escape(self.suffix)}")
+        found = [(int(match[1]), name) for name in names_in(folder) if (match := pattern.fullmatch(name))]
+        return [folder / name for number, name in sorted(found, reverse=True) if name == self.name(number)]
 
 
 def rename_aside(path: Path, suffix: str) -> Path:

@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import logging
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -18,6 +19,7 @@ log = logging.getLogger(__name__)
 LARGEST = 1 << 29  # bytes of all files, beyond which all of them go
 _DIGEST = hashlib.sha256().digest_size
 _SUFFIX = ".code"
+_FILE = re.compile(rf"[0-9a-f]{{64}}({re.escape(_SUFFIX)}|\.[0-9]+-[0-9a-f]{{8}})")  # of a key; temporary ones too
 
 
 def default_folder() -> Path:
@@ -92,7 +94,7 @@ def _require_private(path: Path) -> None:
 
 def _empty_beyond(largest: int, folder: Path) -> None:
     """Delete all files where they are too large together: code of old versions is never read again."""
-    files, total = list(folder.glob("*/*")), 0
+    files, total = [path for path in folder.glob("*/*") if _FILE.fullmatch(path.name)], 0
     for path in files:
         with contextlib.suppress(FileNotFoundError):  # another process has just renamed it
             total += path.stat().st_size

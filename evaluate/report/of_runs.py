@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Scores = dict[str, Estimate]  # by opponent the share of games won, or the errors of a learned table
 
 _MOST_PANELS = 4
+_ALIKE = 1.05  # episodes of two runs of equal minutes, at most, where nothing else slowed one down
 _LEARNING = (("train/loss", "loss"), ("error/mean", "mean error"), ("error/greatest", "greatest error"))
 _LESS_IS_BETTER = ("loss", "mean error", "greatest error")
 # Two-sided 95% quantiles of Student's t with 1, 2, ... degrees of freedom.
@@ -97,10 +98,14 @@ class Comparison:
             return share_text(found[0].mean, found[0].low, found[0].high)
         return self._text(*over_seeds([each.mean for each in found])) if found else ""
 
-    def _difference(self, kind: SeedGroup) -> str:
+    def _pairs(self, kind: SeedGroup) -> list[float]:
+        """By how much each run has more than the baseline's run with its seed; none for the baseline."""
         own, other = self._means(kind), self._means(self.baseline)
-        pairs = [own[seed] - other[seed] for seed in own if seed in other]
-        return self._text(*over_seeds(pairs), sign="+") if pairs and kind is not self.baseline else ""
+        return [own[seed] - other[seed] for seed in own if seed in other and kind is not self.baseline]
+
+    def _difference(self, kind: SeedGroup) -> str:
+        pairs = self._pairs(kind)
+        return self._text(*over_seeds(pairs), sign="+") if pairs else ""
 
     def _text(self, value: float, half: float, sign: str = "") -> str:
         if any(run.errors for run in self.baseline.runs):
@@ -120,8 +125,15 @@ class Comparison:
         return TextTable(columns, rows, left=(0, 1), marked=(self.rows.index(self.baseline),))
 
     def _settings(self, kind: SeedGroup) -> str:
-        found = differences(self.baseline.settings, kind.settings)
-        return " ".join(f"`{key}={as_text(value)}`" for key, (_, value) in found.items() if key != "seed")
+        """The settings in which it differs from the baseline; of the baseline those in which any kind does."""
+        others = self.kinds if kind is self.baseline else [self.baseline]
+        found = {
+            key: value
+            for other in others
+            for key, (_, value) in differences(other.settings, kind.settings).items()
+            if key != "seed"
+        }
+        return " ".join(f"`{key}={as_text(value)}`" for key, value in found.items())
 
     def note(self) -> str:
         """What the numbers of the table are."""
@@ -135,9 +147,23 @@ class Comparison:
             f"{what}. After ± the 95% interval over seeds, by Student's t; in brackets that of one run over its deals. "
         )
         text += "Differences are over pairs of runs with the same seed; one is significant if its interval excludes 0."
+        text += "".join(f" {sentence}" for sentence in self._warnings())
         if len(self.kinds) > 2:
             text += " The best of many runs is partly luck: train it again with another seed."
         return text
+
+    def _warnings(self) -> Iterator[str]:
+        """What keeps the differences from being decided."""
+        pairs = [len(found) for kind in self.kinds if (found := self._pairs(kind))]
+        if 1 in pairs:
+            each = len(self.baseline.runs) == max(pairs) == 1
+            yield "One seed each: undecided." if each else "A difference without ± is of one seed: undecided."
+        finished = [run.counters for kind in self.rows for run in kind.runs if self.scores[run.folder]]
+        for key, unit in (("episodes", "Episodes"), ("iteration", "Iterations")):
+            done = list(dict.fromkeys(int(counters[key]) for counters in finished if key in counters))
+            if done and max(done) > _ALIKE * min(done):
+                first, last = done if len(done) == 2 else (min(done), max(done))
+                yield f"{unit} differ: {first:,} {'and' if len(done) == 2 else 'to'} {last:,}."
 
     def report(self) -> Report:
         """The whole page."""

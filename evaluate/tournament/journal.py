@@ -44,7 +44,7 @@ class Journal:
             in_use.exit_code = error.exit_code
             raise in_use from None
         except OSError as error:
-            raise SettingsError("folder", f"cannot write to {folder} ({error.strerror})", "choose another") from None
+            raise not_writable(folder, error) from None
         try:
             self._check(about)
             self.played = list(self._read())
@@ -93,6 +93,11 @@ class Journal:
                 damaged += 1
         if damaged:
             log.warning("%s: %d batches are not whole, and are played again", path, damaged)
+
+
+def not_writable(folder: Path, error: OSError) -> SettingsError:
+    """Return the error for a folder that cannot be made or written to."""
+    return SettingsError("folder", f"cannot write to {folder} ({error.strerror})", "choose another")
 
 
 def about_of(folder: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from busso.cards.base.files import make_free
 from busso.cards.game import Game
 from busso.command import __version__
 from busso.command.settings.checks import check_one_of
@@ -22,7 +23,7 @@ from busso.command.terminal.progress import Progress
 from busso.evaluate.tournament import report
 from busso.evaluate.tournament.batches import Played, TournamentWorker
 from busso.evaluate.tournament.executors import Alone, Executor, Growing, Processes, lost
-from busso.evaluate.tournament.journal import Journal, about_of
+from busso.evaluate.tournament.journal import Journal, about_of, not_writable
 from busso.evaluate.tournament.report import Pairing
 from busso.evaluate.tournament.schedule import Plan, Schedule
 from busso.evaluate.tournament.settings import AUTO, Pair, TournamentSettings, check_game, pairs_of
@@ -41,8 +42,7 @@ def run(settings: TournamentSettings) -> list[Pairing]:
     worker = TournamentWorker(settings, players)
     for player in players:
         worker.load(player)  # what cannot play is said at once
-    now = datetime.now().strftime("%Y%m%d-%H%M%S")
-    folder = Path(settings.folder) if settings.folder else Path("tournaments") / game.name / now
+    folder = Path(settings.folder) if settings.folder else _new_folder(game)
     if settings.batch_deals is None:  # a search player that joins others does not change how many they played at a time
         settings = replace(settings, batch_deals=about_of(folder).get("batch_deals"))
     schedule = play_pairs(settings, worker, pairs, folder, partial(_write, folder, settings, game))
@@ -52,6 +52,15 @@ def run(settings: TournamentSettings) -> list[Pairing]:
         screen.print(table)
     _say(f"written to {folder}")
     return results.pairings
+
+
+def _new_folder(game: Game) -> Path:
+    """Make the default folder, of this tournament alone: the tasks of a job array start in the same second."""
+    path = Path("tournaments") / game.name / datetime.now().strftime("%Y%m%d-%H%M%S")
+    try:
+        return make_free(path, Path.mkdir)
+    except OSError as error:
+        raise not_writable(path, error) from None
 
 
 def play_pairs(

@@ -33,7 +33,7 @@ _LEAVING_KEYS = ("ctrl+q", "ctrl+c")
 class TableApp(App[int]):
     """Menu, tables, and what else there is to see. With keys of a command line `given`, a table is opened at once."""
 
-    CSS_PATH = sorted(Path(__file__).parent.rglob("*.tcss"))  # app.tcss is the first
+    CSS_PATH = sorted(Path(__file__).parent.rglob("[!.]*.tcss"))  # app.tcss is the first
     TITLE = "busso"
     ENABLE_COMMAND_PALETTE = False
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (LEAST_WIDTH, "-narrow"), (110, "-wide")]  # noqa: RUF012

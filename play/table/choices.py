@@ -17,6 +17,7 @@ from busso.cards.presentation import presentation_of
 from busso.command.settings.checks import MAX_SEED, SettingsError
 from busso.command.settings.quoting import in_quotes
 from busso.play.players import HUMAN, default_opponent
+from busso.train.settings.run import POLICIES
 
 RUNS = Path("runs")
 APART = "apart"  # in place of an opponent: each seat has its own
@@ -188,7 +189,7 @@ def offered_players(game: Game, runs: Path = RUNS) -> tuple[str, ...]:
     """
     found = sorted((runs / game.name).iterdir()) if (runs / game.name).is_dir() else []
     networks = [str(run) for run in found if (run / "checkpoints").is_dir()]
-    trained = [str(run) for run in found if str(run) in networks or any(run.glob("policies/*.npz"))]
+    trained = [str(run) for run in found if str(run) in networks or POLICIES.newest_first(run / "policies")]
     shipped = [CHAMPION] if player_specs.champion_file(game) is not None else []
     first = shipped + [run for run in trained if Path(run).name == CHAMPION]
     searching = [name for name, kind in game.kinds.items() if kind.of_network]

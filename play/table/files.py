@@ -55,20 +55,3 @@ def _lock(file: FileIO) -> None:
             time.sleep(0.01)
         else:
             return
-
-
-def free_path(folder: Path, name: str, suffix: str) -> Path:
-    """`folder/name.suffix`, or with a number after the name where there is such a file already.
-
-    The file is made, empty: tables that are saved at the same moment must not get the same one. Raises OSError.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    path, number = folder / f"{name}{suffix}", 1
-    while True:
-        try:
-            path.open("x").close()
-        except FileExistsError:
-            number += 1
-            path = folder / f"{name}-{number}{suffix}"
-        else:
-            return path

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from busso.cards.base.files import make_free
 from busso.cards.hand import Move
 from busso.command.settings.game import load_configured_game
 from busso.play.coach.hints import Coach
-from busso.play.table.files import free_path
 from busso.play.table.ledger import Ledger
 from busso.play.table.saves import SAVES, write_save
 from busso.play.table.table import Table
@@ -77,8 +78,8 @@ class Session:
 
     def save(self) -> Path:
         """Write the table down now; returns the file."""
-        name = f"{self.table.game.name}-{self.table.setup.seed}"
-        path = self.path or free_path(SAVES, name, ".json")
+        free = SAVES / f"{self.table.game.name}-{self.table.setup.seed}.json"
+        path = self.path or make_free(free, partial(Path.touch, exist_ok=False))  # empty until it is written
         try:
             write_save(path, self.table, self._settings)
         except OSError:

@@ -215,10 +215,14 @@ def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 
 
 def test_a_folder_that_grew_too_large_is_emptied(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for largest, left in ((200, ["new", "old"]), (100, ["new"])):
-        code_store.CodeStore(cache, "before").write("old", bytes(100))
+    new, old = "0" * 64, "f" * 64
+    (cache / "photos").mkdir(parents=True, mode=0o700)
+    (cache / "photos" / "theirs").touch()  # BUSSO_CACHE may name a folder that has other files
+    cache.chmod(0o700)
+    for largest, left in ((200, [new, old, "theirs"]), (100, [new, "theirs"])):
+        code_store.CodeStore(cache, "before").write(old, bytes(100))
         monkeypatch.setattr(code_store, "LARGEST", largest)
-        code_store.CodeStore(cache, "v").write("new", b"")
+        code_store.CodeStore(cache, "v").write(new, b"")
         assert sorted(path.stem for path in cache.glob("*/*")) == left
 
 

@@ -6,12 +6,21 @@ import errno
 import os
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from busso.cards.base import files
-from busso.cards.base.files import delete_left_over, replacing, sync_folder, temporary_beside, write_atomic
+from busso.cards.base.files import (
+    NumberedFiles,
+    delete_left_over,
+    make_free,
+    replacing,
+    sync_folder,
+    temporary_beside,
+    write_atomic,
+)
 
 
 def test_a_file_gets_its_new_content(tmp_path: Path) -> None:
@@ -63,10 +72,30 @@ def test_only_what_no_process_will_finish_is_deleted(tmp_path: Path, monkeypatch
     there, old = temporary_beside(tmp_path / "there"), temporary_beside(tmp_path / "old")
     monkeypatch.undo()
     strange, notes = tmp_path / f".x{numbers}", tmp_path / "notes.txt"
-    for path in (own, gone, living, there, old, strange, notes):
+    synchronised = tmp_path / ".syncthing.notes.txt.tmp"
+    for path in (own, gone, living, there, old, strange, notes, synchronised):
         path.write_text("half")
     hours_ago = time.time() - 2 * 3600
-    for path in (old, notes):
+    for path in (old, notes, synchronised):
         os.utime(path, (hours_ago, hours_ago))
     delete_left_over(tmp_path)
-    assert set(tmp_path.iterdir()) == {living, there, strange, notes}
+    assert set(tmp_path.iterdir()) == {living, there, strange, notes, synchronised}
+
+
+def test_numbered_files_are_found_by_the_name_that_they_were_written_by(tmp_path: Path) -> None:
+    numbered = NumberedFiles("part_", 3, ".pt")
+    assert numbered.newest_first(tmp_path / "missing") == []
+    for number in (7, 1000, 999):
+        (tmp_path / numbered.name(number)).touch()
+    copies = ("part_2000_backup.pt", "part_2000 (1).pt", "part_2000.sync-conflict-20260101-120000-ABCDEFG.pt")
+    for name in (*copies, "._part_2000.pt", "part_02000.pt", "part_8.pt", "part_٢٠٠٠.pt", "part_2000xpt", "part_.pt"):
+        (tmp_path / name).touch()
+    assert [path.name for path in numbered.newest_first(tmp_path)] == ["part_1000.pt", "part_999.pt", "part_007.pt"]
+
+
+def test_each_of_several_gets_a_name_of_its_own(tmp_path: Path) -> None:
+    folders = [make_free(tmp_path / "new" / "20260101-120000", Path.mkdir).name for _ in range(3)]
+    assert folders == ["20260101-120000", "20260101-120000-2", "20260101-120000-3"]
+    file = tmp_path / "new" / "a.json"
+    file.mkdir()
+    assert make_free(file, partial(Path.touch, exist_ok=False)) == tmp_path / "new" / "a-2.json"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from busso.evaluate.compare import main as compare
-from busso.evaluate.report.of_runs import _student, over_seeds
+from busso.evaluate.report.of_runs import Comparison, _student, over_seeds, scores_of
 from busso.evaluate.report.runs import kinds_of
 from busso.train.__main__ import main as train
 from busso.train.run.read import load_run
@@ -37,13 +37,36 @@ def test_a_comparison(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     won = {name: json.loads((runs / name / "results.json").read_text()) for name in ("one", "two", "wide")}
     value, half = over_seeds([won[name]["random"]["win_rate"][0] for name in ("one", "two")])
     own = row_of(tmp_path, "one")
-    assert own[1] == "" and own[2] == f"{100 * value:.1f} ± {100 * half:.1f}%" and own[-2:] == ["", "2"]
+    assert (
+        own[1] == "`learner.lr=0.001` `network.hidden=[32]`"
+        and own[2] == f"{100 * value:.1f} ± {100 * half:.1f}%"
+        and own[-2:] == ["", "2"]
+    )
     more = [won["wide"][name]["win_rate"][0] - won["one"][name]["win_rate"][0] for name in ("random", "greedy")]
     other = row_of(tmp_path, "wide")
     assert other[1] == "`learner.lr=0.002` `network.hidden=[48]`" and other[-2:] == [f"{50 * sum(more):+.1f}%", "1"]
     assert float(rows(tmp_path)["one", "2"]["greedy"]) == won["two"]["greedy"]["win_rate"][0]
     assert compare([*(str(runs / name) for name in ("one", "wide")), f"folder={tmp_path}", "baseline=wide"]) == 0
-    assert row_of(tmp_path, "wide")[1] == "" and row_of(tmp_path, "one")[-2] == f"{-50 * sum(more):+.1f}%"
+    assert [row_of(tmp_path, name)[1] for name in ("wide", "one")] == [other[1], own[1]]
+    assert row_of(tmp_path, "one")[-2] == f"{-50 * sum(more):+.1f}%"
+
+
+def test_what_keeps_a_difference_from_being_decided(runs: Path) -> None:
+    """One seed, and runs that differ in how far they got, as in a sweep by minutes on a busy machine."""
+
+    def note(episodes: dict[str, int]) -> str:
+        loaded = [load_run(runs / name) for name in episodes]
+        for run in loaded:
+            vars(run)["counters"] = {"episodes": episodes[run.name]}
+        kinds = kinds_of(loaded)
+        return Comparison(kinds, kinds[0], {run.folder: scores_of(run) for run in loaded}).note()
+
+    found = note({"one": 4096, "wide": 2560})
+    assert "One seed each: undecided. Episodes differ: 4,096 and 2,560." in found
+    found = note({"one": 4096, "two": 4097, "wide": 4200})
+    assert "A difference without ± is of one seed: undecided." in found and "Episodes" not in found
+    assert "Episodes differ: 2,560 to 4,400." in note({"one": 4096, "two": 4400, "wide": 2560})
+    assert "undecided" not in note({"one": 4096, "two": 4096})
 
 
 def test_games_are_played_for_it(runs: Path, tmp_path: Path) -> None:

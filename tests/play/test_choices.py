@@ -102,7 +102,7 @@ def test_players_that_are_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         (tmp_path / "tressette" / name / "checkpoints").mkdir(parents=True)
     (tmp_path / "tressette" / "empty").mkdir()
     (tmp_path / "spike" / "table" / "policies").mkdir(parents=True)
-    (tmp_path / "spike" / "table" / "policies" / "1.npz").touch()
+    (tmp_path / "spike" / "table" / "policies" / "iteration_005.npz").touch()
     (tmp_path / "spike" / "net" / "checkpoints").mkdir(parents=True)
     champion, default = f"{tmp_path}/tressette/champion", f"{tmp_path}/tressette/default"
     offered = offered_players(game, tmp_path)

@@ -16,6 +16,7 @@ from busso.cards.base.files import rename_aside, write_atomic
 from busso.cards.matches.duplicate import Duel
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.foreign import read_json
+from busso.train.settings.run import CHECKPOINTS
 
 log = logging.getLogger("train")
 
@@ -55,19 +56,21 @@ def read_results(folder: Path) -> dict[str, Any] | None:
     """The results of a complete run; None where there are none, or the run has gone on since.
 
     Those of older versions do not say how far the run was: they count if no checkpoint is newer. Raises SettingsError
-    for a file that is damaged.
+    for a file that is damaged, and for checkpoints that cannot be listed.
     """
     if (found := _read(folder)) is None:
         return None
     about, results = found
-    checkpoints = folder / "checkpoints"
-    if about is None:
-        written = (folder / FILE).stat().st_mtime
-        stale = any(path.stat().st_mtime > written for path in checkpoints.glob("*.pt"))
-    else:  # not by `checkpoint.listed`: a table of runs need not wait for PyTorch
-        names = (path.name for path in checkpoints.glob("episode_*.pt"))
-        newest = max(names, key=lambda name: (len(name), name), default=about["checkpoint"])
-        stale = newest != about["checkpoint"]
+    try:
+        checkpoints = CHECKPOINTS.newest_first(folder / "checkpoints")
+        if about is None:
+            written = (folder / FILE).stat().st_mtime
+            stale = any(path.stat().st_mtime > written for path in checkpoints)
+        else:
+            stale = bool(checkpoints) and checkpoints[0].name != about["checkpoint"]
+    except OSError as error:
+        problem = f"cannot be read ({error.strerror})"
+        raise SettingsError(error.filename or folder, problem, "make it readable, or leave this run out") from None
     return None if stale else results
 
 

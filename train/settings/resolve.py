@@ -14,6 +14,7 @@ from busso.command.settings.old_keys import upgraded
 from busso.command.settings.overrides import Override, given
 from busso.train.settings.batch_q import BATCH_Q_LEARNING, BatchQSettings
 from busso.train.settings.dqn import OF_BOOTSTRAPPING, LearnerSettings, TrainSettings
+from busso.train.settings.run import CHECKPOINTS
 from busso.train.settings.saved import value_at
 from busso.train.settings.tabular import ALGORITHMS, TabularSettings
 
@@ -135,7 +136,7 @@ def _is_kept(key: str, value: object) -> bool:
 def settings_of_run(folder: Path) -> dict[str, Any]:
     """What a run that has learned something was last started with; empty if there is none, or they cannot be read."""
     path = folder / "config.yaml"
-    if not (path.exists() and any((folder / "checkpoints").glob("episode_*.pt"))):
+    if not (path.exists() and CHECKPOINTS.newest_first(folder / "checkpoints")):
         return {}
     try:
         stored = read_yaml(path.read_text())

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from busso.cards.base.bounds import bounded
+from busso.cards.base.files import NumberedFiles
 from busso.cards.game import Game
 from busso.cards.player_kinds import kind_and_options
 from busso.cards.player_specs import PlayerSpec
@@ -23,6 +24,8 @@ from busso.command.settings.checks import (
 )
 from busso.command.settings.game import NamesGame, load_configured_game
 
+# Files in a run folder, which are named after the episodes or iterations so far: in checkpoints/, and in policies/.
+CHECKPOINTS, POLICIES = NumberedFiles("episode_", 12, ".pt"), NumberedFiles("iteration_", 3, ".npz")
 _PART = r"[A-Za-z0-9][A-Za-z0-9._=,+-]*"
 _NAME = re.compile(rf"{_PART}(/{_PART})*")
 

@@ -27,6 +27,7 @@ from busso.train.run.metrics.metrics import Metrics
 from busso.train.run.progress import Status, results_table
 from busso.train.run.runner import Runner
 from busso.train.settings.batch_q import BatchQSettings
+from busso.train.settings.run import POLICIES
 from busso.train.settings.saved import counters_of_checkpoint
 from busso.train.tabular.batch_q import (
     by_whole_games,
@@ -40,7 +41,6 @@ from busso.train.tabular.batch_q import (
 
 log = logging.getLogger("train")
 
-POLICIES = "policies"
 TEXT_FORM = "policy.json"
 KEEP = 3  # checkpoints, so that a damaged one does not end the run; each has 6 MB for the 361,001 states of Spike
 SCALARS = (
@@ -68,7 +68,7 @@ class BatchQCounters:
 
 def policy_path(folder: Path, iteration: int) -> Path:
     """Where a run keeps the policy after `iterations`."""
-    return folder / POLICIES / f"iteration_{iteration:03d}.npz"
+    return folder / "policies" / POLICIES.name(iteration)
 
 
 class BatchQTrainer:

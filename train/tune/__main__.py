@@ -47,7 +47,8 @@ def main(arguments: Sequence[str]) -> int:
 def tune(config: DictConfig) -> int:
     """Run trials until the study has enough; returns the exit code."""
     if find_spec("optuna") is None:
-        raise SettingsError("tune", "needs Optuna, which is not installed", "pip install 'busso[tune]'")
+        hint = "pip install 'PATH[tune]', where PATH is a clone or a wheel of busso"
+        raise SettingsError("tune", "needs Optuna, which is not installed", hint)
     search = search_of(config, HydraConfig.get().sweeper.params, typed())
     if isinstance(search.base, TrainSettings):
         from busso.train.dqn.players.load import check_players  # with PyTorch, for which --help does not wait

@@ -18,6 +18,7 @@ from busso.cards.game import Game, PlayerKind
 from busso.cards.player_kinds import kind_and_options, player_names
 from busso.cards.player_specs import CHAMPION, PlayerSpec, read_options
 from busso.command.settings.checks import SettingsError, require
+from busso.train.settings.run import POLICIES
 
 TABLES = (".json", ".npz")
 TRAINED = PlayerKind(searches=False, values=True)  # a run, a checkpoint or a champion
@@ -102,9 +103,8 @@ def file_of(game: Game, text: str) -> Path | None:
     if text == CHAMPION:
         return player_specs.champion_file(game)
     path = Path(text)
-    tables = sorted(path.glob("policies/*.npz"), key=lambda table: (len(table.name), table.name))
-    if tables:
-        return tables[-1]
+    if tables := POLICIES.newest_first(path / "policies"):
+        return tables[0]
     if (path / player_specs.CHAMPION_FILE).is_file():
         return path / player_specs.CHAMPION_FILE
     return path if text and (path.exists() or path.suffix in TABLES) else None

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import io
 import logging
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,17 +22,17 @@ from typing import Any
 
 import torch
 
-from busso.cards.base.files import rename_aside, sync_folder, temporary_beside
+from busso.cards.base.files import names_in, rename_aside, sync_folder, temporary_beside
 from busso.command.errors import UserError
 from busso.command.settings.old_keys import upgraded
 from busso.train.run.checkpoint import archive, segments
 from busso.train.run.checkpoint.columns import Columns, Place, put, without_columns
 from busso.train.run.checkpoint.content import check_archive, check_state, not_finite
-from busso.train.run.checkpoint.files import DamagedError, NewerFormatError, is_missing, names_in, on_disk, patiently
+from busso.train.run.checkpoint.files import DamagedError, NewerFormatError, is_missing, on_disk, patiently
 from busso.train.run.checkpoint.segments import StoredSegments
 from busso.train.run.signals import EXIT_REQUEUE
+from busso.train.settings.run import CHECKPOINTS
 
-_NAME = re.compile(r"episode_(\d{12}|[1-9]\d{12,})\.pt")
 BEST = "best.pt"
 DAMAGED = ".damaged"  # how the names of files end that were set aside
 _PLAYING = ("acting", "evaluating")  # the weights in a state that play, and follow all that are learned
@@ -163,13 +162,12 @@ def _check_segments(path: Path, columns: StoredSegments) -> None:
 
 def listed(folder: Path) -> list[Path]:
     """The checkpoints of a run, newest first; `best` is not among them. Raises OSError."""
-    found = [match for name in names_in(folder) if (match := _NAME.fullmatch(name))]
-    return [folder / match[0] for match in sorted(found, key=lambda match: int(match[1]), reverse=True)]
+    return CHECKPOINTS.newest_first(folder)
 
 
 def path_for(folder: Path, episodes: int) -> Path:
     """Where the checkpoint after `episodes` lies."""
-    return folder / f"episode_{episodes:012d}.pt"
+    return folder / CHECKPOINTS.name(episodes)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
+from busso.cards.base.files import names_in
 from busso.command.errors import UserError
 
 T = TypeVar("T")
@@ -100,17 +101,6 @@ def patiently(read: Callable[[], T]) -> T:
         except OSError:
             time.sleep(wait)
     return read()
-
-
-def names_in(folder: Path) -> list[str]:
-    """The names in a folder, none where there is no folder. Raises OSError when it cannot be read.
-
-    `Path.glob` takes a folder that cannot be read for an empty one.
-    """
-    try:
-        return [path.name for path in folder.iterdir()]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
 
 
 def is_missing(path: Path) -> bool:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -184,13 +185,13 @@ def test_no_folder_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_only_folders_of_dead_processes_are_swept(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_TMPDIR", str(temporary))
     mine = private.make()
-    ended = temporary / f"{private.PREFIX}ended"
-    ended.mkdir()
+    ended = private.make()
     script = (
         "import sys, pathlib; from busso.train.dqn.rollout.ray import private; private.claim(pathlib.Path(sys.argv[1]))"
     )
     subprocess.run([sys.executable, "-c", script, str(ended)], check=True)
     (ended / "session").mkdir()
+    copied = Path(shutil.copytree(ended, f"{ended} (copy)"))
     unclaimed, of_a_job = temporary / f"{private.PREFIX}new", temporary / "another"
     for folder in (unclaimed, of_a_job):
         folder.mkdir()
@@ -199,6 +200,8 @@ def test_only_folders_of_dead_processes_are_swept(temporary: Path, monkeypatch: 
     owner = json.loads((ended / private.OWNER).read_bytes())
     (elsewhere / private.OWNER).write_text(json.dumps(owner | {"boot": "another", "host": "another"}))
     private.sweep(temporary)
-    assert {path.name for path in temporary.iterdir()} == {each.name for each in (mine, unclaimed, of_a_job, elsewhere)}
+    assert {path.name for path in temporary.iterdir()} == {
+        each.name for each in (mine, copied, unclaimed, of_a_job, elsewhere)
+    }
     for folder in temporary.iterdir():
         private.remove(folder)

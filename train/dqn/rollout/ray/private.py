@@ -7,6 +7,7 @@ folder that is open to all and stays.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -18,6 +19,7 @@ from pathlib import Path
 from busso.command.lock.owner import read_owner, this_process
 
 PREFIX, OWNER = "busso-", "owner"
+_NAME = re.compile(rf"{PREFIX}[a-z0-9_]{{8}}")  # as `tempfile.mkdtemp` makes it
 EXIT_LOST = 3  # of a driver that has said the last words of Ray itself
 _OF_A_SOCKET = 103 if sys.platform == "darwin" else 107  # characters of its path
 _LONGEST = _OF_A_SOCKET - 68  # of a folder: Ray takes the rest, `/ray` with it
@@ -79,6 +81,8 @@ def claim(folder: Path) -> None:
 def sweep(base: Path) -> None:
     """Remove the folders that dead processes of this user, on this machine, have left in `base`."""
     for folder in base.glob(f"{PREFIX}*"):
+        if not _NAME.fullmatch(folder.name):
+            continue
         with suppress(OSError):
             if folder.lstat().st_uid == os.getuid() and not folder.is_symlink():
                 owner = read_owner((folder / OWNER).read_bytes())
