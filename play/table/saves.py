@@ -21,7 +21,7 @@ from busso.play.table.table import Score, Setup, Table
 
 SAVES = Path("saves")
 FORMAT = "busso table"
-VERSION = 1
+VERSION = 2
 
 
 class SaveError(UserError):

@@ -114,7 +114,7 @@ def saved(tmp_path: Path, *overrides: str) -> tuple[Path, dict[str, Any]]:
 
 BROKEN: dict[str, dict[str, Any]] = {
     "no save": {"format": "another"},
-    "version is 2": {"version": 2},
+    "version is 1": {"version": 1},
     "game: missing": {"game": None},
     "game.name: ": {"game": {"name": "chess"}},
     "game.limit: ": {"game": {"name": "tressette", "limit": 3}},
@@ -167,7 +167,7 @@ def test_another_table_than_the_saved_one_is_refused(other: str, tmp_path: Path)
 
 SAVED = {
     "format": "busso table",
-    "version": 1,
+    "version": 2,
     "game": {"name": "tressette"},
     "seats": ["human", "greedy", "random", "greedy"],
     "seed": 7,
