@@ -128,6 +128,7 @@ BROKEN: dict[str, dict[str, Any]] = {
     "game.seats: ": {"game": {"name": "spike", "seats": None}},
     "hands: missing": {"hands": []},
     "there is no action 77": {"hands": [[77]]},
+    "score: missing or invalid": {"score": {"games": 2, "ties": 1, "wins": [1, 1], "totals": [0.0] * 4}},
     "may not play it": {"hands": [[0, 0]]},
 }
 
