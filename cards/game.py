@@ -163,7 +163,10 @@ class Game:
         return changed
 
     def suits_players_of(self, options: Any) -> bool:
-        """Whether who has learned under these options may sit here: they are the same, but for `additions`."""
+        """Return whether players trained under `options` may play this game.
+
+        They may unless options differ that are compared (`dataclasses.field`) and are no `additions`.
+        """
         here = {name: getattr(self.options, name) for name in self.additions}
         same: bool = dataclasses.replace(options, **here) == self.options
         return same

@@ -1,7 +1,7 @@
 """The games of busso as environments for other people's code, by the interfaces that it knows.
 
-- PettingZoo: `from busso.envs import tressette_v0, spike_v0; env = tressette_v0.env()`;
-- Gymnasium, once this package is imported: `busso/Tressette-v0`, `busso/Spike-v0`, `busso/Blackjack-v0` and
+- PettingZoo: `from busso.envs import tressette_v0, spike_v1; env = tressette_v0.env()`;
+- Gymnasium, once this package is imported: `busso/Tressette-v0`, `busso/Spike-v1`, `busso/Blackjack-v0` and
   `busso/SetteMezzo-v0`, one game by `gymnasium.make` and whole batches by `gymnasium.make_vec`.
 
 They need the extra `envs` (pettingzoo, gymnasium) and know the games alone, nothing of the trainer.
@@ -26,9 +26,9 @@ except ModuleNotFoundError as error:
 _SOLO, _VECTOR = "busso.envs.solo:SoloEnv", "busso.envs.vector:SeatsVectorEnv"
 
 for _name, _game in (
-    ("Blackjack", "blackjack"),
-    ("SetteMezzo", "sette_mezzo"),
-    ("Tressette", "tressette"),
-    ("Spike", "spike"),
+    ("Blackjack-v0", "blackjack"),
+    ("SetteMezzo-v0", "sette_mezzo"),
+    ("Tressette-v0", "tressette"),
+    ("Spike-v1", "spike"),
 ):
-    gymnasium.register(f"busso/{_name}-v0", entry_point=_SOLO, vector_entry_point=_VECTOR, kwargs={"game": _game})
+    gymnasium.register(f"busso/{_name}", entry_point=_SOLO, vector_entry_point=_VECTOR, kwargs={"game": _game})

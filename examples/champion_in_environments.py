@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from busso import envs  # noqa: F401 - registers the environments with Gymnasium
 from busso.cards.play import Player
 from busso.cards.players import named_player
-from busso.envs import spike_v0, tressette_v0
+from busso.envs import spike_v1, tressette_v0
 from busso.envs.aec import SeatsEnv
 from busso.envs.players import Seated
 from busso.train.dqn.players.load import player_of
@@ -51,10 +51,10 @@ def in_pettingzoo(env: SeatsEnv, player: Player, against: str, games: int) -> ND
     return earned
 
 
-def in_gymnasium(game: str, player: Player, against: str, games: int) -> NDArray[np.float64]:
+def in_gymnasium(name: str, player: Player, against: str, games: int) -> NDArray[np.float64]:
     """256 games at a time. What the first seat of `player` earned in each."""
     width = min(256, games)
-    many = gymnasium.make_vec(f"busso/{game.capitalize()}-v0", num_envs=width, others=against)
+    many = gymnasium.make_vec(name, num_envs=width, others=against)
     ours = Seated(many.unwrapped.game, player, width)  # type: ignore[attr-defined]
     seen, _ = many.reset(seed=0)
     each, running = -(-games // width), np.zeros(width)
@@ -78,12 +78,13 @@ def say(where: str, earned: NDArray[np.float64]) -> None:
 def main() -> None:
     """Play in both."""
     args = parse()
-    env = {"tressette": tressette_v0, "spike": spike_v0}[args.game].env()
+    env = {"tressette": tressette_v0, "spike": spike_v1}[args.game].env()
+    name = {"tressette": "busso/Tressette-v0", "spike": "busso/Spike-v1"}[args.game]
     against = args.against or {"tressette": "greedy", "spike": "cautious"}[args.game]
     player = player_of(env.game, args.player, torch.device("cpu"))
     print(f"{args.player} against {against}; rewards are those of the environment")
     say("PettingZoo", in_pettingzoo(env, player, against, args.turns))
-    say("Gymnasium", in_gymnasium(args.game, player, against, args.batch))
+    say("Gymnasium", in_gymnasium(name, player, against, args.batch))
 
 
 if __name__ == "__main__":

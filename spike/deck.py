@@ -49,6 +49,12 @@ def settle(state: Any) -> None:
 
 
 @njit
+def skip_rest(state: Any) -> None:
+    """Move the generator to where the whole deck has been drawn: the hands to come do not depend on what was drawn."""
+    state.random += GAMMA * np.uint64(CARDS - state.ordered)
+
+
+@njit
 def draw(state: Any) -> int:
     """The next card of the deck."""
     position = state.drawn

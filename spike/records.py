@@ -19,9 +19,8 @@ from busso.cards.records import field, integer, list_of
 from busso.spike.cards import ACTION_TEXT, ACTIONS, CARDS, MAX_VALUE, MIN_VALUE, VALUES, copies
 from busso.spike.deck import settle
 from busso.spike.rules import apply, next_hand, open_hand, over, proceed
-from busso.spike.state import MAX_SEATS, ROUNDS, STATE, Options, blank
+from busso.spike.state import MAX_CREDITS, MAX_SEATS, ROUNDS, STATE, Options, blank
 
-_MAX_CREDITS = 32_000
 _WORD = 2**64
 
 
@@ -104,8 +103,8 @@ def read(record: dict[str, Any]) -> Replayed:
         try:
             if not isinstance(each, dict):
                 raise ValueError("not a JSON object")
-            if found and field(each, "credits") != (before := _outcome(found[-1])["credits"]):
-                raise InputError("credits", f"{each['credits']} after {before} in the hand before")
+            if found:
+                _check_continues(each, found[-1])
             found.append(_read_hand(each, players, records[0]))
         except ValueError as error:
             raise InputError(f"hand {number}", error) from None
@@ -114,6 +113,14 @@ def read(record: dict[str, Any]) -> Replayed:
     outcomes = [_outcome(hand) for hand in found]
     short = [{name: each[name] for name in ("winner", "pool")} for each in outcomes]
     return Replayed(found, {"credits": outcomes[-1]["credits"], "hands": short})
+
+
+def _check_continues(record: dict[str, Any], before: Hand) -> None:
+    """Raise ValueError unless credits and second pot are those at the end of the hand before."""
+    left = {"credits": _outcome(before)["credits"], "second_pot": int(before.state["second_pot"][0])}
+    for name, amount in left.items():
+        if (told := field({"second_pot": 0, **record}, name)) != amount:
+            raise InputError(name, f"{told} after {amount} in the hand before")
 
 
 def _read_hand(record: dict[str, Any], players: int, first: dict[str, Any]) -> Hand:
@@ -160,14 +167,13 @@ def _start(record: dict[str, Any], players: int, options: Options) -> np.void:
     state = np.array([blank(options)], STATE)
     state["hand_limit"] = 1
     state["players"] = players
-    state["credits"][0, :players] = _parse_credits(record, players, options)
+    state["credits"][0, :players], state["second_pot"] = _parse_money(record, players, options)
     state["deck"] = _parse_deck(record)
     state["ordered"] = CARDS
     state["dice"] = _parse_dice(record)
     state["lot"] = integer(record, "tie_break", 0, 65_535)
     state["first"] = integer({"first": 0, **record}, "first", 0, players - 1)
     state["shuffle"] = np.uint64(integer({"shuffle": 0, **record}, "shuffle", 0, _WORD - 1))
-    state["second_pot"] = integer({"second_pot": 0, **record}, "second_pot", 0, _MAX_CREDITS)
     return state[0]
 
 
@@ -181,14 +187,18 @@ def _parse_options(chosen: object) -> Options:
     return options
 
 
-def _parse_credits(record: dict[str, Any], players: int, options: Options) -> list[int]:
+def _parse_money(record: dict[str, Any], players: int, options: Options) -> tuple[list[int], int]:
+    """The credits of the seats, and those in the second pot."""
     credits = list_of(field(record, "credits"), "credits", players)
     for seat, amount in enumerate(credits):
-        if not isinstance(amount, int) or isinstance(amount, bool) or not 0 < amount <= _MAX_CREDITS // players:
+        if not isinstance(amount, int) or isinstance(amount, bool) or amount <= 0:
             raise InputError("credits", f"seat {seat}: {amount!r} is not a number of credits above 0")
         if amount % 2 and not options.sabacc_pot:
             raise InputError("credits", f"seat {seat} has {amount}, but everything is paid in twos")
-    return credits
+    second_pot = integer({"second_pot": 0, **record}, "second_pot", 0, MAX_CREDITS)
+    if (total := sum(credits) + second_pot) > MAX_CREDITS:
+        raise InputError("credits", f"{total:,} with the second pot, but there are at most {MAX_CREDITS:,}")
+    return credits, second_pot
 
 
 def _parse_deck(record: dict[str, Any]) -> list[int]:

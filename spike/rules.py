@@ -15,7 +15,7 @@ from busso.cards.compiled.bits import bit, lowest, popcount
 from busso.cards.compiled.jit import njit
 from busso.cards.compiled.splitmix import GAMMA, below, mix
 from busso.spike.cards import BUY, DISCARD, FOLD, MATCH, NO_BUY, NO_CARD, RAISE, SWAP_HIGHER, SWAP_LOWER, SWAP_SPIKE
-from busso.spike.deck import draw, ensure_cards, roll
+from busso.spike.deck import draw, ensure_cards, roll, skip_rest
 from busso.spike.observation import observe
 from busso.spike.showdown import card_sum, winner
 from busso.spike.state import BET, BETWEEN_HANDS, BUY_PRICE, BUYING, EXCHANGE, NO_SEAT, OVER, ROUNDS
@@ -229,6 +229,7 @@ def _end_hand(state: Any, seat: int) -> None:
     state.pool = 0
     state.hands_won[seat] += 1
     state.hands_played += 1
+    skip_rest(state)
     state.to_act = 0
     last = state.hands_played == state.hand_limit
     for other in range(state.players):

@@ -9,6 +9,7 @@ from busso.cards.base.errors import InputError
 from busso.spike.cards import CARDS
 
 MAX_SEATS = 8
+MAX_CREDITS = 32_000  # of all seats and pots together: a field of the state holds 32,767
 ROUNDS = 3
 BUY_PRICE = 2
 NO_SEAT = np.uint8(255)
@@ -21,7 +22,7 @@ STATE = np.dtype(
         ("discards", np.uint64),  # bit c: card c lies in the open discards
         ("credits", np.int16, MAX_SEATS),
         ("stakes", np.int16, MAX_SEATS),  # credits when the newest hand began, before the ante
-        ("winnings", np.int16, MAX_SEATS),  # pools taken so far in the game
+        ("winnings", np.int32, MAX_SEATS),  # pools taken so far in the game: more than there ever are credits
         ("pool", np.int16),
         ("second_pot", np.int16),
         ("start_credits", np.int16),  # option

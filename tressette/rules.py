@@ -5,7 +5,7 @@ takes the trick and its seat leads next. Thirds of points are counted per team, 
 and each team's thirds are rounded down, so every hand has 11 points.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -74,7 +74,8 @@ class Options:
     """
 
     signals: bool = False
-    first_leader: Literal["random", "four_of_denari"] = "random"
+    # Not compared: players see the same under either, so one trained under the other may sit down.
+    first_leader: Literal["random", "four_of_denari"] = field(default="random", compare=False)
     accusi: bool = False
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,8 @@ def _but(game: Game) -> str:
     """Other options under which it may sit."""
     learned = [name for name in game.additions if getattr(game.options, name)]
     unseen = [name for name in game.additions if name not in learned]
-    but = [f"{name}=true, where it does not see what is added" for name in unseen]
+    but = [f"any {each.name}" for each in fields(game.options) if not each.compare]
+    but += [f"{name}=true, where it does not see what is added" for name in unseen]
     but += [f"{name}=false" for name in learned]
     return f", but for {' and '.join(but)}" if but else ""
 

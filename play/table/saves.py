@@ -21,7 +21,7 @@ from busso.play.table.table import Score, Setup, Table
 
 SAVES = Path("saves")
 FORMAT = "busso table"
-VERSION = 1
+VERSION = 2
 
 
 class SaveError(UserError):
@@ -144,7 +144,10 @@ def _is_score(value: Any) -> bool:
         return False
     lists = isinstance(value["wins"], list) and isinstance(value["totals"], list)
     numbers = lists and all(isinstance(total, int | float) and abs(total) < 1e15 for total in value["totals"])
-    return numbers and all(map(_is_whole, (value["games"], value["ties"], *value["wins"])))
+    if not numbers or not all(map(_is_whole, (value["games"], value["ties"], *value["wins"]))):
+        return False
+    decided: int = value["ties"] + sum(value["wins"])
+    return decided <= value["games"]
 
 
 def _are_hands(value: Any) -> bool:

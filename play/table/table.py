@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -46,12 +47,12 @@ class Score:
     wins: list[int] = field(default_factory=list)
     totals: list[float] = field(default_factory=list)
 
-    def add(self, results: list[float], teams: tuple[tuple[int, ...], ...]) -> None:
-        """Count a game by the result of each seat. Where one seat plays alone, more than 0 is a win."""
+    def add(self, results: list[float], teams: tuple[tuple[int, ...], ...], occupied: list[bool]) -> None:
+        """Count a game by the results of the `occupied` seats. Where one seat plays alone, more than 0 is a win."""
         self.games += 1
         self.totals = [total + result for total, result in zip(self.totals, results, strict=True)]
-        best = max(results)
-        winners = [k for k, seats in enumerate(teams) if results[seats[0]] == best]
+        best = max(compress(results, occupied))
+        winners = [k for k, seats in enumerate(teams) if any(occupied[s] and results[s] == best for s in seats)]
         if len(teams) == 1:
             winners = [0] if best > 0 else [] if best < 0 else [0, 0]
         if len(winners) > 1:
@@ -170,17 +171,18 @@ class Table:
         return True
 
     def _count(self) -> None:
-        record = self.hand.record()
+        record, occupied = self.hand.record(), self.game.occupied(self.hand.state)[0].tolist()
         if self.matches is None:
             self.records.append(record)
-            self.score.add(self.hand.returns(), self.game.teams)
+            self.score.add(self.hand.returns(), self.game.teams, occupied)
             return
         name = f"{self.setup.seed}-{self.number + 1}"
         place = (self.matches.number + 1, self.matches.scores[0].tolist())
         self.records.append(in_match(record, name, self.setup.match or 0, *place))
         self.matches.add(self.hand.state)
         if self.game_over:
-            self.score.add(np.asarray(self.matches.results()[0], np.float64).tolist(), self.game.teams)
+            results = np.asarray(self.matches.results()[0], np.float64).tolist()
+            self.score.add(results, self.game.teams, occupied)
 
 
 @dataclass

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from busso.cards.hand import Hand, Move
 from busso.cards.presentation import Row, presentation_of
 from busso.play.language import Language, Message, message
@@ -50,10 +52,11 @@ def events(hand: Hand, move: Move) -> list[Message]:
 
 
 def result(hand: Hand) -> list[Message]:
-    """The result of each seat."""
+    """The result of each seat that is taken."""
+    returns = hand.returns()
     return [
-        message("result.seat", seat=seat, value=f"{value:+g}", unit=hand.game.unit)
-        for seat, value in enumerate(hand.returns())
+        message("result.seat", seat=seat, value=f"{returns[seat]:+g}", unit=hand.game.unit)
+        for seat in np.flatnonzero(hand.game.occupied(hand.state)[0]).tolist()
     ]
 
 

@@ -12,7 +12,7 @@ import gymnasium
 import numpy as np
 
 from busso import envs  # noqa: F401 - registers the environments with Gymnasium
-from busso.envs import spike_v0, tressette_v0
+from busso.envs import spike_v1, tressette_v0
 from tests.bench.timing import report, seconds
 from tests.pages import ROOT
 
@@ -39,7 +39,7 @@ def pettingzoo_decisions() -> None:
 
     Both are without PettingZoo's wrappers. RLCard: `pip install rlcard pygame`.
     """
-    ours = {"tressette": tressette_v0.env(), "spike": spike_v0.env()}
+    ours = {"tressette": tressette_v0.env(), "spike": spike_v1.env()}
     others: dict[str, Any] = {}
     try:
         from pettingzoo.classic import leduc_holdem_v4

@@ -14,7 +14,7 @@ from busso.cards.base.errors import InputError
 from busso.cards.compiled.bits import unpack
 from busso.cards.play import play
 from busso.cards.players import named_player
-from busso.envs import spike_v0, tressette_v0
+from busso.envs import spike_v1, tressette_v0
 from busso.envs.aec import SeatsEnv
 from busso.tressette.cards import CARDS, card_text
 from tests.errors import error_about
@@ -26,9 +26,9 @@ CASES: dict[str, Make] = {
     "tressette_options": lambda: tressette_v0.env(
         reward="study", signals=True, accusi=True, first_leader="four_of_denari"
     ),
-    "spike": spike_v0.env,
-    "spike_four": lambda: spike_v0.env(seats=4, hands=2, sabacc_pot=True, special_hands=True, raise_cap=3),
-    "spike_two_to_five": lambda: spike_v0.env(seats=5, min_seats=2, hands=2, rotate=True),
+    "spike": spike_v1.env,
+    "spike_four": lambda: spike_v1.env(seats=4, hands=2, sabacc_pot=True, special_hands=True, raise_cap=3),
+    "spike_two_to_five": lambda: spike_v1.env(seats=5, min_seats=2, hands=2, rotate=True),
 }
 PLAIN = ["tressette", "spike_four"]
 each_case = pytest.mark.parametrize("make", CASES.values(), ids=CASES.keys())

@@ -32,7 +32,7 @@ class Script(NamedTuple):
 
 SCRIPTS = {
     "spike_two_seats": Script(
-        446, {"hands": 2}, ("cautious", "random"), ("raises 4", ": swap with the", ": discard", ": new hand cards")
+        1440, {"hands": 2}, ("cautious", "random"), ("raises 4", ": swap with the", ": discard", ": new hand cards")
     ),
     "spike_four_seats": Script(
         1808,
@@ -42,7 +42,7 @@ SCRIPTS = {
     ),
     "spike_bust": Script(2270, {"credits": 8}, ("random", "cautious"), ("all-in", "showdown", "bust: seat")),
     "spike_options": Script(
-        655,
+        1425,
         {"seats": 3, "hands": 3, "rotate": True, "sabacc_pot": True, "special_hands": True},
         ("cautious", "random", "cautious"),
         ("with the second pot", "yee-haa", "seat 2 acts first"),

@@ -68,7 +68,7 @@ def test_the_champion_searches_for_hints_where_it_knows_the_rules() -> None:
         ((), "search(champion)"),
         (("signals=true", "accusi=true"), "search(champion)"),
         (("signals=true",), "search(champion)"),
-        (("first_leader=four_of_denari",), "monte_carlo:samples=400"),
+        (("first_leader=four_of_denari",), "search(champion)"),
     ):
         table = reply(sit_down("seed=7", *given).table)
         options = {name: value == "true" or value for name, value in (each.split("=") for each in given)}

@@ -114,7 +114,7 @@ def saved(tmp_path: Path, *overrides: str) -> tuple[Path, dict[str, Any]]:
 
 BROKEN: dict[str, dict[str, Any]] = {
     "no save": {"format": "another"},
-    "version is 2": {"version": 2},
+    "version is 1": {"version": 1},
     "game: missing": {"game": None},
     "game.name: ": {"game": {"name": "chess"}},
     "game.limit: ": {"game": {"name": "tressette", "limit": 3}},
@@ -128,6 +128,7 @@ BROKEN: dict[str, dict[str, Any]] = {
     "game.seats: ": {"game": {"name": "spike", "seats": None}},
     "hands: missing": {"hands": []},
     "there is no action 77": {"hands": [[77]]},
+    "score: missing or invalid": {"score": {"games": 2, "ties": 1, "wins": [1, 1], "totals": [0.0] * 4}},
     "may not play it": {"hands": [[0, 0]]},
 }
 
@@ -167,7 +168,7 @@ def test_another_table_than_the_saved_one_is_refused(other: str, tmp_path: Path)
 
 SAVED = {
     "format": "busso table",
-    "version": 1,
+    "version": 2,
     "game": {"name": "tressette"},
     "seats": ["human", "greedy", "random", "greedy"],
     "seed": 7,

@@ -4,6 +4,8 @@ import pytest
 
 from busso.play.table.session import Session
 from busso.play.table.table import Score, Table
+from busso.play.views import generic
+from busso.spike.cards import FOLD, MATCH
 from tests.play.people import choice, play_on, reply, sit_down
 
 TABLES = {
@@ -105,10 +107,22 @@ def test_reasons_are_those_of_the_game() -> None:
 def test_scores_by_hand() -> None:
     score = Score(wins=[0, 0], totals=[0.0] * 4)
     teams = ((0, 2), (1, 3))
-    score.add([7, 4, 7, 4], teams)
-    score.add([3, 8, 3, 8], teams)
+    score.add([7, 4, 7, 4], teams, [True] * 4)
+    score.add([3, 8, 3, 8], teams, [True] * 4)
     assert (score.games, score.wins, score.ties, score.totals) == (2, [1, 1], 0, [10, 12, 10, 12])
     alone = Score(wins=[0], totals=[0.0])
     for result in (1.0, -1.0, 0.0, -1.0):
-        alone.add([result], ((0,),))
+        alone.add([result], ((0,),), [True])
     assert (alone.games, alone.wins, alone.ties, alone.totals) == (4, [1], 1, [-1])
+
+
+def test_an_empty_seat_wins_nothing() -> None:
+    """Two of three seats are taken. Each wins a hand, and both lose what lies in the second pot."""
+    rules = ("seats=3", "min_seats=2", "hands=2", "sabacc_pot=true", "opponents=human")
+    tables = (sit_down("game=spike", *rules, f"seed={seed}").table for seed in range(9))
+    table = next(table for table in tables if table.hand.state["players"][0] == 2)
+    for action in (FOLD, MATCH, FOLD):
+        table.play(action)
+    assert table.hand.returns() == [-2, -2, 0]
+    assert (table.score.wins, table.score.ties) == ([0, 0, 0], 1)
+    assert [told.values["seat"] for told in generic.result(table.hand)] == [0, 1]

@@ -9,7 +9,7 @@ import pytest
 from busso.cards.game import load_game
 from busso.spike import GAME
 from tests.cards.recorded import recorded
-from tests.spike.hands import deck, hand
+from tests.spike.hands import dealt, deck, hand
 
 
 def error(record: dict[str, Any]) -> str:
@@ -62,6 +62,9 @@ def test_a_reshuffled_hand_replays() -> None:
         ({"actions": [2, 1]}, "action 2: the hand is over after 1 of 2 actions"),
         ({"credits": [50, 0]}, "credits: seat 1: 0 is not a number of credits above 0"),
         ({"credits": [50]}, "credits: 1 entries where 2 belong"),
+        ({"credits": [30_000, 2_002]}, "credits: 32,002 with the second pot, but there are at most 32,000"),
+        ({"credits": [16_000, 16_000], "second_pot": 2}, "credits: 32,002 with the second pot"),
+        ({"second_pot": 40_000}, "second_pot: 40000 is not an integer from 0 to 32000"),
         ({"first": 2}, "first: 2 is not an integer from 0 to 1"),
         ({"options": {"beet": 4}}, "options: an object with some of ante"),
         ({"options": {"bet": 3}}, "game.bet: an even number"),
@@ -73,10 +76,19 @@ def test_what_breaks_a_rule_is_named(change: dict[str, Any], message: str) -> No
     assert error(hand(**change)).startswith(message)
 
 
+def test_all_credits_that_there_may_be_are_counted_to_the_end() -> None:
+    cards, rules = dealt((2, -1, -1), (-1, 0, 0)), {"options": {"sabacc_pot": True}}
+    result = GAME.replay(hand(*cards, credits=[15_000, 15_000], second_pot=2_000, **rules))
+    assert result == {"credits": [17_003, 14_997], "winner": 0, "pool": 2_006}
+
+
 def test_credits_of_a_match_follow_on() -> None:
     first, second = hand(actions=[0, 2]), hand(actions=[0, 2])
     record = {"game": "spike", "players": 2, "hands": [first, second]}
     assert error(record) == "hand 2: credits: [50, 50] after [52, 48] in the hand before"
     assert error({"game": "spike", "players": 2, "hands": []}) == "hands: none"
     second["credits"] = [52, 48]
+    second["second_pot"] = 2
+    assert error(record) == "hand 2: second_pot: 2 after 0 in the hand before"
+    del second["second_pot"]
     assert GAME.replay(record) == {"credits": [54, 46], "hands": [{"winner": 0, "pool": 6}] * 2}

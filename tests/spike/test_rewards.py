@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from busso.cards.game import load_game
-from busso.cards.play import Decisions, play
+from busso.cards.play import Decisions, Player, play
 from busso.cards.players import RandomPlayer
 from busso.spike.rewards import REWARDS
 from busso.spike.rules import apply
@@ -74,12 +74,33 @@ def test_stack_adds_up_to_the_returns(seats: int) -> None:
     assert np.allclose(totals, game.returns(final) / 50, atol=1e-5)
 
 
-@pytest.mark.parametrize("options", [{}, {"seats": 3, "credits": 6, "ante": 4}])
-def test_credits_add_up_to_the_returns_and_the_antes(options: dict[str, Any]) -> None:
+class Bold:
+    """Raises and buys wherever it may: of its legal actions it plays the first."""
+
+    def begin(self, seeds: Any) -> None:
+        pass
+
+    def act(self, decisions: Decisions) -> Any:
+        return np.array([(mask & -mask).bit_length() - 1 for mask in decisions.legal.tolist()], np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("options", "player", "games", "greatest"),
+    [
+        ({}, RandomPlayer(), 100, 50),
+        ({"seats": 3, "credits": 6, "ante": 4}, RandomPlayer(), 100, 6),
+        # A seat takes more in a long match than 16 bits hold, though there are 4,000 credits.
+        ({"credits": 2000, "bet": 30, "ante": 30, "hands": 255, "raise_cap": 1}, Bold(), 20, 32_768),
+    ],
+    ids=["default", "few credits", "many pools"],
+)
+def test_credits_add_up_to_the_returns_and_the_antes(
+    options: dict[str, Any], player: Player, games: int, greatest: int
+) -> None:
     game = load_game("spike", options)
-    seeds = np.arange(100, dtype=np.uint64)
-    antes = np.zeros(100)
-    seen = np.zeros(100, np.int64)
+    seeds = np.arange(games, dtype=np.uint64)
+    antes = np.zeros(games)
+    seen = np.zeros(games, np.int64)
 
     def watch(decisions: Decisions, actions: Any, totals: Any) -> None:
         states, running = decisions.states, decisions.games
@@ -89,6 +110,7 @@ def test_credits_add_up_to_the_returns_and_the_antes(options: dict[str, Any]) ->
             stakes = states["stakes"][k][: game.seats]
             antes[k] += np.minimum(stakes, game.options.ante).sum()
 
-    seating = np.zeros((100, game.seats), np.uint8)
-    _, totals = play(game, seeds, [RandomPlayer()], seating, REWARDS["credits"], watch)
+    seating = np.zeros((games, game.seats), np.uint8)
+    final, totals = play(game, seeds, [player], seating, REWARDS["credits"], watch)
     assert np.allclose(totals.sum(1), antes)
+    assert final["winnings"].max() >= greatest and final["winnings"].min() >= 0

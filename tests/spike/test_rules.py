@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from busso.cards.base.errors import InputError
 from busso.cards.game import load_game
 from busso.cards.play import Decisions, play
-from busso.cards.players import RandomPlayer
+from busso.cards.players import RandomPlayer, named_player
+from busso.cards.records import Recorder
 from busso.spike import GAME
 from busso.spike.cards import VALUES
 from busso.spike.rules import apply, open_hand, proceed
@@ -144,6 +145,25 @@ def test_number_of_players_is_drawn_for_each_game() -> None:
     assert game.returns(final).sum(1).tolist() == [0.0] * 50
     for state, row in zip(final, game.returns(final), strict=True):
         assert (row[state["players"] :] == 0).all()
+
+
+@pytest.mark.parametrize("options", [{}, {"seats": 8, "min_seats": 3, "rotate": True}], ids=["two", "three to eight"])
+def test_each_hand_of_a_match_is_the_same_whatever_was_played_before(options: dict[str, Any]) -> None:
+    """So both plays of a duplicate deal have the same cards and dice in all of their hands."""
+    game = load_game("spike", options)
+    seeds, seating = np.arange(20, dtype=np.uint64), np.zeros((20, game.seats), np.uint8)
+    recorders = [Recorder(game, seeds.size) for _ in range(3)]
+    for recorder, player in zip(recorders, ("initial", "cautious", "random"), strict=True):
+        play(game, seeds, [named_player(game, player)], seating, watch=recorder.watch)
+    shared = set()
+    for k, start in enumerate(game.deal(seeds)):
+        plays = zip(*(recorder.take(k, start)["hands"] for recorder in recorders), strict=False)
+        for number, hands in enumerate(plays):
+            for name in ("deck", "dice", "tie_break"):
+                assert all(hand[name] == hands[0][name] for hand in hands)
+            shared.add((number, tuple(hands[0]["deck"])))
+    assert len(shared) == len({cards for _, cards in shared}) > 50  # and no two hands are the same
+    assert {number for number, _ in shared} >= {0, 1, 2}
 
 
 def bad(options: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ def env(reward: str | None = None, render_mode: str | None = None, **options: An
     `busso.spike.state.Options`: seats, min_seats, credits, ante, bet, hands, rotate, raise_cap, sabacc_pot,
     special_hands. With `min_seats` a game may have fewer agents than `possible_agents`. Raises ValueError for others.
     """
-    return SeatsEnv("spike", 0, reward, render_mode, **options)
+    return SeatsEnv("spike", 1, reward, render_mode, **options)
 
 
 raw_env = env
