@@ -9,9 +9,8 @@ from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdo
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from busso.command.settings.checks import SettingsError
+from busso.cards.base.bounds import plain
+from busso.command.settings.checks import SettingsError, require
 from busso.command.settings.quoting import as_text, escaped, in_quotes
 from busso.train.run import read
 from busso.train.run.read import Run
@@ -30,7 +29,7 @@ def load_run(folder: str | Path) -> Run:
 as in runs/tressette/default
     """
     try:
-        run = read.load_run(folder)
+        run = read.load_run(_path("run", folder))
     except SettingsError as error:
         hint = re.sub(r"say game=(\w+)", r'say busso.load_game("\1") before', error.hint)
         raise SettingsError(error.key, error.problem, hint) from None
@@ -65,6 +64,8 @@ def train_agent(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
 
     with ExitStack() as stack:
         stack.enter_context(_only_training())
+        for given in overrides:
+            require(isinstance(given, str), "train_agent", "overrides as text, such as 'seed=2'", given)
         chosen = resolve([*overrides, *_overrides(settings)])
         if quiet:
             nowhere = stack.enter_context(Path(os.devnull).open("w"))
@@ -76,6 +77,12 @@ def train_agent(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
     if code:
         raise SystemExit(code)  # a scheduler's signal, which is for the whole process
     return load_run(chosen.settings.folder)
+
+
+def _path(key: str, value: object) -> str | Path:
+    if not isinstance(value, str | Path):
+        raise SettingsError(key, f"a path, not {value!r}")
+    return value
 
 
 @contextmanager
@@ -100,14 +107,19 @@ def _overrides(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 
 def _typed(value: Any) -> str:
+    value = plain(value)
     if value is None:
         return "null"
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value)).lower()
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{escaped(str(key))}:{_typed(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ",".join(map(_typed, value)) + "]"
+    if not isinstance(value, Path | str | int | float):
+        raise SettingsError(
+            "train_agent", f"no setting is of type {type(value).__name__}", "give a number, a text or a list"
+        )
     if isinstance(value, Path):
         return in_quotes(str(value))
     return as_text(value) if isinstance(value, str) else str(value)
@@ -131,7 +143,6 @@ def export(
     from busso.evaluate.export.__main__ import ExportSettings
     from busso.evaluate.export.__main__ import export as write
 
-    where = {} if to is None else {"to": Path(to)}
-    source = str(run.folder) if isinstance(run, Run) else str(run)
-    given = {"run": Path(source), **where, **settings}
+    where = {} if to is None else {"to": Path(_path("to", to))}
+    given = {"run": Path(run.folder if isinstance(run, Run) else _path("run", run)), **where, **settings}
     return write(compose(ExportSettings, "export", list(_overrides(given))), "game" in settings).file
