@@ -138,7 +138,7 @@ def settings_of_run(folder: Path) -> dict[str, Any]:
     if not (path.exists() and any((folder / "checkpoints").glob("episode_*.pt"))):
         return {}
     try:
-        stored = read_yaml(path.read_text())
+        stored = read_yaml(path.read_text(encoding="utf-8"))
     except ValueError:
         return {}  # those in the checkpoint are compared later
     return upgraded(stored) if isinstance(stored, dict) else {}
