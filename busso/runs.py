@@ -12,6 +12,7 @@ from typing import Any
 from busso.cards.base.bounds import plain
 from busso.command.settings.checks import SettingsError, require
 from busso.command.settings.quoting import as_text, escaped, in_quotes
+from busso.command.terminal.visible import visible_output
 from busso.train.run import read
 from busso.train.run.read import Run
 
@@ -42,8 +43,9 @@ def train_agent(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
 
     Settings are in docs/reference/settings.md. Give them as keywords, groups as dictionaries, or as on the command
     line, `"network.hidden=[32,32]"`. `quiet` says nothing but warnings. The run is the folder `runs/<game>/<name>`. The
-    same call resumes a stopped run, and shows a complete one again. Ctrl-C writes a checkpoint and raises
-    KeyboardInterrupt. Raises BussoError as the command says `error:`.
+    same call resumes a stopped run, and shows a complete one again. Ctrl-C, or the stop button of a notebook, writes a
+    checkpoint and raises KeyboardInterrupt; a second one raises it at once. Raises BussoError as the command says
+    `error:`.
 
     In another thread than the main one it hears no signal, so it trains until the run is complete or the process ends,
     and the same call resumes from the last checkpoint. To stop such a run, train in a process of its own and
@@ -60,6 +62,7 @@ def train_agent(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
     >>> player = busso.load_player(busso.load_game(run.game), run)
     """
     from busso.train.api import train as start
+    from busso.train.run.signals import library_call
     from busso.train.settings.resolve import resolve
 
     with ExitStack() as stack:
@@ -68,9 +71,11 @@ def train_agent(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
             require(isinstance(given, str), "train_agent", "overrides as text, such as 'seed=2'", given)
         chosen = resolve([*overrides, *_overrides(settings)])
         if quiet:
-            nowhere = stack.enter_context(Path(os.devnull).open("w"))
+            nowhere = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
             stack.enter_context(redirect_stdout(nowhere))
             stack.enter_context(redirect_stderr(nowhere))
+        stack.enter_context(visible_output())
+        stack.enter_context(library_call())
         code = start(chosen)
     if code == _INTERRUPTED:
         raise KeyboardInterrupt
