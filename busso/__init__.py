@@ -23,10 +23,10 @@ except ModuleNotFoundError as error:
     raise ImportError(f"{missing}: missing link to ../command; {hint}", name=error.name) from None
 
 if TYPE_CHECKING:
+    from busso.cards.base.errors import InputError as BussoError
     from busso.cards.game import Game as Game
     from busso.cards.matches.duplicate import Duel as Duel
     from busso.cards.play import Player as Player
-    from busso.command.errors import UserError as BussoError
     from busso.games import View as View
     from busso.games import deal as deal
     from busso.games import load_game as load_game
@@ -52,10 +52,10 @@ _MODULES = {
         "Duel": "busso.cards.matches.duplicate",
         "Game": "busso.cards.game",
         "Player": "busso.cards.play",
-        "BussoError": "busso.command.errors",
+        "BussoError": "busso.cards.base.errors",
     },
 }
-_ELSEWHERE = {"BussoError": "UserError"}  # what a name is called in its module
+_ELSEWHERE = {"BussoError": "InputError"}  # what a name is called in its module
 
 __all__ = [
     "BussoError",

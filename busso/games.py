@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from operator import index
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from busso.cards.base.bounds import whole
 from busso.cards.compiled.bits import unpack
 from busso.cards.game import Game, States
-from busso.command.settings.checks import SettingsError
+from busso.command.settings.checks import SettingsError, require
 from busso.command.settings.foreign import name_game
 from busso.command.settings.game import as_game, load_configured_game
 
-_SEEDS = 2**64
+_MAX_SEED = 2**64 - 1
 
 
 def load_game(name: str, **options: Any) -> Game:
@@ -34,6 +34,7 @@ def load_game(name: str, **options: Any) -> Game:
     Traceback (most recent call last):
     busso.command.settings.checks.SettingsError: game.signal: tressette has no such option; it has accusi, ...
     """
+    require(isinstance(name, str), "game", "a name", type(name).__name__)
     name_game(name)
     return load_configured_game({"name": name, **options})
 
@@ -48,13 +49,8 @@ def deal(game: Game | str, seeds: int | Iterable[int]) -> States:
     ((100,), True)
     """
     game = as_game(game)
-    try:
-        chosen = [index(seed) for seed in ([seeds] if isinstance(seeds, int | np.integer) else seeds)]
-    except TypeError:
-        raise SettingsError("seeds", "a whole number, or several") from None
-    if not all(0 <= seed < _SEEDS for seed in chosen):
-        raise SettingsError("seeds", "0 to 2**64 - 1")
-    return game.deal(np.array(chosen, np.uint64))
+    several = seeds if isinstance(seeds, Iterable) and not isinstance(seeds, str) else [seeds]
+    return game.deal(np.array([whole("seeds", seed, 0, _MAX_SEED) for seed in several], np.uint64))
 
 
 @dataclass(frozen=True)
@@ -107,7 +103,10 @@ def step(game: Game | str, states: States, actions: ArrayLike) -> NDArray[np.boo
     """
     game = as_game(game, states)
     games = np.flatnonzero(~game.over(states))
-    chosen = np.asarray(actions)
+    try:
+        chosen = np.asarray(actions)
+    except ValueError:  # rows of several lengths
+        chosen = np.empty(0, object)
     if chosen.shape != games.shape or not np.issubdtype(chosen.dtype, np.integer):
         wanted = f"{games.size} whole numbers, one for each game that is not over"
         raise SettingsError("actions", f"{wanted}, not {chosen.dtype} {chosen.shape}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from busso.cards.base.bounds import whole
 from busso.cards.compiled.splitmix import derive, stream
 from busso.cards.game import Game, States
 from busso.cards.matches.duplicate import Duel
 from busso.cards.matches.duplicate import duel as play_duel
 from busso.cards.play import Actions, Decisions, Player
-from busso.command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_range, require
+from busso.cards.players import checked_player
+from busso.command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, require
 from busso.command.settings.game import as_game
 from busso.evaluate.players import load_resolved
 from busso.train.dqn.players.resolve import resolve, resolve_all
@@ -70,7 +72,7 @@ def choose(game: Game | str, player: Player | str, states: States, seed: int = 0
     """
     game = as_game(game, states)
     found = _player(game, player)
-    check_range("seed", seed, 0, MAX_SEED)
+    seed = whole("seed", seed, 0, MAX_SEED)
     decisions = Decisions(game, states, np.flatnonzero(~game.over(states)))
     seen = np.zeros(states.size, np.uint64)
     seen[decisions.games] = [zlib.crc32(row.tobytes()) for row in decisions.observation]
@@ -81,9 +83,7 @@ def choose(game: Game | str, player: Player | str, states: States, seed: int = 0
 def _player(game: Game, player: Player | str | Path | Run) -> Player:
     if _is_named(player):
         return load_player(game, player)  # type: ignore[arg-type]
-    if not callable(getattr(player, "begin", None)) or not callable(getattr(player, "act", None)):
-        raise SettingsError("players", f"a name, a run, or an object with begin and act, not {type(player).__name__}")
-    return player  # type: ignore[return-value]
+    return checked_player(game, player)
 
 
 def _is_named(player: object) -> bool:
@@ -107,8 +107,7 @@ def duel(
     >>> result.win_rate.low > 0.6, result.points.mean > 2
     (True, True)
     """
-    check_range("deals", deals, 1, MAX_DEALS)
-    check_range("seed", seed, 0, MAX_SEED)
+    deals, seed = whole("deals", deals, 1, MAX_DEALS), whole("seed", seed, 0, MAX_SEED)
     game = as_game(game)
     return play_duel(game, _player(game, first), _player(game, second), stream(seed, "tournament", 0, deals))
 
@@ -138,7 +137,8 @@ def tournament(game: Game | str, players: Sequence[str | Path | Run], deals: int
     from busso.evaluate.tournament.ratings import rate
     from busso.evaluate.tournament.report import pairing
 
-    check_range("deals", deals, 2, MAX_DEALS)
+    deals = whole("deals", deals, 2, MAX_DEALS)
+    require(isinstance(players, Iterable) and not isinstance(players, str), "players", "two or more", players)
     game = as_game(game)
     found = resolve_all(game, [_text(player) for player in players])
     require(len(found) >= 2, "players", "two or more", list(found))

@@ -9,10 +9,10 @@ from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdo
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from busso.command.settings.checks import SettingsError
+from busso.cards.base.bounds import plain
+from busso.command.settings.checks import SettingsError, require
 from busso.command.settings.quoting import as_text, escaped, in_quotes
+from busso.command.terminal.visible import visible_output
 from busso.train.run import read
 from busso.train.run.read import Run
 
@@ -30,7 +30,7 @@ def load_run(folder: str | Path) -> Run:
 as in runs/tressette/default
     """
     try:
-        run = read.load_run(folder)
+        run = read.load_run(_path("run", folder))
     except SettingsError as error:
         hint = re.sub(r"say game=(\w+)", r'say busso.load_game("\1") before', error.hint)
         raise SettingsError(error.key, error.problem, hint) from None
@@ -43,8 +43,9 @@ def train_agent(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
 
     Settings are in docs/reference/settings.md. Give them as keywords, groups as dictionaries, or as on the command
     line, `"network.hidden=[32,32]"`. `quiet` says nothing but warnings. The run is the folder `runs/<game>/<name>`. The
-    same call resumes a stopped run, and shows a complete one again. Ctrl-C writes a checkpoint and raises
-    KeyboardInterrupt. Raises BussoError as the command says `error:`.
+    same call resumes a stopped run, and shows a complete one again. Ctrl-C, or the stop button of a notebook, writes a
+    checkpoint and raises KeyboardInterrupt; a second one raises it at once. Raises BussoError as the command says
+    `error:`.
 
     In another thread than the main one it hears no signal, so it trains until the run is complete or the process ends,
     and the same call resumes from the last checkpoint. To stop such a run, train in a process of its own and
@@ -61,21 +62,32 @@ def train_agent(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
     >>> player = busso.load_player(busso.load_game(run.game), run)
     """
     from busso.train.api import train as start
+    from busso.train.run.signals import library_call
     from busso.train.settings.resolve import resolve
 
     with ExitStack() as stack:
         stack.enter_context(_only_training())
+        for given in overrides:
+            require(isinstance(given, str), "train_agent", "overrides as text, such as 'seed=2'", given)
         chosen = resolve([*overrides, *_overrides(settings)])
         if quiet:
-            nowhere = stack.enter_context(Path(os.devnull).open("w"))
+            nowhere = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
             stack.enter_context(redirect_stdout(nowhere))
             stack.enter_context(redirect_stderr(nowhere))
+        stack.enter_context(visible_output())
+        stack.enter_context(library_call())
         code = start(chosen)
     if code == _INTERRUPTED:
         raise KeyboardInterrupt
     if code:
         raise SystemExit(code)  # a scheduler's signal, which is for the whole process
     return load_run(chosen.settings.folder)
+
+
+def _path(key: str, value: object) -> str | Path:
+    if not isinstance(value, str | Path):
+        raise SettingsError(key, f"a path, not {value!r}")
+    return value
 
 
 @contextmanager
@@ -100,14 +112,19 @@ def _overrides(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 
 def _typed(value: Any) -> str:
+    value = plain(value)
     if value is None:
         return "null"
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value)).lower()
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{escaped(str(key))}:{_typed(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ",".join(map(_typed, value)) + "]"
+    if not isinstance(value, Path | str | int | float):
+        raise SettingsError(
+            "train_agent", f"no setting is of type {type(value).__name__}", "give a number, a text or a list"
+        )
     if isinstance(value, Path):
         return in_quotes(str(value))
     return as_text(value) if isinstance(value, str) else str(value)
@@ -131,7 +148,6 @@ def export(
     from busso.evaluate.export.__main__ import ExportSettings
     from busso.evaluate.export.__main__ import export as write
 
-    where = {} if to is None else {"to": Path(to)}
-    source = str(run.folder) if isinstance(run, Run) else str(run)
-    given = {"run": Path(source), **where, **settings}
+    where = {} if to is None else {"to": Path(_path("to", to))}
+    given = {"run": Path(run.folder if isinstance(run, Run) else _path("run", run)), **where, **settings}
     return write(compose(ExportSettings, "export", list(_overrides(given))), "game" in settings).file

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from busso.cards.base.bounds import plain
 from busso.cards.base.errors import InputError
 from busso.cards.base.packages import package_of
 
@@ -152,6 +153,7 @@ class Game:
     def configure(self, options: Mapping[str, Any]) -> Game:
         """The same game under other options. Raises ValueError naming an unknown or bad option."""
         known = {field.name for field in dataclasses.fields(self.options)}
+        options = {key: plain(value) for key, value in options.items()}
         for key in options:
             if key not in known:
                 raise InputError(f"game.{key}", f"{self.name} has no such option", f"it has {', '.join(sorted(known))}")

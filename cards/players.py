@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from busso.cards.base.bounds import bounded, check_bounds
-from busso.cards.compiled.batch import next_bits, policy_loop, random_legal
+from busso.cards.base.errors import InputError
+from busso.cards.compiled.batch import first_illegal, next_bits, policy_loop, random_legal
 from busso.cards.compiled.jit import njit
 from busso.cards.game import Game, Games, PlayerKind
 from busso.cards.play import Actions, Decisions, Player
 from busso.cards.player_kinds import kind_and_options
 from busso.cards.player_specs import MOST_SAMPLES, PlayerSpec
+
+_NO_ACTION = 255  # legal in no game
 
 
 class ValueNetwork(Protocol):
@@ -101,6 +104,49 @@ def _draw(
 ) -> None:
     for k in range(games.size):
         actions[k] = random_legal(masks[k], next_bits(generators, games[k]))
+
+
+class CheckedPlayer:
+    """A player from elsewhere, whose faults are an InputError that names it, the game and the legal actions."""
+
+    def __init__(self, game: Game, player: Player) -> None:
+        self._game, self._player = game, player
+
+    def begin(self, seeds: NDArray[np.uint64]) -> None:
+        try:
+            self._player.begin(seeds)
+        except Exception as error:
+            raise self._fault("begin", f"{type(error).__name__}: {error}") from error
+
+    def act(self, decisions: Decisions) -> Actions:
+        legal = decisions.legal
+        try:
+            given = self._player.act(decisions)
+            found = np.asarray(given)
+        except Exception as error:
+            raise self._fault("act", f"{type(error).__name__}: {error}", legal[0]) from error
+        if found.shape != legal.shape or found.dtype.kind not in "iu":
+            what = "None" if given is None else f"{type(given).__name__} of {found.dtype} {found.shape}"
+            raise self._fault("act", f"{legal.size} whole numbers, one for each decision, not {what}", legal[0])
+        actions = np.where((found >= 0) & (found < self._game.actions), found, _NO_ACTION).astype(np.uint8)
+        wrong = first_illegal(legal, actions)
+        if wrong >= 0:
+            raise self._fault("act", f"{found[wrong]} is not legal", legal[wrong])
+        return actions
+
+    def _fault(self, where: str, problem: str, mask: np.uint64 | None = None) -> InputError:
+        texts = [] if mask is None else [(a, self._game.action_text(a)) for a in range(self._game.actions)]
+        legal = ", ".join(f"{action} ({text})" for action, text in texts if int(mask or 0) >> action & 1)
+        key = f"{type(self._player).__name__}.{where} in {self._game.name}"
+        return InputError(key, problem, f"legal: {legal}" if legal else "")
+
+
+def checked_player(game: Game, player: Any, key: str = "players") -> Player:
+    """Return a player from elsewhere that is checked in all it does. Raises InputError, about `key`, for none."""
+    if isinstance(player, type) or not all(callable(getattr(player, name, None)) for name in ("begin", "act")):
+        given = f"the class {player.__name__}" if isinstance(player, type) else type(player).__name__
+        raise InputError(key, f"a name, or an object with begin and act, not {given}")
+    return CheckedPlayer(game, player)
 
 
 def named_player(game: Game, text: str) -> Player:

@@ -8,6 +8,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -196,6 +197,11 @@ def run_app(config_name: str, task: Job, arguments: Sequence[str]) -> int:
                 raise
             problem = f"cannot use {error.filename} ({error.strerror})"
             raise SettingsError("hydra.run.dir", problem, "choose another with runs=... or hydra.run.dir=...") from None
+        except BrokenProcessPool:  # joblib's is one
+            problem = "a process of the sweep was killed; its memory may have been short"
+            raise SettingsError(
+                "hydra/launcher", problem, "the same command resumes; set hydra.launcher.n_jobs"
+            ) from None
         except JobError:
             return _summed_up()
     return 0

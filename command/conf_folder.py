@@ -36,7 +36,7 @@ def included(file: Path) -> list[Path]:
 
 
 def _defaults(file: Path) -> list[Any]:
-    return (yaml.safe_load(file.read_text()) or {}).get("defaults", [])
+    return (yaml.safe_load(file.read_text(encoding="utf-8")) or {}).get("defaults", [])
 
 
 def explained_settings(config_name: str) -> str:
@@ -44,5 +44,5 @@ def explained_settings(config_name: str) -> str:
     file = CONF / f"{config_name}.yaml"
     groups = dict.fromkeys(group for group in groups_of(file) if group not in ("experiment", "row"))  # of other keys
     files = [file, *included(file), *(path for group in groups for path in sorted((CONF / group).glob("[!.]*.yaml")))]
-    text = "\n".join(f"--- {path.relative_to(CONF.parent)}\n{path.read_text()}" for path in files)
+    text = "\n".join(f"--- {path.relative_to(CONF.parent)}\n{path.read_text(encoding='utf-8')}" for path in files)
     return text.replace("$", "$$")

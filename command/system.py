@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -20,6 +22,12 @@ _LOOK_SECONDS = 0.5  # between two looks at the parent
 def cpus() -> int:
     """How many CPUs this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def heard(numbers: Iterable[signal.Signals]) -> list[signal.Signals]:
+    """Return the signals to handle: not SIGHUP where it is ignored, as `nohup` has it, for it is to stay so."""
+    nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [number for number in numbers if not (nohup and number == signal.SIGHUP)]
 
 
 def shared_file() -> int:

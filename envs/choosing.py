@@ -1,9 +1,9 @@
 """Which game, under which rules and by which reward, as the keyword arguments of an environment say it."""
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
+from busso.cards.base.bounds import whole
 from busso.cards.base.errors import InputError
 from busso.cards.game import Game
 
@@ -33,21 +33,9 @@ def check_render_mode(mode: str | None) -> str | None:
 
 def check_seed(seed: Any) -> int:
     """A seed as an integer. Raises ValueError for what is none of 64 bits."""
-    try:
-        number = operator.index(seed)
-    except TypeError:
-        raise InputError("seed", f"a whole number, not {seed!r}") from None
-    if not 0 <= number < SEEDS:
-        raise InputError("seed", f"0 to 2**64 - 1, not {number}")
-    return number
+    return whole("seed", seed, 0, SEEDS - 1)
 
 
 def check_action(game: Game, action: Any) -> int:
     """An action as an integer, legal or not. Raises ValueError for what is none of the game's."""
-    try:
-        number = operator.index(action)
-    except TypeError:
-        number = -1
-    if not 0 <= number < game.actions:
-        raise InputError(game.name, f"an action is a whole number from 0 to {game.actions - 1}, not {action!r}")
-    return number
+    return whole(f"action of {game.name}", action, 0, game.actions - 1)

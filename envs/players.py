@@ -10,7 +10,7 @@ from busso.cards.base.errors import InputError
 from busso.cards.compiled.bits import words_for
 from busso.cards.game import Game
 from busso.cards.play import Decisions, Player
-from busso.cards.players import PolicyPlayer
+from busso.cards.players import PolicyPlayer, checked_player
 from busso.cards.tables import TablePlayer
 
 
@@ -33,10 +33,10 @@ class Seated:
         if isinstance(player, PolicyPlayer | TablePlayer):
             raise InputError("player", f"{type(player).__name__} decides by the game's state", "ask it with env.ask")
         self._game = game
-        self._player = player
+        self._player = checked_player(game, player, "player")
         self._games = games
         self._none = np.zeros(0, game.dtype)
-        player.begin(np.arange(seed, seed + games, dtype=np.uint64))
+        self._player.begin(np.arange(seed, seed + games, dtype=np.uint64))
 
     def act(self, seen: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
         """Actions `[games]` for observations and masks `[games, ...]`, all of whom have a legal action."""

@@ -1,6 +1,6 @@
 """Whole batches of games by Gymnasium's interface for vector environments: one learner against players of busso."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,13 +9,14 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from busso.cards.base.bounds import whole
 from busso.cards.base.errors import InputError
 from busso.cards.compiled.batch import reward_loop
 from busso.cards.compiled.bits import unpack
 from busso.cards.compiled.splitmix import derive
 from busso.cards.game import Game, Games, game_with
 from busso.cards.play import Decisions, Player, decide
-from busso.cards.players import named_player
+from busso.cards.players import checked_player, named_player
 from busso.envs.choosing import SEEDS, check_seed, reward_of
 from busso.envs.seeds import later_seeds
 from busso.envs.stepping import settle_loop
@@ -23,6 +24,7 @@ from busso.envs.stepping import settle_loop
 Observations = dict[str, NDArray[np.int8]]
 Learner = int | Sequence[int] | None
 Others = str | Player | Mapping[int, str | Player]
+_MAX_ENVS = 2**31 - 1
 Step = tuple[Observations, NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
@@ -61,9 +63,7 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
         **options: Any,
     ) -> None:
         self.game = game_with(game, options)
-        if num_envs < 1:
-            raise InputError("num_envs", f"1 or more, not {num_envs}")
-        self.num_envs = num_envs
+        self.num_envs = num_envs = whole("num_envs", num_envs, 1, _MAX_ENVS)
         self.learner = seats_of_learner(self.game, learner)
         self._learns = np.isin(np.arange(self.game.seats), self.learner)
         self._players, seating = players_of(self.game, others, self.learner)
@@ -99,7 +99,7 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
         return self._seen()
 
     def _seeds(self, seed: int | Sequence[int]) -> NDArray[np.uint64]:
-        if not isinstance(seed, Sequence):
+        if not isinstance(seed, Sequence | np.ndarray):
             return np.uint64(check_seed(seed)) + self._all.astype(np.uint64)
         if len(seed) != self.num_envs:
             raise InputError("seed", f"one for each of {self.num_envs} environments, not {len(seed)}")
@@ -202,7 +202,7 @@ def seats_of_learner(game: Game, learner: Learner) -> tuple[int, ...]:
     """A seat or seats of one team, by default the team of seat 0. Raises ValueError for others."""
     if learner is None:
         return next(team for team in game.teams if 0 in team)
-    chosen = (learner,) if isinstance(learner, int | np.integer) else tuple(dict.fromkeys(learner))
+    chosen = tuple(dict.fromkeys(learner)) if isinstance(learner, Iterable) else (learner,)
     if not chosen or not any(set(chosen) <= set(team) for team in game.teams):
         teams = " or of ".join(str(list(team)) for team in game.teams)
         raise InputError("learner", f"one or more of {teams}, not {learner!r}")
@@ -224,9 +224,7 @@ def players_of(game: Game, others: Others, learner: Sequence[int]) -> tuple[list
 
 def _player(game: Game, player: str | Player) -> Player:
     if not isinstance(player, str):
-        if not callable(getattr(player, "act", None)):
-            raise InputError("others", f"a name, or an object with begin and act, not {player!r}")
-        return player
+        return checked_player(game, player, "others")
     try:
         return named_player(game, player)
     except ValueError as error:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from busso.command.app import settings_command, typed
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.overrides import given as given_by
+from busso.command.system import heard
 from busso.play.language import Language
 from busso.play.table.settings import APP, AUTO, PLAIN, Given, PlaySettings
 
@@ -46,7 +47,7 @@ def main(settings: PlaySettings) -> int:
     from busso.play.plain.ending import interrupt_at
 
     try:
-        with interrupt_at((signal.SIGTERM, signal.SIGHUP)):  # the game is saved, as at Ctrl-C
+        with interrupt_at(heard((signal.SIGTERM, signal.SIGHUP))):  # the game is saved, as at Ctrl-C
             return _sit_down(settings, given)
     except BrokenPipeError:
         # The reader of the output has gone. Python would complain when it flushes the rest, so that goes nowhere.
@@ -61,9 +62,8 @@ def _sit_down(settings: PlaySettings, given: Given) -> int:
     )
 
     language = Language(settings.lang)
-    for stream in (sys.stdin, sys.stdout):  # a terminal may know fewer letters than are said at the table
-        if reconfigure := getattr(stream, "reconfigure", None):
-            reconfigure(errors="replace")
+    if reconfigure := getattr(sys.stdin, "reconfigure", None):
+        reconfigure(errors="replace")  # a terminal may know fewer letters than are said at the table
     session = open_session(settings, given, lambda game, seed: _welcome(language, game, seed))
     lines = sys.stdin or io.StringIO()  # None where it is closed
     return PlainTable(session, language, settings.games, lines, sys.stdout).run()

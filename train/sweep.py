@@ -29,7 +29,7 @@ from busso.command.app import Ended
 from busso.command.lock.owner import restarts
 from busso.command.settings.checks import SettingsError, require
 from busso.command.settings.compose import refused_by_name
-from busso.command.system import end_with_parent
+from busso.command.system import end_with_parent, heard
 from busso.train.run.signals import EXIT_REQUEUE, StopRequest
 
 _NAME, _DEFAULT_NAME, _MAX_NAME = "name", "default", 240  # bytes, of 255 that a folder's name may have
@@ -161,8 +161,7 @@ def _relayed(numbers: set[signal.Signals], hear: Callable[[int], None]) -> Itera
 
     So this thread blocks them, and another, which starts nothing, has them.
     """
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-        numbers = numbers - {signal.SIGHUP}
+    numbers = set(heard(numbers))
     handlers = {number: signal.signal(number, lambda number, _: hear(number)) for number in numbers}
     ended = threading.Event()
     mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)

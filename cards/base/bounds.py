@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable
 from dataclasses import Field, dataclass, field, fields
+from operator import index
 from typing import Any
 
 from busso.cards.base.errors import InputError
@@ -78,6 +79,22 @@ def check_bounds(group: str, settings: Any, error: type[InputError] = InputError
         bounds, value = bounds_of(known), getattr(settings, known.name)
         if bounds is not None and not all(each in bounds or each in bounds.words for each in _numbers(value)):
             raise error(f"{group}.{known.name}".lstrip("."), f"{bounds}, not {value!r}")
+
+
+def whole(key: str, value: object, low: int, high: int) -> int:
+    """Return a whole number, such as NumPy's, as an int. Raises InputError, about `key`, unless it is in the bounds."""
+    try:
+        number = low - 1 if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = low - 1
+    if not low <= number <= high:
+        raise InputError(key, f"{Bounds(low, high)}, not {value!r}")
+    return number
+
+
+def plain(value: Any) -> Any:
+    """Return a number or an array of NumPy's as Python's own, anything else as it is."""
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _numbers(value: Any) -> Iterable[Any]:

@@ -36,5 +36,5 @@ def output_may_fail() -> Iterator[None]:
     except OSError as error:
         with suppress(OSError):
             print(f"standard output does not take more: {error.strerror or error}", file=sys.stderr)
-        with suppress(OSError, AttributeError):
+        with suppress(OSError, AttributeError, ValueError):
             to_nowhere(sys.stdout.fileno())  # with what is left in its buffer, which would fail again at the end

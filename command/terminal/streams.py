@@ -1,7 +1,8 @@
-"""Standard input, output and error that are closed or full: then messages to a person are dropped."""
+"""Standard input, output and error that are closed or full, or lack letters: no text for a person is an error."""
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import sys
@@ -10,33 +11,54 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 
-class ErrorStream:
-    """Standard error. Where it does not take more, the rest goes nowhere: no place is left to say so."""
+class OutputStream:
+    """Standard output. Letters that its encoding lacks are `?`, and one that is closed fails as one that is full."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write the text, if that is possible."""
-        with self._may_fail():
-            self._stream.write(text)
+        """Write the text. Raises OSError."""
+        with self._as_os_error():
+            try:
+                self._stream.write(text)
+            except UnicodeEncodeError as error:
+                encoding = getattr(self._stream, "encoding", None) or error.encoding
+                self._stream.write(text.encode(encoding, "replace").decode(encoding))
         return len(text)
 
     def flush(self) -> None:
-        """The same of what waits to be written."""
-        with self._may_fail():
-            self._stream.flush()
+        """Flush it, if it can be. Raises OSError."""
+        with self._as_os_error():
+            getattr(self._stream, "flush", bool)()
+
+    def isatty(self) -> bool:
+        """Return whether a person reads it; an object that replaced a standard stream may have no such method."""
+        with suppress(ValueError):
+            return bool(getattr(self._stream, "isatty", bool)())
+        return False
 
     @contextmanager
-    def _may_fail(self) -> Iterator[None]:
+    def _as_os_error(self) -> Iterator[None]:
         try:
             yield
-        except OSError:
-            with suppress(OSError, AttributeError):
-                to_nowhere(self._stream.fileno())
+        except ValueError as error:  # it is closed
+            raise OSError(errno.EBADF, str(error)) from None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+class ErrorStream(OutputStream):
+    """Standard error. Where it does not take more, the rest goes nowhere: no place is left to say so."""
+
+    @contextmanager
+    def _as_os_error(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError):
+            with suppress(OSError, AttributeError, ValueError):
+                to_nowhere(self._stream.fileno())
 
 
 def is_gone(descriptor: int) -> bool:
@@ -64,5 +86,5 @@ def open_standard_files() -> None:
             os.fstat(descriptor)
         except OSError:
             to_nowhere(descriptor)
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: PTH123, SIM115 - as Python opens it
-    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - as Python opens it
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115

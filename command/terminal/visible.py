@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
-from busso.command.terminal.streams import ErrorStream
+from busso.command.terminal.streams import ErrorStream, OutputStream
 
 # Control characters but tab and newline, with ESC and the C1 set; marks that turn the direction of text, or end a line
 # for some programs; halves of characters, which no encoding has.
@@ -42,10 +42,6 @@ class VisibleStream:
         for line in lines:
             self.write(line)
 
-    def isatty(self) -> bool:
-        """Whether a person reads it; an object that replaced a standard stream may have no such method."""
-        return bool(getattr(self.rich_proxied_file, "isatty", bool)())
-
     def __getattr__(self, name: str) -> Any:
         return getattr(self.rich_proxied_file, name)
 
@@ -60,7 +56,7 @@ class VisibleFormatter(logging.Formatter):
 @contextmanager
 def visible_output() -> Iterator[None]:
     """Whatever is printed or logged to the screen meanwhile is visible; standard error never fails."""
-    streams = {id(stream): VisibleStream(stream) for stream in (sys.stdout, sys.stderr) if _is_bare(stream)}
+    streams = {id(each): VisibleStream(OutputStream(each)) for each in (sys.stdout, sys.stderr) if _is_bare(each)}
     if id(sys.stderr) in streams:
         streams[id(sys.stderr)] = VisibleStream(ErrorStream(sys.stderr))
     handlers = [each for each in logging.getLogger().handlers if type(each) is logging.StreamHandler]

@@ -98,7 +98,9 @@ def main(settings: ChampionSettings) -> None:
     command = f"busso champion to={settings.to} deals={settings.deals} seed={settings.seed}"
     if settings.players is not None:  # else a repetition meets other players than the table has
         command += " " + for_shell(f"players=[{','.join(map(as_text, settings.players))}]")
-    (settings.file.parent / "CARD.md").write_text(card(found, settings.file, game, found_results, command))
+    (settings.file.parent / "CARD.md").write_text(
+        card(found, settings.file, game, found_results, command), encoding="utf-8"
+    )
     result_console().print(results_table(str(settings.file), game.unit, duels, meaning_of_won(game)))
 
 

@@ -35,7 +35,10 @@ def card(source: ExportSource, file: Path, layout: str, use: str, license_name: 
 def check_free(folder: Path) -> None:
     """Raise SettingsError where a README.md lies that no export has written."""
     path = folder / FILE
-    if path.exists() and _OWN not in path.read_text(errors="replace").partition("\n---\n")[0].splitlines():
+    if (
+        path.exists()
+        and _OWN not in path.read_text(encoding="utf-8", errors="replace").partition("\n---\n")[0].splitlines()
+    ):
         raise SettingsError("to", f"{path} is not the card of an export, which takes this name", "name another folder")
 
 

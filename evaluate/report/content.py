@@ -65,7 +65,7 @@ class Report:
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Rows as a file for other programs, whole or not at all; a row may lack columns."""
-    with replacing(path) as temporary, temporary.open("w", newline="") as file:
+    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(dict.fromkeys(key for row in rows for key in row)), restval="")
         writer.writeheader()
         writer.writerows(rows)

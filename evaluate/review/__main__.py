@@ -173,7 +173,7 @@ def _write(settings: ReviewSettings, reviewed: Sequence[Reviewed]) -> None:
         return
     target = settings.target.resolve()  # what a link is for stays a link
     if target.exists() and not target.is_file():  # /dev/stdout, a pipe
-        target.write_text(found)
+        target.write_text(found, encoding="utf-8")
     else:
         write_atomic(target, found)
     print(f"written to {settings.target}", file=sys.stderr)

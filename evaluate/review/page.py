@@ -29,7 +29,7 @@ def page(reviewed: Sequence[Reviewed], summary: Sequence[Tally], show: str, titl
     """The page."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     hands = [each for each in reviewed if isinstance(each, ReviewedHand)]
-    found = environment.from_string(_TEMPLATE.read_text()).render(
+    found = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
         title=title,
         script=Markup(_OPENS),
         script_hash=base64.b64encode(hashlib.sha256(_OPENS.encode()).digest()).decode(),

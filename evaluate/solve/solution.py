@@ -147,7 +147,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 def write_states(solved: Solved, path: Path) -> None:
     """Every state that can be met, with the decision and its outcome."""
     model = solved.model
-    with path.open("w", newline="") as file:
+    with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["state", "decision", *model.outcomes, "expected"])
         for state in np.flatnonzero(reachable(model.mdp, np.flatnonzero(model.mdp.start))).tolist():

@@ -107,7 +107,7 @@ def about_of(folder: Path) -> dict[str, Any]:
     """
     path = folder / ABOUT
     try:
-        about = json.loads(path.read_text()) if path.exists() else {}
+        about = json.loads(path.read_bytes()) if path.exists() else {}
     except ValueError:
         about = None
     if not isinstance(about, dict) or not isinstance(about.get("players", {}), dict):

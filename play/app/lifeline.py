@@ -18,7 +18,8 @@ def main(seconds: float, command: list[str]) -> int:
     """Run the command; returns its exit code."""
     table = subprocess.Popen(command)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, _: table.send_signal(number))
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, lambda number, _: table.send_signal(number))
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for output in (1, 2):  # their end is the end of the table
         os.dup2(nowhere, output)

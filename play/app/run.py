@@ -11,6 +11,7 @@ from contextlib import suppress
 from types import FrameType
 
 from busso.command.errors import UserError
+from busso.command.system import heard
 from busso.play.app.application import TableApp
 from busso.play.app.web_driver import is_served
 from busso.play.table.settings import Given, PlaySettings
@@ -43,7 +44,8 @@ async def _run(app: TableApp) -> int:
         watch.start()
 
     # No handler of the loop: Textual may wait for ever to write to a terminal that has gone, and the loop with it.
-    signal.signal(signal.SIGHUP, hang_up)
+    for number in heard((signal.SIGHUP,)):
+        signal.signal(number, hang_up)
     try:
         await app.run_async()
     finally:

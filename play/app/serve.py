@@ -23,6 +23,7 @@ from textual_serve.app_service import AppService
 
 from busso.command.errors import UserError
 from busso.command.settings.overrides import key_of
+from busso.command.system import heard
 from busso.play.app.too_small import LEAST_HEIGHT, LEAST_WIDTH
 from busso.play.app.web_driver import DRIVER
 from busso.play.language import Language
@@ -59,7 +60,7 @@ def serve(settings: PlaySettings, arguments: Sequence[str]) -> int:
     for line in _told(server, settings, port):
         print(line, flush=True)
     loop = asyncio.new_event_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in heard((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
         loop.add_signal_handler(number, server.request_exit)
     # The log of requests would have the secret in it.
     web.run_app(

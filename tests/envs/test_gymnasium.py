@@ -140,7 +140,7 @@ def test_what_is_no_action_is_refused() -> None:
         env.step(0)
     env.reset(seed=1)
     for action in (2, -1, None, 0.5):
-        with error_about(InputError, "blackjack", "0 to 1"):
+        with error_about(InputError, "action of blackjack", "0 to 1"):
             env.step(action)
 
 

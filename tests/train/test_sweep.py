@@ -10,6 +10,8 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from hydra_plugins.hydra_joblib_launcher import _core
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from busso.command.conf_folder import CONF
 from busso.command.settings.checks import SettingsError
@@ -171,6 +173,18 @@ def test_one_run_that_fails_or_is_taken_does_not_stop_the_others(
     assert ("another process trains this run" in said) == (IN_USE in errors)
 
 
+def test_a_worker_of_joblib_that_is_killed_is_one_line(
+    tmp_path: Path, begun: list[Chosen], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def launch(*arguments: object, **more: object) -> None:
+        raise TerminatedWorkerError("A worker process\nwas terminated")
+
+    monkeypatch.setattr(_core, "launch", launch)
+    assert main([f"runs={tmp_path}", "-m", "seed=1,2", "hydra/launcher=joblib"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: hydra/launcher: a process of the sweep was killed")
+
+
 @pytest.mark.parametrize(("ends_with", "code"), [(130, 130), (0, 143)])
 def test_a_signal_to_a_run_that_is_complete_all_the_same_ends_the_sweep(
     ends_with: int, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -292,6 +306,18 @@ def test_a_stopped_sweep_leaves_every_checkpoint_and_no_process(
         assert process.wait(seconds(60)) == code, (tmp_path / "runs" / "said").read_text()
         until("all have ended", lambda: not alive(below), 60)
     assert checkpoints(tmp_path / "runs") == learn
+
+
+@pytest.mark.slow
+def test_a_killed_worker_of_joblib_ends_the_sweep_with_every_checkpoint(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    with sweep(runs, "hydra/launcher=joblib", "hydra.launcher.n_jobs=2", learn=2) as process:
+        below = descendants(process.pid)
+        os.kill(named(process.pid, "popen_loky")[0], signal.SIGKILL)
+        assert process.wait(seconds(60)) == 2
+        until("all have ended", lambda: not alive(below), 60)
+    said = (runs / "said").read_text()
+    assert "error: hydra/launcher: a process of the sweep was killed" in said and "Traceback" not in said
 
 
 @pytest.mark.slow

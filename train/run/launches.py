@@ -56,7 +56,7 @@ def read_launches(folder: Path) -> list[dict[str, Any]]:
 
 def _read(path: Path) -> list[dict[str, Any]]:
     try:
-        found = read_json(path.read_text())
+        found = read_json(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
         return []
     return [start for start in found if isinstance(start, dict)] if isinstance(found, list) else []

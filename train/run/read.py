@@ -159,7 +159,7 @@ def load_run(path: str | Path) -> Run:
     folder = Path(path)
     file = folder / "config.yaml"
     try:
-        values = read_yaml(file.read_text())
+        values = read_yaml(file.read_text(encoding="utf-8"))
         if not isinstance(values, dict):
             raise SettingsError("settings", "not those of a run")
         return Run(folder, settings_of_checkpoint(SCHEMAS.get(str(values.get("algo")), TrainSettings), values))

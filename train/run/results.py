@@ -97,7 +97,7 @@ def _read(folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any]] | None:
     """What the file says of its run, None in one of older versions, and the results; None without a file."""
     path = folder / FILE
     try:
-        results = read_json(path.read_text())
+        results = read_json(path.read_text(encoding="utf-8"))
         about = results.pop(_ABOUT, None)
         if about is not None:
             _check(about)

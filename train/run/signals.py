@@ -6,10 +6,12 @@ import os
 import signal
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
+from busso.command.system import heard
 from busso.command.terminal.streams import is_gone, to_nowhere
 
 # What `sysexits.h` calls a temporary failure: the same command resumes from the checkpoint. Job scripts requeue on it.
@@ -23,12 +25,13 @@ class StopRequest:
 
     Ctrl-C, SIGTERM (`scancel`), SIGUSR1 (the time limit is near, or the job is preempted) and SIGHUP (the terminal is
     closed; `nohup` keeps it from coming) ask for an end. A SIGTERM that follows does no harm: schedulers send it while
-    the checkpoint is being written. A second Ctrl-C ends the process at once.
+    the checkpoint is being written. A second Ctrl-C ends the process at once, or `library_call`.
 
     One inside of another has what came before it, and leaves to the outer one what came to it: a run that is complete
     all the same is no reason to begin the next.
     """
 
+    in_library: ClassVar[bool] = False
     SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP)
 
     def __init__(self, answer: bytes = b"\nstopping with a checkpoint; Ctrl-C now ends at once\n") -> None:
@@ -40,8 +43,7 @@ class StopRequest:
     def __enter__(self) -> StopRequest:
         if threading.current_thread() is not threading.main_thread():
             return self
-        ignored = {signal.SIGHUP} if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else set()
-        self._before = {n: signal.signal(n, self._handle) for n in self.SIGNALS if n not in ignored}
+        self._before = {number: signal.signal(number, self._handle) for number in heard(self.SIGNALS)}
         if (outer := self._outer()) is not None:
             self.signal = outer.signal
         self._mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})  # one that came before comes now
@@ -86,6 +88,8 @@ class StopRequest:
             for descriptor in filter(is_gone, range(3)):
                 to_nowhere(descriptor)  # else the next line for a person would be an error
         if self.signal is not None:
+            if number == signal.SIGINT and self.in_library:
+                raise KeyboardInterrupt
             if number == signal.SIGINT:
                 os._exit(128 + number)
             return
@@ -93,6 +97,16 @@ class StopRequest:
         # Not print, which may be in the middle of a line of its own.
         with suppress(OSError):
             os.write(2, self._answer)
+
+
+@contextmanager
+def library_call() -> Iterator[None]:
+    """Have a second Ctrl-C raise KeyboardInterrupt: the process is a notebook's or another program's."""
+    StopRequest.in_library = True
+    try:
+        yield
+    finally:
+        StopRequest.in_library = False
 
 
 def hold_usr1() -> None:

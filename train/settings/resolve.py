@@ -139,7 +139,7 @@ def settings_of_run(folder: Path) -> dict[str, Any]:
     if not (path.exists() and CHECKPOINTS.newest_first(folder / "checkpoints")):
         return {}
     try:
-        stored = read_yaml(path.read_text())
+        stored = read_yaml(path.read_text(encoding="utf-8"))
     except ValueError:
         return {}  # those in the checkpoint are compared later
     return upgraded(stored) if isinstance(stored, dict) else {}

@@ -129,7 +129,7 @@ def _text(trial: FrozenTrial) -> str:
 def _write_csv(study: Study, trials: Sequence[FrozenTrial]) -> None:
     keys = list(study.search.dimensions)
     path = study.search.folder / "trials.csv"
-    with replacing(path) as temporary, temporary.open("w", newline="") as file:
+    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["trial", "state", "result", "half_width", *keys])
         for trial in trials:

@@ -97,6 +97,12 @@ class Board(Vertical):
         self.viewer, self.legal, self.seen = viewer, legal, view(self.table.hand, viewer)
         self.draw(self.seen)
 
+    def clear(self) -> None:
+        """Take every text off the board, until it is shown again."""
+        self.seen = None
+        for text in self.query(Static):
+            text.update()
+
     def redraw(self) -> None:
         """Draw what was seen last: a player may be at the table now."""
         if self.seen is not None:

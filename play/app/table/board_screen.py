@@ -80,11 +80,15 @@ class BoardScreen(Screen[str]):
 
     def refresh_table(self) -> None:
         """Show everything as it is now."""
-        self.board.show(self.viewer, self.legal())
+        self.show_board()
         self.query_one("#title", Static).update(self.title_text())
         prompt = self.query_one("#prompt", Static)
         prompt.update(self.prompt_text())
         prompt.set_classes("-thinking" if self._thinking else "-yours" if self.is_quiet else "")
+
+    def show_board(self) -> None:
+        """Show what the viewer sees."""
+        self.board.show(self.viewer, self.legal())
 
     def complain(self, line: str) -> None:
         """Say why something cannot be done."""

@@ -100,8 +100,14 @@ class TableScreen(BoardScreen):
 
     def refresh_table(self) -> None:
         super().refresh_table()
-        self.board.visible = not self._covered
         self.query_one(ActionBar).show(self.board.buttons())
+
+    def show_board(self) -> None:
+        self.board.visible = not self._covered  # with the next layout, before which a frame may be drawn
+        if self._covered:
+            self.board.clear()
+        else:
+            super().show_board()
 
     def title_text(self) -> str:
         """Game, seats, score, seed."""

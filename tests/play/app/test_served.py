@@ -72,8 +72,13 @@ def own(folder: Path) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server for the tests that do not end it."""
-    yield from sette_mezzo(folder_in(tmp_path_factory.mktemp("served")))
+    """A server for the tests that do not end it, started as by nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    servers = sette_mezzo(folder_in(tmp_path_factory.mktemp("served")))
+    server = next(servers)
+    signal.signal(signal.SIGHUP, before)
+    yield server
+    next(servers, None)
 
 
 def test_who_does_not_know_the_address_is_refused(served: Served) -> None:
@@ -105,6 +110,20 @@ def test_who_does_not_know_the_address_is_refused(served: Served) -> None:
     asyncio.run(script())
     # Said once, to the person who started it; no log of requests has it.
     assert served.said.count(token) == 1 and f"ssh -N -L {served.port}:127.0.0.1:{served.port} " in served.said
+
+
+def test_nohup_stays_nohup_for_the_server_and_its_tables(served: Served) -> None:
+    async def script() -> None:
+        async with aiohttp.ClientSession() as http, http.ws_connect(f"{served.address}ws?width=80&height=24") as page:
+            await _turn(page)
+            server = psutil.Process(served.process.pid)
+            processes = [server, *server.children(recursive=True)]
+            assert len(processes) == 3  # with the lifeline and the table
+            for each in processes:
+                status = Path(f"/proc/{each.pid}/status").read_text()
+                assert int(re.findall(r"SigIgn:\s*(\w+)", status)[0], 16) >> (signal.SIGHUP - 1) & 1, each
+
+    asyncio.run(script())
 
 
 def test_a_port_in_use_is_one_line(served: Served) -> None:

@@ -191,7 +191,13 @@ def test_nobody_sees_the_cards_of_another_person() -> None:
         await wait(pilot, "a table", lambda: isinstance(pilot.app.screen, TableScreen))
         table = pilot.app.screen
         assert isinstance(table, TableScreen)
-        covers = 0
+        covers, refresh, frames = 0, table.refresh_table, list[str]()
+
+        def refreshed() -> None:
+            refresh()
+            frames.append(text_of(pilot.app))  # what a frame that comes before the next layout shows
+
+        table.refresh_table = refreshed  # type: ignore[method-assign]
         while not table.table.hand.over:
             text = text_of(pilot.app)
             held = {
@@ -223,6 +229,8 @@ def test_nobody_sees_the_cards_of_another_person() -> None:
         held_up.set()
         await wait(pilot, "a turn", lambda: table.is_quiet)
         assert "let no one else look" in text_of(pilot.app) and not re.search(SUITS, text_of(pilot.app))
+        covered_frames = [text for text in frames if "let no one else look" in text]
+        assert len(covered_frames) >= 8 and not [text for text in covered_frames if re.search(SUITS, text)]
 
     driven(far_on(12, "opponents=[human,greedy]", "seed=5"), script)
 

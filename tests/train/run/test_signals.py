@@ -8,6 +8,10 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
+import busso
+from busso.train.run.signals import StopRequest
 from tests.limits import seconds
 
 # Says "ready", waits for a signal as a run does, and then says how it ends, as a run would.
@@ -40,6 +44,26 @@ def test_a_closed_terminal_ends_in_order(tmp_path: Path) -> None:
     os.close(mine)
     assert process.wait(seconds(30)) == 128 + signal.SIGHUP
     assert (tmp_path / "signal").read_text() == str(int(signal.SIGHUP))
+
+
+def test_a_second_stop_of_a_library_call_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A notebook's stop button, pressed twice, leaves the kernel alive; of a command the second ends the process."""
+    ended = list[int]()
+    monkeypatch.setattr(os, "_exit", ended.append)
+
+    def stopped_twice(chosen: object) -> int:
+        with StopRequest() as stop:
+            signal.raise_signal(signal.SIGINT)
+            assert stop.requested()
+            signal.raise_signal(signal.SIGINT)
+        return 0
+
+    monkeypatch.setattr("busso.train.api.train", stopped_twice)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        busso.train_agent()
+    assert not ended and signal.getsignal(signal.SIGINT) is before
+    assert stopped_twice(None) == 0 and ended == [130]
 
 
 def test_nohup_stays_nohup(tmp_path: Path) -> None:

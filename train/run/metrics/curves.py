@@ -21,7 +21,7 @@ def read(run: Path) -> dict[str, Curve]:
     path = run / FILE
     curves: dict[str, tuple[array[float], array[float]]] = {}
     try:
-        with path.open(newline="") as file:
+        with path.open(newline="", encoding="utf-8") as file:
             for row in csv.DictReader(file):
                 step = float(row.pop("env_steps"))
                 for name, text in row.items():

@@ -26,7 +26,7 @@ class LogFile(RotatingFileHandler):
     _failed = False
 
     def __init__(self, filename: str | Path, **more: Any) -> None:
-        super().__init__(filename, maxBytes=LOG_BYTES, backupCount=1, delay=True, **more)
+        super().__init__(filename, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8", delay=True, **more)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name that logging calls
         """Say it once."""

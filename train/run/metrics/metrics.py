@@ -52,7 +52,7 @@ class Metrics:
         header = io.StringIO()
         csv.writer(header).writerow(self._columns)
         write_atomic(self._path, header.getvalue().encode() + b"".join(line.rstrip(b"\r\n") + end for line in lines))
-        self._file = self._path.open("a", newline="")
+        self._file = self._path.open("a", newline="", encoding="utf-8")
         self._rows = csv.DictWriter(self._file, self._columns, restval="", extrasaction="ignore")
         self._tensorboard = TensorBoardFiles(folder, config_text, columns, env_steps)
 

@@ -208,7 +208,7 @@ def _forget(folder: Path) -> None:
 
 def _read(path: Path) -> Any:
     try:
-        return json.loads(path.read_text())
+        return json.loads(path.read_bytes())
     except (OSError, ValueError):
         return None
 

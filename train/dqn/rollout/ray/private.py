@@ -103,6 +103,6 @@ def say_last_words() -> None:
     logs = Path(os.environ["RAY_TMPDIR"]) / "ray" / "session_latest" / "logs"
     for name in _LOGS:
         with suppress(OSError):
-            lines = (logs / name).read_text(errors="replace").splitlines()[-_LINES:]
+            lines = (logs / name).read_text(encoding="utf-8", errors="replace").splitlines()[-_LINES:]
             if lines:
                 print(f"--- {name}", *lines, sep="\n", file=sys.stderr, flush=True)
