@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import itertools
 import os
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,7 +15,13 @@ SUFFIX = ".tmp"  # of what is not whole yet
 # Answers of file systems that cannot sync a folder; on these a rename is as safe as they make it.
 _NO_FOLDER_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.ENOSYS}
 _numbers = itertools.count()
+_HOME = re.compile(r"(?<![^\s\[\](){},:='\"])~(?=/)")  # where a path begins
 _LONG = 3600.0  # seconds after which no process still writes to a temporary file
+
+
+def with_home(text: str) -> str:
+    """Return the text with the home folder in place of `~`, where that begins a path, as in `[~/a,search:~/b]`."""
+    return _HOME.sub(lambda _: os.path.expanduser("~"), text)  # noqa: PTH111 - what there is no home for stays
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:

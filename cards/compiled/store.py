@@ -23,7 +23,7 @@ _SUFFIX = ".code"
 def default_folder() -> Path:
     """Where this user's code is kept. Raises RuntimeError where there is no home."""
     if named := os.environ.get("BUSSO_CACHE"):
-        return Path(named).absolute()
+        return Path(named).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(base).expanduser().absolute() / "busso"
 
