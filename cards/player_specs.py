@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from busso.cards.base.errors import InputError
+from busso.cards.base.files import with_home
 from busso.cards.base.packages import package_of
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class PlayerSpec:
         In short, the argument is a path of more than one word, or `champion`. Options are divided by `:` or by commas.
         Raises InputError for an option without a value and for one that is given twice.
         """
+        text = with_home(text)
         match = _SPEC.fullmatch(text)
         if match is None:
             path = os.path.normpath(text) if text else ""

@@ -18,12 +18,13 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
+from busso.cards.base.files import with_home
 from busso.command.commands import documented
 from busso.command.conf_folder import CONF, explained_settings
 from busso.command.errors import UserError
 from busso.command.main import Main, command, failure_of
 from busso.command.settings.checks import SettingsError
-from busso.command.settings.compose import T, fitting, from_config, refused_by_name
+from busso.command.settings.compose import T, explained, fitting, from_config, refused_by_name
 from busso.command.settings.quoting import in_quotes
 from busso.command.terminal.visible import one_line
 
@@ -52,6 +53,7 @@ _LONG = (
 
 OmegaConf.register_new_resolver("explained", explained_settings, replace=True)
 OmegaConf.register_new_resolver("documented", documented, replace=True)
+OmegaConf.register_new_resolver("with_home", with_home, replace=True)
 
 
 class Ended(BaseException):
@@ -164,8 +166,13 @@ def typed() -> list[str]:
     """The overrides that the running job was started with; the folder of --config-dir is one of them, too."""
     config = HydraConfig.get()
     of_hydra = [each for each in config.overrides.hydra if not each.startswith("hydra.mode=")]
-    added = [each.path for each in config.runtime.config_sources if each.provider == "command-line"]
-    return [*(f"hydra.searchpath=[{in_quotes(f'file://{path}')}]" for path in added), *of_hydra, *config.overrides.task]
+    return [*added_folders(config), *of_hydra, *config.overrides.task]
+
+
+def added_folders(hydra_config: Any) -> list[str]:
+    """Return the folder of --config-dir as an override."""
+    added = [each.path for each in hydra_config.runtime.config_sources if each.provider == "command-line"]
+    return [f"hydra.searchpath=[{in_quotes(f'file://{path}')}]" for path in added]
 
 
 def run_app(config_name: str, task: Job, arguments: Sequence[str]) -> int:
@@ -177,18 +184,21 @@ def run_app(config_name: str, task: Job, arguments: Sequence[str]) -> int:
     JobError.all.clear()
     app = hydra.main(version_base="1.3", config_path=str(CONF), config_name=config_name)(task)
     shown = _FULL_ERROR in os.environ
+    folders = [f"hydra.searchpath=[{in_quotes(each)}]" for each in _config_dirs(flags)]
     with _as_program([*flags, *overrides]), _process_as_before():
         try:
             if shown:
                 app()
                 return 0
-            with _full_errors(), refused_by_name(overrides, config_name):
+            with _full_errors(), refused_by_name(overrides, config_name, folders):
                 app()
         except SystemExit as end:
             return end.code if isinstance(end.code, int) else int(end.code is not None)
         except Ended as end:
             if end.error is not None and shown:
                 traceback.print_exception(end.error)
+            if isinstance(end.error, SettingsError):
+                raise explained(end.error, [*folders, *overrides], config_name) from None
             if end.error is not None:
                 raise end.error from None
             return end.code
@@ -210,9 +220,9 @@ def run_app(config_name: str, task: Job, arguments: Sequence[str]) -> int:
 def parted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Hydra's flags, each with its value, and the overrides: flags may stand anywhere, but Hydra wants them first.
 
-    Raises SettingsError for the flag that would load a pickle.
+    A path may begin with `~`. Raises SettingsError for the flag that would load a pickle.
     """
-    flags, rest, waiting = list[str](), list[str](), list(arguments)
+    flags, rest, waiting = list[str](), list[str](), [with_home(word) for word in arguments]
     while waiting:
         word = _in_full(waiting.pop(0))
         if word.startswith(_RERUN):
@@ -224,6 +234,14 @@ def parted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
         else:
             rest.append(word)
     return flags, rest
+
+
+def _config_dirs(flags: Sequence[str]) -> Iterator[str]:
+    """Yield the folders of `--config-dir FOLDER` and `--config-dir=FOLDER`."""
+    for flag, after in zip(flags, [*flags[1:], ""], strict=False):
+        name, equals, value = flag.partition("=")
+        if name in ("--config-dir", "-cd"):
+            yield value if equals else after
 
 
 def _in_full(word: str) -> str:

@@ -51,7 +51,6 @@ PROPOSED = {  # where Hydra refuses
     r"init_from=runs/x/lr=1\,seed=0": """ "init_from='runs/x/lr=1,seed=0'" """,
     "runs=/tmp/x=y z": """ "runs='/tmp/x=y z'" """,
     "run=runs/a b (2)": """ "run='runs/a b (2)'" """,
-    "run=~/a b": """ "run='~/a b'" """,
     "name=$a=b": """ 'name='"'"'$a=b'"'"''""",
     "+name=it's": r""" "+name='it\\'s'" """,
     "mix={network: 0.5, monte_carlo:samples=20:ms=5: 0.5, runs/lr=1: 0}": (

@@ -25,7 +25,7 @@ from hydra.core.plugins import Plugins
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from busso.command.app import Ended
+from busso.command.app import Ended, added_folders
 from busso.command.lock.owner import restarts
 from busso.command.settings.checks import SettingsError, require
 from busso.command.settings.compose import refused_by_name
@@ -77,7 +77,7 @@ def prepare(config: DictConfig, check: Callable[[DictConfig, Sequence[str], str]
     _told.clear()
     typed = list(config.hydra.overrides.task)
     sweeper, launcher = (config.hydra.runtime.choices[f"hydra/{name}"] for name in ("sweeper", "launcher"))
-    with refused_by_name(typed, "train"):
+    with refused_by_name(typed, "train", added_folders(config.hydra)):
         overrides = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(typed)
         fixed = {each.key_or_group for each in overrides if not each.is_sweep_override()} | {_NAME}
         config.hydra.overrides.hydra.append(f"{_EXCLUDED}={sorted(fixed)}")

@@ -17,7 +17,13 @@ SUFFIX = ".tmp"  # of what is not whole yet
 _NO_FOLDER_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.ENOSYS}
 _numbers = itertools.count()
 _TEMPORARY = re.compile(rf"\..+\.[0-9]+\.[0-9]+{re.escape(SUFFIX)}")  # as `temporary_beside` makes it
+_HOME = re.compile(r"(?<![^\s\[\](){},:='\"])~(?=/)")  # where a path begins
 _LONG = 3600.0  # seconds after which no process still writes to a temporary file
+
+
+def with_home(text: str) -> str:
+    """Return the text with the home folder in place of `~`, where that begins a path, as in `[~/a,search:~/b]`."""
+    return _HOME.sub(lambda _: os.path.expanduser("~"), text)  # noqa: PTH111 - what there is no home for stays
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:

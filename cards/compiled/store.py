@@ -25,7 +25,7 @@ _FILE = re.compile(rf"[0-9a-f]{{64}}({re.escape(_SUFFIX)}|\.[0-9]+-[0-9a-f]{{8}}
 def default_folder() -> Path:
     """Where this user's code is kept. Raises RuntimeError where there is no home."""
     if named := os.environ.get("BUSSO_CACHE"):
-        return Path(named).absolute()
+        return Path(named).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(base).expanduser().absolute() / "busso"
 

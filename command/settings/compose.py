@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
+from busso.cards.base.files import with_home
 from busso.command.commands import COMMANDS
 from busso.command.conf_folder import CONF, groups_of
 from busso.command.settings.checks import SettingsError, check_one_of
@@ -20,12 +21,17 @@ from busso.command.settings.foreign import check_values, name_game
 from busso.command.settings.nearest import dotted, nearest
 from busso.command.settings.old_keys import refusal
 from busso.command.settings.overrides import given, key_of
-from busso.command.settings.quoting import hint_for
+from busso.command.settings.own_files import misplaced, not_read, not_utf8, syntax_error
+from busso.command.settings.quoting import for_shell, hint_for
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 _ELSEWHERE = "'hydra.searchpath=[FOLDER/conf]', where FOLDER/conf/game/NAME.yaml is"
+_VALUE = re.compile(r"Value '(.*)' of type '\w+' .* (?:to|hint) '?(Integer|Float|Union\[int, str\])")
+_WANTED = {"Integer": "an integer", "Float": "a number", "Union[int, str]": "an integer or a word such as auto"}
+# Hydra's answers to `+` and `++` before what needs none.
+_THERE_ALREADY = ("Multiple values for", "Could not append to config", "force-add of config groups")
 _UNKNOWN = "there is no such setting with these choices"
 T = TypeVar("T")
 
@@ -35,7 +41,7 @@ def compose(schema: type[T] | Mapping[str, type[T]], config_name: str, overrides
 
     Raises SettingsError, one line that names the key, for anything Hydra or the dataclasses refuse.
     """
-    overrides = fitting(schema, overrides)
+    overrides = fitting(schema, [with_home(each) for each in overrides])
     with refused_by_name(overrides, config_name):
         return from_config(schema, _composed(config_name, overrides))
 
@@ -104,10 +110,11 @@ def _composed(config_name: str, overrides: Sequence[str]) -> DictConfig:
 
 
 @contextmanager
-def refused_by_name(overrides: Sequence[str], config_name: str = "") -> Iterator[None]:
+def refused_by_name(overrides: Sequence[str], config_name: str = "", of_flags: Sequence[str] = ()) -> Iterator[None]:
     """Raise a SettingsError that names the key for whatever Hydra or the dataclasses refuse.
 
     Of a setting of training of earlier versions it says what to write instead, of a mistyped one which may be meant.
+    `of_flags` are overrides for which flags stand.
     """
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
@@ -117,13 +124,18 @@ def refused_by_name(overrides: Sequence[str], config_name: str = "") -> Iterator
             # Hydra ignores a folder of hydra.searchpath that is not there, and then misses what lies in it.
             warnings.filterwarnings("error", r"provider=hydra\.searchpath")
             yield
+    except yaml.MarkedYAMLError as error:
+        raise syntax_error(error) from None
     except (HydraException, OmegaConfBaseException, ValueError, TypeError, UserWarning) as error:
+        if isinstance(error, UnicodeDecodeError) and (fault := not_utf8([*of_flags, *overrides])):
+            raise fault from None
         found = error if isinstance(error, SettingsError) else _one_line(error)
+        found = _not_to_be_added(found, overrides)
         keys = [key_of(override) for override in overrides]
         if config_name in ("train", "tune") and (old := refusal(found.key, *overrides)):
             raise old from None
-        if config_name and found.problem == _UNKNOWN and (near := nearest(found.key, _known(config_name, overrides))):
-            raise SettingsError(found.key, "there is no such setting", f"did you mean {near}?") from None
+        if config_name and found.problem == _UNKNOWN:
+            raise explained(found, [*of_flags, *overrides], config_name) from None
         if found.key in overrides and "=" not in found.key:
             near = nearest(found.key, COMMANDS)
             hint = f"did you mean busso {near}?" if near else "write KEY=VALUE"
@@ -137,16 +149,39 @@ def refused_by_name(overrides: Sequence[str], config_name: str = "") -> Iterator
         raise SettingsError(found.key, found.problem + given, hint) from None
 
 
+def explained(error: SettingsError, overrides: Sequence[str], config_name: str) -> SettingsError:
+    """Return the same error; that of an unknown setting with the file in which it stands, or with what may be meant."""
+    if error.problem != _UNKNOWN:
+        return error
+    if fault := misplaced(error.key, overrides):
+        return fault
+    near = nearest(error.key, (each for each in _known(config_name, overrides) if each.partition(".")[0] != error.key))
+    hint = f"did you mean {near}?" if near else f"write {error.key}=NAME" if (CONF / error.key).is_dir() else ""
+    return SettingsError(error.key, "there is no such setting", hint) if hint else error
+
+
 def _known(config_name: str, overrides: Sequence[str]) -> Iterator[str]:
     """The groups of a command and its keys, with the groups chosen as in these overrides."""
+    from hydra.errors import HydraException
     from omegaconf import OmegaConf
 
     groups = list(groups_of(CONF / f"{config_name}.yaml"))
     chosen = [each for each in overrides if key_of(each) in (*groups, "hydra.searchpath")]
-    composed = OmegaConf.to_container(_composed(config_name, chosen))
+    try:
+        composed = OmegaConf.to_container(_composed(config_name, chosen))
+    except HydraException:  # several choices, of a sweep
+        composed = OmegaConf.to_container(_composed(config_name, []))
     assert isinstance(composed, dict)
     yield from groups
     yield from dotted(composed)  # type: ignore[arg-type]
+
+
+def _not_to_be_added(error: SettingsError, overrides: Sequence[str]) -> SettingsError:
+    """Return the same error; that of a `+` before what is there already with the way out on the command line."""
+    added = [each for each in overrides if each.startswith("+") and key_of(each) in error.problem]
+    if not (added and error.problem.startswith(_THERE_ALREADY)):
+        return error
+    return SettingsError(key_of(added[0]), "needs no +", f"write {for_shell(added[0].lstrip('+'))}")
 
 
 def _one_line(error: Exception) -> SettingsError:
@@ -154,13 +189,12 @@ def _one_line(error: Exception) -> SettingsError:
     override = str(getattr(error, "override", None) or "")
     cause = error.__cause__ if error.__cause__ is not None and "override" in str(error).lower() else error
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
-    text = lines[0] if lines else type(error).__name__
-    text = text.replace("incompatible with type hint 'Union[int, str]'", "no whole number, and no word such as auto")
+    text = " ".join(lines[: 2 if lines[0].endswith(":") else 1]) if lines else type(error).__name__
     key = getattr(cause, "full_key", None) or key_of(override)
+    if wrong := _of_wrong_type(key, text):
+        return wrong
     if choice := re.search(r"Could not find '(.+)/([^/]+)'", text):  # those that there are follow
         return _no_such_choice(choice[1], choice[2], lines[2:])
-    if "is not a ListConfig" in text or "to list" in text.lower():
-        return SettingsError(key, "a list is wanted, such as [a,b]")
     if text.startswith("Ambiguous value for argument"):
         given = text.partition("'")[2].rstrip("'")
         hint = hint_for(given)
@@ -176,11 +210,30 @@ def _one_line(error: Exception) -> SettingsError:
     return SettingsError(key, f"Hydra cannot read {override.partition('=')[2]}" if hint else text, hint)
 
 
+def _of_wrong_type(key: str, text: str) -> SettingsError | None:
+    """Return the error for OmegaConf's message about a value of another type; None for other messages."""
+    if "is not a ListConfig" in text or "to list" in text.lower():
+        return SettingsError(key, "a list is wanted, such as [a,b]")
+    found = _VALUE.match(text)
+    if found is None:
+        return None
+    value, wanted = found[1], found[2]
+    whole = re.fullmatch(r"(-?\d+)\.0", value) if wanted != "Float" else None  # 1e5 is a float, which no integer may be
+    return SettingsError(key, f"expected {_WANTED[wanted]}, not {value}", f"write {whole[1]}" if whole else "")
+
+
 def _no_such_choice(group: str, choice: str, lines: Sequence[str]) -> SettingsError:
     """The error for a choice that a group does not have; the lines of Hydra's message name those that there are."""
     if old := refusal(f"{group}={choice}"):
         return old
+    if own := not_read(group, choice, [line.partition("path=file://")[2] for line in lines if "path=file://" in line]):
+        return own
     there = [line for line in lines if "search path" not in line and "provider=" not in line]
+    if not there:  # in the defaults list of a file of another group
+        name = group.rpartition("/")[2]
+        return SettingsError(
+            group, f"there is no {choice!r}", f"in the file's defaults list write `override /{name}: {choice}`"
+        )
     elsewhere = f"; one of your own: {_ELSEWHERE}" if group == "game" else ""
     near = nearest(choice, there)
     known = f"did you mean {near}? There are" if near else "there are"
@@ -198,6 +251,8 @@ def _settings(schema: type[T], values: Any) -> T:
     from omegaconf.errors import OmegaConfBaseException
 
     try:
+        if OmegaConf.is_config(values):
+            values = _with_homes(OmegaConf.to_container(values, resolve=True))
         settings = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(schema), values))
     except SettingsError:
         raise
@@ -207,6 +262,15 @@ def _settings(schema: type[T], values: Any) -> T:
         raise _one_line(error) from None
     assert isinstance(settings, schema)
     return settings
+
+
+def _with_homes(values: Any) -> Any:
+    """The same for each text in nested dictionaries and lists: some are of the user's own files."""
+    if isinstance(values, dict):
+        return {name: _with_homes(value) for name, value in values.items()}
+    if isinstance(values, list):
+        return [_with_homes(value) for value in values]
+    return with_home(values) if isinstance(values, str) else values
 
 
 def _beyond_floats(values: Any) -> str:

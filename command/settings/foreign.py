@@ -16,6 +16,7 @@ from busso.cards.base.errors import InputError
 from busso.cards.base.packages import package_of
 from busso.command.conf_folder import own_games
 from busso.command.settings.checks import SettingsError
+from busso.command.settings.own_files import yaml_problem
 from busso.command.terminal.visible import visible
 
 ENTRY_POINTS = "busso.games"  # the group in which a package says that it is a game: `NAME = "NAME:GAME"`
@@ -95,7 +96,7 @@ def read_yaml(text: str) -> Any:
     try:
         values = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError("", f"no YAML ({(str(error) or type(error).__name__).splitlines()[0]})") from None
+        raise InputError("", f"no YAML ({yaml_problem(error)})") from None
     check_values(values)
     return values
 

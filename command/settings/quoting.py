@@ -38,6 +38,8 @@ def hint_for(override: str) -> str:
     `write "players=[greedy,'search(runs/x)']" or players=[greedy,search:runs/x]`.
     """
     key, _, value = override.partition("=")
+    if value.startswith("~"):  # of a user who is not this one
+        return "write the path in full"
     value = _NAME_IN_MAPPING.sub(lambda found: escaped(found[0]), value)
     spellings = [_respelled(value, in_quotes)]
     if spellings[0] == value and "/" in value and not re.search(r"[\[{('\"]", value):  # a path with a comma

@@ -47,6 +47,10 @@ if [[ -f slurm/site.env ]]; then
     set -u +a
 fi
 
+for name in BUSSO_PYTHON BUSSO_RUNS BUSSO_TMP BUSSO_CACHE; do # within quotes the shell leaves ~
+    value=" ${!name-}"
+    [[ $value == *' ~/'* ]] && value=${value// '~'\// "$HOME"/} && printf -v "$name" %s "${value# }"
+done
 # A list, so that it may be `apptainer exec --nv busso.sif python`.
 read -ra python <<<"${BUSSO_PYTHON:-.venv/bin/python}"
 command -v "${python[0]}" >/dev/null || fail "no ${python[0]} on $(hostname):" \
@@ -82,4 +86,4 @@ unset RAY_ADDRESS # of another cluster
 
 # Runs go to the scratch folder of the site unless the command line says otherwise.
 # shellcheck disable=SC2034
-overrides=(${BUSSO_RUNS:+"runs=$BUSSO_RUNS"} "$@")
+overrides=(${BUSSO_RUNS:+"runs='${BUSSO_RUNS//\'/\\\'}'"} "$@")

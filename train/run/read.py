@@ -156,7 +156,7 @@ def _in_order(curve: metrics.Curve) -> tuple[Numbers, Numbers]:
 
 def load_run(path: str | Path) -> Run:
     """The run in a folder. Raises SettingsError, about `run`, if it holds none."""
-    folder = Path(path)
+    folder = Path(path).expanduser()
     file = folder / "config.yaml"
     try:
         values = read_yaml(file.read_text(encoding="utf-8"))

@@ -54,7 +54,7 @@ def test_records_change_no_result(tmp_path: Path) -> None:
 
 BAD = {
     "match=20": "match: tressette is played to one of 11, 21, 31, 41, not 20; null plays single games",
-    "match=x": "match: Value 'x' of type 'str' could not be converted to Integer",
+    "match=x": "match: expected an integer, not x",
     "game=spike": "match: spike is not played in matches to a score; null plays single games",
     "seating=one_against_many": "seating: one_against_many needs seats that each play for themselves",
 }

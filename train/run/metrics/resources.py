@@ -10,13 +10,11 @@ from busso.command import system
 
 MIB = 1 << 20
 _SHARED_MEMORY = Path("/dev/shm")
-# Where the kernel says what a container may use; a Slurm job has the same in its environment.
-_CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 _STORE_FRACTION, _MIN_STORE, _MAX_STORE = 0.15, 80 * MIB, 2048 * MIB
 
 
 def cpus() -> int:
-    """How many CPUs this process may use: those of its Slurm job on this node, or all that it is allowed to run on."""
+    """Return the number of CPUs that this process may use; of a Slurm job, at most its CPUs on this node."""
     usable = system.cpus()
     allocated = _number("SLURM_CPUS_ON_NODE") or _number("SLURM_CPUS_PER_TASK")
     return min(usable, allocated) if allocated else usable
@@ -34,7 +32,8 @@ def wait_passively() -> None:
 def memory() -> int:
     """Bytes of memory: the smallest of the machine's, the container's, and the Slurm job's on this node."""
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    limits += [int(text) for path in _CGROUP_LIMITS if (text := _read(path)).isdecimal()]
+    of_groups = system.cgroup_limits("memory", "memory.max", "memory.limit_in_bytes")
+    limits += [int(text) for text in of_groups if text.isdecimal()]
     job = _number("SLURM_MEM_PER_NODE") or _number("SLURM_MEM_PER_CPU") * cpus()
     job = job or _number("SLURM_MEM_PER_GPU") * _number("SLURM_GPUS_ON_NODE")
     return min([*limits, job * MIB]) if job else min(limits)
@@ -53,10 +52,3 @@ def object_store() -> int:
 def _number(name: str) -> int:
     text = os.environ.get(name, "")
     return int(text) if text.isdecimal() else 0
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""

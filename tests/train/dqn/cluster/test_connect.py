@@ -75,6 +75,23 @@ def test_a_start_that_fails_may_be_tried_again_unless_a_setting_forbids_it(
         assert "the raylet had no room" in log.read_text()  # its own log is gone
 
 
+@pytest.mark.slow
+def test_nothing_is_uploaded_below_uv_run(tmp_path: Path, ray_that: Any) -> None:
+    """Ray would ship the working folder to its workers, and refuse one of more than 500 MB. The log has all it says."""
+    below_uv = (
+        "from ray._private.runtime_env import uv_runtime_env_hook as uv; uv._get_uv_run_cmdline = lambda: ['uv', 'run']"
+    )
+    ships = "from ray._private.worker import _maybe_modify_runtime_env as shipped"
+    ray_that(f"{below_uv}; {ships}; raise ValueError(f'ships {{shipped(None, False)}}\\nthe cause')")
+    with (
+        closing(RayBackend(settings(tmp_path, "rollout=ray"))) as rollouts,
+        error_about(UserError, "rollout=ray", "ships None"),
+    ):
+        rollouts.describe(lambda: False)
+    (log,) = tmp_path.rglob("ray.log")
+    assert "the cause" in log.read_text()
+
+
 def test_an_address_that_would_start_an_open_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     from busso.train.dqn.rollout.ray.connect import connect
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import sys
 import time
 from ipaddress import ip_address
 from typing import Any
@@ -56,6 +57,7 @@ def connect(rollout: RolloutSettings) -> None:
     try:
         cluster = ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **started)
     except Exception as error:  # Ray raises plain ones, too
+        print(error, file=sys.stderr, flush=True)  # into the log: the cause may be in the other lines
         text = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
         wants_token = address and "RAY_AUTH_MODE" not in os.environ  # Ray does not say so itself
         way_out = "if it was started with a token, set RAY_AUTH_MODE=token" if wants_token else f"try {INSTEAD}"

@@ -25,6 +25,8 @@ from busso.train.dqn.rollout.ray.supervisor import GRACE_SECONDS, KILL_SECONDS
 
 ROOT = Path(__file__).parents[5]  # of the clone, or site-packages: where the nodes find this package, too
 _LOOK_SECONDS = 1.0
+# Below `uv run` Ray would upload the working folder, 500 MB at most, for workers that need none of it.
+_NO_UPLOAD = {"RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
 
 
 class RayProcess:
@@ -75,7 +77,7 @@ class RayProcess:
                     stderr=says,
                     pass_fds=inherited,
                     start_new_session=True,
-                    env={**os.environ, **told, "PYTHONPATH": path},
+                    env={**os.environ, **_NO_UPLOAD, **told, "PYTHONPATH": path},
                 )
         except BaseException:
             self._remove_folder()

@@ -1,0 +1,84 @@
+"""A container, a pod or a service with limits: its share of the machine counts, not the machine."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from busso.command import system
+from busso.train.run.metrics import resources
+
+GIB = 1 << 30
+ROOT, POD, UNLIMITED_V1 = "", "kubepods/pod7", "9223372036854771712"
+V2, V1 = "0::/{}\n", "4:memory:/{0}\n2:cpu,cpuacct:/{0}\n1:name=systemd:/\n0::/\n"
+
+
+def quotas(names: str, group: str, text: str) -> dict[str, str]:
+    """The files of a group with a quota of CPUs, as version 2 or 1 has them."""
+    if names == V2:
+        return {f"{group}/cpu.max": text}
+    quota, period = text.replace("max", "-1").split()
+    return {f"cpu/{group}/cpu.cfs_quota_us": quota, f"cpu/{group}/cpu.cfs_period_us": period}
+
+
+def memory(names: str, group: str, text: str) -> dict[str, str]:
+    return {f"{group}/memory.max" if names == V2 else f"memory/{group}/memory.limit_in_bytes": text}
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine of 64 CPUs and its folder of groups, without those of Slurm."""
+    for name in [each for each in os.environ if each.startswith("SLURM_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
+    monkeypatch.setattr(system, "_PROC", tmp_path / "proc")
+    monkeypatch.setattr(system, "_CGROUPS", tmp_path / "cgroup")
+    return tmp_path
+
+
+def given(machine: Path, names: str, group: str, *files: dict[str, str]) -> None:
+    (machine / "proc/self").mkdir(parents=True)
+    (machine / "proc/self/cgroup").write_text(names.format(group))
+    for name, text in [pair for each in files for pair in each.items()]:
+        path = machine / "cgroup" / name.lstrip("/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+
+
+@pytest.mark.parametrize("names", [V2, V1], ids=["v2", "v1"])
+@pytest.mark.parametrize(
+    ("quota", "cpus"),
+    {"400000 100000": 4, "150000 100000": 2, "50000 100000": 1, "max 100000": 64, "9900000 100000": 64}.items(),
+)
+def test_a_quota_counts_as_cpus(machine: Path, names: str, quota: str, cpus: int) -> None:
+    """Rounded up: what is left over of a CPU is used. The group of a container is the root that it sees."""
+    given(machine, names, ROOT, quotas(names, ROOT, quota))
+    assert system.cpus() == resources.cpus() == cpus
+
+
+@pytest.mark.parametrize("names", [V2, V1], ids=["v2", "v1"])
+def test_the_least_of_all_groups_above_counts(machine: Path, names: str) -> None:
+    own, above = f"{POD}/me", (quotas(names, POD, "300000 100000"), memory(names, POD, str(GIB)))
+    none = memory(names, own, "max" if names == V2 else UNLIMITED_V1)
+    beside = quotas(names, f"{POD}/other", "100000 100000")
+    given(machine, names, own, quotas(names, own, "800000 100000"), none, beside, *above)
+    assert resources.cpus() == 3 and resources.memory() == GIB
+
+
+def test_a_group_that_only_the_host_sees(machine: Path) -> None:
+    """Docker with version 1: the path is that of the host, the folders those of the container."""
+    given(machine, V1, "docker/0123", quotas(V1, ROOT, "200000 100000"), memory(V1, ROOT, str(GIB)))
+    assert resources.cpus() == 2 and resources.memory() == GIB
+
+
+def test_a_job_in_a_container_has_the_least(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given(machine, V2, ROOT, quotas(V2, ROOT, "400000 100000"))
+    monkeypatch.setenv("SLURM_CPUS_ON_NODE", "8")
+    assert resources.cpus() == 4
+    monkeypatch.setenv("SLURM_CPUS_ON_NODE", "2")
+    assert resources.cpus() == 2
+
+
+def test_no_groups(machine: Path) -> None:
+    """A kernel without them, or a system that is not Linux."""
+    assert resources.cpus() == 64 and resources.memory() > 0

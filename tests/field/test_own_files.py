@@ -1,0 +1,209 @@
+"""Settings files of one's own, paths with `~`, and values of a site: what other people write."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+
+import busso
+from busso.cards.base.files import with_home
+from busso.cards.player_specs import PlayerSpec
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import compose
+from busso.command.settings.foreign import read_yaml
+from busso.evaluate.tournament.settings import TournamentSettings
+from busso.train.__main__ import main as train
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.resolve import settings_of
+from tests.errors import error_about
+
+ROOT = Path(__file__).parents[2]
+GLOBAL = b"# @package _global_\n"
+# The content of a file, what its line says, and the way out.
+FAULTS = {
+    "tab": (GLOBAL + b"learner:\n\tlr: 0.01\n", "line 3: found character '\\t'", "indent with spaces"),
+    "bracket": (GLOBAL + b"learner: {lr: 0.01\nseed: 3\n", "line 3: expected ','", "brackets"),
+    "twice": (GLOBAL + b"seed: 3\nseed: 4\n", "line 3: found duplicate key seed", "leave one out"),
+    "no_header": (b"seed: 3\n", "line 1: not # @package _global_", "first line"),
+    "late_header": (b"# Mine.\n" + GLOBAL + b"seed: 3\n", "line 1: not # @package _global_", "first line"),
+    "empty": (b"", "line 1: not # @package _global_", "first line"),
+    "mark": (b"\xef\xbb\xbf" + GLOBAL + b"seed: 3\n", "line 1: begins with a byte order mark", "without one"),
+    "latin": (GLOBAL + b"# caf\xe9\nseed: 3\n", "line 2: not UTF-8", "save it as UTF-8"),
+    "utf16": ("# @package _global_\nseed: 3\n".encode("utf-16"), "line 1: not UTF-8", "save it as UTF-8"),
+}
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, bytes], Path]:
+    """Writes a file into the folder `experiment` below the working folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "experiment").mkdir()
+
+    def write(name: str, content: bytes) -> Path:
+        path = tmp_path / "experiment" / name
+        path.write_bytes(content)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_file_of_ones_own_that_hydra_misreads(own: Callable[[str, bytes], Path], tmp_path: Path, name: str) -> None:
+    content, says, hint = FAULTS[name]
+    path = own(f"{name}.yaml", content)
+    for choice in (f"experiment={name}", f"experiment={name}.yaml"):
+        with error_about(SettingsError, path, says, hint):
+            settings_of([f"hydra.searchpath=[{tmp_path}]", choice])
+
+
+@pytest.mark.parametrize("flags", [["-cd", "."], ["-m", "--config-dir=."]], ids=["run", "sweep"])
+@pytest.mark.parametrize("name", ["tab", "mark", "latin"])
+def test_the_commands_say_the_same(
+    own: Callable[[str, bytes], Path], capsys: pytest.CaptureFixture[str], flags: list[str], name: str
+) -> None:
+    """In a sweep before the first run."""
+    content, says, hint = FAULTS[name]
+    own(f"{name}.yaml", content)
+    assert train([*flags, f"experiment={name}{',hour' if '-m' in flags else ''}"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ") and f"experiment/{name}.yaml: {says}" in line and line.endswith(hint)
+    assert not Path("runs").exists()
+
+
+def test_a_file_that_hydra_does_not_look_at(own: Callable[[str, bytes], Path], tmp_path: Path) -> None:
+    path = own("mine.yml", GLOBAL + b"seed: 3\n")
+    for choice in ("mine", "mine.yml"):
+        with error_about(SettingsError, "experiment", f"{path} is not read", "rename it to mine.yaml"):
+            settings_of([f"hydra.searchpath=[{tmp_path}]", f"experiment={choice}"])
+
+
+def test_a_file_of_ones_own_with_a_wrong_key(own: Callable[[str, bytes], Path], tmp_path: Path) -> None:
+    """What it says itself is not what may have been meant."""
+    own("mine.yaml", GLOBAL + b"lerner: {lr: 0.01}\n")
+    own("games.yaml", GLOBAL + b"defaults:\n  - game: spike\n")
+    own("list.yaml", GLOBAL + b"- seed\n")
+    places = f"hydra.searchpath=[{tmp_path}]"
+    with error_about(SettingsError, "lerner", hint="did you mean learner?"):
+        settings_of([places, "experiment=mine"])
+    with error_about(SettingsError, "experiment/game", hint="write `override /game: spike`"):
+        settings_of([places, "experiment=games"])
+    with error_about(SettingsError, "", "In 'experiment/list': ConfigTypeError raised while composing config: Cannot"):
+        settings_of([places, "experiment=list"])
+
+
+def test_a_file_of_settings_that_is_no_yaml() -> None:
+    with pytest.raises(ValueError, match=r"line 2: found character '\\t'"):
+        read_yaml("a:\n\tb: 1\n")
+
+
+PATHS = {
+    "~/x": "H/x",
+    "runs=~/x": "runs=H/x",
+    "runs='~/x y'": "runs='H/x y'",
+    "players=[~/a,search:~/b,'search(~/c):samples=10']": "players=[H/a,search:H/b,'search(H/c):samples=10']",
+    "mix={network: 0.5, ~/a: 0.5}": "mix={network: 0.5, H/a: 0.5}",
+    "--config-dir=~/conf": "--config-dir=H/conf",
+    **{same: same for same in ("~game", "~hydra/launcher", "runs=./~/x", "runs=a~/x", "x=~", "run=~other/x")},
+}
+
+
+@pytest.mark.parametrize("text", PATHS)
+def test_the_home_folder_of_a_path(home: Path, text: str) -> None:
+    assert with_home(text) == PATHS[text].replace("H/", f"{home}/")
+
+
+def test_paths_in_settings_may_begin_at_home(home: Path, own: Callable[[str, bytes], Path], tmp_path: Path) -> None:
+    """On the line, where Hydra reads no ~ and shells leave many, in files, and in Python."""
+    own("mine.yaml", GLOBAL + b"runs: ~/scratch\nnetwork: {init_from: ~/n.pt}\n")
+    typed = settings_of(["runs=~/a", "network.init_from=~/b", "opponents.only=~/c"])
+    assert isinstance(typed, TrainSettings)
+    found = (typed.runs, typed.network.init_from, typed.opponents.only)
+    assert found == tuple(f"{home}/{name}" for name in "abc")
+    filed = settings_of([f"hydra.searchpath=[{tmp_path}]", "experiment=mine"])
+    assert isinstance(filed, TrainSettings)
+    assert (filed.runs, filed.network.init_from) == (f"{home}/scratch", f"{home}/n.pt")
+    tournament = compose(TournamentSettings, "tournament", ["players=[~/a,greedy]", "folder=~/t"])
+    assert (tournament.players[0], tournament.folder) == (f"{home}/a", f"{home}/t")
+    assert str(PlayerSpec.parse("search:~/a:samples:10")) == f"search({home}/a):samples=10"
+    with error_about(SettingsError, "run", f"{home}/nowhere"):
+        busso.load_run("~/nowhere")
+
+
+@pytest.mark.parametrize("flags", [[], ["-m"]], ids=["run", "sweep"])
+def test_a_run_is_at_home(
+    home: Path, own: Callable[[str, bytes], Path], capsys: pytest.CaptureFixture[str], flags: list[str]
+) -> None:
+    """Hydra makes its folder, which is not possible here."""
+    home.mkdir()
+    (home / "x").touch()
+    own("mine.yaml", GLOBAL + b"runs: ~/x\n")
+    assert train([*flags, "-cd", ".", "experiment=mine"]) == 2
+    assert f"cannot use {home}/x" in capsys.readouterr().err
+    assert {path.name for path in Path().iterdir()} == {"experiment", "home"}
+
+
+def test_the_folder_of_another_user_is_no_folder_here() -> None:
+    with error_about(SettingsError, "runs", hint="write the path in full"):
+        settings_of(["runs=~nobody/x"])
+
+
+SITE = """
+BUSSO_PYTHON="env ~/bin/python"
+BUSSO_RUNS='~/it'"'"'s, scratch'
+BUSSO_TMP="~/t"
+"""
+
+
+def test_values_of_a_site_are_taken_as_they_are(tmp_path: Path) -> None:
+    """With `~`, a comma and a quote, which Hydra would read otherwise."""
+    shutil.copytree(ROOT / "slurm" / "lib", tmp_path / "slurm" / "lib")
+    (tmp_path / "slurm" / "site.env").write_text(SITE)
+    script = 'scontrol() { :; }; source slurm/lib/job.sh; printf "%s\\n" "${python[@]}" "$tmp" "${overrides[@]}"'
+    with tempfile.TemporaryDirectory(prefix="b") as home:  # short
+        (Path(home) / "t").mkdir()
+        environment = os.environ | {"HOME": home, "SLURM_JOB_ID": "7"}
+        command = ["bash", "-c", script, "job", "seed=1"]
+        found = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
+    *python, folder, runs, seed = found.stdout.splitlines()[-5:]
+    assert (python, folder, seed) == (["env", f"{home}/bin/python"], f"{home}/t/busso-7", "seed=1")
+    assert OverridesParser.create().parse_override(runs).value() == f"{home}/it's, scratch"
+
+
+HINTS = {
+    "+experiment=hour": ("experiment", "write experiment=hour"),
+    "++experiment=hour": ("experiment", "write experiment=hour"),
+    "+game=spike": ("game", "write game=spike"),
+    "+seed=3": ("seed", "write seed=3"),
+    "experiment.hour=1": ("experiment", "write experiment=NAME"),
+    "episodes=1e5": ("episodes", "write 100000"),
+    "learner.threads=1e1": ("learner.threads", "write 10"),
+    "network.hidden=[1e2]": ("network.hidden[0]", "write 100"),
+    "episodes=1.5": ("episodes", ""),
+    "minutes=10m": ("minutes", ""),
+}
+
+
+@pytest.mark.parametrize("typed", HINTS)
+def test_a_hint_is_what_can_be_written(typed: str) -> None:
+    key, hint = HINTS[typed]
+    with pytest.raises(SettingsError) as error:
+        settings_of([typed])
+    assert (error.value.key, error.value.hint) == (key, hint)
+
+
+def test_a_mistyped_key_of_a_sweep_over_choices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is said before the first run."""
+    assert train(["-m", "experiment=hour,gpu", "+learner.lrr=1", f"runs={tmp_path}"]) == 2
+    assert "did you mean learner.lr?" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
