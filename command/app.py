@@ -202,19 +202,22 @@ def run_app(config_name: str, task: Job, arguments: Sequence[str]) -> int:
             if end.error is not None:
                 raise end.error from None
             return end.code
-        except OSError as error:  # of Hydra itself; that of a job is an Ended
-            if error.filename is None:  # a pipe without a reader
-                raise
-            problem = f"cannot use {error.filename} ({error.strerror})"
-            raise SettingsError("hydra.run.dir", problem, "choose another with runs=... or hydra.run.dir=...") from None
-        except BrokenProcessPool:  # joblib's is one
-            problem = "a process of the sweep was killed; its memory may have been short"
-            raise SettingsError(
-                "hydra/launcher", problem, "the same command resumes; set hydra.launcher.n_jobs"
-            ) from None
+        except (OSError, BrokenProcessPool) as error:  # of Hydra itself; that of a job is an Ended. joblib's is one
+            raise _named(error) from None
         except JobError:
             return _summed_up()
     return 0
+
+
+def _named(error: OSError | BrokenProcessPool) -> Exception:
+    """Return an error of Hydra or its launcher as one that names the key; a pipe without a reader stays as it is."""
+    if isinstance(error, BrokenProcessPool):
+        problem = "a process of the sweep was killed; its memory may have been short"
+        return SettingsError("hydra/launcher", problem, "the same command resumes; set hydra.launcher.n_jobs")
+    if error.filename is None:
+        return error
+    problem = f"cannot use {error.filename} ({error.strerror})"
+    return SettingsError("hydra.run.dir", problem, "choose another with runs=... or hydra.run.dir=...")
 
 
 def parted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
