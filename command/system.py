@@ -18,6 +18,8 @@ from pathlib import Path
 _PROC, _CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 _SET_PARENT_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36  # of prctl(2)
 _LOOK_SECONDS = 0.5  # between two looks at the parent
+# Parameters of mallopt(3), and their values. glibc before 2.35 takes no threshold above 32 MiB.
+_MALLOC = {-3: 32 << 20, -1: 1 << 30, -2: 64 << 20}  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, M_TOP_PAD
 
 
 def cpus() -> int:
@@ -60,6 +62,19 @@ def shared_file() -> int:
         return os.memfd_create("busso")
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
+
+
+def keep_freed_memory() -> bool:
+    """Have glibc keep up to 1 GiB of freed memory for later allocations; return whether it will.
+
+    By default it returns the blocks of large tensors to the kernel, which clears each page again at the next use. Does
+    nothing with another C library, or where the environment configures malloc.
+    """
+    call = getattr(ctypes.CDLL(None), "mallopt", None)
+    tuned = "glibc.malloc" in os.environ.get("GLIBC_TUNABLES", "")
+    if call is None or tuned or any(name.startswith("MALLOC_") for name in os.environ):
+        return False
+    return all(call(parameter, value) for parameter, value in _MALLOC.items())
 
 
 def end_with_parent(parent: int, number: int) -> bool:

@@ -86,3 +86,35 @@ def test_shared_memory_and_cpus_without_what_linux_has(monkeypatch: pytest.Monke
     assert ours[8000] == 7 and os.fstat(file).st_nlink == 0
     ours.close()
     os.close(file)
+
+
+FAULTS = """
+import resource, sys
+import numpy as np
+from busso.command.system import keep_freed_memory
+print(keep_freed_memory() if sys.argv[1] == "keep" else "")
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+np.ones(1 << 21), np.ones(1 << 21)
+before = faults()
+for _ in range(20):
+    np.ones(1 << 21) + np.ones(1 << 21)  # 16 MiB each
+print(faults() - before)
+"""
+
+
+def _faults(how: str, **environment: str) -> list[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MALLOC_", "GLIBC_"))}
+    command = [sys.executable, "-c", FAULTS, how]
+    return subprocess.run(command, capture_output=True, text=True, env=kept | environment, check=True).stdout.split()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="malloc of glibc")
+def test_freed_memory_is_used_again() -> None:
+    kept, faults = _faults("keep")
+    assert kept == "True" and int(faults) * 10 < int(_faults("default")[-1])
+
+
+@pytest.mark.parametrize("setting", [{"MALLOC_ARENA_MAX": "2"}, {"GLIBC_TUNABLES": "glibc.malloc.trim_threshold=9"}])
+def test_a_malloc_that_the_user_configures_stays(setting: dict[str, str]) -> None:
+    assert _faults("keep", **setting)[0] == "False"

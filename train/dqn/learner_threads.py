@@ -14,7 +14,7 @@ import torch
 from busso.cards.stopping import StoppedError
 from busso.train.dqn.learner.learner import Learner
 from busso.train.dqn.network.build import build_network
-from busso.train.dqn.network.threads import forked
+from busso.train.dqn.network.process import forked
 from busso.train.dqn.rollout.request import RolloutRequest
 from busso.train.dqn.rollout.worker import RolloutWorker, build_replay
 from busso.train.run.launches import read_launches

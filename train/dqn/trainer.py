@@ -39,6 +39,7 @@ from busso.train.settings.dqn import TrainSettings
 
 log = logging.getLogger("train")
 
+EVALUATION_SHARE = 0.03  # of the time, at most
 IDLE_STARTS = 2  # in a row; then the same job again would do no better
 
 
@@ -64,7 +65,9 @@ class DqnTrainer:
         evaluation, saving = settings.evaluation, settings.checkpoint
         self.every = {
             "log": Every(settings.log_every_episodes, settings.log_min_seconds, dense=ROWS),
-            "evaluation": Every(evaluation.every_episodes, evaluation.min_seconds),
+            "evaluation": Every(
+                evaluation.every_episodes, evaluation.min_seconds, most=evaluation.most, share=EVALUATION_SHARE
+            ),
             "checkpoint": Every(saving.every_episodes, saving.min_seconds, most=saving.max_seconds),
         }
         self._rates = Rates()
@@ -98,6 +101,8 @@ class DqnTrainer:
         with self._loss_excused_by_a_stop():
             runner.display.say(f"games: {self.rollouts.describe(runner.stop_requested)}")
             self.evaluations.begin(runner)
+            if self.evaluations.under_way:
+                self.every["evaluation"].started()
             self._make_ready(fresh=runner.resumed_from is None)
 
     def _make_ready(self, fresh: bool) -> None:
@@ -163,6 +168,7 @@ class DqnTrainer:
         if every.take(episodes) or self._first_look.due(seconds, episodes):
             histograms = passes(before, every.passed, HISTOGRAMS)
             first = seconds if self._first_look.takes(seconds) else None
+            every.started()
             self.evaluations.start(self.counters.env_steps, self.replay if histograms else None, first)
 
     def finished(self) -> bool:
@@ -195,7 +201,10 @@ class DqnTrainer:
         return self.requests.log_row() | row | self._watch.means(learner.metrics())
 
     def _take_evaluations(self, wait: bool) -> None:
-        self.counters.evaluated = max(self.counters.evaluated, self.evaluations.take(wait))
+        newest = self.evaluations.take(wait)
+        self.counters.evaluated = max(self.counters.evaluated, newest)
+        if newest >= 0:
+            self.every["evaluation"].ended(self.every["evaluation"].last)
 
     def _last_evaluation(self) -> None:
         """Finish the evaluations under way; then the last weights too have a chance to be the best.

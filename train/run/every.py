@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 ROWS = 2_000  # `dense` of log rows
 HISTOGRAMS = 128  # `dense` of histograms, which take a hundred times as much
-SHARE = 0.02  # of the time, at most, for what has `most`
+SHARE = 0.02  # of the time, at most, for what has `most` and no share of its own
 
 
 class Every:
@@ -18,7 +18,7 @@ class Every:
     slow one every N episodes. `clock` gives seconds. With `dense` it is thinned, see `passes`.
 
     With `most` above `seconds`, the distance depends on the cost. What took s seconds, until `ended`, is due again
-    s / SHARE seconds after it began, within `seconds` and `most`. Until it has ended, the distance is `most`.
+    s / `share` seconds after it began, within `seconds` and `most`. Until it has ended, the distance is `most`.
     """
 
     def __init__(
@@ -28,10 +28,11 @@ class Every:
         clock: Callable[[], float] = time.monotonic,
         dense: int | None = None,
         most: float = 0.0,
+        share: float = SHARE,
     ) -> None:
         self.passed = 0  # multiples of `every` at the last time; saved with a checkpoint
         self._every, self._clock, self._dense = every, clock, dense
-        self._least, self._most = seconds, max(seconds, most)
+        self._least, self._most, self._share = seconds, max(seconds, most), share
         self.last, self.distance = -math.inf, seconds  # when it was last due; seconds from then to the next time
 
     def skip(self, episodes: int) -> None:
@@ -45,13 +46,17 @@ class Every:
         due = passes(self.passed, reached, self._dense) and self._clock() - self.last >= self.distance
         if due:
             self.passed = reached
-            self.last, self.distance = self._clock(), self._most
+            self.started()
         return due
+
+    def started(self) -> None:
+        """Measure the distance to the next time from now on."""
+        self.last, self.distance = self._clock(), self._most
 
     def ended(self, begun: float) -> float:
         """What began at `begun` (`last` of then) is done. Sets `distance`; returns the seconds that it took."""
         took = self._clock() - begun
-        self.distance = min(max(self._least, took / SHARE), self._most)
+        self.distance = min(max(self._least, took / self._share), self._most)
         return took
 
 

@@ -115,6 +115,7 @@ class EvaluationSettings:
 
     every_episodes: int = bounded(50_000, 1, MAX_COUNT)
     min_seconds: float = bounded(15.0, 0.0, MAX_SECONDS)
+    max_seconds: float = bounded(600.0, 0.0, MAX_SECONDS)
     deals: int = bounded(1024, 2, MAX_DEALS)
     opponents: list[str] = field(default_factory=lambda: ["random"])
     final_deals: int = bounded(4096, 2, MAX_DEALS)
@@ -134,6 +135,11 @@ class EvaluationSettings:
             raise SettingsError(
                 "evaluation.best_metric", f"{opponent!r} is not one of evaluation.opponents ({known})", "add it there"
             )
+
+    @property
+    def most(self) -> float:
+        """Seconds up to which expensive evaluations are spaced out; 0 where only episodes count (`min_seconds=0`)."""
+        return self.max_seconds if self.min_seconds else 0.0
 
     @property
     def best_measure(self) -> str:

@@ -107,6 +107,15 @@ def test_what_takes_long_is_kept_to_two_percent_of_the_time(took: float, distanc
     assert every.take(2)
 
 
+def test_a_share_of_the_time_of_its_own() -> None:
+    clock = Clock()
+    every = Every(1, 15.0, clock, most=600.0, share=0.03)
+    every.started()
+    clock.now += 3.0
+    every.ended(every.last)
+    assert every.distance == pytest.approx(100.0)
+
+
 def test_what_does_not_end_is_due_again_all_the_same() -> None:
     clock = Clock()
     stuck, rare = Every(1, 60.0, clock, most=600.0), Every(1, 900.0, clock, most=600.0)

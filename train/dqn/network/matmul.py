@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from busso.train.dqn.network import threads  # noqa: F401 - a fork of a process that multiplies is to know
+from busso.train.dqn.network import process  # noqa: F401 - for its effects: every process that multiplies imports this
 
 OWN_CODE_ON = "cpu"  # the kind of device whose code is this project's; on all others it is PyTorch's
 
@@ -71,6 +71,8 @@ def _forward(x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tens
 
 
 class _Linear(torch.autograd.Function):
+    """`_forward` with its derivatives; the weight's by PyTorch, because oneDNN copies transposed tensors."""
+
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tensor:
         out = _forward(x, weight, bias, relu)
@@ -83,8 +85,8 @@ class _Linear(torch.autograd.Function):
         of_sum = of_out if out is None else before_relu(of_out, out)
         of_x, _, of_bias, _ = ctx.needs_input_grad
         return (
-            multiply(of_sum, weight) if of_x else None,
-            multiply(of_sum.t(), x),
+            _forward(of_sum, weight.t(), None, relu=False) if of_x else None,
+            torch.mm(of_sum.t(), x),
             of_sum.sum(0) if of_bias else None,
             None,
         )
@@ -135,20 +137,12 @@ class _Equivariant(torch.autograd.Function):
         x, summed, own, mean, out = ctx.saved_tensors
         of_sum = before_relu(of_out, out)
         of_mean = sum_of_parts(of_sum, ctx.parts)
-        of_x = multiply(of_sum, own)
-        of_x.view(ctx.parts, -1, of_x.shape[1]).add_(multiply(of_mean, mean))
-        return of_x, multiply(of_sum.t(), x), of_mean.sum(0), multiply(of_mean.t(), summed), None
+        of_x = _forward(of_sum, own.t(), None, relu=False)
+        of_x.view(ctx.parts, -1, of_x.shape[1]).add_(_forward(of_mean, mean.t(), None, relu=False))
+        return of_x, torch.mm(of_sum.t(), x), of_mean.sum(0), torch.mm(of_mean.t(), summed), None
 
 
 def before_relu(of_out: Tensor, out: Tensor) -> Tensor:
     """The gradient where the ReLU let something through, 0 elsewhere."""
     result: Tensor = torch.ops.aten.threshold_backward(of_out, out, 0)
     return result
-
-
-def multiply(a: Tensor, b: Tensor) -> Tensor:
-    """The matrix product `a @ b`."""
-    if a.dtype == torch.float32 and _by_one_dnn(a):
-        out: Tensor = torch.ops.mkldnn._linear_pointwise(a, b.t(), None, "none", [], "")
-        return out
-    return torch.mm(a, b)

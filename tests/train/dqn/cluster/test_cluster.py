@@ -205,9 +205,10 @@ def test_rollouts_of_a_worker_that_dies_or_hangs_are_played_with_other_games(
 
 
 def test_an_evaluator_that_dies_is_replaced(chosen: TrainSettings, rollouts: RayBackend) -> None:
-    (evaluator,) = named(os.getpid(), "ray::EvaluatorActor")
-    os.kill(evaluator, signal.SIGSTOP)
+    assert not named(os.getpid(), "ray::EvaluatorActor")  # it starts with the first evaluation
     rollouts.evaluate(7, weights_of(chosen), never)
+    until(rollouts, lambda: bool(named(os.getpid(), "ray::EvaluatorActor")))
+    (evaluator,) = named(os.getpid(), "ray::EvaluatorActor")
     os.kill(evaluator, signal.SIGKILL)
     done: list[tuple[int, dict[str, Duel]]] = []
     while not done:

@@ -59,7 +59,7 @@ class WorkerPool:
         self._fruitless = 0  # actors that died without having done anything, since one did
         self._looked = time.monotonic()
         self._workers = {self._start(self._worker_class): None for _ in range(self._wanted())}
-        self._evaluator = self._start(self._evaluator_class)
+        self._evaluator: _Actor | None = None  # starts with the first evaluation: before it, workers need the CPUs
 
     def _start(self, actor_class: Any) -> _Actor:
         actor = _Actor(actor_class.remote(self._settings))
@@ -127,7 +127,7 @@ class WorkerPool:
         """Ask all actors for a heartbeat now and then, take in new nodes, and hand lost requests to others."""
         now = time.monotonic()
         if now - self._looked >= self.look_seconds:
-            actors = [*self._workers, self._evaluator]
+            actors = [*self._workers, *filter(None, [self._evaluator])]
             if now - self._looked > self._rollout.heartbeat_seconds / 2:
                 for actor in actors:  # this process was held up itself, and did not ask
                     actor.heard = now
@@ -224,6 +224,7 @@ class WorkerPool:
         self._evaluate(tag, self._evaluations[tag])
 
     def _evaluate(self, tag: int, weights: Any) -> None:
+        self._evaluator = self._evaluator or self._start(self._evaluator_class)
         reference = self._evaluator.handle.duels.remote(weights)
         self._then(reference, partial(self._evaluated, self._evaluator, tag))
 
