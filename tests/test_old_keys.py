@@ -22,7 +22,7 @@ from busso.train.run.checkpoint import checkpoint
 from busso.train.settings.dqn import TrainSettings
 from tests.errors import error_about
 from tests.pages import MIGRATION, ROOT
-from tests.train.runs import settings, small
+from tests.train.runs import TARGET_NETWORK, settings, small
 from tests.train.tune.searches import search
 
 
@@ -76,11 +76,9 @@ def test_the_key_of_another_command_is_not_an_old_one() -> None:
 
 
 def test_saved_settings_get_the_names_of_today(tmp_path: Path) -> None:
-    values = asdict(settings(tmp_path, "rollout.torch_threads=2", "learner.watkins_cut=true"))
-    assert (
-        upgraded(as_of_0_2_0(asdict(settings(tmp_path, "rollout.torch_threads=2", "learner.watkins_cut=true"))))
-        == values
-    )
+    given = (*TARGET_NETWORK, "rollout.torch_threads=2", "learner.watkins_cut=true")
+    values = asdict(settings(tmp_path, *given))
+    assert upgraded(as_of_0_2_0(asdict(settings(tmp_path, *given)))) == values
     assert upgraded(values) == values
     assert upgraded({"algo": "td", "step_size": 1.0}) == {"algo": "td", "step_size": 1.0}
     assert upgraded({"opponent": None, "opponents": 3, "rollout": [1]}) == {"opponents": 3, "rollout": [1]}

@@ -80,6 +80,7 @@ def test_visits_are_those_of_games(solved: Solved) -> None:
 def run(trained_run: TrainedRuns) -> Path:
     """A small DQN run of Blackjack."""
     more = ["game=blackjack", "episodes=8192", "rollout.games=512", "evaluation.opponents=[hit_below_17]"]
+    more += ["learner.gamma=0.99"]
     often = ["log_every_episodes=2048", "evaluation.every_episodes=4096", "checkpoint.every_episodes=4096"]
     return trained_run(*more, *often)
 

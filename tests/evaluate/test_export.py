@@ -182,7 +182,7 @@ def test_a_run_is_exported_beside_itself(run: Path, capsys: pytest.CaptureFixtur
     measured = [float(number.rstrip("%")) for number in re.findall(r"[-+]?[\d.]+%?", row)]
     wanted = [result["deals"], 100 * won, 100 * low, 100 * high, mean, half]
     assert measured == pytest.approx(wanted, abs=0.06)
-    assert "| 0-39      | own hand" in text and "39 3B" in text and "network.hidden=[32]" in text
+    assert "| 0-39      | own hand" in text and "39 3B" in text and "network.hidden=[16, 16]" in text
     assert main([f"run={run}"]) == 0  # its own card may be written anew
 
 
@@ -209,7 +209,7 @@ def test_the_metadata_is_enough_to_play_by(few: None, run: Path, tmp_path: Path)
     observation = about["observation"]
     assert (observation["bits"], observation["words"], observation["seen"]) == (918, 15, 918)
     assert "own hand" in observation["layout"] and "lowest" in observation["order"] and "greatest" in about["legal"]
-    assert about["settings"]["network"]["hidden"] == [32] and about["about"]["decisions"][0] > 0
+    assert about["settings"]["network"]["hidden"] == [16, 16] and about["about"]["decisions"][0] > 0
     assert about["results"]["random"]["deals"] == 8
     assert about["sha256"] == onnx_file.checksum(model)
     model.graph.initializer[0].raw_data = bytes([model.graph.initializer[0].raw_data[0] ^ 1]) + bytes(

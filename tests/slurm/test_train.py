@@ -17,11 +17,10 @@ pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.ray, pytest.mark.
 SMALL = (
     "device=cpu",  # a job with a GPU does not train on a CPU by itself
     "rollout.games=32",
-    "network.hidden=[32]",
+    "network.hidden=[16,16]",
     "learner.learning_starts=1000",
     "learner.batch_size=64",
     "learner.samples_per_insert=2",
-    "learner.target_update_interval=10",
     "exploration.fraction=0.5",
     "log_every_episodes=64",
     "log_min_seconds=0",
@@ -168,7 +167,8 @@ def _ray_dies(cluster: Cluster, victim: str, name: str, job: str, *nodes: str) -
     assert ("Ray is lost, see slurm/logs/ray-" in text) == (len(nodes) == 2)
     state = checkpoint.load(checkpoint.listed(cluster.home / "runs" / "tressette" / name / "checkpoints")[0])
     assert state["counters"]["episodes"] >= max(before, 64)
-    assert state["replay"]["inserted"] == state["counters"]["env_steps"] == 40 * state["counters"]["episodes"]
+    assert state["replay"]["inserted"] == state["counters"]["inserted"]
+    assert state["counters"]["env_steps"] == 40 * state["counters"]["episodes"]
     cluster.until("clean nodes", lambda: not any(cluster.left_behind(node) for node in nodes), 20)
     return state
 

@@ -19,22 +19,14 @@ from busso.train.settings.dqn import TrainSettings
 OWN_TO_A_RUN = (".settings.runs", ".counters.seconds", ".run")  # what differs between two with the same settings
 FINISHED = "finished"  # the file beside a run that nobody trains any more
 
+# The recipe of each game as it ships, in a small size: for Tressette with lambda returns, Muon and an average.
 SMALL = (
     "rollout=local",
     "rollout.games=32",
     "episodes=256",
-    "network.hidden=[32]",
+    "network.hidden=[16,16]",
     "learner.learning_starts=1000",
     "learner.batch_size=64",
-    "learner.samples_per_insert=0.5",
-    "learner.target_tau=0",
-    "learner.target_update_interval=10",
-    "learner.ema_decay=0",
-    "learner.n_step=1",
-    "learner.td_lambda=null",
-    "learner.loss=huber",
-    "learner.gamma=0.99",
-    "exploration.fraction=0.5",
     "log_every_episodes=64",
     "log_min_seconds=0",
     "evaluation.every_episodes=96",
@@ -47,6 +39,8 @@ SMALL = (
     "checkpoint.max_seconds=0",
     "replay.capacity=4000",
 )
+LAMBDA_RETURNS = ("learner.td_lambda=0.6",)  # which the recipes of other games lack
+TARGET_NETWORK = ("learner.td_lambda=null",)
 
 
 def small(runs: Path, *overrides: str) -> list[str]:

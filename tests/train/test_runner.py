@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from busso.train.run.checkpoint import checkpoint, pruning
 from busso.train.run.every import Every
 from busso.train.run.folder import RunFolder
 from busso.train.run.results import read_results
+from busso.train.settings.resolve import settings_of
 from busso.train.tabular.batch_q_trainer import BatchQTrainer
 from busso.train.tabular.trainer import TabularTrainer
 from tests.train.run import events
@@ -124,6 +125,23 @@ def assert_same_end(kind: Kind, one: Path, other: Path) -> None:
     results = [read_results(folder) for folder in (first, second)]
     assert None not in results
     assert results[0] | {"seconds": 0} == results[1] | {"seconds": 0}
+
+
+def test_small_runs_of_dqn_have_the_recipe_as_it_ships(uninterrupted: Callable[[Kind], Path]) -> None:
+    """Which the tests of this file then cover: with Muon's momenta, the average, and lambda returns in the buffer."""
+    state, shipped = newest(KINDS["dqn"], uninterrupted(KINDS["dqn"])), asdict(settings_of([]))
+    of_size = {
+        "network": ["hidden"],
+        "learner": ["batch_size", "learning_starts", "threads"],
+        "exploration": [],
+        "game": [],
+    }
+    for group, keys in of_size.items():
+        found = state["settings"][group]
+        assert shipped[group] | {key: found[key] for key in keys} == found
+    learner = state["learner"]
+    assert any(momentum.any() for momentum in learner["optimizer"]["muon"])
+    assert equal(learner["averaged"], learner["online"]) and not state["replay"]["bootstraps"]
 
 
 @EveryKind

@@ -28,7 +28,7 @@ from tests.processes import alive
 from tests.train.processes import ended, named
 from tests.train.runs import SMALL
 
-SHORT = [*(each for each in SMALL if not each.startswith("learner.n_step")), "episodes=64", "evaluation.opponents=[]"]
+SHORT = [*SMALL, "episodes=64", "evaluation.opponents=[]"]
 ROWS = [path.stem for path in (CONF / "row").glob("[!_]*.yaml")]
 
 
@@ -132,9 +132,9 @@ def test_several_values_without_it_name_it(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_every_run_is_trained_and_again_complete(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = [*SHORT, f"runs={tmp_path}", "name=g", "learner.n_step=1,2", "--multirun"]
+    arguments = [*SHORT, f"runs={tmp_path}", "name=g", "learner.lr=0.001,0.002", "--multirun"]
     assert main(arguments) == 0
-    for name in ("g,learner.n_step=1", "g,learner.n_step=2"):
+    for name in ("g,learner.lr=0.001", "g,learner.lr=0.002"):
         assert list((tmp_path / "tressette" / name / "checkpoints").glob("episode_*64.pt"))
     capsys.readouterr()
     assert main(arguments) == 0

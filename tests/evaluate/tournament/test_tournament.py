@@ -31,7 +31,7 @@ CPU = torch.device("cpu")
 @pytest.fixture(scope="module")
 def runs(trained_run: TrainedRuns) -> Path:
     """A folder with one small trained run."""
-    return trained_run("network.hidden=[32,32]").parents[1]
+    return trained_run().parents[1]
 
 
 def test_tournament_writes_table_csv_json_and_games(

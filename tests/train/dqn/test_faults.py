@@ -124,7 +124,7 @@ def test_rollouts_of_weights_that_are_too_old_are_not_learned_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They were played with the weights that they name; what they were asked for is played again."""
-    chosen, ages, learned = settings(tmp_path, "rollout.max_weights_age=60", "episodes=320"), list[int](), list[int]()
+    chosen, ages, learned = settings(tmp_path, "rollout.max_weights_age=40", "episodes=320"), list[int](), list[int]()
     insert = Requests.insert
 
     def inserting(requests: Requests, rollout: Rollout) -> None:
@@ -138,20 +138,20 @@ def test_rollouts_of_weights_that_are_too_old_are_not_learned_from(
         trainer = DqnTrainer(chosen, folder, CPU, rollouts)
         assert Runner(trainer, folder, lambda: False).run()
     counters = trainer.counters
-    assert counters.too_old == len(ages) > 0 and min(ages) > 60 >= max(learned) > 0
+    assert counters.too_old == len(ages) > 0 and min(ages) > 40 >= max(learned) > 0
     assert rollouts.versions.count(min(rollouts.versions)) > len(ages) and len(set(rollouts.versions)) > 3
     assert counters.episodes == counters.next_episode == 320 and counters.env_steps == 320 * 40
-    assert trainer.replay.inserted == 320 * 40
+    assert trainer.replay.inserted == counters.inserted
 
 
 class Deserted(LocalBackend):
-    """Gone when weights of after 50 updates are published."""
+    """Gone when weights of after 30 updates are published."""
 
     gone = False
 
     def publish(self, version: int, weights: Weights) -> None:
         super().publish(version, weights)
-        if version > 50:
+        if version > 30:
             self.gone = True
             raise BackendLostError("rollout", "all gone")
 
@@ -246,6 +246,7 @@ def test_a_learner_that_is_slow_holds_the_workers_back(
         monkeypatch.setattr(trainer, "_update", update)
         Runner(trainer, folder, lambda: len(due) > 100).run()
     assert 1 <= max(out) <= chosen.rollout.in_flight == 2
-    per_rollout = 32 * 40 * chosen.learner.samples_per_insert / chosen.learner.batch_size
+    rows = trainer.counters.inserted / trainer.counters.rollouts
+    per_rollout = rows * chosen.learner.samples_per_insert / chosen.learner.batch_size
     # What one request pays for is the lead that playing may have; a second may come in while it is learned from.
     assert len(due) > 50 and max(due[20:]) <= 3 * per_rollout

@@ -200,16 +200,18 @@ def test_average_forgets_the_first_weights() -> None:
 
 
 def test_state_restores_the_next_updates_bit_for_bit(chip: Chip) -> None:
-    it = filled(learner(formatted(chip, batch_size=8, ema_decay=0.9)), discount=0.9)
+    how = formatted(chip, batch_size=8, ema_decay=0.9, muon=4.0)
+    it = filled(learner(how), discount=0.9)
     for _ in range(5):
         it.update()
-    other = learner(formatted(chip, batch_size=8, ema_decay=0.9))
+    other = learner(how)
     other.load_state_dict(copy.deepcopy(it.state_dict()))
     other.replay.load_state_dict(it.replay.state_dict())
     for _ in range(5):
         it.update()
         other.update()
     assert same(it.online, other.online) and same(it.target, other.target) and it.metrics() == other.metrics()
+    assert it.average is not None and other.average is not None and same(it.average, other.average)
 
 
 @pytest.mark.parametrize("discount", [0.0, 1.0])

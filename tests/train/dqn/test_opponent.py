@@ -15,13 +15,13 @@ from busso.command.settings.checks import SettingsError
 from busso.train.dqn.network.q_network import NetworkPlayer
 from busso.train.dqn.replay.transitions import TransitionRecorder, Transitions
 from busso.train.dqn.rollout.evaluator import Evaluator, evaluation_seating
-from busso.train.dqn.rollout.request import RolloutRequest
+from busso.train.dqn.rollout.request import Rollout, RolloutRequest
 from busso.train.dqn.rollout.seating import one_side
 from busso.train.dqn.rollout.worker import RolloutWorker
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import resolve
 from tests.errors import error_about
-from tests.train.runs import settings
+from tests.train.runs import TARGET_NETWORK, settings
 
 CPU = torch.device("cpu")
 SPIKE = ("game=spike", "game.hands=2")
@@ -53,7 +53,8 @@ def test_the_side_follows_from_the_seed_alone() -> None:
 @pytest.mark.parametrize("rules", [SPIKE, ("game=spike", "game.seats=3", "game.hands=2"), ("game=tressette",)])
 def test_only_decisions_of_its_own_side_are_learned_from(tmp_path: Path, rules: tuple[str, ...]) -> None:
     """Against a second way: all is recorded, and then what the other seats decided is left out."""
-    chosen = settings(tmp_path, *rules, "opponents.only=random", "learner.n_step=2", "learner.precision=float32")
+    given = (*TARGET_NETWORK, "learner.n_step=2", "learner.precision=float32")
+    chosen = settings(tmp_path, *rules, "opponents.only=random", *given)
     worker, request, game = RolloutWorker(chosen, CPU), RolloutRequest(5, 30, 0.2), chosen.load_game()
     found = worker.play(request).transitions
     seeds = stream(chosen.seed, "episodes", 5, 30)
@@ -82,23 +83,20 @@ def test_only_decisions_of_its_own_side_are_learned_from(tmp_path: Path, rules: 
 def test_where_sides_are_drawn_the_networks_own_seats_are_learned_from(tmp_path: Path) -> None:
     """Games against itself teach by all four seats, against another by two; against one alone it is `opponent`."""
 
-    def rollout(*given: str) -> Transitions:
-        worker = RolloutWorker(settings(tmp_path, *given), CPU)
-        found = worker.play(RolloutRequest(5, 30, 0.2)).transitions
-        assert isinstance(found, Transitions)
-        return found
+    def rollout(*given: str) -> Rollout:
+        return RolloutWorker(settings(tmp_path, *given), CPU).play(RolloutRequest(5, 30, 0.2))
 
     def by_side(mix: str) -> str:
         return f"opponents.phases=[{{until: null, each: side, mix: {{{mix}}}}}]"
 
     itself, other = rollout(by_side("network: 1.0")), rollout(by_side("greedy: 1.0"))
-    assert len(itself.action) == 30 * 40 and len(other.action) == 30 * 20
+    assert itself.decisions == 30 * 40 and other.decisions == 30 * 20
     plain, against = rollout(), rollout("opponents.only=greedy")
-    for name in ("observation", "legal", "action", "n_step_return", "discount", "successor"):
-        assert np.array_equal(getattr(itself, name), getattr(plain, name)), name
-        assert np.array_equal(getattr(other, name), getattr(against, name)), name
+    for name in Transitions._fields:
+        assert np.array_equal(getattr(itself.transitions, name), getattr(plain.transitions, name)), name
+        assert np.array_equal(getattr(other.transitions, name), getattr(against.transitions, name)), name
     both = rollout(by_side("network: 0.5, greedy: 0.5"))
-    assert 30 * 20 < len(both.action) < 30 * 40 and len(both.action) % 20 == 0
+    assert 30 * 20 < both.decisions < 30 * 40 and both.decisions % 20 == 0
 
 
 def resolved(*overrides: str) -> TrainSettings:

@@ -49,11 +49,11 @@ def test_players_use_the_format_of_their_chip_whatever_the_learner_does(
     tmp_path: Path, precision: str, chip: Chip
 ) -> None:
     """They get float32 weights."""
-    chosen = settings(tmp_path, f"learner.precision={precision}", "network.hidden=[32,32]", "evaluation.deals=2")
+    chosen = settings(tmp_path, f"learner.precision={precision}", "evaluation.deals=2")
     weights = {name: tensor.clone() for name, tensor in build_network(GAME, chosen).state_dict().items()}
     worker = RolloutWorker(chosen, CPU)
     worker.load(1, weights)
-    assert len(worker.play(RolloutRequest(0, 4, 0.1)).transitions.action) == 4 * 40
+    assert worker.play(RolloutRequest(0, 4, 0.1)).decisions == 4 * 40
     assert Evaluator(chosen, CPU).duels(weights, "evaluation", 2)["random"].wins.size == 2
     network = inference_network(GAME, chosen, CPU)
     hidden = {parameter.dtype for parameter in network.body.parameters()}

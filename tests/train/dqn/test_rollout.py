@@ -20,7 +20,7 @@ from busso.train.dqn.replay.transitions import TransitionRecorder, Transitions
 from busso.train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
 from busso.train.dqn.rollout.seating import player_names, seating
 from busso.train.dqn.rollout.worker import RolloutWorker, episode_return
-from tests.train.runs import settings
+from tests.train.runs import LAMBDA_RETURNS, TARGET_NETWORK, settings
 
 CPU = torch.device("cpu")
 MIXTURE = (
@@ -74,7 +74,7 @@ def test_rollouts_against_a_slow_second_implementation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game: list[str], n: int, cut: bool
 ) -> None:
     """Whole games with mixtures in the seats and exploration, decision by decision."""
-    given = [*game, f"learner.n_step={n}", f"learner.watkins_cut={cut}", "learner.gamma=0.9"]
+    given = [*game, *TARGET_NETWORK, f"learner.n_step={n}", f"learner.watkins_cut={cut}", "learner.gamma=0.9"]
     chosen = settings(tmp_path, *given, "learner.precision=float32")
     monkeypatch.setattr("busso.train.dqn.rollout.worker.TransitionRecorder", Notes)
     monkeypatch.setattr(Notes, "written", [])
@@ -112,7 +112,7 @@ def test_lambda_returns_against_a_slow_second_implementation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game: list[str]
 ) -> None:
     """Of the network's own seats, decision by decision backwards; what has no choice is passed through."""
-    chosen = settings(tmp_path, *game, "learner.td_lambda=0.6", "learner.gamma=0.9", "learner.precision=float32")
+    chosen = settings(tmp_path, *game, *LAMBDA_RETURNS, "learner.gamma=0.9", "learner.precision=float32")
     monkeypatch.setattr("busso.train.dqn.rollout.worker.TransitionRecorder", Notes)
     monkeypatch.setattr(Notes, "written", [])
     worker, request, rules = RolloutWorker(chosen, CPU), RolloutRequest(30, 30, 0.3), chosen.load_game()

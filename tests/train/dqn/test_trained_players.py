@@ -23,7 +23,7 @@ from busso.train.run.checkpoint.checkpoint import CheckpointError
 from busso.tressette import GAME
 from tests.errors import error_about
 from tests.train.dqn.test_loop import differences, run
-from tests.train.runs import TrainedRuns, settings, small
+from tests.train.runs import TARGET_NETWORK, TrainedRuns, settings, small
 
 CPU = torch.device("cpu")
 
@@ -41,8 +41,8 @@ def mix(**shares: Any) -> str:
 def test_a_network_of_a_file_plays_as_it_would_itself(trained: Path, tmp_path: Path) -> None:
     """In all seats it makes the games that a learning network with its weights makes without exploration."""
     request = RolloutRequest(0, 20, 0.0)
-    alone = RolloutWorker(settings(tmp_path, mix(**{str(trained): 1.0})), CPU).play(request)
-    learning = RolloutWorker(settings(tmp_path), CPU)
+    alone = RolloutWorker(settings(tmp_path, *TARGET_NETWORK, mix(**{str(trained): 1.0})), CPU).play(request)
+    learning = RolloutWorker(settings(tmp_path, *TARGET_NETWORK), CPU)
     learning.load(1, checkpoint.load(trained / "checkpoints" / "best.pt")["acting"])
     for a, b in zip(alone.transitions, learning.play(request).transitions, strict=True):
         assert np.array_equal(a, b)

@@ -53,8 +53,8 @@ def uninterrupted(trained_run: TrainedRuns) -> Path:
 def test_a_complete_run_has_all_that_its_pages_show(uninterrupted: Path) -> None:
     found = board(uninterrupted)
     hparams = session(found, metadata.SESSION_START_INFO_TAG).hparams
-    assert hparams["learner.n_step"].number_value == 1 and hparams["game.name"].string_value == "tressette"
-    assert hparams["network.hidden"].string_value == "[32]" and hparams["learner.double"].bool_value is False
+    assert hparams["learner.batch_size"].number_value == 64 and hparams["game.name"].string_value == "tressette"
+    assert hparams["network.hidden"].string_value == "[16, 16]" and hparams["network.dueling"].bool_value is False
     assert "name" not in hparams and "checkpoint.keep" not in hparams
     assert session(found, metadata.SESSION_END_INFO_TAG).end_time_secs > 0
     results = json.loads((uninterrupted / "tressette" / "small" / "results.json").read_text())
@@ -103,7 +103,8 @@ def test_the_newest_start_is_read_last(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_run_thins_log_rows_and_histograms_but_no_evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("busso.train.dqn.trainer.ROWS", 1)
     monkeypatch.setattr("busso.train.dqn.trainer.HISTOGRAMS", 1)
-    assert main(small(tmp_path, "log_every_episodes=32", "evaluation.every_episodes=32")) == 0
+    often = ("log_every_episodes=32", "evaluation.every_episodes=32", "learner.learning_starts=500")
+    assert main(small(tmp_path, *often)) == 0
     games = {name: [step // 40 for step, _ in at] for name, at in events.shown(folder(tmp_path)).items()}
     assert games["train/loss"] == games["rollout/episodes"] == [32, 64, 128, 256]
     assert games["eval/points_vs_random"] == [32, 64, 96, 128, 160, 192, 224, 256]
