@@ -19,7 +19,7 @@ from busso.cards.players import RandomPlayer
 from busso.command.settings.compose import compose
 from busso.train.dqn.learner.learner import Learner
 from busso.train.dqn.network.build import build_network, inference_network
-from busso.train.dqn.network.matmul import linear, multiply, prefers_one_dnn
+from busso.train.dqn.network.matmul import linear, prefers_one_dnn
 from busso.train.dqn.network.precision import fastest_format, learner_format
 from busso.train.dqn.network.q_network import QNetwork
 from busso.train.dqn.replay.buffer import ReplayBuffer
@@ -203,13 +203,12 @@ def kernels() -> None:
     x, weight, bias = torch.rand(512, 256), torch.rand(256, 256), torch.rand(256)
 
     def passes(chip: str, dtype: torch.dtype) -> Callable[[], None]:
-        a, b, c = (tensor.to(dtype) for tensor in (x, weight, bias))
+        a, b, c = (tensor.to(dtype).requires_grad_() for tensor in (x, weight, bias))
+        d = torch.ones_like(a)
 
         def once() -> None:
             with emulated_chip(chip):
-                linear(a, b, c)
-                multiply(a, b)
-                multiply(a.t(), a)
+                torch.autograd.grad(linear(a, b, c, relu=True), (a, b, c), d)
 
         return once
 

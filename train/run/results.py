@@ -55,19 +55,15 @@ def write_of_run(folder: Path, results: Mapping[str, Any], run: str | None, chec
 def read_results(folder: Path) -> dict[str, Any] | None:
     """The results of a complete run; None where there are none, or the run has gone on since.
 
-    Those of older versions do not say how far the run was: they count if no checkpoint is newer. Raises SettingsError
-    for a file that is damaged, and for checkpoints that cannot be listed.
+    Those of a champion do not say how far its run was. Raises SettingsError for a file that is damaged, and for
+    checkpoints that cannot be listed.
     """
     if (found := _read(folder)) is None:
         return None
     about, results = found
     try:
         checkpoints = CHECKPOINTS.newest_first(folder / "checkpoints")
-        if about is None:
-            written = (folder / FILE).stat().st_mtime
-            stale = any(path.stat().st_mtime > written for path in checkpoints)
-        else:
-            stale = bool(checkpoints) and checkpoints[0].name != about["checkpoint"]
+        stale = about is not None and bool(checkpoints) and checkpoints[0].name != about["checkpoint"]
     except OSError as error:
         problem = f"cannot be read ({error.strerror})"
         raise SettingsError(error.filename or folder, problem, "make it readable, or leave this run out") from None

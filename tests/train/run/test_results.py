@@ -1,7 +1,6 @@
 """Results of a run count while they are those of its newest checkpoint."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -48,20 +47,6 @@ def test_where_the_checkpoints_were_deleted_results_count(tmp_path: Path) -> Non
     """As of a trial that has ended."""
     write(tmp_path, 64)
     assert read_results(tmp_path) == ROWS
-
-
-@pytest.mark.parametrize("newer", ["episode", "best"])
-def test_results_of_older_versions_count_unless_the_run_went_on(tmp_path: Path, newer: str) -> None:
-    """They do not say of how many decisions they are; a complete run writes them last of all."""
-    path, last = write(tmp_path, None), add_checkpoint(tmp_path, 64)
-    best = last.with_name(checkpoint.BEST)
-    best.touch()
-    now = path.stat().st_mtime
-    for each in (last, best):
-        os.utime(each, (now - 1, now - 1))
-    assert read_results(tmp_path) == ROWS
-    os.utime(last if newer == "episode" else best, (now + 1, now + 1))
-    assert read_results(tmp_path) is None
 
 
 @pytest.mark.parametrize(
