@@ -91,6 +91,7 @@ def test_requeues_end_where_an_uninterrupted_run_ends(cluster: Cluster) -> None:
     assert rows == sorted(set(rows)) and rows[-1] == 4800, "an interval of games is in metrics.csv once"
     assert "time limit 20:00: 13.0 minutes of training" in cluster.log(beside)
     text = cluster.log(job)
+    assert ("Slurm requeues it" in text) == (cluster.version >= (24, 5)), "preempted: at its end, not by scontrol"
     assert text.count("time limit 4:00:00: 233.0 minutes of training") == 3
     assert text.count("goes back into the queue") == 2 and text.count("resumed from") == 2
     assert cluster.left_behind("node1") == []
