@@ -173,6 +173,25 @@ def test_a_preempted_job_leaves_it_to_slurm_to_requeue_it_where_it_does(
     assert "job 9 goes back into the queue\n" in said and ("\nscontrol requeue 9\n" not in said) == itself
 
 
+@pytest.mark.parametrize(("task", "last", "submits"), [("3", "5", True), ("5", "5", False), ("3", "8", False)])
+def test_the_first_task_of_an_array_submits_the_table_of_its_sweep(
+    tmp_path: Path, short_folder: str, task: str, last: str, submits: bool
+) -> None:
+    """Of some tasks of eight, as `--array=3,5`; an array that is numbered from 1 has no table."""
+    python = '[[ ${SLURM_ARRAY_TASK_ID-} ]] || for ((k = 0; k < 8; k++)); do echo "run$k"; done'
+    for name, text in {"python": python, "squeue": "", "sbatch": 'echo "sbatch $*"'}.items():
+        (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    array = {"SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": task, "SLURM_ARRAY_TASK_MIN": "3"}
+    given = {**ONE_NODE, **array, "SLURM_ARRAY_TASK_MAX": last, "SLURM_JOB_PARTITION": "gpu"}
+    given |= {"BUSSO_PYTHON": str(tmp_path / "python"), "BUSSO_TMP": short_folder}
+    environment = {**os.environ, **given, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    command = ["bash", "slurm/sweep.sh", "seed=range(8)"]
+    found = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True)
+    table = "--job-name=table-7 --partition=gpu --dependency=afterany:7 slurm/sweep_table.sh run0 run1 run2"
+    assert (f"sbatch {table}" in found.stdout) == submits
+
+
 @pytest.mark.parametrize("arguments", [["--pubic"], ["--public", "--host"]])
 def test_unknown_option_of_tensorboard(short_folder: str, arguments: list[str]) -> None:
     environment = {**os.environ, "SLURM_JOB_ID": "8", "BUSSO_PYTHON": "false", "BUSSO_TMP": short_folder}

@@ -243,18 +243,20 @@ def test_node_that_stays_away(cluster: Cluster) -> None:
 
 
 def test_sweep_requeues_one_task_and_ends_with_a_table(cluster: Cluster) -> None:
-    arguments = ["rollout=local", *SMALL, "episodes=1024", "name=grid", "seed=1,2"]
-    array = cluster.sbatch(*NODE, "--array=0-1", "slurm/sweep.sh", *arguments)
-    last = f"{array}_1"
-    cluster.until("both run", lambda: all("start 1" in cluster.log(f"{array}_{k}") for k in (0, 1)), 30, last)
-    assert all("time limit 4:00:00: 233.0 minutes" in cluster.log(f"{array}_{k}") for k in (0, 1))
+    """Two of the three runs of the grid; the table names the other."""
+    arguments = ["rollout=local", *SMALL, "episodes=1024", "name=grid", "seed=0,1,2"]
+    array = cluster.sbatch(*NODE, "--array=1-2", "slurm/sweep.sh", *arguments)
+    last = f"{array}_2"
+    cluster.until("both run", lambda: all("start 1" in cluster.log(f"{array}_{k}") for k in (1, 2)), 30, last)
+    assert all("time limit 4:00:00: 233.0 minutes" in cluster.log(f"{array}_{k}") for k in (1, 2))
     cluster.usr1(last)  # of an array the last task has the array's own id
     cluster.start_now(last)
     assert cluster.ended(last, "COMPLETED", 120).restarts == 1
-    assert cluster.ended(f"{array}_0", "COMPLETED", 120).restarts == 0
-    table = re.search(r"Submitted batch job (\d+)", cluster.log(f"{array}_0"))
+    assert cluster.ended(f"{array}_1", "COMPLETED", 120).restarts == 0
+    table = re.search(r"Submitted batch job (\d+)", cluster.log(f"{array}_1"))
     assert table and cluster.log(last).count("Submitted batch job") == 0
     cluster.ended(table.group(1), "COMPLETED", 60)
+    assert cluster.log(table.group(1)).count("not started: runs/tressette/grid,seed=0\n") == 1
     table = cluster.home / "runs" / "tressette" / f"compare-{array}" / "results.csv"
     assert len(table.read_text().splitlines()) == 3
     assert played(cluster, "grid,seed=1") == played(cluster, "grid,seed=2") == 1024
