@@ -192,6 +192,17 @@ def test_the_first_task_of_an_array_submits_the_table_of_its_sweep(
     assert (f"sbatch {table}" in found.stdout) == submits
 
 
+def test_site_settings_with_the_line_ends_of_windows(tmp_path: Path) -> None:
+    (tmp_path / "slurm").mkdir()
+    (tmp_path / "slurm" / "lib").symlink_to(ROOT / "slurm" / "lib")
+    (tmp_path / "slurm" / "site.env").write_bytes(b"# Python\r\nBUSSO_PYTHON=/usr/bin/python3\r\n")
+    command = ["bash", str(ROOT / "slurm" / "evaluate.sh")]
+    environment = {**os.environ, "SLURM_JOB_ID": "8"}
+    found = subprocess.run(command, cwd=tmp_path, env=environment, check=False, capture_output=True, text=True)
+    said = "error: slurm/site.env: line ends of Windows; remove them: sed -i 's/\\r$//' slurm/site.env\n"
+    assert (found.returncode, found.stderr) == (2, said)
+
+
 @pytest.mark.parametrize("arguments", [["--pubic"], ["--public", "--host"]])
 def test_unknown_option_of_tensorboard(short_folder: str, arguments: list[str]) -> None:
     environment = {**os.environ, "SLURM_JOB_ID": "8", "BUSSO_PYTHON": "false", "BUSSO_TMP": short_folder}

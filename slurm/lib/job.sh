@@ -49,6 +49,7 @@ record_of_job() { # of an array, every task is shown, and the last one has the i
 [[ ${SLURM_JOB_ID:-} ]] || fail "this runs as a Slurm job: sbatch slurm/${0##*/}"
 drop_foreign_variables
 if [[ -f slurm/site.env ]]; then
+    ! grep -q $'\r' slurm/site.env || fail "slurm/site.env: line ends of Windows; remove them: sed -i 's/\\r\$//' slurm/site.env"
     set +u -a # module systems use unset variables; the nodes want what is set here
     # shellcheck source=/dev/null
     source slurm/site.env
