@@ -4,6 +4,7 @@
 #   sbatch --array=0-7 slurm/sweep.sh learner.lr=1e-3,3e-4 seed=0,1,2,3      # 2 x 4 combinations
 #   sbatch --array=0-7%4 slurm/sweep.sh learner.lr=1e-3,3e-4 seed=0,1,2,3    # at most 4 at a time
 #   sbatch --array=0-2 slurm/sweep.sh name=wide network.hidden=[512,512] 'seed=range(3)'
+#   sbatch --array=3,5 slurm/sweep.sh learner.lr=1e-3,3e-4 seed=0,1,2,3      # only the combinations 3 and 5, counted from 0
 #
 # Each is the run runs/<game>/<its values>, with name= before them if given. The same command resumes what is not
 # finished. A job that waits for all tasks writes a table, runs/<game>/compare-<job>/, and its log shows it;
@@ -38,12 +39,13 @@ overrides=(-m hydra/launcher=array "${overrides[@]}")
 
 # The first task submits the table, once: while the array is not done, the table waits, and a restart finds it in the queue.
 table=table-$SLURM_ARRAY_JOB_ID
-if ((SLURM_ARRAY_TASK_ID == 0)) && [[ ! $(squeue --noheader --me --name="$table" --format=%i) ]]; then
+# shellcheck disable=SC2153 # Slurm sets it
+if ((SLURM_ARRAY_TASK_ID == SLURM_ARRAY_TASK_MIN)) && [[ ! $(squeue --noheader --me --name="$table" --format=%i) ]]; then
     folders=$(env -u SLURM_ARRAY_TASK_ID "${python[@]}" -m busso.train "${overrides[@]}" hydra.verbose=false) || exit 2 # those of all runs
     mapfile -t runs <<<"$folders"
     # Without TMPDIR: Slurm makes that folder where the job starts, and this task's is not removed a second time. And without
     # SBATCH_*, which may ask for an array and its GPUs.
-    ((${#runs[@]} != SLURM_ARRAY_TASK_COUNT)) || (
+    ((SLURM_ARRAY_TASK_MAX >= ${#runs[@]})) || (
         unset TMPDIR "${!SBATCH_@}"
         sbatch --job-name="$table" --partition="$SLURM_JOB_PARTITION" ${SLURM_JOB_ACCOUNT:+--account="$SLURM_JOB_ACCOUNT"} \
             ${SLURM_JOB_QOS:+--qos="$SLURM_JOB_QOS"} --dependency="afterany:$SLURM_ARRAY_JOB_ID" \

@@ -84,7 +84,14 @@ def test_the_signal_comes_when_the_budget_says() -> None:
 COMMANDS = {
     # As Slurm: the limit of this task alone, and no requeueing.
     "squeue": '[[ $* == "--noheader --jobs=$JOB --format=%l" ]] && echo "$LIMIT"',
-    "scontrol": f'[[ $* == *" show job 9" ]] && {RECORD} && exit; echo "scontrol $*"; exit 1',
+    "scontrol": f"""
+case $* in
+    *" show job 9") {RECORD[:-1]}$PREEMPTED" ;;
+    "show config") echo "$CONFIG" ;;
+    *" show partition low") echo "PartitionName=low PreemptMode=$MODE State=UP" ;;
+    requeue*) echo "scontrol $*"; exit 1 ;;
+    *) exit 1 ;;
+esac""",
     # As the trainer: it stops when USR1 comes to the job.
     "python": """
 echo "python $* BUSSO_MINUTES=${BUSSO_MINUTES-}"
@@ -114,20 +121,86 @@ def short_folder() -> Iterator[str]:
 def test_a_job_trains_for_the_time_it_asked_for_and_asks_for_another_start(
     tmp_path: Path, short_folder: str, task: dict[str, str], job: str, limit: str, minutes: str
 ) -> None:
-    for name, text in COMMANDS.items():
-        (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
-        (tmp_path / name).chmod(0o755)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "BUSSO_"))}
-    environment |= {**ONE_NODE, **task, "JOB": job, "LIMIT": limit, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    environment |= {"BUSSO_PYTHON": str(tmp_path / "python"), "BUSSO_TMP": short_folder}
-    found = subprocess.run(
-        ["bash", "slurm/train_dqn.sh", "seed=1"], cwd=ROOT, env=environment, check=False, capture_output=True, text=True
-    )
-    assert found.returncode == 75, found.stderr
+    found = _stopped(tmp_path, short_folder, {**task, "JOB": job, "LIMIT": limit})
     assert f"python -m busso.train seed=1 BUSSO_MINUTES={minutes}\n" in found.stdout
     assert ("no time limit" in found.stdout) == (not minutes)
     assert f"job {job} goes back into the queue\nscontrol requeue {job}\n" in found.stdout
     assert f"error: Slurm did not requeue job {job};" in found.stderr
+
+
+def _stopped(folder: Path, short_folder: str, given: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """The end of a job to which USR1 came."""
+    for name, text in COMMANDS.items():
+        (folder / name).write_text(f"#!/bin/bash\n{text}\n")
+        (folder / name).chmod(0o755)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "BUSSO_"))}
+    environment |= {**ONE_NODE, "JOB": "9", "LIMIT": "", **given, "PATH": f"{folder}:{os.environ['PATH']}"}
+    environment |= {"BUSSO_PYTHON": str(folder / "python"), "BUSSO_TMP": short_folder}
+    command = ["bash", "slurm/train_dqn.sh", "seed=1"]
+    found = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
+    assert found.returncode == 75, found.stderr
+    return found
+
+
+CONFIG = {"SLURM_VERSION": "24.05.0", "PreemptType": "preempt/partition_prio", "MaxBatchRequeue": "5"}
+PREEMPTED = {"PreemptTime": "2026-11-27T02:43:00", "Requeue": "1", "BatchFlag": "3"}
+
+
+@pytest.mark.parametrize(
+    ("config", "record", "mode", "itself"),
+    [
+        ({}, {}, "REQUEUE", True),
+        ({"SLURM_VERSION": "26.05.1"}, {}, "GANG,REQUEUE", True),
+        ({"SLURM_VERSION": "23.11.10"}, {}, "REQUEUE", False),
+        ({"PreemptType": "preempt/qos"}, {}, "REQUEUE", False),
+        ({}, {}, "CANCEL", False),
+        ({}, {"PreemptTime": "None"}, "REQUEUE", False),  # its time limit
+        ({}, {"Requeue": "0"}, "REQUEUE", False),
+        ({}, {"BatchFlag": "4"}, "REQUEUE", False),  # one more would be held
+    ],
+)
+def test_a_preempted_job_leaves_it_to_slurm_to_requeue_it_where_it_does(
+    tmp_path: Path, short_folder: str, config: dict[str, str], record: dict[str, str], mode: str, itself: bool
+) -> None:
+    """From 24.05 on; a job that asked itself would start once more after its last end."""
+    given = {
+        "SLURM_JOB_PARTITION": "low",
+        "MODE": mode,
+        "CONFIG": "\n".join(f"{key:<23} = {value}" for key, value in (CONFIG | config).items()),
+        "PREEMPTED": "".join(f"{key}={value} " for key, value in (PREEMPTED | record).items()),
+    }
+    said = _stopped(tmp_path, short_folder, given).stdout
+    assert "job 9 goes back into the queue\n" in said and ("\nscontrol requeue 9\n" not in said) == itself
+
+
+@pytest.mark.parametrize(("task", "last", "submits"), [("3", "5", True), ("5", "5", False), ("3", "8", False)])
+def test_the_first_task_of_an_array_submits_the_table_of_its_sweep(
+    tmp_path: Path, short_folder: str, task: str, last: str, submits: bool
+) -> None:
+    """Of some tasks of eight, as `--array=3,5`; an array that is numbered from 1 has no table."""
+    python = '[[ ${SLURM_ARRAY_TASK_ID-} ]] || for ((k = 0; k < 8; k++)); do echo "run$k"; done'
+    for name, text in {"python": python, "squeue": "", "sbatch": 'echo "sbatch $*"'}.items():
+        (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    array = {"SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": task, "SLURM_ARRAY_TASK_MIN": "3"}
+    given = {**ONE_NODE, **array, "SLURM_ARRAY_TASK_MAX": last, "SLURM_JOB_PARTITION": "gpu"}
+    given |= {"BUSSO_PYTHON": str(tmp_path / "python"), "BUSSO_TMP": short_folder}
+    environment = {**os.environ, **given, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    command = ["bash", "slurm/sweep.sh", "seed=range(8)"]
+    found = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True)
+    table = "--job-name=table-7 --partition=gpu --dependency=afterany:7 slurm/sweep_table.sh run0 run1 run2"
+    assert (f"sbatch {table}" in found.stdout) == submits
+
+
+def test_site_settings_with_the_line_ends_of_windows(tmp_path: Path) -> None:
+    (tmp_path / "slurm").mkdir()
+    (tmp_path / "slurm" / "lib").symlink_to(ROOT / "slurm" / "lib")
+    (tmp_path / "slurm" / "site.env").write_bytes(b"# Python\r\nBUSSO_PYTHON=/usr/bin/python3\r\n")
+    command = ["bash", str(ROOT / "slurm" / "evaluate.sh")]
+    environment = {**os.environ, "SLURM_JOB_ID": "8"}
+    found = subprocess.run(command, cwd=tmp_path, env=environment, check=False, capture_output=True, text=True)
+    said = "error: slurm/site.env: line ends of Windows; remove them: sed -i 's/\\r$//' slurm/site.env\n"
+    assert (found.returncode, found.stderr) == (2, said)
 
 
 @pytest.mark.parametrize("arguments", [["--pubic"], ["--public", "--host"]])

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import cast
 
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_store import ConfigStore
@@ -75,7 +76,8 @@ def prepare(config: DictConfig, check: Callable[[DictConfig, Sequence[str], str]
     global _stopped  # noqa: PLW0603 - of the process, as signals are
     _stopped = None
     _told.clear()
-    typed = list(config.hydra.overrides.task)
+    # As typed: `name='lr${learner.lr}'` has another value in each run.
+    typed = cast("list[str]", OmegaConf.to_container(config.hydra.overrides.task, resolve=False))
     sweeper, launcher = (config.hydra.runtime.choices[f"hydra/{name}"] for name in ("sweeper", "launcher"))
     with refused_by_name(typed, "train", added_folders(config.hydra)):
         overrides = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(typed)
@@ -122,15 +124,16 @@ def _check_all(
 def _keep_own_of_array(config: DictConfig, jobs: Mapping[str, Sequence[str]]) -> None:
     """Keep the run of a grid that this task of a Slurm job array trains; outside an array print all folders, and end.
 
-    Raises SettingsError if the array has another size.
+    Its number is that of the run, from 0; the array may have some of them alone. Raises SettingsError if it has others.
     """
-    task, count = os.environ.get("SLURM_ARRAY_TASK_ID"), os.environ.get("SLURM_ARRAY_TASK_COUNT")
+    task = os.environ.get("SLURM_ARRAY_TASK_ID")
     if task is None:
         print("\n".join(jobs))
         raise Ended
-    if int(count or 0) != len(jobs) or int(task) >= len(jobs):
-        problem = f"the sweep has {len(jobs)} combinations, the array has {count} tasks"
-        raise SettingsError("--array", problem, f"submit with --array=0-{len(jobs) - 1}")
+    last = int(os.environ.get("SLURM_ARRAY_TASK_MAX", task))
+    if last >= len(jobs):
+        problem = f"the sweep has {len(jobs)} combinations, 0 to {len(jobs) - 1}, and the array goes to {last}"
+        raise SettingsError("--array", problem, f"submit with --array=0-{len(jobs) - 1}, or with some of these numbers")
     config.hydra.overrides.task = list(jobs.values())[int(task)]
     config.hydra.sweeper.params = None
 

@@ -10,16 +10,19 @@ fail() {
 
 # sbatch hands on every variable of its shell. In an allocation (salloc, JupyterHub, another job) many describe that allocation,
 # and Slurm overwrites only those that this job has, too. Dropped are those that srun, steps and special jobs have (man srun,
-# man sbatch), unless Slurm's record of this job says the same. Slurm itself clears those of GPUs; others may be the site's.
+# man sbatch), unless Slurm's record of this job says the same. Others may be the site's.
 drop_foreign_variables() {
-    local record name foreign='ACCOUNT|ACCTG_FREQ|BCAST.*|BURST_BUFFER|CLUSTER_CONSTRAINT|COMPRESS|CONSTRAINT|CORE_SPEC'
+    local record name submitted=${SLURM_SUBMIT_HOST-}
+    local foreign='ACCOUNT|ACCTG_FREQ|BCAST.*|BURST_BUFFER|CLUSTER_CONSTRAINT|COMPRESS|CONSTRAINT|CORE_SPEC'
     foreign+='|CPU_BIND.*|CPU_FREQ_REQ|CPUS_PER_GPU|CONTAINER.*|DEBUG.*|DELAY_BOOT|DEPENDENCY|DISABLE_STATUS|DIST.*|EPILOG|EXACT|EXCLUSIVE'
-    foreign+='|EXIT_.*|EXPORT_ENV|GPU_(BIND|FREQ)|GRES.*|HET_.*|HINT|IMMEDIATE|KILL_BAD_EXIT|LABELIO|LAUNCH_NODE_IPADDR|MEM_BIND.*'
-    foreign+='|MPI_TYPE|NETWORK|NO_KILL|NPROCS|NTASKS_PER_.*|OPEN_MODE|OVERCOMMIT|OVERLAP|PARTITION|PMI.*|POWER|PROFILE|PROLOG|QOS'
-    foreign+='|REMOTE_CWD|REQ_SWITCH|RESERVATION|RESV_PORTS|SEND_LIBS|SIGNAL|SPREAD_JOB|SRUN_.*|STD(ERR|IN|OUT)MODE|STEP_.*|STEPID'
-    foreign+='|TASK_(EPILOG|PROLOG)|TEST_EXEC|THREAD.*|TIMELIMIT|TRES_BIND|UMASK|UNBUFFEREDIO|USE_MIN_NODES|WAIT.*|WCKEY|WORKING_DIR'
-    # Of an array, every task is shown, and the last one has the id of the array.
-    if record=$(scontrol --oneliner show job "$SLURM_JOB_ID" | grep "^JobId=$SLURM_JOB_ID "); then
+    foreign+='|EXIT_.*|EXPORT_ENV|GPU_(BIND|FREQ)|GPUS(_PER_.*)?|GRES.*|HET_.*|HINT|IMMEDIATE|KILL_BAD_EXIT|LABELIO'
+    foreign+='|LAUNCH_NODE_IPADDR|MEM_BIND.*|MPI_TYPE|NETWORK|NO_KILL|NPROCS|NTASKS_PER_.*|OPEN_MODE|OVERCOMMIT|OVERLAP'
+    foreign+='|PARTITION|PMI.*|POWER|PROFILE|PROLOG|QOS|REMOTE_CWD|REQ_SWITCH|RESERVATION|RESV_PORTS|SEND_LIBS|SIGNAL'
+    foreign+='|SPREAD_JOB|SRUN_.*|STD(ERR|IN|OUT)MODE|STEP_.*|STEPID|TASK_(EPILOG|PROLOG)|TEST_EXEC|THREAD.*|TIMELIMIT'
+    foreign+='|TRES_BIND|UMASK|UNBUFFEREDIO|USE_MIN_NODES|WAIT.*|WCKEY|WORKING_DIR'
+    # A compute node that submitted this job is not the login node.
+    [[ $(scontrol --oneliner show node "${submitted%%.*}" 2>/dev/null) == NodeName=* ]] && foreign+='|SUBMIT_HOST'
+    if record=$(record_of_job); then
         [[ $record == *' Restarts=0 '* ]] && foreign+='|RESTART_COUNT'
         [[ $record == *' ArrayTaskId='* ]] || foreign+='|ARRAY_.*'
         [[ $record == *' Account=(null) '* ]] && foreign+='|JOB_ACCOUNT'
@@ -36,11 +39,17 @@ drop_foreign_variables() {
     for name in "${!SLURM_@}"; do
         [[ $name =~ ^SLURM_($foreign)$ ]] && unset "$name"
     done
+    unset "${!SRUN_@}"
+}
+
+record_of_job() { # of an array, every task is shown, and the last one has the id of the array
+    scontrol --oneliner show job "$SLURM_JOB_ID" | grep "^JobId=$SLURM_JOB_ID "
 }
 
 [[ ${SLURM_JOB_ID:-} ]] || fail "this runs as a Slurm job: sbatch slurm/${0##*/}"
 drop_foreign_variables
 if [[ -f slurm/site.env ]]; then
+    ! grep -q $'\r' slurm/site.env || fail "slurm/site.env: line ends of Windows; remove them: sed -i 's/\\r\$//' slurm/site.env"
     set +u -a # module systems use unset variables; the nodes want what is set here
     # shellcheck source=/dev/null
     source slurm/site.env

@@ -76,6 +76,19 @@ train() { # OVERRIDES...: ends the job
 back_into_the_queue() {
     trap - USR1 TERM # else this shell keeps the node until Slurm kills it
     say "job $BUSSO_JOB goes back into the queue"
+    slurm_requeues_it && say 'Slurm requeues it at its end' && return
     scontrol requeue "$BUSSO_JOB" && sleep 600 # Slurm ends this shell here
     printf 'error: Slurm did not requeue job %s; submit the same command again to go on\n' "$BUSSO_JOB" >&2
+}
+
+# Slurm 24.05 and newer requeues a job that ends in the grace time of its preemption. `scontrol requeue` does not undo that: the
+# job would start once more after its last end. A job that often ends so is held, at MaxBatchRequeue.
+slurm_requeues_it() {
+    local config record partition requeues
+    config=$(scontrol show config) && record=$(record_of_job) || return
+    partition=$(scontrol --oneliner show partition "${SLURM_JOB_PARTITION-}") || return
+    [[ $config =~ SLURM_VERSION\ *=\ ([0-9]+)\.([0-9]+) ]] && ((BASH_REMATCH[1] * 100 + 10#${BASH_REMATCH[2]} >= 2405)) &&
+        [[ $config =~ PreemptType\ *=\ preempt/partition_prio && "$partition " =~ \ PreemptMode=(GANG,)?REQUEUE\  ]] &&
+        [[ $record =~ \ PreemptTime=[0-9] && $record =~ \ Requeue=1\  && $record =~ \ BatchFlag=([0-9]+)\  ]] &&
+        requeues=${BASH_REMATCH[1]} && [[ $config =~ MaxBatchRequeue\ *=\ ([0-9]+) ]] && ((requeues + 1 < BASH_REMATCH[1]))
 }

@@ -24,6 +24,7 @@ OWN = {
     "SLURM_JOB_NODELIST": "node1",
     "SLURM_JOB_CPUS_PER_NODE": "4",
     "SLURM_CPUS_ON_NODE": "4",
+    "SLURM_GPUS_ON_NODE": "1",
     "SLURM_CONF": "/etc/slurm.conf",
     "SLURM_SCRATCH": "/scratch",  # by the prolog of a site
 }
@@ -36,6 +37,10 @@ FOREIGN = {
     "SLURM_CPUS_PER_TASK": "3",
     "SLURM_DISTRIBUTION": "cyclic",
     "SLURM_EXPORT_ENV": "NONE",
+    "SLURM_GPUS": "2",
+    "SLURM_GPUS_PER_NODE": "2",
+    "SLURM_GPUS_PER_SOCKET": "1",
+    "SLURM_GPUS_PER_TASK": "1",
     "SLURM_HINT": "nomultithread",
     "SLURM_JOB_ACCOUNT": "other",
     "SLURM_JOB_QOS": "other",
@@ -47,13 +52,16 @@ FOREIGN = {
     "SLURM_RESTART_COUNT": "7",
     "SLURM_STEP_GPUS": "0",
     "SLURM_STEP_ID": "0",
+    "SLURM_SUBMIT_HOST": "node2",
 }
+# Of the user's shell; srun would hide the log of a node.
+OF_SRUN = {"SRUN_ERROR": "/dev/null", "SRUN_INPUT": "none", "SRUN_OUTPUT": "/dev/null"}
 PLAIN = "Account=(null) QOS=(null) Restarts=0 MinMemoryNode=0"  # as `scontrol show job` says it
 ARRAY = {name for name in FOREIGN if "ARRAY" in name}
 # Those that a job may have by itself, which its record tells.
 TOLD = ARRAY | {f"SLURM_{name}" for name in ("RESTART_COUNT", "JOB_ACCOUNT", "JOB_QOS", "NTASKS", "CPUS_PER_TASK")}
 TOLD |= {name for name in FOREIGN if "MEM_PER" in name}
-Job = Callable[[str, str], subprocess.CompletedProcess[str]]
+Job = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def write(path: Path, text: str) -> None:
@@ -64,17 +72,18 @@ def write(path: Path, text: str) -> None:
 @pytest.fixture
 def job(tmp_path: Path) -> Iterator[Job]:
     """Run a script as job 9, with what Slurm's record of it has; Python prints the variables."""
-    write(tmp_path / "python", "echo; env | grep ^SLURM_; exit 3")
+    write(tmp_path / "python", "echo; env | grep -E '^S(LURM|RUN)_'; exit 3")
     write(tmp_path / "squeue", "echo 1:00:00")
-    write(tmp_path / "scontrol", '[[ $* == "--oneliner show job 9" && $RECORD ]] || exit 1; echo "$RECORD"')
+    node = '[[ $* == "--oneliner show node node2" ]] && exec echo "NodeName=node2 "'
+    write(tmp_path / "scontrol", f'{node}; [[ $* == "--oneliner show job 9" && $RECORD ]] || exit 1; echo "$RECORD"')
     with tempfile.TemporaryDirectory(prefix="b") as short:
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "BUSSO_"))}
-        environment |= {"BUSSO_PYTHON": str(tmp_path / "python"), "BUSSO_TMP": short, **OWN, **FOREIGN}
+        environment |= {"BUSSO_PYTHON": str(tmp_path / "python"), "BUSSO_TMP": short, **OWN, **FOREIGN, **OF_SRUN}
         environment["PATH"] = f"{tmp_path}:{environment['PATH']}"
 
-        def run(script: str, record: str) -> subprocess.CompletedProcess[str]:
+        def run(script: str, record: str, **more: str) -> subprocess.CompletedProcess[str]:
             command = ["bash", f"slurm/{script}", "runs/x"]
-            given = environment | {"RECORD": record}
+            given = environment | {"RECORD": record, **more}
             return subprocess.run(command, cwd=ROOT, env=given, check=False, capture_output=True, text=True)
 
         yield run
@@ -82,7 +91,7 @@ def job(tmp_path: Path) -> Iterator[Job]:
 
 def variables(found: subprocess.CompletedProcess[str]) -> dict[str, str]:
     """The variables that Python has."""
-    pairs = [line.partition("=") for line in found.stdout.splitlines() if line.startswith("SLURM_")]
+    pairs = [line.partition("=") for line in found.stdout.splitlines() if line.startswith(("SLURM_", "SRUN_"))]
     return {name: value for name, _, value in pairs}
 
 
@@ -115,6 +124,12 @@ def test_a_job_keeps_what_is_in_its_own_record(job: Job, record: str, kept: set[
 def test_an_array_around_its_sbatch_makes_no_array_of_a_sweep(job: Job) -> None:
     found = job("sweep.sh", f"JobId=9 JobName=x {PLAIN} ")
     assert found.returncode == 2 and "error: this is a job array: sbatch --array=0-7 slurm/sweep.sh" in found.stderr
+
+
+def test_a_job_keeps_the_login_node_that_submitted_it(job: Job) -> None:
+    """Through a compute node nobody outside reaches the cluster."""
+    found = job("evaluate.sh", f"JobId=9 {PLAIN} ", SLURM_SUBMIT_HOST="login")
+    assert variables(found) == OWN | {"SLURM_SUBMIT_HOST": "login"}
 
 
 def test_without_a_record_the_job_goes_on_and_says_so(job: Job) -> None:

@@ -93,6 +93,13 @@ class Cluster:
         assert found.returncode == 0, f"{' '.join(command)}: {found.returncode} {found.stdout} {found.stderr}"
         return found.stdout.strip()
 
+    @property
+    def version(self) -> tuple[int, int]:
+        """The version of Slurm, such as (22, 5)."""
+        found = re.search(r"(\d+)\.(\d+)", self.run("sbatch", "--version"))
+        assert found
+        return int(found[1]), int(found[2])
+
     def sbatch(self, *arguments: str) -> str:
         """Submit; the id of the job."""
         return self.run("sbatch", "--parsable", *arguments)

@@ -25,8 +25,9 @@ def test_a_step_of_an_array_task_submits_a_job_of_two_nodes(cluster: Cluster) ->
     """
     inner = ("--mem=4G", "--time=20", "slurm/train_dqn.sh", *TRAINING, "evaluation.final_deals=8")
     command = ("sbatch", "--parsable", "-N2", "--cpus-per-task=2", "--gres=none", *inner)
-    wrap = "SLURM_RESTART_COUNT=7 srun -n1 --cpu-bind=cores --distribution=cyclic " + shlex.join(command)
-    options = ("--array=3", "--ntasks-per-node=2", "--hint=nomultithread", "--gres=gpu:l40:1", "--mem-per-cpu=300")
+    srun = "srun -n1 --cpu-bind=cores --distribution=cyclic env SRUN_OUTPUT=/dev/null"
+    wrap = f"SLURM_RESTART_COUNT=7 {srun} {shlex.join(command)}"
+    options = ("--array=3", "--ntasks-per-node=2", "--hint=nomultithread", "--gpus=2", "--mem-per-cpu=300")
     outer = cluster.sbatch(*options, "--output=slurm/logs/outer-%A_%a.out", f"--wrap={wrap}")
     cluster.ended(f"{outer}_3", "COMPLETED", 60)
     job = cluster.log(f"{outer}_3").split()[-1]

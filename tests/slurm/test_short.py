@@ -18,17 +18,19 @@ def test_slurm_would_run_it(cluster: Cluster, script: str, options: list[str]) -
 
 
 def test_submitted_from_elsewhere(cluster: Cluster) -> None:
-    """With an output that can be written, the job says why; without, Slurm cannot even start it."""
+    """With an output that can be written, the job says why; Slurm makes the folder of the output from 23.02 on."""
     script, home = str(cluster.home / "slurm" / "train_dqn.sh"), str(cluster.home.parent)
     told = cluster.run("env", "-C", home, "sbatch", "--parsable", "--output=told.out", script)
     untold = cluster.run("env", "-C", home, "sbatch", "--parsable", script)
     cluster.ended(told, "FAILED", 20)
-    assert (
-        f"{home} is not the root of busso; submit from there: sbatch slurm/train_dqn.sh"
-        in (cluster.home.parent / "told.out").read_text()
-    )
+    why = f"{home} is not the root of busso; submit from there: sbatch slurm/train_dqn.sh"
+    assert why in (cluster.home.parent / "told.out").read_text()
     job = cluster.ended(untold, "FAILED", 20)
-    assert (job.fields["ExitCode"], job.fields["Reason"]) == ("0:53", "JobLaunchFailure")
+    log = cluster.home.parent / "slurm" / "logs" / f"train_dqn-{untold}.out"
+    if cluster.version < (23, 2):
+        assert (job.fields["ExitCode"], job.fields["Reason"], log.exists()) == ("0:53", "JobLaunchFailure", False)
+    else:
+        assert job.fields["ExitCode"] == "2:0" and why in log.read_text()
 
 
 def test_before_make_install(cluster: Cluster) -> None:
@@ -99,9 +101,12 @@ def test_tensorboard_says_how_to_reach_it(cluster: Cluster) -> None:
 
 
 def test_a_table_says_how_to_reach_it(cluster: Cluster) -> None:
-    """On its node alone, by the address in its log alone, which nobody else can read."""
-    job = cluster.sbatch("slurm/play.sh", "game=sette_mezzo")
-    line = re.compile(r"ssh -N -J \S+@login -L (\d+):127\.0\.0\.1:\1 \S+@(node\d)\n")
+    """On its node alone, by the address in its log alone, which nobody else can read.
+
+    From a compute node, as in an allocation, the job is submitted by no host that one can log in to.
+    """
+    job = cluster.run("sbatch", "--parsable", "slurm/play.sh", "game=sette_mezzo", node="node1")
+    line = re.compile(r"ssh -N -J \S+@LOGIN-NODE -L (\d+):127\.0\.0\.1:\1 \S+@(node\d)\n")
     address = re.compile(r"http://127\.0\.0\.1:(\d+)/([\w-]+/)\n")
     cluster.until("the address", lambda: address.search(cluster.log(job)) is not None, 60, job)
     told, found = line.search(cluster.log(job)), address.search(cluster.log(job))

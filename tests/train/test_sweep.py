@@ -224,21 +224,30 @@ def test_a_task_of_an_array(
     """It ends as the run would by itself."""
     begun = ends(monkeypatch, [end])
     monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")
-    monkeypatch.setenv("SLURM_ARRAY_TASK_COUNT", "4")
+    monkeypatch.setenv("SLURM_ARRAY_TASK_MAX", "3")
     assert main([*ARRAY, f"runs={tmp_path}"]) == code and begun == [1]
-    monkeypatch.setenv("SLURM_ARRAY_TASK_COUNT", "3")
-    capsys.readouterr()
-    assert main([*ARRAY, f"runs={tmp_path}"]) == 2 and begun == [1]
-    said = capsys.readouterr().err
-    assert said.startswith("error: --array: the sweep has 4 combinations, the array has 3 tasks") and "0-3" in said
 
 
-def test_outside_an_array_the_folders_are_printed(
-    tmp_path: Path, begun: list[Chosen], capsys: pytest.CaptureFixture[str]
+def test_every_task_of_an_array_that_is_numbered_from_1_refuses(
+    tmp_path: Path, begun: list[Chosen], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*ARRAY, f"runs={tmp_path}"]) == 0 and not begun
+    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "1")
+    monkeypatch.setenv("SLURM_ARRAY_TASK_MAX", "4")
+    assert main([*ARRAY, f"runs={tmp_path}"]) == 2 and not begun
+    said = "error: --array: the sweep has 4 combinations, 0 to 3, and the array goes to 4; submit with --array=0-3, or"
+    assert capsys.readouterr().err.startswith(said)
+
+
+def test_the_folder_of_a_task_may_be_named_by_its_values(
+    tmp_path: Path, begun: list[Chosen], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Outside an array all folders are printed."""
+    line = ["-m", "hydra/launcher=array", "learner.lr=1e-3,3e-4", "name=lr${learner.lr}", f"runs={tmp_path}"]
+    assert main(line) == 0 and not begun
     folders = capsys.readouterr().out.splitlines()
-    assert len(folders) == 4 and folders[3] == f"{tmp_path}/tressette/learner.lr=0.0003,seed=1"
+    assert folders == [f"{tmp_path}/tressette/lr{lr},learner.lr={lr}" for lr in ("0.001", "0.0003")]
+    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "1")
+    assert main(line) == 0 and [str(each.settings.folder) for each in begun] == folders[1:]
 
 
 @contextmanager
