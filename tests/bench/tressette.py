@@ -19,7 +19,7 @@ from busso.cards.players import RandomPlayer
 from busso.command.settings.compose import compose
 from busso.train.dqn.learner.learner import Learner
 from busso.train.dqn.network.build import build_network, inference_network
-from busso.train.dqn.network.matmul import linear, multiply, prefers_one_dnn
+from busso.train.dqn.network.matmul import linear, prefers_one_dnn
 from busso.train.dqn.network.precision import fastest_format, learner_format
 from busso.train.dqn.network.q_network import QNetwork
 from busso.train.dqn.replay.buffer import ReplayBuffer
@@ -208,8 +208,8 @@ def kernels() -> None:
         def once() -> None:
             with emulated_chip(chip):
                 linear(a, b, c)
-                multiply(a, b)
-                multiply(a.t(), a)
+                linear(a, b.t(), None)
+                torch.mm(a.t(), a)
 
         return once
 
