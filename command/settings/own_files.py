@@ -10,6 +10,7 @@ import yaml
 
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.overrides import given, key_of
+from busso.command.settings.quoting import read_by_hydra
 
 GLOBAL = "# @package _global_"
 _MARK = "\ufeff"  # at the beginning of files of some editors
@@ -69,11 +70,8 @@ def not_read(group: str, choice: str, folders: Sequence[str]) -> SettingsError |
 
 def _chosen(overrides: Sequence[str]) -> Iterator[tuple[str, Path]]:
     """Yield the files that `GROUP=NAME` chooses, each with its group."""
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-
-    places = [each for each in overrides if key_of(each) == "hydra.searchpath"]
-    lists = [each.value() for each in OverridesParser.create().parse_overrides(places)]
-    for folder in map(str, chain.from_iterable(each for each in lists if isinstance(each, list))):
+    places = [read_by_hydra(each) for each in overrides if key_of(each) == "hydra.searchpath"]
+    for folder in map(str, chain.from_iterable(place.value() for place in places if place)):
         for group, each in given(overrides).items():
             for choice in (each.value or "").split(","):  # of a sweep
                 file = Path(folder.removeprefix("file://"), group, f"{choice.removesuffix('.yaml')}.yaml")
