@@ -225,9 +225,9 @@ def _named(error: OSError | BrokenProcessPool) -> Exception:
 def parted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Hydra's flags, each with its value, and the overrides: flags may stand anywhere, but Hydra wants them first.
 
-    A path may begin with `~`. Raises SettingsError for the flag that would load a pickle.
+    Raises SettingsError for the flag that would load a pickle.
     """
-    flags, rest, waiting = list[str](), list[str](), [with_home(word) for word in arguments]
+    flags, rest, waiting = list[str](), list[str](), list(arguments)
     while waiting:
         word = _in_full(waiting.pop(0))
         if word.startswith(_RERUN):

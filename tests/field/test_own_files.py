@@ -16,11 +16,13 @@ from busso.cards.player_specs import PlayerSpec
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose
 from busso.command.settings.foreign import read_yaml
+from busso.evaluate.replay import main as replay
+from busso.evaluate.review.__main__ import main as review
 from busso.evaluate.tournament.settings import TournamentSettings
 from busso.train.__main__ import main as train
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import settings_of
-from tests.errors import error_about
+from tests.errors import error_about, key_of
 
 ROOT = Path(__file__).parents[2]
 GLOBAL = b"# @package _global_\n"
@@ -156,6 +158,13 @@ def test_paths_in_settings_may_begin_at_home(home: Path, own: Callable[[str, byt
     assert str(PlayerSpec.parse("search:~/a:samples:10")) == f"search({home}/a):samples=10"
     with error_about(SettingsError, "run", f"{home}/nowhere"):
         busso.load_run("~/nowhere")
+
+
+def test_a_file_that_a_command_reads_may_be_at_home(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of commands that are not Hydra's, too."""
+    for command in (replay, review):
+        assert command(["~/games.jsonl"]) == 2
+        assert key_of(capsys.readouterr().err) == f"{home}/games.jsonl"
 
 
 @pytest.mark.parametrize("flags", [[], ["-m"]], ids=["run", "sweep"])
