@@ -53,7 +53,7 @@ _LONG = (
 
 OmegaConf.register_new_resolver("explained", explained_settings, replace=True)
 OmegaConf.register_new_resolver("documented", documented, replace=True)
-OmegaConf.register_new_resolver("with_home", with_home, replace=True)
+OmegaConf.register_new_resolver("with_home", lambda path: with_home(str(path)), replace=True)
 
 
 class Ended(BaseException):
@@ -212,8 +212,10 @@ def run_app(config_name: str, task: Job, arguments: Sequence[str]) -> int:
 def _named(error: OSError | BrokenProcessPool) -> Exception:
     """Return an error of Hydra or its launcher as one that names the key; a pipe without a reader stays as it is."""
     if isinstance(error, BrokenProcessPool):
-        problem = "a process of the sweep was killed; its memory may have been short"
-        return SettingsError("hydra/launcher", problem, "the same command resumes; set hydra.launcher.n_jobs")
+        problem = "a process of the sweep was killed, perhaps for lack of memory"
+        return SettingsError(
+            "hydra/launcher", problem, "the same command resumes, with hydra.launcher.n_jobs=N fewer at a time"
+        )
     if error.filename is None:
         return error
     problem = f"cannot use {error.filename} ({error.strerror})"
@@ -223,9 +225,9 @@ def _named(error: OSError | BrokenProcessPool) -> Exception:
 def parted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Hydra's flags, each with its value, and the overrides: flags may stand anywhere, but Hydra wants them first.
 
-    A path may begin with `~`. Raises SettingsError for the flag that would load a pickle.
+    Raises SettingsError for the flag that would load a pickle.
     """
-    flags, rest, waiting = list[str](), list[str](), [with_home(word) for word in arguments]
+    flags, rest, waiting = list[str](), list[str](), list(arguments)
     while waiting:
         word = _in_full(waiting.pop(0))
         if word.startswith(_RERUN):

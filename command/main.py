@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 
+from busso.cards.base.files import with_home
 from busso.command.errors import UserError
 from busso.command.terminal.streams import is_gone, open_standard_files, to_nowhere
 from busso.command.terminal.visible import one_line, visible_output
@@ -16,13 +17,16 @@ Main = Callable[[Sequence[str]], int]
 
 
 def command(run: Callable[[Sequence[str]], int | None]) -> Main:
-    """The command that runs this function with the arguments; returns the exit code, 0 where the function has none."""
+    """The command that runs this function with the arguments; returns the exit code, 0 where the function has none.
+
+    A path in an argument may begin with `~`, which shells leave after `=` and within quotes.
+    """
 
     @wraps(run)
     def main(arguments: Sequence[str]) -> int:
         open_standard_files()
         with visible_output():
-            return _run(run, arguments)
+            return _run(run, [with_home(each) for each in arguments])
 
     return main
 

@@ -124,7 +124,7 @@ def refused_by_name(overrides: Sequence[str], config_name: str = "", of_flags: S
             # Hydra ignores a folder of hydra.searchpath that is not there, and then misses what lies in it.
             warnings.filterwarnings("error", r"provider=hydra\.searchpath")
             yield
-    except yaml.MarkedYAMLError as error:
+    except yaml.YAMLError as error:
         raise syntax_error(error) from None
     except (HydraException, OmegaConfBaseException, ValueError, TypeError, UserWarning) as error:
         if isinstance(error, UnicodeDecodeError) and (fault := not_utf8([*of_flags, *overrides])):
@@ -187,7 +187,8 @@ def _not_to_be_added(error: SettingsError, overrides: Sequence[str]) -> Settings
 def _one_line(error: Exception) -> SettingsError:
     """Hydra's and OmegaConf's messages, which take several lines, as one, with the key if they name it."""
     override = str(getattr(error, "override", None) or "")
-    cause = error.__cause__ if error.__cause__ is not None and "override" in str(error).lower() else error
+    wraps = not str(error) or "override" in str(error).lower()
+    cause = error.__cause__ if error.__cause__ is not None and wraps else error
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
     text = " ".join(lines[: 2 if lines[0].endswith(":") else 1]) if lines else type(error).__name__
     key = getattr(cause, "full_key", None) or key_of(override)

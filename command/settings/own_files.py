@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 import yaml
 
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.overrides import given, key_of
+from busso.command.settings.quoting import read_by_hydra
 
 GLOBAL = "# @package _global_"
 _MARK = "\ufeff"  # at the beginning of files of some editors
-_FOLDER = re.compile(r"[^\[\],'\"\s]+")
 
 
 def yaml_problem(error: Exception) -> str:
@@ -23,15 +23,17 @@ def yaml_problem(error: Exception) -> str:
     return line + (problem or str(error) or type(error).__name__).splitlines()[0]
 
 
-def syntax_error(error: yaml.MarkedYAMLError) -> SettingsError:
+def syntax_error(error: yaml.YAMLError) -> SettingsError:
     """Return the error of a file of settings that is not YAML."""
     hints = {
         "'\\t'": "indent with spaces",
         "duplicate key": "leave one out",
+        "unacceptable character": "delete it",
         "": "check quotes, brackets and indentation",
     }
-    hint = next(hint for part, hint in hints.items() if part in str(error.problem))
-    return SettingsError(error.problem_mark.name if error.problem_mark else "", yaml_problem(error), hint)
+    problem = yaml_problem(error)
+    hint = next(hint for part, hint in hints.items() if part in problem)
+    return SettingsError(getattr(getattr(error, "problem_mark", None) or error, "name", ""), problem, hint)
 
 
 def not_utf8(overrides: Sequence[str]) -> SettingsError | None:
@@ -49,10 +51,11 @@ def misplaced(key: str, overrides: Sequence[str]) -> SettingsError | None:
     """Return the error of a chosen file whose settings Hydra puts below `key`, the name of its group."""
     for group, file in _chosen(overrides):
         if group.partition("/")[0] == key:
-            text = file.read_text("utf-8")
-            if text.startswith(_MARK):
+            first = file.read_text("utf-8").lstrip().partition("\n")[0]
+            if first.startswith(_MARK):
                 return SettingsError(file, "line 1: begins with a byte order mark", "save it as UTF-8 without one")
-            return SettingsError(file, f"line 1: not {GLOBAL}", "make that its first line")
+            if "@package" not in first:
+                return SettingsError(file, f"line 1: not {GLOBAL}", "make that its first line")
     return None
 
 
@@ -67,10 +70,9 @@ def not_read(group: str, choice: str, folders: Sequence[str]) -> SettingsError |
 
 def _chosen(overrides: Sequence[str]) -> Iterator[tuple[str, Path]]:
     """Yield the files that `GROUP=NAME` chooses, each with its group."""
-    named = given(overrides)
-    places = [each for each in overrides if key_of(each) == "hydra.searchpath"]
-    for folder in _FOLDER.findall(" ".join(place.partition("=")[2] for place in places)):
-        for group, each in named.items():
+    places = [read_by_hydra(each) for each in overrides if key_of(each) == "hydra.searchpath"]
+    for folder in map(str, chain.from_iterable(place.value() for place in places if place)):
+        for group, each in given(overrides).items():
             for choice in (each.value or "").split(","):  # of a sweep
                 file = Path(folder.removeprefix("file://"), group, f"{choice.removesuffix('.yaml')}.yaml")
                 if file.is_file():

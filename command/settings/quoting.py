@@ -47,7 +47,7 @@ def hint_for(override: str) -> str:
     elif key_of(override).rpartition(".")[2] in _PLAYERS:
         spellings.append(_respelled(value, _short))
     lines = [f"{key}={each}" for each in dict.fromkeys(spellings)]
-    known = [for_shell(line) for line in lines if line != override and _parsed(line)]
+    known = [for_shell(line) for line in lines if line != override and read_by_hydra(line)]
     return f"write {' or '.join(known)}" if value and known else ""
 
 
@@ -61,7 +61,7 @@ def _respelled(value: str, spell: Callable[[str], str]) -> str:
     if value.startswith("[") and value.endswith("]"):
         return f"[{_respelled(value[1:-1], spell)}]"
     grammar = value[:1] in "[{'\"" or value.partition("(")[0] in create_functions().functions  # with a mistake in it
-    return value if grammar or _parsed(f"x={value}") else spell(re.sub(r"\\([,=():])", r"\1", value))
+    return value if grammar or read_by_hydra(f"x={value}") else spell(re.sub(r"\\([,=():])", r"\1", value))
 
 
 def _short(player: str) -> str:
@@ -74,7 +74,7 @@ def _short(player: str) -> str:
     return spec.short if same and as_text(spec.short) == spec.short else player
 
 
-def _parsed(override: str) -> Any:
+def read_by_hydra(override: str) -> Any:
     """The override as Hydra reads it; None if it does not."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
@@ -96,7 +96,7 @@ def for_shell(line: str) -> str:
 
 def as_text(text: str) -> str:
     """A text as the value of an override: as it is, where Hydra reads one value, else in quotes."""
-    found = _parsed(f"x={text}")
+    found = read_by_hydra(f"x={text}")
     return text if found and not found.is_sweep_override() else in_quotes(text)
 
 

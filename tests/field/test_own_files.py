@@ -16,11 +16,13 @@ from busso.cards.player_specs import PlayerSpec
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose
 from busso.command.settings.foreign import read_yaml
+from busso.evaluate.replay import main as replay
+from busso.evaluate.review.__main__ import main as review
 from busso.evaluate.tournament.settings import TournamentSettings
 from busso.train.__main__ import main as train
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import settings_of
-from tests.errors import error_about
+from tests.errors import error_about, key_of
 
 ROOT = Path(__file__).parents[2]
 GLOBAL = b"# @package _global_\n"
@@ -29,6 +31,7 @@ FAULTS = {
     "tab": (GLOBAL + b"learner:\n\tlr: 0.01\n", "line 3: found character '\\t'", "indent with spaces"),
     "bracket": (GLOBAL + b"learner: {lr: 0.01\nseed: 3\n", "line 3: expected ','", "brackets"),
     "twice": (GLOBAL + b"seed: 3\nseed: 4\n", "line 3: found duplicate key seed", "leave one out"),
+    "control": (GLOBAL + b"name: a\x07\n", "unacceptable character #x0007", "delete it"),
     "no_header": (b"seed: 3\n", "line 1: not # @package _global_", "first line"),
     "late_header": (b"# Mine.\n" + GLOBAL + b"seed: 3\n", "line 1: not # @package _global_", "first line"),
     "empty": (b"", "line 1: not # @package _global_", "first line"),
@@ -68,7 +71,7 @@ def test_a_file_of_ones_own_that_hydra_misreads(own: Callable[[str, bytes], Path
 
 
 @pytest.mark.parametrize("flags", [["-cd", "."], ["-m", "--config-dir=."]], ids=["run", "sweep"])
-@pytest.mark.parametrize("name", ["tab", "mark", "latin"])
+@pytest.mark.parametrize("name", ["tab", "control", "mark", "latin"])
 def test_the_commands_say_the_same(
     own: Callable[[str, bytes], Path], capsys: pytest.CaptureFixture[str], flags: list[str], name: str
 ) -> None:
@@ -79,6 +82,23 @@ def test_the_commands_say_the_same(
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ") and f"experiment/{name}.yaml: {says}" in line and line.endswith(hint)
     assert not Path("runs").exists()
+
+
+def test_a_file_in_a_folder_with_a_space(own: Callable[[str, bytes], Path], tmp_path: Path) -> None:
+    path = own("mine.yaml", b"seed: 3\n")
+    moved = shutil.copytree(path.parent, tmp_path / "my conf" / "experiment")
+    with error_about(SettingsError, moved / path.name, "line 1: not # @package _global_", "first line"):
+        settings_of([f"hydra.searchpath=['{moved.parent}']", "experiment=mine"])
+
+
+def test_a_file_that_is_right_is_not_blamed(own: Callable[[str, bytes], Path], tmp_path: Path) -> None:
+    """The wrong key is on the line, and a value that is not closed has its key."""
+    own("mine.yaml", GLOBAL + b"seed: 3\n")
+    own("open.yaml", GLOBAL + b"runs: ${oc.env:HOME\n")
+    with error_about(SettingsError, "experiment", "no such setting", "write experiment=NAME"):
+        settings_of([f"hydra.searchpath=[{tmp_path}]", "experiment=mine", "experiment.seed=4"])
+    with error_about(SettingsError, "runs", "missing BRACE_CLOSE"):
+        settings_of([f"hydra.searchpath=[{tmp_path}]", "experiment=open"])
 
 
 def test_a_file_that_hydra_does_not_look_at(own: Callable[[str, bytes], Path], tmp_path: Path) -> None:
@@ -140,6 +160,13 @@ def test_paths_in_settings_may_begin_at_home(home: Path, own: Callable[[str, byt
         busso.load_run("~/nowhere")
 
 
+def test_a_file_that_a_command_reads_may_be_at_home(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of commands that are not Hydra's, too."""
+    for command in (replay, review):
+        assert command(["~/games.jsonl"]) == 2
+        assert key_of(capsys.readouterr().err) == f"{home}/games.jsonl"
+
+
 @pytest.mark.parametrize("flags", [[], ["-m"]], ids=["run", "sweep"])
 def test_a_run_is_at_home(
     home: Path, own: Callable[[str, bytes], Path], capsys: pytest.CaptureFixture[str], flags: list[str]
@@ -151,6 +178,15 @@ def test_a_run_is_at_home(
     assert train([*flags, "-cd", ".", "experiment=mine"]) == 2
     assert f"cannot use {home}/x" in capsys.readouterr().err
     assert {path.name for path in Path().iterdir()} == {"experiment", "home"}
+
+
+@pytest.mark.parametrize("flags", [[], ["-m"]], ids=["run", "sweep"])
+def test_the_folder_of_runs_may_be_a_number(
+    own: Callable[[str, bytes], Path], capsys: pytest.CaptureFixture[str], flags: list[str]
+) -> None:
+    Path("2026").touch()
+    assert train([*flags, "runs=2026"]) == 2
+    assert "cannot use 2026/tressette" in capsys.readouterr().err
 
 
 def test_the_folder_of_another_user_is_no_folder_here() -> None:

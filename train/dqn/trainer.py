@@ -100,9 +100,9 @@ class DqnTrainer:
         self._rates.per_second(self.counters.env_steps, self.learner.updates)
         with self._loss_excused_by_a_stop():
             runner.display.say(f"games: {self.rollouts.describe(runner.stop_requested)}")
-            self.evaluations.begin(runner)
             if self.evaluations.under_way:
                 self.every["evaluation"].started()
+            self.evaluations.begin(runner)
             self._make_ready(fresh=runner.resumed_from is None)
 
     def _make_ready(self, fresh: bool) -> None:

@@ -46,7 +46,7 @@ def busso(folder: Path, minutes: float, overrides: Sequence[str] = ()) -> Side:
     """`busso train` as it comes, evaluated more often, and against the two opponents alone."""
     look = 60 * minutes / EVALUATIONS
     often = [f"evaluation.opponents=[{','.join(OPPONENTS)}]", f"evaluation.deals={DEALS}"]
-    often += ["evaluation.every_episodes=500", f"evaluation.min_seconds={look:g}"]
+    often += ["evaluation.every_episodes=500", f"evaluation.min_seconds={look:g}", f"evaluation.max_seconds={look:g}"]
     words = [f"minutes={minutes:g}", f"seed={SEED}", *often, *overrides]
     command = [sys.executable, "-m", "busso.train", f"runs={folder}", "name=strength", *words]
     return Side(NAMES["busso"], command, lambda: of_metrics(folder / "tressette" / "strength" / "metrics.csv"))

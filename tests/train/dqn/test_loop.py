@@ -182,6 +182,34 @@ def test_what_a_larger_backend_began_is_played_in_pieces(tmp_path: Path) -> None
     assert found == [(64, 32, 3), (96, 32, 3), (128, 16, 3), (200, 5, 0)] and not trainer.requests.unplayed
 
 
+@pytest.mark.parametrize(
+    ("most", "evaluated"), [(600, [32, 192, 256]), (25, [32, 160, 256]), (0, [*range(32, 257, 32)])]
+)
+def test_expensive_evaluations_are_spaced_out(tmp_path: Path, most: int, evaluated: list[int]) -> None:
+    """Each takes 1 second, and 32 games 10: 3% are one in 33 seconds, `max_seconds` allows more."""
+    now = [0.0]
+
+    class Timed(LocalBackend):
+        def submit(self, request: RolloutRequest) -> None:
+            now[0] += 0.0 if self._evaluations else 10.0  # not in the time of one that is done and not taken
+            super().submit(request)
+
+        def evaluate(self, *what: Any) -> None:
+            now[0] += 1.0
+            super().evaluate(*what)
+
+    chosen = settings(
+        tmp_path, "evaluation.every_episodes=32", "evaluation.min_seconds=1", f"evaluation.max_seconds={most}"
+    )
+    device = choose_device("cpu")
+    with RunFolder(chosen) as folder:
+        trainer = DqnTrainer(chosen, folder, device, Timed(chosen, device))
+        trainer.every["evaluation"]._clock = lambda: now[0]
+        assert Runner(trainer, folder, lambda: False).run()
+    rows = metrics_without_times(tmp_path / "tressette" / "small")
+    assert [int(row["env_steps"]) // 40 for row in rows if row["eval/win_rate_vs_random"]] == evaluated
+
+
 def test_an_evaluation_that_fell_due_while_another_ran_is_made_up_for(tmp_path: Path) -> None:
     class Slow(LocalBackend):
         """Evaluations that are done six rollouts later."""
