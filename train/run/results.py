@@ -65,7 +65,8 @@ def read_results(folder: Path) -> dict[str, Any] | None:
         checkpoints = CHECKPOINTS.newest_first(folder / "checkpoints")
         if about is None:
             written = (folder / FILE).stat().st_mtime
-            stale = any(path.stat().st_mtime > written for path in checkpoints)
+            paths = [*checkpoints, *(folder / "checkpoints").glob("best.pt")]
+            stale = any(path.stat().st_mtime > written for path in paths)
         else:
             stale = bool(checkpoints) and checkpoints[0].name != about["checkpoint"]
     except OSError as error:
