@@ -19,7 +19,7 @@ except ModuleNotFoundError as error:
     if error.name != "busso.command":
         raise
     missing = Path(__file__).parent / "command"
-    hint = "pip install PATH makes the links that a zip unpacked without them lacks, or clone with git"
+    hint = "clone with git; in a folder unpacked from a zip, pip install PATH makes the links"
     raise ImportError(f"{missing}: missing link to ../command; {hint}", name=error.name) from None
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from busso.cards.base.bounds import whole
+from busso.cards.base.bounds import plain, whole
 from busso.cards.compiled.bits import unpack
 from busso.cards.game import Game, States
 from busso.command.settings.checks import SettingsError, require
@@ -49,6 +49,7 @@ def deal(game: Game | str, seeds: int | Iterable[int]) -> States:
     ((100,), True)
     """
     game = as_game(game)
+    seeds = plain(seeds)
     several = seeds if isinstance(seeds, Iterable) and not isinstance(seeds, str) else [seeds]
     return game.deal(np.array([whole("seeds", seed, 0, _MAX_SEED) for seed in several], np.uint64))
 

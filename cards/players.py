@@ -120,6 +120,8 @@ class CheckedPlayer:
 
     def act(self, decisions: Decisions) -> Actions:
         legal = decisions.legal
+        if not legal.size:
+            return np.empty(0, np.uint8)
         try:
             given = self._player.act(decisions)
             found = np.asarray(given)
@@ -138,7 +140,7 @@ class CheckedPlayer:
         texts = [] if mask is None else [(a, self._game.action_text(a)) for a in range(self._game.actions)]
         legal = ", ".join(f"{action} ({text})" for action, text in texts if int(mask or 0) >> action & 1)
         key = f"{type(self._player).__name__}.{where} in {self._game.name}"
-        return InputError(key, problem, f"legal: {legal}" if legal else "")
+        return InputError(key, " ".join(problem.split()), f"legal: {legal}" if legal else "")
 
 
 def checked_player(game: Game, player: Any, key: str = "players") -> Player:

@@ -154,10 +154,10 @@ class Comparison:
 
     def _warnings(self) -> Iterator[str]:
         """What keeps the differences from being decided."""
-        pairs = [len(found) for kind in self.kinds if (found := self._pairs(kind))]
-        if 1 in pairs:
-            each = len(self.baseline.runs) == max(pairs) == 1
-            yield "One seed each: undecided." if each else "A difference without ± is of one seed: undecided."
+        if all(len(self._means(kind)) == 1 for kind in self.kinds):
+            yield "One seed each: undecided."
+        elif any(len(self._pairs(kind)) == 1 for kind in self.kinds):
+            yield "A difference without ± is of one seed: undecided."
         finished = [run.counters for kind in self.rows for run in kind.runs if self.scores[run.folder]]
         for key, unit in (("episodes", "Episodes"), ("iteration", "Iterations")):
             done = list(dict.fromkeys(int(counters[key]) for counters in finished if key in counters))

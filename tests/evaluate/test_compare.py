@@ -67,6 +67,7 @@ def test_what_keeps_a_difference_from_being_decided(runs: Path) -> None:
     assert "A difference without ± is of one seed: undecided." in found and "Episodes" not in found
     assert "Episodes differ: 2,560 to 4,400." in note({"one": 4096, "two": 4400, "wide": 2560})
     assert "undecided" not in note({"one": 4096, "two": 4096})
+    assert "One seed each: undecided." in note({"two": 4096, "wide": 4096})  # and no difference: the seeds are two
 
 
 def test_games_are_played_for_it(runs: Path, tmp_path: Path) -> None:

@@ -35,6 +35,10 @@ class BadBegin(Own):
         pass
 
 
+def two_lines() -> None:
+    raise ValueError("one\ntwo")
+
+
 FAULTS = {
     "none": lambda decisions: None,
     "floats": lambda decisions: np.zeros(decisions.games.size),
@@ -45,6 +49,7 @@ FAULTS = {
     "of no game": lambda decisions: np.full(decisions.games.size, 256),
     "negative": lambda decisions: np.full(decisions.games.size, -1),
     "raises": lambda decisions: {}["missing"],
+    "raises in two lines": lambda decisions: two_lines(),
 }
 
 
@@ -83,6 +88,7 @@ def test_what_is_no_player_is_refused_and_what_is_one_plays() -> None:
     assert refused(SeatsVectorEnv, "spike", others=Own).key == "others"
     assert refused(Seated, busso.load_game("spike"), Own).key == "player"
     assert busso.duel("blackjack", Own(), Own(), deals=2).points.mean == 0
+    assert busso.choose("blackjack", Own(), busso.deal("blackjack", [])).size == 0  # a list of none has no integers
 
 
 @pytest.mark.parametrize("value", NOT_WHOLE, ids=repr)
@@ -106,6 +112,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
         duels = [busso.duel("blackjack", "random", "random", deals=4, seed=each) for each in (seed, 3)]
         assert (duels[0].own == duels[1].own).all()
         assert (busso.deal("blackjack", seed) == busso.deal("blackjack", 3)).all()
+        assert (busso.deal("blackjack", np.array(seed)) == busso.deal("blackjack", [3])).all()
     assert refused(busso.train_agent, network={"hidden": np.array([8, -1])}).key == "network.hidden"
     first = [SeatsVectorEnv("spike", 2).reset(seed=seeds)[0] for seeds in (np.array([4, 9]), [4, 9])]
     assert (first[0]["observation"] == first[1]["observation"]).all()

@@ -98,8 +98,8 @@ class Board(Vertical):
         self.draw(self.seen)
 
     def clear(self) -> None:
-        """Take every text off the board, until it is shown again."""
-        self.seen = None
+        """Take every text off the board, and the actions that may be chosen, until it is shown again."""
+        self.seen, self.legal = None, ()
         for text in self.query(Static):
             text.update()
 

@@ -28,6 +28,7 @@ CLICKS = 0.3  # of all that is done
 GAMES = {
     "tressette": ("game=tressette", "accusi=true", "signals=true", "match=11", "hint=monte_carlo:samples:2"),
     "two people": ("game=tressette", "opponents=[human,greedy]", "hint=monte_carlo:samples:2"),
+    "two people at spike": ("game=spike", "seats=3", "opponents=[human,cautious]", "hint=monte_carlo:samples:2"),
     "spike": ("game=spike", "seats=5", "hint=monte_carlo:samples:2"),
     "blackjack": ("game=blackjack",),
     "sette_mezzo": ("game=sette_mezzo",),

@@ -15,7 +15,7 @@ from busso.play.app.table.table import TableScreen
 from busso.play.views import view
 from busso.play.views.spike_board import signed
 from busso.spike.cards import DISCARD
-from tests.play.app.pilots import LARGE, SMALL, application, driven, seated, text_of, wait
+from tests.play.app.pilots import LARGE, SMALL, application, asked, driven, seated, text_of, wait
 from tests.play.app.spike_people import (
     Do,
     by_digit,
@@ -168,3 +168,20 @@ def test_the_longest_words_fit_at_80_columns() -> None:
             assert button.region.right <= 80 and button.region.height == 3
 
     driven(application("game=spike", "seats=8", "seed=3", "lang=it", "hint=monte_carlo:samples:20"), script)
+
+
+def test_who_takes_a_move_back_leaves_nothing_on_the_buttons_for_the_person_before() -> None:
+    """The table is covered then, and buttons would say what the coach has said of the cards of the other."""
+
+    async def script(pilot: Pilot[int]) -> None:
+        table = await seated(pilot)
+        await pilot.press("1")
+        await wait(pilot, "the next person", lambda: table.is_quiet)
+        await pilot.press("enter")
+        await asked(pilot)
+        assert list(table.query(".action"))
+        await pilot.press("u")
+        await wait(pilot, "the cover", lambda: "let no one else look" in text_of(pilot.app))
+        assert not list(table.query(".action"))
+
+    driven(application("game=spike", "opponents=[human]", "seed=3"), script)
