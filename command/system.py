@@ -65,7 +65,7 @@ def shared_file() -> int:
 
 
 def keep_freed_memory() -> bool:
-    """Have glibc keep up to 1 GiB of freed memory for later allocations; return whether it will.
+    """Make glibc keep up to 1 GiB of freed memory for later allocations; return True if it will.
 
     By default it returns the blocks of large tensors to the kernel, which clears each page again at the next use. Does
     nothing with another C library, or where the environment configures malloc.

@@ -153,7 +153,7 @@ class Comparison:
         return text
 
     def _warnings(self) -> Iterator[str]:
-        """What keeps the differences from being decided."""
+        """Yield a sentence for each reason why the differences are undecided."""
         if all(len(self._means(kind)) == 1 for kind in self.kinds):
             yield "One seed each: undecided."
         elif any(len(self._pairs(kind)) == 1 for kind in self.kinds):

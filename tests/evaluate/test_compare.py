@@ -52,7 +52,7 @@ def test_a_comparison(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_what_keeps_a_difference_from_being_decided(runs: Path) -> None:
-    """One seed, and runs that differ in how far they got, as in a sweep by minutes on a busy machine."""
+    """Compare runs of one seed and of different lengths, as a sweep by minutes leaves them on a busy machine."""
 
     def note(episodes: dict[str, int]) -> str:
         loaded = [load_run(runs / name) for name in episodes]

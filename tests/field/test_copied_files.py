@@ -71,7 +71,7 @@ def test_what_macos_adds_to_archives_is_no_setting(tmp_path: Path, monkeypatch: 
 def test_tournaments_of_one_second_have_a_folder_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Those of a loop in a shell, and of a job array on several nodes."""
+    """Start them as a loop in a shell does, and a job array on several nodes."""
 
     class Clock(datetime):
         @classmethod

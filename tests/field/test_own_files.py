@@ -109,7 +109,7 @@ def test_a_file_that_hydra_does_not_look_at(own: Callable[[str, bytes], Path], t
 
 
 def test_a_file_of_ones_own_with_a_wrong_key(own: Callable[[str, bytes], Path], tmp_path: Path) -> None:
-    """What it says itself is not what may have been meant."""
+    """Propose another key than the one that was typed."""
     own("mine.yaml", GLOBAL + b"lerner: {lr: 0.01}\n")
     own("games.yaml", GLOBAL + b"defaults:\n  - game: spike\n")
     own("list.yaml", GLOBAL + b"- seed\n")

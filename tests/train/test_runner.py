@@ -128,7 +128,7 @@ def assert_same_end(kind: Kind, one: Path, other: Path) -> None:
 
 
 def test_small_runs_of_dqn_have_the_recipe_as_it_ships(uninterrupted: Callable[[Kind], Path]) -> None:
-    """Which the tests of this file then cover: with Muon's momenta, the average, and lambda returns in the buffer."""
+    """Check that the tests of this file cover Muon's momenta, the average, and lambda returns in the buffer."""
     state, shipped = newest(KINDS["dqn"], uninterrupted(KINDS["dqn"])), asdict(settings_of([]))
     of_size = {
         "network": ["hidden"],
