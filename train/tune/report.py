@@ -29,7 +29,7 @@ _NO_GROUPS = (
     "rollout.",
     "checkpoint.",
     "game.name",
-    *(f"evaluation.{key}" for key in ("every_episodes", "min_seconds", "deals", "final_deals")),
+    *(f"evaluation.{key}" for key in ("every_episodes", "min_seconds", "max_seconds", "deals", "final_deals")),
 )
 _STATES = {
     TrialState.COMPLETE: "complete",

@@ -136,5 +136,5 @@ def _budget(keys: set[str], settings: AnyRunSettings) -> list[str]:
     every, seconds = 1, 60 * (settings.minutes or MINUTES) / EVALUATIONS
     if settings.episodes is not None:
         every, seconds = max(1, settings.episodes // EVALUATIONS), 0.0
-    wanted = {"every_episodes": every, "min_seconds": seconds, "deals": DEALS}
+    wanted = {"every_episodes": every, "min_seconds": seconds, "max_seconds": seconds, "deals": DEALS}
     return budget + [f"evaluation.{key}={value}" for key, value in wanted.items() if f"evaluation.{key}" not in keys]

@@ -388,7 +388,7 @@ def test_a_file_and_the_command_line_say_what_is_searched(tmp_path: Path) -> Non
     assert found.dimensions["learner.target_tau"] == FloatDistribution(1e-3, 1e-1, log=True)
     base = found.base
     assert isinstance(base, TrainSettings) and base.learner.n_step == 2
-    assert base.minutes == 3 and base.evaluation.min_seconds == 18  # a tenth of them
+    assert base.minutes == 3 and base.evaluation.min_seconds == base.evaluation.max_seconds == 18  # a tenth of them
 
 
 def test_a_file_of_a_search_needs_no_plugin(
