@@ -44,6 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[INIT].start()
     # What a shell starts in the background ignores Ctrl-C, and hands that on to all that tests start and interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored, and so would all that tests start
     # As Ctrl-C, with fixtures and all; by default nobody would get to end anything.
     signal.signal(signal.SIGTERM, _interrupt)
 
