@@ -65,8 +65,10 @@ def counters(cluster: Cluster, name: str) -> dict[str, int]:
     folder = cluster.home / "runs" / "tressette" / name / "checkpoints"
     state = checkpoint.load(checkpoint.listed(folder)[0])
     assert state["open_requests"] == []
-    found = {key: state["counters"][key] for key in ("episodes", "env_steps", "next_episode", "rollouts")}
-    return {**found, "updates": state["learner"]["updates"]}
+    counted = state["counters"]
+    # Forced moves are not learned from, and their number depends on the weights that played, so it differs between runs.
+    assert state["learner"]["updates"] == counted["inserted"] * 2 // 64
+    return {key: counted[key] for key in ("episodes", "env_steps", "next_episode", "rollouts")}
 
 
 def test_requeues_end_where_an_uninterrupted_run_ends(cluster: Cluster) -> None:
