@@ -66,7 +66,7 @@ def counters(cluster: Cluster, name: str) -> dict[str, int]:
     state = checkpoint.load(checkpoint.listed(folder)[0])
     assert state["open_requests"] == []
     counted = state["counters"]
-    # Forced moves are not learned from, and their number depends on the weights that played, so it differs between runs.
+    # Forced moves are not learned from; their number depends on the weights that played, so it differs between runs.
     assert state["learner"]["updates"] == counted["inserted"] * 2 // 64
     return {key: counted[key] for key in ("episodes", "env_steps", "next_episode", "rollouts")}
 
