@@ -101,7 +101,7 @@ class StopRequest:
 
 @contextmanager
 def library_call() -> Iterator[None]:
-    """Have a second Ctrl-C raise KeyboardInterrupt: the process is a notebook's or another program's."""
+    """Make a second Ctrl-C raise KeyboardInterrupt: the process is a notebook's or another program's."""
     StopRequest.in_library = True
     try:
         yield

@@ -43,7 +43,7 @@ def learned_policy(mdp: Mdp, values: Values) -> Policy:
 
 
 class ExactValues:
-    """What a table should hold: the values of a policy, or the optimal ones where `policy` is None, at a discount.
+    """Exact values for a table: those of a policy, or the optimal ones where `policy` is None, at a discount.
 
     What a policy earns or loses is undiscounted, and so is optimal play. `met[states]` are the decisions that can
     come up.
