@@ -5,12 +5,13 @@ from __future__ import annotations
 import ctypes
 import math
 import os
+import re
 import signal
 import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -28,12 +29,30 @@ def cpus() -> int:
     A quota of 1.5 CPUs counts as 2, as for Java, Go and joblib: with 1, a third of it would stay idle.
     """
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quotas = [text.split() for text in cgroup_limits("cpu", "cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us")]
+    files = (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us"))
+    quotas = [text.split() for text in cgroup_limits("cpu", *files)]
     return min([usable, *(max(1, math.ceil(int(used) / int(of))) for used, of in quotas if used.isdecimal())])
 
 
-def cgroup_limits(controller: str, name: str, *names_v1: str) -> Iterator[str]:
-    """Yield what the control groups of this process hold in the file `name`; in version 1 in several, joined by spaces.
+def available_memory() -> int:
+    """Return the bytes of memory that may be taken at once, by the kernel and the control groups; 0 where none says."""
+    with suppress(OSError):
+        found = re.search(r"MemAvailable: *(\d+)", (_PROC / "meminfo").read_text())
+        return min([int(found[1]) * 1024 if found else 0, *_left_of_groups()])
+    return 0
+
+
+def _left_of_groups() -> Iterator[int]:
+    """Bytes up to the limit of each group; what the kernel keeps of files counts as free."""
+    names_v1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat")
+    for text in cgroup_limits("memory", ("memory.max", "memory.current", "memory.stat"), names_v1):
+        if found := re.match(r"(\d+) (\d+) .*?\binactive_file (\d+)", text, re.DOTALL):
+            limit, used, files = map(int, found.groups())
+            yield max(0, limit - used + files)
+
+
+def cgroup_limits(controller: str, names_v2: Sequence[str], names_v1: Sequence[str]) -> Iterator[str]:
+    """Yield what the control groups of this process hold in these files, joined by spaces.
 
     Limits of all groups above its own count, too. A container sees its own group as the root.
     """
@@ -42,7 +61,7 @@ def cgroup_limits(controller: str, name: str, *names_v1: str) -> Iterator[str]:
             _, controllers, path = line.split(":", 2)
             if controllers and controller not in controllers.split(","):
                 continue
-            root, names = (_CGROUPS / controller, names_v1) if controllers else (_CGROUPS, (name,))
+            root, names = (_CGROUPS / controller, names_v1) if controllers else (_CGROUPS, names_v2)
             group = root / path.lstrip("/")
             for folder in (group, *group.parents):
                 if folder.is_relative_to(root):

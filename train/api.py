@@ -96,10 +96,11 @@ def checked(settings: TrainSettings, device: torch.device) -> TrainSettings:
     from busso.train.dqn.learner_threads import with_learner_threads
     from busso.train.run.metrics import resources
 
-    if device.type == "cuda":
+    on_gpu = device.type == "cuda"
+    check_job_memory(settings, resources.memory(), on_gpu)
+    if on_gpu:
         check_gpu_memory(settings, torch.cuda.mem_get_info(device)[0], f"cuda:{device.index or 0}")
         return settings
-    check_job_memory(settings, resources.memory())
     settings = with_learner_threads(settings)
     torch.set_num_threads(settings.learner.cpu_threads)
     return settings

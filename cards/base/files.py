@@ -33,16 +33,18 @@ def write_atomic(path: Path, content: str | bytes) -> None:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, allowed: Callable[[], None] = lambda: None) -> Iterator[Path]:
     """A path beside `path` to write a file to; at the end it is synced and takes the place of `path`.
 
-    An error deletes it and leaves `path` as it was. Raises OSError with the name of `path`.
+    An error deletes it and leaves `path` as it was: `allowed` may raise one, just before. Raises OSError with the name
+    of `path`.
     """
     temporary = temporary_beside(path)
     try:
         with errors_name(path):
             yield temporary
             sync_file(temporary)
+            allowed()
             temporary.replace(path)
             sync_folder(path.parent)
     finally:

@@ -71,6 +71,31 @@ def test_a_group_that_only_the_host_sees(machine: Path) -> None:
     assert resources.cpus() == 2 and resources.memory() == GIB
 
 
+def usage(names: str, group: str, limit: str, used: int, files: int) -> dict[str, str]:
+    """The files of a group that uses so much memory, some of it for the contents of files."""
+    folder, *those = (
+        (group, "memory.max", "memory.current")
+        if names == V2
+        else (f"memory/{group}", "memory.limit_in_bytes", "memory.usage_in_bytes")
+    )
+    stat = f"anon {used - files}\nactive_file 4096\ninactive_file {files}\nslab 9\ntotal_inactive_file {2 * files}"
+    texts = (limit, str(used), stat)
+    return {f"{folder}/{name}": text for name, text in zip([*those, "memory.stat"], texts, strict=True)}
+
+
+@pytest.mark.parametrize("names", [V2, V1], ids=["v2", "v1"])
+def test_memory_that_is_available(machine: Path, names: str) -> None:
+    """The least of the machine's and of what the groups leave; the kernel takes back what it keeps of files."""
+    none = usage(names, f"{POD}/me", "max" if names == V2 else UNLIMITED_V1, GIB, 0)
+    given(machine, names, f"{POD}/me", none, usage(names, POD, str(4 * GIB), 3 * GIB, GIB // 2))
+    assert system.available_memory() == 0, "nothing says how much the machine has"
+    meminfo = machine / "proc/meminfo"
+    meminfo.write_text(f"MemTotal:       {8 << 20} kB\nMemFree:        1 kB\nMemAvailable:   {7 << 20} kB\n")
+    assert system.available_memory() == 3 * GIB // 2
+    meminfo.write_text(f"MemTotal:       {8 << 20} kB\nMemAvailable:    {1 << 20} kB\n")
+    assert system.available_memory() == GIB
+
+
 def test_a_job_in_a_container_has_the_least(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given(machine, V2, ROOT, quotas(V2, ROOT, "400000 100000"))
     monkeypatch.setenv("SLURM_CPUS_ON_NODE", "8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import resource
@@ -22,12 +21,12 @@ from busso.command.settings.compose import settings_from_dict
 from busso.command.settings.foreign import MOST_VALUES, check_values, read_json, read_yaml
 from busso.train.dqn.players import champion_file as champion
 from busso.train.dqn.players.load import load_trained, player_of
-from busso.train.run.checkpoint import archive, checkpoint
+from busso.train.run.checkpoint import checkpoint
 from busso.train.run.checkpoint.checkpoint import CheckpointError
 from busso.train.settings.dqn import TrainSettings
 from tests.errors import key_of
 from tests.foreign.files import champion_of, change_checkpoints, change_config, header_of, write_champion
-from tests.train.runs import saved
+from tests.train.runs import saved, write_checkpoint
 
 NAME, SECRET = "BUSSO_TEST_SECRET", "correct-horse"
 CPU = torch.device("cpu")
@@ -246,14 +245,6 @@ def test_weights_that_are_one_piece_of_memory_count_once(trained_run: Any) -> No
             load_trained(load_game("tressette"), best, CPU)
 
     assert best.stat().st_size < 10e6 and grown(load) < 500e6
-
-
-def write_checkpoint(path: Path, body: bytes) -> Path:
-    """A checkpoint of this body with a right checksum, as `busso.train.run.checkpoint.archive` has it."""
-    comment = b"\n[]\n" + archive.MAGIC
-    whole = body[:-2] + (len(comment) + 65).to_bytes(2, "little") + comment
-    path.write_bytes(whole + hashlib.sha256(whole).hexdigest().encode() + b"\n")
-    return path
 
 
 def deflated(body: bytes) -> bytes:

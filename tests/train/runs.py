@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from busso.command.lock.lock import Lock
 from busso.command.settings.compose import compose
-from busso.train.run.checkpoint import checkpoint
-from busso.train.run.checkpoint.columns import Columns
+from busso.train.run.checkpoint import archive, checkpoint
 from busso.train.settings.dqn import TrainSettings
 
 OWN_TO_A_RUN = (".settings.runs", ".counters.seconds", ".run")  # what differs between two with the same settings
@@ -105,13 +103,11 @@ class TrainedRuns:
         return folder
 
 
-def whole(columns: Columns) -> list[Tensor]:
-    """Columns as tensors in memory."""
-    tensors = [torch.empty(columns.rows, *kind.shape, dtype=kind.dtype) for kind in columns.kinds]
-    for first, piece in columns.pieces():
-        for tensor, values in zip(tensors, piece, strict=True):
-            tensor[first : first + len(values)] = values
-    return tensors
+def write_checkpoint(path: Path, body: bytes) -> Path:
+    """Write a checkpoint of this body with a right checksum, as `busso.train.run.checkpoint.archive` has it."""
+    comment = b"\n" + archive.MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n"
+    path.write_bytes(body[:-2] + len(comment).to_bytes(2, "little") + comment)
+    return path
 
 
 def saved(state: Any, **how: bool) -> bytes:
@@ -129,7 +125,5 @@ def equal(a: Any, b: Any, path: str = "") -> list[str]:
     if isinstance(a, list | tuple):
         assert len(a) == len(b), path
         return [found for k, (x, y) in enumerate(zip(a, b, strict=True)) for found in equal(x, y, f"{path}[{k}]")]
-    if isinstance(a, Columns):
-        return equal(whole(a), whole(b), path)
     same = a.equal(b) if hasattr(a, "equal") else a == b
     return [] if same else [path]

@@ -34,9 +34,20 @@ def test_a_buffer_that_is_too_large_for_a_job_is_told_what_would_fit(tmp_path: P
         check_job_memory(large, 2 * GIB)
     fits = int(caught.value.hint.partition("=")[2].partition(",")[0])
     check_job_memory(settings(tmp_path, *LARGE, f"replay.capacity={fits}"), 2 * GIB)
-    assert GIB < fits * 1.3 * buffer_bytes(large) < 2 * GIB
+    assert GIB < fits * 2 * buffer_bytes(large) < 2 * GIB
     with error_about(SettingsError, "replay.capacity", hint="lower it"):
         check_job_memory(large, GIB // 4)
+
+
+def test_checkpoints_of_a_buffer_on_a_gpu_need_memory_beside_it(tmp_path: Path) -> None:
+    """Not what is on the GPU."""
+    large = settings(tmp_path, *LARGE)
+    with error_about(SettingsError, "replay.capacity", "checkpoints of 100,000,000", hint="replay.capacity=") as caught:
+        check_job_memory(large, 2 * GIB, on_gpu=True)
+    fits = int(caught.value.hint.partition("=")[2].partition(",")[0])
+    check_job_memory(settings(tmp_path, *LARGE, f"replay.capacity={fits}"), 2 * GIB, on_gpu=True)
+    assert GIB < fits * 2 * buffer_bytes(large) < 2 * GIB
+    check_job_memory(settings(tmp_path, "network.hidden=[65536,65536]"), GIB, on_gpu=True)
 
 
 def test_rows_that_the_run_never_fills_take_nothing(tmp_path: Path) -> None:

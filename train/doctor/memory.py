@@ -13,7 +13,9 @@ from busso.train.run.metrics import resources
 from busso.train.settings.dqn import MOST_DECISIONS, TrainSettings
 
 GB = 10**9
-CHECKPOINT_SHARE = 0.3  # of the buffer, while a checkpoint is written or read: `make bench`, checkpoint_memory
+# Buffers in the memory of the learner's node: itself, and its copy while a checkpoint is written. With a GPU two, too:
+# a start that resumes holds the file and what is in it.
+BUFFERS = 2
 _GPU_RESERVE = 2 * GB  # for PyTorch and its libraries, weights and updates
 _PROCESS = 256 * 2**20  # Python, PyTorch and compiled games
 _COPIES = 5  # of the weights: online and target network, gradient, two moments of Adam
@@ -42,21 +44,17 @@ def check_gpu_memory(settings: TrainSettings, free: int, device: str) -> None:
     raise SettingsError("replay.capacity", problem, fits)
 
 
-def check_job_memory(settings: TrainSettings, limit: int) -> None:
-    """Raise SettingsError, naming the key to lower, if a learner on CPUs needs more than `limit` bytes.
+def check_job_memory(settings: TrainSettings, limit: int, on_gpu: bool = False) -> None:
+    """Raise SettingsError, naming the key to lower, if a learner needs more than `limit` bytes beside its GPU, if any.
 
     Each need is what is allocated at least, once the replay buffer is as full as it may become.
     """
     game, batch = settings.load_game(), settings.learner.batch_size
-    with torch.device("meta"):  # without its weights
-        network = build_network(game, settings)
-    each, rows = buffer_bytes(settings) * (1 + CHECKPOINT_SHARE), _rows(settings)
-    units = 4 * network.input.parts * sum(settings.network.hidden)  # bytes of what they give for one row
+    each, rows = buffer_bytes(settings) * BUFFERS, _rows(settings)
     needs = {
         "replay.capacity": rows * each,
-        "learner.batch_size": 2.0 * batch * (2 * units + 16 * game.words),  # with gradients
-        "network.hidden": 4.0 * _COPIES * sum(each.numel() for each in network.parameters()),
         "rollout.games": float(_games(settings) * (game.dtype.itemsize + 16 * (game.words + 2))),
+        **({} if on_gpu else _needs_of_updates(settings)),
     }
     if sum(needs.values()) + _PROCESS <= limit:
         return
@@ -66,9 +64,22 @@ def check_job_memory(settings: TrainSettings, limit: int) -> None:
     if key != "replay.capacity":
         raise SettingsError(key, f"takes at least {needs[key] / GB:.1f} GB, {has}", "lower it")
     room = int((limit - rest) / each)
-    problem = f"{rows:,} transitions and their checkpoint take {needs[key] / GB:.1f} GB, {has}"
+    what = f"checkpoints of {rows:,} transitions" if on_gpu else f"{rows:,} transitions and their checkpoint"
+    problem = f"{what} take {needs[key] / GB:.1f} GB, {has}"
     less = f"say replay.capacity={_two_digits(room)}" if room >= batch else "lower it"
     raise SettingsError(key, problem, f"{less}, or ask for more memory")
+
+
+def _needs_of_updates(settings: TrainSettings) -> dict[str, float]:
+    """Bytes by the key to lower, where the learner computes on CPUs."""
+    game = settings.load_game()
+    with torch.device("meta"):  # without its weights
+        network = build_network(game, settings)
+    units = 4 * network.input.parts * sum(settings.network.hidden)  # bytes of what they give for one row
+    return {
+        "learner.batch_size": 2.0 * settings.learner.batch_size * (2 * units + 16 * game.words),  # with gradients
+        "network.hidden": 4.0 * _COPIES * sum(each.numel() for each in network.parameters()),
+    }
 
 
 def _two_digits(number: int) -> int:

@@ -22,7 +22,7 @@ from rich.text import Text
 from busso.command.errors import UserError
 from busso.command.settings.checks import SettingsError
 from busso.train.doctor import measure as stages
-from busso.train.doctor.memory import CHECKPOINT_SHARE, buffer_bytes, check_gpu_memory, check_job_memory
+from busso.train.doctor.memory import BUFFERS, buffer_bytes, check_gpu_memory, check_job_memory
 from busso.train.run.device import choose_device, driver_version, problem_with
 from busso.train.run.folder import RunFolder
 from busso.train.run.launches import began_on_gpu
@@ -92,13 +92,11 @@ def _memory(settings: TrainSettings) -> Finding:
     workers, limit = stages.workers_here(settings), resources.memory()
     on_gpu = settings.device != "cpu" and problem_with() is None
     ray = RAY_BYTES + workers * WORKER_BYTES + resources.object_store() if workers else 0
-    if not on_gpu:
-        try:
-            check_job_memory(settings, limit)
-        except SettingsError as error:
-            return Finding("memory", str(error), "error")
-    # A buffer on a GPU takes here what a checkpoint takes besides it.
-    wanted = ray + GIB + _replay_bytes(settings) * (CHECKPOINT_SHARE + (0 if on_gpu else 1))
+    try:
+        check_job_memory(settings, limit, on_gpu)
+    except SettingsError as error:
+        return Finding("memory", str(error), "error")
+    wanted = ray + GIB + _replay_bytes(settings) * BUFFERS
     says = f"{limit / GIB:.1f} GiB for this job, about {wanted / GIB:.1f} GiB wanted"
     return Finding("memory", says, "ok" if wanted <= limit else "warning")
 

@@ -155,7 +155,7 @@ class Best:
         self.score = self._score_so_far()
 
     def _score_so_far(self) -> float:
-        """Raises UnreadableError and NewerFormatError; a damaged file is set aside, with a warning."""
+        """Raises UnreadableError and OtherFormatError; a damaged file is set aside, with a warning."""
         try:
             state = checkpoint.load(self._path)
         except checkpoint.MissingError:

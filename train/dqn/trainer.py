@@ -232,9 +232,9 @@ class DqnTrainer:
             "players": self._files,
             "passed": {what: every.passed for what, every in self.every.items()},
             "learner": self.learner.state_dict(),
-            "replay": self.replay.state_dict(),
         }
-        return self._watch.state(playing | state)
+        # A number of the buffer that is not finite ends the run where it is learned from.
+        return self._watch.state(playing | state) | {"replay": self.replay.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume from `state_dict`. Requests that were out are played again, as the same episodes."""

@@ -15,7 +15,7 @@ from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import as_yaml
 from busso.command.settings.overrides import value_text
 from busso.train.run import results
-from busso.train.run.checkpoint import checkpoint, ids, pruning
+from busso.train.run.checkpoint import checkpoint, ids
 from busso.train.run.checkpoint.background_writer import BackgroundWriter
 from busso.train.run.signals import StopRequest
 from busso.train.settings.dqn import OF_BOOTSTRAPPING
@@ -102,12 +102,11 @@ class RunFolder:
 
         Damaged newer ones are renamed, with a warning. Raises SettingsError when the run was started with other
         settings, CheckpointError when no checkpoint is whole or the newest that is does not fit, UnreadableError when
-        one cannot be read and NewerFormatError when one is of a newer busso; then nothing is renamed.
+        one cannot be read and OtherFormatError when one is of another version; then nothing is renamed.
         """
         self.require_own()
         for folder in (self.path, self.checkpoints):
             delete_left_over(folder)  # of a start that was killed while it wrote
-        pruning.prune(self.checkpoints)
         found = checkpoint.load_newest(self.checkpoints)
         # Without a checkpoint nothing has been learned yet: other settings may take the folder over.
         if found is None:
@@ -120,8 +119,6 @@ class RunFolder:
         try:
             run_id = ids.id_of(found.state)
             load_state_dict(found.state)
-        except OSError as error:
-            raise checkpoint.UnreadableError.because(error, found.path) from None
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             checkpoint.raise_for_memory(error)
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__

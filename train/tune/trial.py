@@ -17,7 +17,7 @@ from busso.command.settings.checks import SettingsError
 from busso.train.api import train
 from busso.train.dqn.learner.divergence import DivergedError
 from busso.train.run import objective
-from busso.train.run.checkpoint import checkpoint, pruning
+from busso.train.run.checkpoint import checkpoint
 from busso.train.run.folder import LOCK, RunInUseError
 from busso.train.run.metrics.scalars import evaluation_scalar
 from busso.train.run.signals import EXIT_REQUEUE, StopRequest
@@ -136,4 +136,4 @@ def clear(folder: Path) -> None:
     checkpoints = folder / "checkpoints"
     if (checkpoints / checkpoint.BEST).exists():
         with suppress(InUseError), Lock(folder / LOCK):
-            pruning.prune(checkpoints, keep=0)
+            checkpoint.prune(checkpoints, keep=0)

@@ -9,13 +9,12 @@ from busso.cards.base.errors import InputError
 from busso.train.dqn.replay.buffer import ReplayBuffer
 from tests.errors import error_about
 from tests.train.rows import rows
-from tests.train.runs import whole
 
 CPU = torch.device("cpu")
 
 
 def held(replay: ReplayBuffer) -> list[int]:
-    return sorted(int(x) for x in whole(replay.state_dict()["rows"])[3])
+    return sorted(int(x) for x in replay.state_dict()["rows"]["n_step_return"])
 
 
 def test_ring_overwrites_the_oldest() -> None:

@@ -1,12 +1,10 @@
 """Files that are whole or not there, and faults that are noticed."""
 
 import errno
-import hashlib
 import os
 import pickle
 import re
 import threading
-import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,31 +12,21 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from busso.cards.base.files import temporary_beside
 from busso.train.dqn.replay.buffer import ReplayBuffer
-from busso.train.dqn.replay.transitions import Transitions
-from busso.train.run.checkpoint import archive, checkpoint, columns, pruning, segments
-from busso.train.run.checkpoint.background_writer import BackgroundWriter
+from busso.train.run.checkpoint import background_writer, checkpoint
+from busso.train.run.checkpoint.archive import Hashing, OtherFormatError
+from busso.train.run.checkpoint.background_writer import BackgroundWriter, copied
 from busso.train.run.checkpoint.checkpoint import CheckpointError
-from busso.train.run.checkpoint.columns import Columns
-from busso.train.run.checkpoint.files import Hashing, NewerFormatError, on_disk
+from tests.disk import watched
 from tests.errors import error_about
-from tests.limits import until
 from tests.train.rows import rows
-from tests.train.runs import equal, whole
+from tests.train.runs import equal, write_checkpoint
 from tests.train.runs import saved as saved_by_torch
 
 CPU = torch.device("cpu")
 STATE = {"weights": torch.arange(1000.0), "n": 3, "nested": {"list": [1, 2.5, "x", None]}}
-
-
-@pytest.fixture(autouse=True)
-def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a buffer with 37 bytes a row, 27 rows in each piece, and 250 in a segment."""
-    monkeypatch.setattr(columns, "PIECE_BYTES", 1000)
-    monkeypatch.setattr(segments, "SEGMENT_BYTES", 250 * 37)
 
 
 def saved(folder: Path, episodes: int = 7) -> Path:
@@ -56,9 +44,9 @@ def test_round_trip(tmp_path: Path) -> None:
 
 @pytest.fixture
 def with_rows(tmp_path: Path) -> Path:
-    """A checkpoint with rows in a segment."""
+    """A checkpoint with a replay buffer."""
     path = checkpoint.path_for(tmp_path, 7)
-    checkpoint.save(path, STATE | {"replay": filled(200).state_dict()})
+    checkpoint.save(path, STATE | {"replay": copied(filled(200).state_dict())})
     return path
 
 
@@ -71,7 +59,6 @@ def parts(data: bytes) -> dict[str, int]:
         "end of the directory": comment - 10,
         "length of the comment": comment - 2,
         "comment": comment,
-        "description": comment + 40,
         "magic": len(data) - 80,
         "checksum": len(data) - 30,
     }
@@ -99,17 +86,17 @@ def test_every_byte_of_the_end_counts(with_rows: Path) -> None:
     data = with_rows.read_bytes()
     for at in range(data.rindex(b"PK\1\2"), len(data)):
         with_rows.write_bytes(data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :])
-        with pytest.raises((CheckpointError, NewerFormatError)):
+        with pytest.raises((CheckpointError, OtherFormatError)):
             checkpoint.load(with_rows)
 
 
 def test_torch_and_zip_read_it(with_rows: Path) -> None:
     for mapped in (False, True):
         state = torch.load(with_rows, weights_only=True, mmap=mapped)
-        assert torch.equal(state["weights"], STATE["weights"]) and state["replay"]["rows"] is None
-    with zipfile.ZipFile(with_rows) as found:
-        assert found.testzip() is None and found.comment == with_rows.read_bytes()[-len(found.comment) :]
-        assert re.fullmatch(rb"\n\[\{.*\}\]\nbusso-checkpoint 4 [0-9a-f]{64}\n", found.comment)
+        assert equal(state, STATE | {"replay": filled(200).state_dict()}) == []
+    with zipfile.ZipFile(with_rows) as archive:
+        assert archive.testzip() is None and archive.comment == with_rows.read_bytes()[-len(archive.comment) :]
+        assert re.fullmatch(rb"\nbusso-checkpoint 5 [0-9a-f]{64}\n", archive.comment)
 
 
 class _Bomb:
@@ -125,37 +112,11 @@ def test_pickle_that_runs_code_is_refused_without_running_it(tmp_path: Path, mon
     wrapped = tmp_path / "wrapped.pt"
     checkpoint.save(wrapped, {"x": _Bomb()})
     unzipped = tmp_path / "unzipped.pt"  # torch reads these by other code than its archives
-    body = saved_by_torch({"x": _Bomb()}, _use_new_zipfile_serialization=False) + b"\n[]\n" + archive.MAGIC
-    unzipped.write_bytes(body + hashlib.sha256(body).hexdigest().encode() + b"\n")
+    write_checkpoint(unzipped, saved_by_torch({"x": _Bomb()}, _use_new_zipfile_serialization=False))
     for path in (bare, wrapped, unzipped):
         with pytest.raises(CheckpointError):
             checkpoint.load(path)
     assert not (tmp_path / "exploded").exists()
-
-
-KINDS = {"place": ["t"], "kinds": [["int64", [2]]], "rows": 1, "first": 0, "piece": 9, "inserted": 1, "segments": []}
-
-
-@pytest.mark.parametrize(
-    "described",
-    [
-        5,
-        [{}],
-        [KINDS | {"rows": 10**12, "inserted": 10**12}],
-        [KINDS | {"rows": -1}],
-        [KINDS | {"piece": 0}],
-        [KINDS | {"kinds": [["complex64", [2]]], "rows": 0, "inserted": 0}],
-        [KINDS | {"place": ["x", "y"], "rows": 0, "inserted": 0}],
-        [KINDS | {"place": [], "rows": 0, "inserted": 0}],
-    ],
-)
-def test_columns_that_cannot_be(tmp_path: Path, described: Any) -> None:
-    """A file with a right checksum and a description of columns that makes no sense."""
-    path = tmp_path / "odd.pt"
-    with on_disk(path) as file:
-        archive.write(file, {"n": 3}, described)
-    with error_about(CheckpointError, path, "cannot be loaded"):
-        checkpoint.load(path)
 
 
 def test_prune_keeps_the_newest_and_best(tmp_path: Path) -> None:
@@ -163,7 +124,7 @@ def test_prune_keeps_the_newest_and_best(tmp_path: Path) -> None:
         saved(tmp_path, episodes)
     checkpoint.save(tmp_path / checkpoint.BEST, STATE)
     temporary_beside(tmp_path / "episode_000000000030.pt").write_bytes(b"half")
-    pruning.prune(tmp_path, 2)
+    checkpoint.prune(tmp_path, 2)
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "best.pt",
         "episode_000000000020.pt",
@@ -218,17 +179,6 @@ def filled(inserted: int) -> ReplayBuffer:
     return replay
 
 
-def contents(state: dict[str, Any]) -> dict[str, Any]:
-    """A copy of a buffer's state that nothing changes."""
-
-    def copied(value: Any) -> Any:
-        if isinstance(value, dict):
-            return contents(value)
-        return whole(value) if isinstance(value, Columns) else value.clone() if isinstance(value, Tensor) else value
-
-    return {key: copied(value) for key, value in state.items()}
-
-
 @pytest.fixture
 def slow_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Semaphore]:
     """A disk that takes a block only when a permit is there."""
@@ -240,22 +190,46 @@ def slow_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Semaphore]:
 
     monkeypatch.setattr(Hashing, "write", waits)
     yield permits
-    permits.release(1_000_000)
+    permits.release(1_000)
 
 
-class Adding(threading.Thread):
-    """Adds rows in a thread, which can be seen to wait."""
+@pytest.mark.parametrize("inserted", [170, 1000, 5999])
+def test_learning_goes_on_while_a_buffer_is_written(
+    tmp_path: Path, slow_disk: threading.Semaphore, inserted: int
+) -> None:
+    """The file is the buffer at the moment of the call, whatever is added meanwhile."""
+    replay, writer, path = filled(inserted), BackgroundWriter(), tmp_path / "x.pt"
+    before = copied(replay.state_dict())
+    writing = writer.save(path, {"replay": replay.state_dict()})
+    for k in range(2000):
+        replay.add(rows(inserted + k, 1))
+    assert replay.inserted == inserted + 2000 and not path.exists() and not writing.done()
+    slow_disk.release(1_000)
+    writer.wait()
+    state = checkpoint.load(path)["replay"]
+    assert equal(state, before) == []
+    other = ReplayBuffer(1000, 2, CPU, seed=9)
+    other.load_state_dict(state)
+    assert equal(other.state_dict(), before) == []
 
-    def __init__(self, replay: ReplayBuffer, *batches: Transitions) -> None:
+
+COPY = 1000 * 37 + 5056  # bytes: rows, and the state of the generator
+
+
+class Saving(threading.Thread):
+    """Saves in a thread, which can be seen to wait."""
+
+    def __init__(self, writer: BackgroundWriter, *paths: Path) -> None:
         super().__init__(daemon=True)
-        self._replay, self._batches = replay, batches
-        self.added = 0
+        self._writer, self._paths = writer, paths
+        self.state = {"replay": filled(1000).state_dict()}
+        self.taken = 0
         self.start()
 
     def run(self) -> None:
-        for batch in self._batches:
-            self._replay.add(batch)
-            self.added += 1
+        for path in self._paths:
+            self._writer.save(path, self.state, keep=9)
+            self.taken += 1
 
     def waits(self) -> bool:
         """Whether it is not done after a while in which it would be."""
@@ -263,76 +237,48 @@ class Adding(threading.Thread):
         return self.is_alive()
 
 
-@pytest.mark.parametrize(("inserted", "four_pieces"), [(1000, 4 * 27), (1370, 4 * 27), (5999, 1 + 3 * 27)])
-def test_learning_goes_on_while_a_full_buffer_is_written(
-    tmp_path: Path, slow_disk: threading.Semaphore, inserted: int, four_pieces: int
+@pytest.mark.parametrize(("available", "copies"), [(1 << 40, 2), (2 * COPY, 2), (2 * COPY - 1, 1), (0, 1)])
+def test_a_second_copy_of_a_buffer_only_where_there_is_memory_for_it(
+    tmp_path: Path, slow_disk: threading.Semaphore, monkeypatch: pytest.MonkeyPatch, available: int, copies: int
 ) -> None:
-    """The file is the buffer at the moment of the call; who adds waits for the disk, and only where it catches up.
-
-    Of 5,999 rows the oldest is the last of its segment.
-    """
-    replay, writer, path = filled(inserted), BackgroundWriter(), tmp_path / "x.pt"
-    before = contents(replay.state_dict())
-    started = time.perf_counter()
-    writer.save(path, {"replay": replay.state_dict()})
-    assert time.perf_counter() - started < 5 and not path.exists()
-    for _ in range(6 * 4 + 1):  # four pieces of six columns, and the first block of the fifth
-        slow_disk.release()
-    adding = Adding(replay, *(rows(inserted + k, 1) for k in range(1001)))
-    assert adding.waits() and adding.added == four_pieces
-    slow_disk.release(1_000_000)
-    adding.join(60)
+    """Else a save waits until the one before is on disk; a third always does."""
+    monkeypatch.setattr(background_writer, "available_memory", lambda: available)
+    writer, paths = BackgroundWriter(), [checkpoint.path_for(tmp_path, k) for k in range(3)]
+    saving = Saving(writer, *paths)
+    assert saving.waits() and saving.taken == copies and checkpoint.listed(tmp_path) == []
+    slow_disk.release(1_000)
+    saving.join(60)
     writer.wait()
-    assert adding.added == 1001 and replay.inserted == inserted + 1001
-    state = checkpoint.load(path)["replay"]
-    assert equal(contents(state), before) == []
-    other = ReplayBuffer(1000, 2, CPU, seed=9)
-    other.load_state_dict(state)
-    assert equal(contents(other.state_dict()), before) == []
+    assert saving.taken == 3
+    for path in paths:
+        assert equal(checkpoint.load(path), saving.state) == []
 
 
-def test_two_checkpoints_under_way_are_both_exact(tmp_path: Path, slow_disk: threading.Semaphore) -> None:
-    replay, writer = filled(1000), BackgroundWriter()
-    first = contents(replay.state_dict())
-    writer.save(tmp_path / "1.pt", replay.state_dict())
-    slow_disk.release(6 * 10 + 1)  # the first segment, and a block of the next
-    adding = Adding(replay, *(rows(1000 + k, 1) for k in range(100)))
-    adding.join(60)
-    until("the first segment is on disk", lambda: replay._segments.find(tmp_path / "replay", 100, 250) is not None, 60)
-    second = contents(replay.state_dict())
-    writer.save(tmp_path / "2.pt", replay.state_dict())
-    adding = Adding(replay, rows(1100, 150), rows(1250, 1))
-    assert adding.waits() and adding.added == 1, "what is in the first segment is on disk for the second one, too"
-    slow_disk.release(1_000_000)
-    adding.join(60)
-    writer.wait()
-    assert equal(contents(checkpoint.load(tmp_path / "1.pt")), first) == []
-    assert equal(contents(checkpoint.load(tmp_path / "2.pt")), second) == []
-
-
-def test_a_full_disk_keeps_nobody_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The disk fills up in the middle of the columns, while rows wait to be overwritten."""
+def test_a_disk_that_is_full_at_any_write(tmp_path: Path) -> None:
+    """The checkpoint before stays, nothing else is left, and with room again the next one is whole."""
     replay, writer, path = filled(1000), BackgroundWriter(), tmp_path / "x.pt"
     checkpoint.save(path, {"n": 1})
-    blocks, go_on, write = iter(range(100)), threading.Event(), Hashing.write
 
-    def full(file: Hashing, data: Any) -> int:
-        if next(blocks) == 20:
-            assert go_on.wait(60)
-            raise OSError(28, "No space left on device")
-        return write(file, data)
+    def save(room: int) -> int:
+        """With room for so many writes; returns how many there were."""
+        done = 0
 
-    monkeypatch.setattr(Hashing, "write", full)
-    writer.save(path, replay.state_dict())
-    adding = Adding(replay, rows(1000, 1000))
-    assert adding.waits()
-    go_on.set()
-    adding.join(60)
-    assert not adding.is_alive() and replay.inserted == 2000
-    with pytest.raises(CheckpointError, match="No space left"):
-        writer.wait()
-    assert checkpoint.load(path) == {"n": 1} and sorted(tmp_path.rglob("*")) == [tmp_path / "replay", path]
-    monkeypatch.undo()
-    writer.save(path, replay.state_dict())
-    writer.wait()
-    assert equal(contents(checkpoint.load(path)), contents(replay.state_dict())) == []
+        def full(file: Path) -> None:
+            nonlocal done
+            if done == room:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            done += 1
+
+        with watched(tmp_path) as disk:
+            disk.refuse_write = full
+            writer.save(path, replay.state_dict())
+            writer.wait()
+        return done
+
+    for room in range(needed := save(-1)):
+        checkpoint.save(path, {"n": room})
+        with error_about(CheckpointError, path, "could not be written (No space left on device)", hint="runs=FOLDER"):
+            save(room)
+        assert checkpoint.load(path) == {"n": room} and list(tmp_path.iterdir()) == [path]
+        writer = BackgroundWriter()
+    assert save(needed) == needed > 5 and equal(checkpoint.load(path), copied(replay.state_dict())) == []

@@ -21,7 +21,6 @@ from busso.command.lock.owner import read_owner
 from busso.command.settings.checks import SettingsError
 from busso.train.__main__ import main
 from busso.train.run.checkpoint import checkpoint
-from busso.train.run.checkpoint.segments import FOLDER, MAGIC
 from busso.train.run.folder import RunFolder, RunInUseError
 from busso.train.run.runner import Runner
 from tests.errors import error_about, key_of
@@ -35,21 +34,19 @@ def written(folder: Path) -> dict[str, tuple[int, int]]:
     return {str(path): (stat.st_size, stat.st_mtime_ns) for path, stat in found.items()}
 
 
-def test_segments_that_went_before_their_checkpoint_was_there_are_an_error(
+def test_a_trainer_that_lost_its_run_while_it_wrote_a_checkpoint_leaves_none(
     tmp_path: Path, trained_run: TrainedRuns, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No checkpoint is written that could not be loaded."""
     folder = trained_run("episodes=64", runs=tmp_path)
     before, save = checkpoint.listed(folder / "checkpoints"), torch.save
 
     def meanwhile(*given: Any) -> None:
         save(*given)
-        for path in (folder / "checkpoints" / FOLDER).glob("*.seg"):
-            path.unlink()
+        put(folder / ".lock", **AWAY)
 
     monkeypatch.setattr(torch, "save", meanwhile)
     assert main(small(tmp_path, "episodes=128")) == 2
-    assert key_of(capsys.readouterr().err, alone=False).endswith(".pt")
+    assert key_of(capsys.readouterr().err, alone=False) == str(folder)
     assert checkpoint.listed(folder / "checkpoints") == before
 
 
@@ -83,9 +80,8 @@ def test_a_trainer_that_lost_its_run_writes_nothing_more(
 def test_a_trainer_that_lost_its_run_before_it_began_changes_nothing(
     tmp_path: Path, trained_run: TrainedRuns, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    """Suspended while Ray started, or while it read its checkpoint: segments of the other are not left over."""
+    """Suspended while Ray started, or while it read its checkpoint: what the other writes is not left over."""
     path = trained_run("episodes=64", runs=tmp_path)
-    (path / "checkpoints" / FOLDER / f"rows_0_1_{'0' * 16}.seg").write_bytes(MAGIC)
     results = json.loads((path / "results.json").read_text())
     (path / "results.json").write_text(json.dumps(results | {"_run": results["_run"] | {"id": "of the other"}}))
     before: dict[str, tuple[int, int]] = {}

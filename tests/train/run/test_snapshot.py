@@ -9,7 +9,6 @@ from busso.train.dqn.replay.buffer import ReplayBuffer
 from busso.train.run.checkpoint import checkpoint
 from busso.train.run.checkpoint.background_writer import BackgroundWriter, copied
 from tests.train.rows import rows
-from tests.train.run.test_checkpoint import contents
 from tests.train.runs import equal
 
 
@@ -21,6 +20,16 @@ def test_a_copy_is_what_was_there() -> None:
     assert found["b"][1][0].tolist() == [1, 1] and not found["b"][1][0].requires_grad
 
 
+def test_a_copy_has_the_bits_and_the_order_of_its_tensors_and_nothing_beside_them() -> None:
+    of_any_kind = [
+        torch.zeros(shape, dtype=kind) for shape in ((), (0, 3), (2, 3)) for kind in (torch.int64, torch.bfloat16)
+    ]
+    tensors = [*of_any_kind, torch.arange(12.0).view(3, 4).T, torch.arange(100)[3:5], torch.ones(1).expand(4, 2)]
+    for tensor, found in zip(tensors, copied(tensors), strict=True):
+        assert found.equal(tensor) and found.dtype == tensor.dtype and found.untyped_storage().nbytes() == tensor.nbytes
+        assert found.stride() == tensor.stride() or tensor.stride() == (0, 0)
+
+
 @pytest.mark.parametrize("kind", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_a_checkpoint_is_what_was_there(tmp_path: Path, kind: str) -> None:
     """Of a GPU, too; all of it can be loaded where there is none."""
@@ -28,11 +37,11 @@ def test_a_checkpoint_is_what_was_there(tmp_path: Path, kind: str) -> None:
     replay, writer = ReplayBuffer(10_000, 2, device, seed=1), BackgroundWriter()
     replay.add(rows(0, 13_000))
     weights = torch.ones(1000, device=device)
-    before = copied(contents(replay.state_dict()))
+    before = copied(replay.state_dict())
     writer.save(tmp_path / "x.pt", {"replay": replay.state_dict(), "weights": weights})
     weights += 1
     replay.add(rows(13_000, 500))
     writer.wait()
     state = checkpoint.load(tmp_path / "x.pt")
     assert state["weights"].tolist() == [1.0] * 1000
-    assert equal(contents(state["replay"]), before) == []
+    assert equal(state["replay"], before) == []

@@ -11,11 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from busso.cards.base.errors import InputError
-from busso.train.dqn.replay.ring import RingColumns, RingGuard
 from busso.train.dqn.replay.transitions import Transitions
-from busso.train.run.checkpoint.columns import Columns
-from busso.train.run.checkpoint.files import NewerFormatError
-from busso.train.run.checkpoint.segments import Segments, StoredSegments
 
 log = logging.getLogger("train")
 
@@ -58,7 +54,6 @@ class ReplayBuffer:
         self.bootstraps = False
         self.generator = torch.Generator(device).manual_seed(seed)
         self._data = _allocate(capacity, words, device)
-        self._guard, self._segments = RingGuard(), Segments()
 
     @property
     def nbytes(self) -> int:
@@ -69,10 +64,9 @@ class ReplayBuffer:
         """Append rows, overwriting the oldest. Of more rows than the capacity, the last are kept.
 
         Successors lie in the same rows, and are younger: so they are kept if their row is, and are overwritten after
-        it. Waits for a checkpoint that has yet to get the rows that would be overwritten.
+        it.
         """
         rows = len(transitions.action)
-        self._guard.wait(self.inserted + rows - self.capacity)
         self.bootstraps = self.bootstraps or bool(transitions.discount.any())
         start = self.inserted % self.capacity
         kept = min(rows, self.capacity)
@@ -103,57 +97,37 @@ class ReplayBuffer:
         return self._rows(torch.arange(0, self.size, step, device=self._data.action.device))
 
     def state_dict(self) -> dict[str, Any]:
-        """The rows held and everything that future samples depend on. Tensors and rows are views, not copies."""
+        """The rows held, in the order of the ring, and everything that future samples depend on. Views, not copies."""
         return {
             "capacity": self.capacity,
             "inserted": self.inserted,
             "bootstraps": self.bootstraps,
             "generator": self.generator.get_state(),
-            "rows": RingColumns(self._data, self.inserted, self._guard, self._segments),
+            "rows": {name: column[: self.size] for name, column in self._data._asdict().items()},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore `state_dict`. Raises ValueError when the shape differs.
 
-        Raises OSError when rows cannot be read. Where they are lost or of another capacity, the buffer stays empty and
-        a warning is logged.
+        With rows of another capacity the buffer stays empty, and a warning says so.
         """
-        rows: Columns = state["rows"]
-        if rows.kinds[0].shape != self._data.observation.shape[1:]:
-            raise InputError("replay", "the checkpoint holds observations of another size")
-        self._restore_generator(state["generator"].cpu(), state["inserted"])
-        reason = self._unusable(state, rows)
-        if reason:
+        rows, inserted, capacity = state["rows"], state["inserted"], state["capacity"]
+        size, columns = min(inserted, capacity), self._data._asdict()
+        for name, column in columns.items():
+            if rows[name].shape != (size, *column.shape[1:]):
+                raise InputError("replay", f"the checkpoint holds {name} of another size")
+        self._restore_generator(state["generator"].cpu(), inserted)
+        if capacity != self.capacity:
             log.warning(
-                "%s: the replay buffer starts empty, and updates wait for learner.learning_starts transitions in it",
-                reason,
+                "replay.capacity was %s and is %s: the replay buffer starts empty, and updates wait for "
+                "learner.learning_starts transitions in it",
+                f"{capacity:,}",
+                f"{self.capacity:,}",
             )
             return
-        self.bootstraps = state["bootstraps"]
-        self._restore_rows(state["inserted"], rows)
-
-    def _unusable(self, state: dict[str, Any], rows: Columns) -> str | None:
-        """Why the rows cannot be gone on with."""
-        if state["capacity"] != self.capacity:
-            return f"replay.capacity was {state['capacity']:,} and is {self.capacity:,}"
-        try:
-            if isinstance(rows, StoredSegments):
-                rows.check()
-        except NewerFormatError:
-            raise
-        except ValueError as error:
-            return f"replay: {error}"
-        return None
-
-    def _restore_rows(self, inserted: int, rows: Columns) -> None:
-        for first, piece in rows.pieces():
-            for column, values in zip(self._data, piece, strict=True):
-                column[first : first + len(values)].copy_(values)
-        self.inserted = inserted
-        self.size = rows.rows
-        if isinstance(rows, StoredSegments):  # the next checkpoint needs them too
-            for segment in rows.segments:
-                self._segments.add(rows.folder, segment)
+        for name, column in columns.items():
+            column[:size].copy_(rows[name])
+        self.size, self.inserted, self.bootstraps = size, inserted, state["bootstraps"]
 
     def _restore_generator(self, state: Tensor, inserted: int) -> None:
         if state.shape == self.generator.get_state().shape:

@@ -1,1 +1,1 @@
-"""Checkpoints: written, read, pruned, and the segments of a replay buffer."""
+"""Checkpoints: written, read and deleted."""

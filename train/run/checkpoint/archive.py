@@ -1,71 +1,103 @@
-"""The format of a checkpoint: PyTorch's own archive, a zip file, whose comment is two lines of text.
+"""The format of a checkpoint: PyTorch's own archive, a zip file, with a checksum in the comment at its end.
 
-The first is JSON: the columns in files of their own (`busso.train.run.checkpoint.segments`). The second is
-`busso-checkpoint 4 <sha256 of all before it>`. So `torch.load` opens the file, and a flipped bit anywhere is found.
+The comment is the line `busso-checkpoint 5 <sha256>`. The checksum is that of the archive as `torch.save` wrote it,
+without a comment. So `torch.load` opens the file, and a flipped bit anywhere is found.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
+import re
 from pathlib import Path
 from typing import IO, Any
 
 import torch
 
-from busso.train.run.checkpoint.columns import Place
-from busso.train.run.checkpoint.files import DamagedError, Hashing, header_bytes, refuse_newer
+from busso.command.errors import UserError
 
-MAGIC = b"busso-checkpoint 4 "
-_CHECKSUM = header_bytes(MAGIC) - len(MAGIC)
-_LONGEST_COMMENT = 1 << 16  # bytes, of a zip file
+MAGIC = b"busso-checkpoint 5 "
+_LONGEST = 256  # bytes, more than the line has
 
 
-class _WithoutEnd:
-    """A file that does not get its last two bytes: those of an archive say how long its comment is."""
+class OtherFormatError(UserError):
+    """A file of another version of busso, which must neither be used nor deleted."""
 
-    def __init__(self, file: Hashing) -> None:
-        self._file, self._held = file, b""
 
-    def write(self, data: memoryview) -> int:
+class DamagedError(ValueError):
+    """A file that is not what was written."""
+
+
+class Hashing:
+    """A file that is only written to, and hashed on the way."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.sha256 = hashlib.sha256()
+        self.failed: OSError | None = None  # torch makes another error of it
+
+    def write(self, data: Any) -> int:
         """As a file has it."""
-        self._file.write(self._held)
-        self._file.write(data[:-2])
-        self._held = bytes(data[-2:])
-        return len(data)
+        self.sha256.update(data)
+        try:
+            return self._file.write(data)
+        except OSError as error:
+            self.failed = error
+            raise
 
     def flush(self) -> None:
         """As a file has it."""
+        self._file.flush()
 
 
-def write(file: Hashing, state: Any, descriptions: list[dict[str, Any]]) -> None:
-    """Write all of a file, in one pass."""
-    torch.save(state, _WithoutEnd(file))  # type: ignore[arg-type]
-    comment = b"\n" + json.dumps(descriptions).encode() + b"\n" + MAGIC
-    file.write((len(comment) + _CHECKSUM).to_bytes(2, "little"))
-    file.write(comment)
-    file.write(file.sha256.hexdigest().encode() + b"\n")
+def write(file: IO[bytes], state: Any) -> None:
+    """Write a whole file. Raises OSError when it cannot be written."""
+    hashing = Hashing(file)
+    try:
+        torch.save(state, hashing)  # type: ignore[arg-type]
+    except RuntimeError:
+        if hashing.failed is not None:
+            raise hashing.failed from None
+        raise
+    file.seek(-2, os.SEEK_END)  # the length of the comment, two zeros so far
+    file.write(_end(hashing.sha256.hexdigest()))
 
 
-def read(path: Path, file: IO[bytes]) -> tuple[dict[Place, Any], bytes]:
-    """Descriptions of columns by their places, and the file, which begins with what `torch.save` wrote.
+def read(path: Path, file: IO[bytes]) -> bytes:
+    """Return the content of a whole file, for `torch.load`.
 
-    Raises DamagedError before anything is parsed, NewerFormatError for a file of a newer busso.
+    Raises DamagedError before anything is parsed, OtherFormatError for a file of another version.
     """
-    text, line = lines(path, file)
-    if not line.startswith(MAGIC):
-        raise DamagedError("not a checkpoint of busso, or cut short")
-    file.seek(0)
     data = file.read()
-    if hashlib.sha256(memoryview(data)[:-_CHECKSUM]).hexdigest().encode() + b"\n" != line[len(MAGIC) :]:
+    if not _last_line(path, data).startswith(MAGIC):
+        raise DamagedError("not a checkpoint of busso, or cut short")
+    length = len(_end("0" * 64))
+    sha256 = hashlib.sha256(memoryview(data)[:-length])
+    sha256.update(bytes(2))
+    if data[-length:] != _end(sha256.hexdigest()):
         raise DamagedError("damaged (its checksum does not match)")
-    return {tuple(each["place"]): each for each in json.loads(text)}, data
+    return data
 
 
-def lines(path: Path, file: IO[bytes]) -> tuple[bytes, bytes]:
-    """The line of JSON, and that with the magic, both unchecked. Raises NewerFormatError."""
-    file.seek(max(0, os.fstat(file.fileno()).st_size - _LONGEST_COMMENT))
-    text, line = [b"", b"", *file.read().splitlines(keepends=True)][-2:]
-    refuse_newer(path, line, [MAGIC])
-    return text, line
+def check_format(path: Path) -> None:
+    """Raise OtherFormatError for a file of another version, and OSError when it cannot be read."""
+    with path.open("rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - _LONGEST))
+        _last_line(path, file.read())
+
+
+def _last_line(path: Path, data: bytes) -> bytes:
+    """Raises OtherFormatError where it has the number of another format."""
+    line = [b"", *data[-_LONGEST:].splitlines()][-1]
+    found = re.match(rb"busso-checkpoint (\d{1,9}) ", line)
+    if found and found[0] != MAGIC:
+        number, own = int(found[1]), int(MAGIC.split()[1])
+        problem = f"its format is {number}, of another version of busso; this one reads {own}"
+        raise OtherFormatError(path, problem, "use the version that wrote it, or another run with name=...")
+    return line
+
+
+def _end(digest: str) -> bytes:
+    """The length of the comment, and the comment."""
+    comment = b"\n" + MAGIC + digest.encode() + b"\n"
+    return len(comment).to_bytes(2, "little") + comment

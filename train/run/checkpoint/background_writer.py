@@ -7,21 +7,21 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
 from torch import Tensor
 
-from busso.train.run.checkpoint.checkpoint import CheckpointError, write
-from busso.train.run.checkpoint.columns import Columns, Place, without_columns
-from busso.train.run.checkpoint.pruning import prune
+from busso.command.system import available_memory
+from busso.train.run.checkpoint.checkpoint import prune, save
 
 
 class BackgroundWriter:
-    """Saves in a thread, one file after another, so that the learner only waits for a copy of what is small.
+    """Saves in a thread, one file after another, so that the learner waits only for a copy of the state.
 
-    Large columns are not copied: they are held, and a change of rows that are not yet written waits.
     `allowed` raises a UserError where nothing may be written or deleted any more; it is asked before each.
     """
 
-    AT_ONCE = 2  # states of which the small part is held in memory; a third waits until the first is on disk
+    AT_ONCE = 2  # copies in memory; the second only where it takes at most half of what is available
 
     def __init__(self, allowed: Callable[[], None] = lambda: None) -> None:
         self._allowed = allowed
@@ -34,12 +34,9 @@ class BackgroundWriter:
 
         Raises CheckpointError when an earlier one could not be written.
         """
-        while self._pending and (self._pending[0].done() or len(self._pending) >= self.AT_ONCE):
+        while self._pending and (self._pending[0].done() or not self._has_room(state)):
             self._finish(self._pending.pop(0))
-        columns: dict[Place, Columns] = {}
-        rest = without_columns(state, columns)
-        held = {place: each.held(path.parent) for place, each in columns.items()}
-        self._pending.append(self._thread.submit(self._save_and_prune, path, copied(rest), held, keep))
+        self._pending.append(self._thread.submit(self._save_and_prune, path, copied(state), keep))
         return self._pending[-1]
 
     def wait(self) -> None:
@@ -48,6 +45,9 @@ class BackgroundWriter:
         for each in pending:
             self._finish(each)
 
+    def _has_room(self, state: dict[str, Any]) -> bool:
+        return len(self._pending) < self.AT_ONCE and 2 * nbytes(state) <= available_memory()
+
     def _finish(self, save: Future[None]) -> None:
         try:
             save.result()
@@ -55,26 +55,36 @@ class BackgroundWriter:
             self._first = self._first or error
             raise self._first from None
 
-    def _save_and_prune(self, path: Path, rest: Any, held: dict[Place, Columns], keep: int | None) -> None:
-        try:
-            self._allowed()
-            write(path, rest, held, self._allowed)
-        except CheckpointError:
-            self._allowed()
-            prune(path.parent)  # else what was written in vain takes the room the next one needs
-            raise
-        finally:  # whatever went wrong, no thread waits for ever
-            for each in held.values():
-                each.release()
+    def _save_and_prune(self, path: Path, state: Any, keep: int | None) -> None:
+        self._allowed()
+        save(path, state, self._allowed)
         if keep is not None:
             self._allowed()
             prune(path.parent, keep)
 
 
 def copied(state: Any) -> Any:
-    """A nested state as it is now, with its tensors on the CPU. Waits for a GPU that has some of them."""
+    """Return a nested state as it is now, with its tensors on the CPU. Waits for a GPU that has some of them.
+
+    A view of a tensor becomes a tensor by itself: `torch.save` would write all that is behind it.
+    """
     if isinstance(state, Tensor):
-        return state.detach().to("cpu", copy=True)
+        tensor = state.detach()
+        return _allocated(tensor).copy_(tensor) if tensor.is_contiguous() else tensor.to("cpu", copy=True)
     if isinstance(state, dict):
         return {key: copied(item) for key, item in state.items()}
     return [copied(item) for item in state] if isinstance(state, list | tuple) else state
+
+
+def _allocated(like: Tensor) -> Tensor:
+    """Return memory by NumPy, which asks for huge pages: for a copy, the kernel makes a page in place of 512."""
+    memory = torch.from_numpy(np.empty(like.nbytes, np.uint8)).untyped_storage()
+    return torch.empty(0, dtype=like.dtype).set_(memory, 0, like.shape, like.stride())
+
+
+def nbytes(state: Any) -> int:
+    """Return the bytes of the tensors in a nested state."""
+    if isinstance(state, Tensor):
+        return state.nbytes
+    items = state.values() if isinstance(state, dict) else state if isinstance(state, list | tuple) else ()
+    return sum(map(nbytes, items))

@@ -1,8 +1,7 @@
 """Checkpoints: written whole or not at all, checked before they are used, loaded without running code.
 
-A file is what `torch.save` writes, with a checksum behind it (archive.py). The rows of the replay
-buffer are in files of their own (segments.py), which checkpoints share: a checkpoint that is copied
-without them can still play. A newer format is refused.
+A file is what `torch.save` writes, with a checksum behind it (archive.py). A file of another format is refused, and
+nothing beside it is renamed or deleted.
 
 A damaged file is renamed, and the one before it is used. A file that cannot be read may be whole: the read is tried
 again, then the run ends with exit code 75, and all files stay.
@@ -16,21 +15,21 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import torch
 
-from busso.cards.base.files import names_in, rename_aside, sync_folder, temporary_beside
+from busso.cards.base.files import delete_left_over, names_in, rename_aside, replacing
 from busso.command.errors import UserError
-from busso.train.run.checkpoint import archive, segments
-from busso.train.run.checkpoint.columns import Columns, Place, put, without_columns
+from busso.train.run.checkpoint import archive
+from busso.train.run.checkpoint.archive import DamagedError, OtherFormatError
 from busso.train.run.checkpoint.content import check_archive, check_state, not_finite
-from busso.train.run.checkpoint.files import DamagedError, NewerFormatError, is_missing, on_disk, patiently
-from busso.train.run.checkpoint.segments import StoredSegments
+from busso.train.run.checkpoint.files import is_missing, patiently
 from busso.train.run.signals import EXIT_REQUEUE
 from busso.train.settings.run import CHECKPOINTS
+
+log = logging.getLogger("train")
 
 BEST = "best.pt"
 DAMAGED = ".damaged"  # how the names of files end that were set aside
@@ -57,42 +56,25 @@ class UnreadableError(CheckpointError):
         return cls(error.filename or path, problem, "see that the disk is there, then give the same command again")
 
 
-def save(path: Path, state: dict[str, Any]) -> None:
-    """Write `state` to `path`: to a temporary file beside it, fsynced, then renamed over it.
+def save(path: Path, state: dict[str, Any], allowed: Callable[[], None] = lambda: None) -> None:
+    """Write `state` to `path`: to a temporary file beside it, synced, then renamed over it.
 
-    Raises CheckpointError when the disk does not take it; `path` is then as it was.
+    Raises CheckpointError when the disk does not take it, and what `allowed` raises just before the renaming; `path` is
+    then as it was. Of a tensor that is a view, all that is behind it is written.
     """
-    columns: dict[Place, Columns] = {}
-    write(path, without_columns(state, columns), columns)
-
-
-def write(path: Path, rest: Any, columns: dict[Place, Columns], allowed: Callable[[], None] = lambda: None) -> None:
-    """Raises CheckpointError, and what `allowed` raises just before the file is there; it is then as it was."""
-    temporary = temporary_beside(path)
     try:
-        descriptions = [{**each.written(path.parent), "place": place} for place, each in columns.items()]
-        with on_disk(temporary) as file:
-            archive.write(file, rest, descriptions)
-        allowed()
-        for description in descriptions:
-            segments.check_there(path.parent, description)
-        temporary.replace(path)
-        sync_folder(path.parent)
-    except (OSError, RuntimeError) as error:
-        # torch reports a failed write as a RuntimeError of its own.
-        raise CheckpointError(
-            path, f"could not be written ({error})", "free some space or choose runs=FOLDER"
-        ) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
+        with replacing(path, allowed) as temporary, temporary.open("wb") as file:
+            archive.write(file, state)
+    except OSError as error:
+        problem = f"could not be written ({error.strerror})"
+        raise CheckpointError(path, problem, "free some space or choose runs=FOLDER") from error
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Read a checkpoint onto the CPU, but for its segments, which are read when they are asked for.
+    """Read a checkpoint onto the CPU.
 
-    Raises CheckpointError when it is damaged or of a diverged network, MissingError when it is not there, and
-    UnreadableError when it cannot be read, NewerFormatError for one of a newer busso.
+    Raises CheckpointError when it is damaged or of a diverged network, MissingError when it is not there,
+    UnreadableError when it cannot be read, and OtherFormatError for one of another version.
     """
     try:
         return patiently(partial(_load, path))
@@ -100,8 +82,8 @@ def load(path: Path) -> dict[str, Any]:
         raise UnreadableError.because(error, path) from None
 
 
-def _load(path: Path, with_segments: bool = False) -> dict[str, Any]:
-    """The same at once, and an OSError where it cannot be read; `with_segments` those that it needs must be whole."""
+def _load(path: Path) -> dict[str, Any]:
+    """The same at once, and an OSError where it cannot be read."""
     try:
         file = path.open("rb")
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -109,20 +91,16 @@ def _load(path: Path, with_segments: bool = False) -> dict[str, Any]:
             raise
         raise MissingError(path, f"cannot be read ({error.strerror})") from None
     with file:
-        return _loaded(path, file, with_segments)
+        return _loaded(path, file)
 
 
-def _loaded(path: Path, file: BufferedReader, with_segments: bool) -> dict[str, Any]:
+def _loaded(path: Path, file: IO[bytes]) -> dict[str, Any]:
     try:
-        columns, data = archive.read(path, file)
-        rest = io.BytesIO(data)  # torch makes another error of one that comes while it reads
-        check_archive(rest, len(data))
-        state = torch.load(rest, map_location="cpu", weights_only=True)
+        data = archive.read(path, file)  # all of it: torch makes wrong numbers of a read that fails
+        check_archive(io.BytesIO(data), len(data))
+        state = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
         check_state(state)
-        for place, each in columns.items():
-            columns[place] = StoredSegments(path.parent / segments.FOLDER, each)
-            put(state, place, columns[place])
-    except (OSError, MemoryError, NewerFormatError):
+    except (OSError, MemoryError, OtherFormatError):
         raise
     except DamagedError as error:
         raise CheckpointError(path, str(error)) from None
@@ -132,9 +110,6 @@ def _loaded(path: Path, file: BufferedReader, with_segments: bool) -> dict[str, 
         raise CheckpointError(path, f"cannot be loaded ({reason})") from None
     if not isinstance(state, dict):
         raise CheckpointError(path, "holds no training state")
-    for each in columns.values():
-        if with_segments and isinstance(each, StoredSegments):
-            _check_segments(path, each)
     bad = not_finite({key: state.get(key) for key in _PLAYING})
     if bad is not None:
         raise CheckpointError(path, f"{bad} is not finite (the run had diverged)")
@@ -145,15 +120,6 @@ def raise_for_memory(error: Exception) -> None:
     """Raise MemoryError for what torch raises when there is too little: the file may be whole."""
     if isinstance(error, RuntimeError) and "can't allocate memory" in str(error):
         raise MemoryError(str(error).splitlines()[0]) from None
-
-
-def _check_segments(path: Path, columns: StoredSegments) -> None:
-    try:
-        columns.check()
-    except NewerFormatError:
-        raise
-    except ValueError as error:
-        raise CheckpointError(path, f"damaged ({error})") from None
 
 
 def listed(folder: Path) -> list[Path]:
@@ -178,10 +144,9 @@ class Found:
 def load_newest(folder: Path, first: str | None = None, to_go_on: bool = True) -> Found | None:
     """The newest checkpoint that is whole (that of the name `first`, if it is there, comes before them all).
 
-    None without any file. To be whole it needs its segments, too, if it is `to_go_on`; where none has them all, the
-    newest is taken that is whole but for them. Raises CheckpointError when there are checkpoints and all are damaged:
-    nothing is thrown away silently. Raises UnreadableError when one that counts cannot be read, and NewerFormatError
-    when one is of a newer busso; `to_go_on`, when any is.
+    None without any file. Raises CheckpointError when there are checkpoints and all are damaged: nothing is thrown away
+    silently. Raises UnreadableError when one that counts cannot be read, and OtherFormatError when one is of another
+    version; `to_go_on`, when any is.
     """
     try:
         return patiently(partial(_newest, folder, first, to_go_on))
@@ -192,17 +157,15 @@ def load_newest(folder: Path, first: str | None = None, to_go_on: bool = True) -
 def _newest(folder: Path, first: str | None, to_go_on: bool) -> Found | None:
     """The same at once, and an OSError where one cannot be read."""
     if to_go_on:
-        refuse_newer_than_known(folder)
-    paths = ([folder / first] if first in names_in(folder) else []) + listed(folder)
-    for with_segments in (True, False) if to_go_on else (False,):
-        problems: dict[Path, str] = {}
-        for path in paths:
-            try:
-                return Found(path, _load(path, with_segments), problems)
-            except MissingError:  # deleted since it was listed, by the run that it is of
-                return _newest(folder, first, to_go_on)
-            except CheckpointError as error:
-                problems[path] = str(error)
+        refuse_other_formats(folder)
+    problems: dict[Path, str] = {}
+    for path in ([folder / first] if first in names_in(folder) else []) + listed(folder):
+        try:
+            return Found(path, _load(path), problems)
+        except MissingError:  # deleted since it was listed, by the run that it is of
+            return _newest(folder, first, to_go_on)
+        except CheckpointError as error:
+            problems[path] = str(error)
     if problems:
         text = "; ".join(problems.values())
         raise CheckpointError(folder, f"no checkpoint there can be used: {text}", "restore one, or start with name=...")
@@ -225,7 +188,7 @@ def load_named(path: Path) -> tuple[Path, dict[str, Any]]:
     if found is None:
         raise CheckpointError(path, "holds no checkpoint", "train it first")
     for problem in found.problems.values():
-        logging.getLogger("train").warning("%s; %s is used", problem, found.path)
+        log.warning("%s; %s is used", problem, found.path)
     return found.path, found.state
 
 
@@ -234,14 +197,29 @@ def set_aside(path: Path) -> Path:
     return rename_aside(path, DAMAGED)
 
 
-def needing(folder: Path) -> list[Path]:
-    """The files that may need segments. Raises OSError."""
-    return [*listed(folder), *(folder / name for name in names_in(folder) if name.endswith(DAMAGED))]
+def prune(folder: Path, keep: int) -> None:
+    """Delete all but the newest `keep` checkpoints, and what interrupted writes have left behind.
+
+    Nothing is deleted while a checkpoint cannot be read, or is of another version. What cannot be deleted stays, with a
+    warning.
+    """
+    with suppress(OSError, OtherFormatError):
+        refuse_other_formats(folder)
+        _delete_old(folder, keep)
 
 
-def refuse_newer_than_known(folder: Path) -> None:
-    """Raises NewerFormatError when a checkpoint there is of a newer busso, OSError when one cannot be read."""
-    best = [folder / BEST] if BEST in names_in(folder) else []
-    for path in [*needing(folder), *best]:
-        with path.open("rb") as file:
-            archive.lines(path, file)
+def _delete_old(folder: Path, keep: int) -> None:
+    try:
+        delete_left_over(folder)
+        for path in listed(folder)[keep:]:
+            path.unlink(missing_ok=True)
+    except OSError as error:  # the new checkpoint is on disk, and the next call tries again
+        log.warning("%s: cannot be deleted (%s)", error.filename or folder, error.strerror or error)
+
+
+def refuse_other_formats(folder: Path) -> None:
+    """Raise OtherFormatError when a checkpoint there is of another version, OSError when one cannot be read."""
+    names = names_in(folder)
+    set_aside_or_best = [folder / name for name in names if name == BEST or name.endswith(DAMAGED)]
+    for path in [*listed(folder), *set_aside_or_best]:
+        archive.check_format(path)

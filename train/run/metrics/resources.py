@@ -32,7 +32,7 @@ def wait_passively() -> None:
 def memory() -> int:
     """Bytes of memory: the smallest of the machine's, the container's, and the Slurm job's on this node."""
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    of_groups = system.cgroup_limits("memory", "memory.max", "memory.limit_in_bytes")
+    of_groups = system.cgroup_limits("memory", ["memory.max"], ["memory.limit_in_bytes"])
     limits += [int(text) for text in of_groups if text.isdecimal()]
     job = _number("SLURM_MEM_PER_NODE") or _number("SLURM_MEM_PER_CPU") * cpus()
     job = job or _number("SLURM_MEM_PER_GPU") * _number("SLURM_GPUS_ON_NODE")
