@@ -46,8 +46,9 @@ tournament: $(READY) ## the trained agent, the champion, a search and rule playe
 
 # Checks of one process each, two at a time; pytest has both CPUs.
 test: $(TOOLS) ## the checks before a commit: all but slow tests and those on a Slurm
-	@$(MAKE) --no-print-directory -j 2 lint types imports docs
-	@$(MAKE) --no-print-directory unit
+	@start=$$(date +%s) && $(MAKE) --no-print-directory -j 2 lint types imports docs && $(MAKE) --no-print-directory unit && \
+	took=$$(($$(date +%s) - start)) && \
+	printf 'make test took %d:%02d (aim: under 8:00 on two cores with AVX2)\n' $$((took / 60)) $$((took % 60))
 
 test-all: test slow cluster ## all checks
 
