@@ -46,8 +46,9 @@ tournament: $(READY) ## the trained agent, the champion, a search and rule playe
 
 # Checks of one process each, two at a time; pytest has both CPUs.
 test: $(TOOLS) ## the checks before a commit: all but slow tests and those on a Slurm
-	@$(MAKE) --no-print-directory -j 2 lint types imports docs
-	@$(MAKE) --no-print-directory unit
+	@start=$$(date +%s) && $(MAKE) --no-print-directory -j 2 lint types imports docs && $(MAKE) --no-print-directory unit && \
+	took=$$(($$(date +%s) - start)) && \
+	printf 'make test took %d:%02d (aim: under 8:00 on two cores with AVX2)\n' $$((took / 60)) $$((took % 60))
 
 test-all: test slow cluster ## all checks
 
@@ -71,7 +72,7 @@ unit: $(TOOLS) ## pytest without slow tests; ARGS="-k replay" and the like
 slow: $(TOOLS) ## pytest of the slow tests
 	$(PYTEST) -n 2 --dist worksteal --ignore tests/slurm -m slow $(ARGS)
 
-# Apart from the others and in one process: there is one cluster, and it is timed.
+# In one process: there is one cluster.
 cluster: $(TOOLS) ## pytest of slurm/ on a Slurm of two nodes, as root with Debian's packages; else skipped with the reason
 	$(PYTEST) -s tests/slurm $(ARGS)
 

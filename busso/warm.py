@@ -79,10 +79,12 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _side_by_side(games: Sequence[str]) -> Iterator[Filled]:
+    """Fill the games that have the most players first: they take longest, and the others fit beside them."""
+    longest_first = sorted(games, key=lambda name: len(_players(load_game(name))), reverse=True)
     # Not forked: this process has Numba's threads and locks.
     workers = min(len(games), cpus(), _MOST)
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-        yield from pool.map(fill, games)
+        yield from pool.map(fill, longest_first)
 
 
 def fill(name: str) -> Filled:

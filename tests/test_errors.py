@@ -4,9 +4,7 @@ import copy
 import importlib
 import pickle
 import pkgutil
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -69,12 +67,6 @@ def test_every_error_is_made_again_from_its_pickle_and_from_its_text(monkeypatch
         says = "learner.lr: too great; say 1e-3" if names_key else "too great"
         assert str(error) == str(kind(says)) == says, kind
     assert SettingsError(InputError("seed", "below 0", "give 1")).args == ("seed", "below 0", "give 1")
-
-
-def test_a_copy_in_another_process_has_all_of_it() -> None:
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool, pytest.raises(SettingsError) as caught:
-        pool.submit(raised, 7).result()
-    assert (caught.value.key, caught.value.hint, caught.value.exit_code) == ("learner.lr", "say 7", 7)
 
 
 def test_a_command_ends_with_its_line_and_exit_code(capsys: pytest.CaptureFixture[str]) -> None:

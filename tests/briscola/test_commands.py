@@ -15,7 +15,7 @@ from busso.play.__main__ import main as play
 from busso.train.__main__ import main as train
 
 CONF = Path(briscola.__file__).parents[1] / "conf"
-SHORT = ("minutes=null", "episodes=2500", "rollout.games=256", "network.hidden=[64]", "learner.batch_size=256")
+SHORT = ("minutes=null", "episodes=1800", "rollout.games=256", "network.hidden=[64]", "learner.batch_size=256")
 QUICK = (
     "evaluation.deals=64",
     "evaluation.final_deals=512",

@@ -99,6 +99,7 @@ def test_more_gpus_than_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert not checkpoint.listed(tmp_path / "tressette" / "small" / "checkpoints")  # it is free for other settings
 
 
+@pytest.mark.slow  # Ray starts for it
 def test_nodes_of_a_cluster(tmp_path: Path) -> None:
     before = set(descendants(os.getpid()))  # Python's own resource tracker, where another test needed it
     (node,) = nodes_of_cluster(settings(tmp_path, "rollout=ray", "rollout.workers=2"))
