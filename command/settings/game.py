@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from busso.cards.base import own_files
 from busso.cards.game import Game, load_game
 from busso.command.settings.checks import SettingsError, check_one_of
 from busso.command.settings.foreign import check_game, name_game
@@ -15,13 +16,21 @@ from busso.command.settings.overrides import given, key_of
 
 
 class NamesGame:
-    """Settings with the group `game`. They name it in the process that they are sent to, as they do in this one."""
+    """Settings with the group `game`. They name it in the process that they are sent to, as they do in this one.
+
+    The user's own files go with them: a process of the same run plays by the same text, wherever it runs.
+    """
 
     game: dict[str, Any]
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        name_game(str(self.game.get("name")))  # no file is read as a pickle
+    def __getstate__(self) -> tuple[own_files.Sent, dict[str, Any]]:
+        return own_files.sent(), dict(vars(self))
+
+    def __setstate__(self, state: tuple[own_files.Sent, dict[str, Any]]) -> None:
+        files, values = state  # no file is read as a pickle
+        own_files.receive(files)
+        vars(self).update(values)
+        name_game(str(self.game.get("name")))
 
 
 def load_configured_game(settings: dict[str, Any]) -> Game:
