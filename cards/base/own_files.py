@@ -181,6 +181,12 @@ def game_file(name: str) -> OwnFile | None:
     return _named.get(_games.get(name, ""))
 
 
+def typed_game(name: str) -> str:
+    """How a game is typed that files name so: `./war.py` for `war`."""
+    file = game_file(name)
+    return file.typed if file else name
+
+
 Sent = tuple[tuple[OwnFile, ...], dict[str, str]]
 
 
@@ -224,22 +230,22 @@ def _read(typed: str, path: Path) -> dict[str, tuple[str, str]]:
 
 
 @contextmanager
-def own_code(file: OwnFile | None = None, what: str = "") -> Iterator[None]:
-    """Have an error of the user's code say its file and line: OwnCodeError. `what` was asked of the file."""
+def own_code(file: OwnFile | None = None, what: str = "", place: str = "") -> Iterator[None]:
+    """Have an error of the user's code say its file and line: OwnCodeError. `what` was asked of the file.
+
+    `place` is what it is about where the error does not say a line.
+    """
     try:
         yield
     except (OwnCodeError, MemoryError):
         raise
     except (Exception, SystemExit) as error:
-        raise fault(error, file, what) from error
+        raise fault(error, what, place or (file.typed if file else "")) from error
 
 
-def fault(error: BaseException, file: OwnFile | None = None, what: str = "") -> OwnCodeError:
-    """The error of the user's code in one line, about the last place in a named file that it went through."""
-    place = place_of(error)
-    key = place or (file.typed if file else "")
-    said = [what] if what else []
-    return OwnCodeError(key, ": ".join([*said, _said(error)]) if key else f"{what}: {_said(error)}".lstrip(": "))
+def fault(error: BaseException, what: str = "", place: str = "") -> OwnCodeError:
+    """The error of the user's code in one line, about the last line of a named file that it went through."""
+    return OwnCodeError(place_of(error) or place, ": ".join(filter(None, [what, _said(error)])))
 
 
 def place_of(error: BaseException) -> str:

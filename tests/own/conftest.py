@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from busso.cards.base import own_files
-from busso.command.settings import foreign
 
 Write = Callable[[str, str], str]
 
@@ -17,7 +16,6 @@ Write = Callable[[str, str], str]
 def nothing_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_files, "_named", {})
     monkeypatch.setattr(own_files, "_games", {})
-    monkeypatch.setattr(foreign, "_named", set())
 
 
 @pytest.fixture
