@@ -19,7 +19,6 @@ from busso.command.conf_folder import CONF, groups_of
 from busso.command.settings.checks import SettingsError, check_one_of
 from busso.command.settings.foreign import check_values, name_game
 from busso.command.settings.nearest import dotted, nearest
-from busso.command.settings.old_keys import refusal
 from busso.command.settings.overrides import key_of
 from busso.command.settings.own_files import misplaced, not_read, not_utf8, syntax_error
 from busso.command.settings.own_games import name_games, name_players
@@ -105,8 +104,7 @@ def _composed(config_name: str, overrides: Sequence[str]) -> DictConfig:
 def refused_by_name(overrides: Sequence[str], config_name: str = "", of_flags: Sequence[str] = ()) -> Iterator[None]:
     """Raise a SettingsError that names the key for whatever Hydra or the dataclasses refuse.
 
-    Of a setting of training of earlier versions it says what to write instead, of a mistyped one which may be meant.
-    `of_flags` are overrides for which flags stand.
+    Of a mistyped setting it says which may be meant. `of_flags` are overrides for which flags stand.
     """
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
@@ -124,8 +122,6 @@ def refused_by_name(overrides: Sequence[str], config_name: str = "", of_flags: S
         found = error if isinstance(error, SettingsError) else _one_line(error)
         found = _not_to_be_added(found, overrides)
         keys = [key_of(override) for override in overrides]
-        if config_name in ("train", "tune") and (old := refusal(found.key, *overrides)):
-            raise old from None
         if config_name and found.problem == _UNKNOWN:
             raise explained(found, [*of_flags, *overrides], config_name) from None
         if found.key in overrides and "=" not in found.key:
@@ -217,8 +213,6 @@ def _of_wrong_type(key: str, text: str) -> SettingsError | None:
 
 def _no_such_choice(group: str, choice: str, lines: Sequence[str]) -> SettingsError:
     """The error for a choice that a group does not have; the lines of Hydra's message name those that there are."""
-    if old := refusal(f"{group}={choice}"):
-        return old
     if own := not_read(group, choice, [line.partition("path=file://")[2] for line in lines if "path=file://" in line]):
         return own
     there = [line for line in lines if "search path" not in line and "provider=" not in line]
