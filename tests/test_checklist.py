@@ -34,9 +34,3 @@ def missing(place: str, what: str, game: str) -> list[str]:
 def test_every_place_names_the_game(game: str) -> None:
     assert len(ROWS) > 12
     assert [line for place, what in ROWS for line in missing(place, what, game)] == []
-
-
-def test_the_tests_of_the_example_import_nothing_of_other_tests() -> None:
-    files = (ROOT / "tests" / "briscola").glob("*.py")
-    found = [name for path in files for name in re.findall(r"^from (tests\S*)", path.read_text(encoding="utf-8"), re.M)]
-    assert found and all(name.startswith("tests.briscola") for name in found)
