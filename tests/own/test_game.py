@@ -28,6 +28,8 @@ from busso.tressette import GAME as TRESSETTE
 from tests.errors import error_about
 from tests.own.examples import TRICKS, WAR
 
+# Here the same functions play with and without the field for the seed, which Numba finds worth a warning.
+pytestmark = pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaExperimentalFeatureWarning")
 TAKE = [f"take {number}" for number in (1, 2, 3)]
 
 
