@@ -14,7 +14,8 @@ from busso.cards.base.errors import InputError
 from busso.cards.compiled.batch import reward_loop
 from busso.cards.compiled.bits import unpack
 from busso.cards.compiled.splitmix import derive
-from busso.cards.game import Game, Games, game_with
+from busso.cards.game import Game, Games
+from busso.cards.own.files import game_with
 from busso.cards.play import Decisions, Player, decide
 from busso.cards.players import checked_player, named_player
 from busso.envs.choosing import SEEDS, check_seed, reward_of

@@ -35,6 +35,7 @@ from busso.train.tune.trial import Pruning, clear
 from tests.errors import error_about, key_of
 from tests.limits import until
 from tests.test_lock import AWAY, holder, put
+from tests.tiny_game import TYPED
 from tests.train.runs import SMALL
 from tests.train.tune.searches import search
 
@@ -320,11 +321,8 @@ def test_a_signal_while_a_trial_ends_begins_no_other(
     assert [row["state"] for row in rows(tmp_path)] == ["complete"]
 
 
-def test_the_best_of_a_game_from_elsewhere_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    elsewhere = Path(__file__).parents[2] / "tiny_game"
-    monkeypatch.syspath_prepend(elsewhere)
-    folders = f"hydra.searchpath=[{elsewhere / 'conf'}]"
-    found = Study(search([folders, "game=kuhn_poker", "game.bet=2", LR, f"runs={tmp_path}"]), "maximize")
+def test_the_best_of_a_game_in_a_file_is_written(tmp_path: Path) -> None:
+    found = Study(search([TYPED, "game.bet=2", LR, f"runs={tmp_path}"]), "maximize")
     trial = found.next_trial(set())
     assert trial is not None
     found.complete(trial.number, 0.5, 0.1)
