@@ -157,7 +157,7 @@ def named_player(game: Game, text: str) -> Player:
     Raises InputError, one line, for a player that the game does not have and options that it does not take.
     """
     spec = PlayerSpec.parse(text)
-    return make_player(game, spec.name, *kind_and_options(game, spec))
+    return make_player(game, spec.who, *kind_and_options(game, spec))
 
 
 def make_player(game: Game, name: str, kind: PlayerKind, options: Any) -> Player:

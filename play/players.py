@@ -22,8 +22,8 @@ def seated_player(game: Game, text: str) -> Player:
     """The player that is meant, as in tournaments. Raises SettingsError or CheckpointError, one line."""
     from busso.evaluate.players import load_resolved  # with Numba, for which no settings wait
 
-    found = resolve(game, text, others=(HUMAN,))
-    player = load_resolved(game, found, _cpu)
+    found = resolve(game, text, "opponents", others=(HUMAN,))
+    player = load_resolved(game, found, _cpu, "opponents")
     if found.path is not None:
         _ask_once(game, player)
     return player

@@ -20,7 +20,7 @@ from busso.command.settings.checks import SettingsError, check_one_of
 from busso.command.settings.foreign import check_values, name_game
 from busso.command.settings.nearest import dotted, nearest
 from busso.command.settings.old_keys import refusal
-from busso.command.settings.overrides import given, key_of
+from busso.command.settings.overrides import given, key_of, with_escapes
 from busso.command.settings.own_files import misplaced, not_read, not_utf8, syntax_error
 from busso.command.settings.quoting import for_shell, hint_for
 
@@ -41,7 +41,7 @@ def compose(schema: type[T] | Mapping[str, type[T]], config_name: str, overrides
 
     Raises SettingsError, one line that names the key, for anything Hydra or the dataclasses refuse.
     """
-    overrides = fitting(schema, [with_home(each) for each in overrides])
+    overrides = fitting(schema, [with_escapes(with_home(each)) for each in overrides])
     with refused_by_name(overrides, config_name):
         return from_config(schema, _composed(config_name, overrides))
 
@@ -144,9 +144,7 @@ def refused_by_name(overrides: Sequence[str], config_name: str = "", of_flags: S
             raise SettingsError(keys[0], found.problem, found.hint) from None
         named = any(key.partition(".")[0] in str(found) for key in keys)
         given = "" if named or not keys else f" (given: {' '.join(overrides)})"
-        misread = map(hint_for, (override for override in overrides if "{" in override))
-        hint = found.hint or next(filter(None, misread), "")
-        raise SettingsError(found.key, found.problem + given, hint) from None
+        raise SettingsError(found.key, found.problem + given, found.hint) from None
 
 
 def explained(error: SettingsError, overrides: Sequence[str], config_name: str) -> SettingsError:

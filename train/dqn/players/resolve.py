@@ -64,12 +64,12 @@ def resolve(game: Game, player: str | PlayerSpec, key: str = "players", others: 
     """
     try:
         spec = player if isinstance(player, PlayerSpec) else PlayerSpec.parse(player)
-        kind, file = game.kinds.get(spec.name), spec.file
+        kind, file = game.kinds.get(spec.who), spec.path
         if kind is not None and kind.of_network:
-            if not spec.argument:
-                raise InputError("", f"{spec} needs a run", f"write {spec.name}:runs/{game.name}/default")
-            return ResolvedPlayer(str(spec), kind, read_options(kind.options, spec), _found(game, spec.argument))
-        if file is None and spec.name not in player_names(game) and Path(str(spec)).exists():
+            if spec.of is None:
+                raise InputError(spec, "needs a run", f"write {spec.who}:runs/{game.name}/default")
+            return ResolvedPlayer(str(spec), kind, read_options(kind.options, spec), _found(game, spec.of))
+        if file is None and spec.who not in player_names(game) and Path(str(spec)).exists():
             file = str(spec)  # a folder named by one word
         if file is None:
             return ResolvedPlayer(str(spec), *kind_and_options(game, spec, _of_files(game, others)))
