@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from busso.cards.compiled.splitmix import derive
@@ -38,7 +38,7 @@ class Coach:
         game: Game,
         settings: dict[str, Any],
         spec: str | None,
-        player_of: Callable[[Game, str], Player] = seated_player,
+        player_of: Callable[[Game, str], Player] = partial(seated_player, key="hint"),
     ) -> None:
         self.game, self.chosen = game, spec is not None
         self._names = (spec,) if spec else (EXACT,) if game.model else presentation_of(game).judging.coaches

@@ -107,7 +107,7 @@ def test_players_that_are_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     champion, default = f"{tmp_path}/tressette/champion", f"{tmp_path}/tressette/default"
     offered = offered_players(game, tmp_path)
     assert offered[:2] == (champion, "greedy") and "cheating" in offered
-    searches = [f"{kind}({run})" for kind in ("search", "cheating_search") for run in (champion, default)]
+    searches = [f"{kind}:{run}" for kind in ("search", "cheating_search") for run in (champion, default)]
     assert sorted(offered[-5:-1]) == sorted(searches) and offered[-6] == default and offered[-1] == "human"
     spike = offered_players(Choices("spike").game, tmp_path)
     net, table = f"{tmp_path}/spike/net", f"{tmp_path}/spike/table"

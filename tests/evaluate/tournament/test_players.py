@@ -72,8 +72,8 @@ def test_another_file_is_another_player(
 
 
 @pytest.mark.parametrize("name", ["blackjack", "sette_mezzo", "spike"])
-@pytest.mark.parametrize("load", [lambda game, text: load_player(game, text, CPU), seated_player])
+@pytest.mark.parametrize("load", [lambda game, text: load_player(game, text, CPU, "opponents"), seated_player])
 def test_search_is_proposed_where_it_can_play_alone(name: str, load: Callable[[Game, str], Player]) -> None:
-    with error_about(SettingsError, "players", "nobody", "or give a run folder") as error:
+    with error_about(SettingsError, "opponents", "nobody", "or give a run folder") as error:
         load(load_game(name), "nobody")
     assert ("champion, search:RUN" in error.value.hint) == ("search" in error.value.hint) == (name == "spike")

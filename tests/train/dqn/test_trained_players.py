@@ -12,7 +12,6 @@ import torch
 
 from busso.cards import player_specs
 from busso.command.settings.checks import SettingsError
-from busso.command.settings.quoting import escaped
 from busso.train.__main__ import main
 from busso.train.dqn.network.q_network import QNetwork
 from busso.train.dqn.players.load import check_players, load_network
@@ -34,7 +33,7 @@ def trained(trained_run: TrainedRuns) -> Path:
 
 
 def mix(**shares: Any) -> str:
-    shared = ", ".join(f"{escaped(name)}: {share}" for name, share in shares.items())
+    shared = ", ".join(f"{name}: {share}" for name, share in shares.items())
     return f"opponents.phases=[{{until: null, mix: {{{shared}}}}}]"
 
 
