@@ -20,7 +20,7 @@ _MAX_SEED = 2**64 - 1
 
 
 def load_game(name: str, **options: Any) -> Game:
-    """The game of that name, such as `tressette`, under these rules.
+    """The game of that name, such as `tressette`, or in a file, `./war.py`, under these rules.
 
     `options` are the keys of its group in docs/reference/settings.md without `game.`; the others have their defaults.
     The functions of a `Game` are for whole arrays of states: `deal`, `legal`, `apply`, `observe`, `over`, `returns`.
@@ -35,8 +35,7 @@ def load_game(name: str, **options: Any) -> Game:
     busso.command.settings.checks.SettingsError: game.signal: tressette has no such option; it has accusi, ...
     """
     require(isinstance(name, str), "game", "a name", type(name).__name__)
-    name_game(name)
-    return load_configured_game({"name": name, **options})
+    return load_configured_game({"name": name_game(name), **options})
 
 
 def deal(game: Game | str, seeds: int | Iterable[int]) -> States:

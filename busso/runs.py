@@ -33,7 +33,7 @@ as in runs/tressette/default
     try:
         run = read.load_run(_path("run", folder))
     except SettingsError as error:
-        hint = re.sub(r"say game=(\w+)", r'say busso.load_game("\1") before', error.hint)
+        hint = re.sub(r"say game=(\S+)", r'say busso.load_game("\1") before', error.hint)
         raise SettingsError(error.key, error.problem, hint) from None
     _ = run.results  # a damaged file is refused here, not later
     return run

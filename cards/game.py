@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from busso.cards.base import own_files
 from busso.cards.base.bounds import plain
 from busso.cards.base.errors import InputError
 from busso.cards.base.packages import package_of
@@ -100,7 +101,11 @@ class Game:
 
     `record(start, actions)` is a game as a JSON object: its state as dealt and what was played. `read(record)` plays
     such an object: its hands and what they came to (`busso.cards.hand.Replayed`). It raises ValueError that names the
-    field or the action that breaks a rule. How a game is shown is no part of it: see `busso.cards.presentation`.
+    field or the action that breaks a rule.
+
+    `layout` says what the bits of an observation mean (`busso.cards.own.layout`), `presentation` how the game is shown
+    (`busso.cards.presentation`); without it the package's own module of this name does. With `open_cards` a seat may
+    see what the others may play. `base` is the game of which this one is a variant (`busso.cards.own.game.variant`).
     """
 
     name: str
@@ -125,11 +130,20 @@ class Game:
     match: MatchRules | None = None
     symmetry: Symmetry | None = None
     additions: tuple[str, ...] = ()
+    layout: Any = None
+    presentation: Any = None
+    open_cards: bool = False
+    base: Game | None = None
 
     @cached_property
     def blank(self) -> np.void:
         """A state record that holds the options and nothing else."""
         return self.blank_for(self.options)
+
+    @property
+    def shown_as(self) -> str:
+        """The name of the game whose table, screens and champion suit this one."""
+        return self.name if self.base is None else self.base.shown_as
 
     @property
     def words(self) -> int:
@@ -156,7 +170,8 @@ class Game:
         options = {key: plain(value) for key, value in options.items()}
         for key in options:
             if key not in known:
-                raise InputError(f"game.{key}", f"{self.name} has no such option", f"it has {', '.join(sorted(known))}")
+                there = f"it has {', '.join(sorted(known)) or 'none'}"
+                raise InputError(f"game.{key}", f"{self.name} has no such option", there)
             if isinstance(options[key], list | dict):
                 raise InputError(f"game.{key}", "one value, not several")
         chosen = type(self.options)(**options)
@@ -267,8 +282,9 @@ def load_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
 
     Raises UnknownGameError when there is no such package, ValueError for a bad option.
     """
+    own = own_files.game_file(name)
     try:
-        module = importlib.import_module(package_of(name)) if name.isidentifier() else None
+        module = own.module if own else importlib.import_module(package_of(name)) if name.isidentifier() else None
     except ModuleNotFoundError as error:
         if error.name != package_of(name):
             raise

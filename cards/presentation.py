@@ -109,7 +109,10 @@ _GENERIC = Presentation()
 
 
 def presentation_of(game: Game) -> Presentation:
-    """`PRESENTATION` of the module `presentation` in the game's package; the generic one where there is none."""
+    """Its own; else `PRESENTATION` of the module `presentation` in its package, or the generic one."""
+    if game.presentation is not None:
+        found: Presentation = game.presentation
+        return found
     module = own_module(package_of(game.name), "presentation")
     return _GENERIC if module is None else module.PRESENTATION
 
@@ -117,4 +120,5 @@ def presentation_of(game: Game) -> Presentation:
 def own_module(package: str, name: str) -> ModuleType | None:
     """The module of that name in an imported package; None where there is none."""
     found = f"{package}.{name}"
-    return importlib.import_module(found) if package in sys.modules and find_spec(found) else None
+    is_package = hasattr(sys.modules.get(package), "__path__")
+    return importlib.import_module(found) if is_package and find_spec(found) else None

@@ -25,6 +25,7 @@ from busso.command.errors import UserError
 from busso.command.main import Main, command, failure_of
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import T, explained, fitting, from_config, refused_by_name
+from busso.command.settings.own_games import name_games
 from busso.command.settings.quoting import in_quotes
 from busso.command.terminal.visible import one_line
 
@@ -89,6 +90,7 @@ def job(run: Callable[[DictConfig], int | float | None]) -> Job:
     def of(config: DictConfig) -> float | None:
         launcher = _launcher()
         try:
+            name_games(list(HydraConfig.get().overrides.task))  # this may be another process than that of the command
             found = run(config)
         except Exception as error:
             if launcher is None:
@@ -181,6 +183,7 @@ def run_app(config_name: str, task: Job, arguments: Sequence[str]) -> int:
     Raises SettingsError, one line that names the key, for anything that Hydra refuses.
     """
     flags, overrides = parted(arguments)
+    name_games(overrides)
     JobError.all.clear()
     app = hydra.main(version_base="1.3", config_path=str(CONF), config_name=config_name)(task)
     shown = _FULL_ERROR in os.environ

@@ -42,17 +42,6 @@ COMMANDS = {
     "tune": Command("busso.train.tune.__main__"),
     "warm": Command("busso.warm"),
 }
-REPLACED = {
-    "curves": "report RUN, which draws the curves",
-    "record": "tournament deals=10 records=10, which writes games.jsonl",
-    "completion": "train -sc install=bash",
-    "ablation": "train -m 'row=glob(*,exclude=_*)' seed=1,2,3, then busso compare 'runs/ablation/tressette/*'",
-    "exploit": "train -m experiment=best_response opponents.only=a,b",
-    "gpu-check": "doctor",
-    "regret": "review FILE, which grades single decisions, or busso tournament to compare players",
-    "sweep": "compare 'runs/tressette/key=*'",
-    "sweep-task": "train -m hydra/launcher=array key=a,b",
-}
 
 
 def main() -> int:
@@ -123,8 +112,6 @@ def _docstring(command: Command) -> str:
 
 
 def _no_command(name: str) -> str:
-    if name in REPLACED:
-        return f"no command {name!r} any more: type busso {REPLACED[name]}"
     from difflib import get_close_matches
 
     nearest = get_close_matches(name, COMMANDS, 1)

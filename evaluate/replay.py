@@ -1,7 +1,7 @@
 """`busso replay FILE`: replay recorded games and check them, with one line of JSON for each record.
 
-`FILE game=NAME` reads records of a game of your own. A record that breaks a rule or is malformed gets a line with its
-error; the others are replayed. Hands of a match are checked against those before them: leader, score and end of the
+`FILE game=./war.py` reads records of a game of your own. A record that breaks a rule or is malformed gets a line with
+its error; the others are replayed. Hands of a match are checked against those before them: leader, score and end of the
 match. Exit code: 0 if every record could be played, 1 if one could not, 2 if the file could not be read.
 """
 
@@ -88,12 +88,12 @@ def main(arguments: Sequence[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="records, one JSON object a line")
-    parser.add_argument("game", nargs="?", metavar="game=NAME", help="a game from elsewhere, which records may name")
+    parser.add_argument("game", nargs="?", metavar="game=./war.py", help="a file with a game of your own")
     found = parser.parse_args(arguments)
     path, game = found.file, found.game
     if game is not None:
         if not game.startswith("game="):
-            parser.error(f"one file, and perhaps game=NAME, not {game!r}")
+            parser.error(f"one file, and perhaps game=./war.py, not {game!r}")
         name_game(game.removeprefix("game="))
     return _print_results(path)
 

@@ -13,7 +13,7 @@ import pytest
 
 import busso as package
 from busso.command import __version__
-from busso.command.commands import COMMANDS, REPLACED, main
+from busso.command.commands import COMMANDS, main
 from tests.pages import BLOCKS, TEXT
 
 ROOT = Path(__file__).parent.parent
@@ -78,12 +78,10 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 
 
 def test_what_is_no_command_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """With the nearest, the one that took its place, or all of them."""
+    """With the nearest, or all of them."""
     for typed, meant in (("trian", "train"), ("turnament", "tournament"), ("Doctor", "doctor"), ("compair", "compare")):
         line = f"error: no command '{typed}': the nearest is '{meant}'; busso --help explains them\n"
         assert refused(monkeypatch, capsys, typed, "seed=1") == line
-    for name, new in REPLACED.items():
-        assert f"any more: type busso {new}" in refused(monkeypatch, capsys, name, "seed=1")
     for arguments in ((), ("",), ("seed=1",), ("--quiet",)):
         said = refused(monkeypatch, capsys, *arguments)
         assert all(name in said for name in COMMANDS)

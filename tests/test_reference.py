@@ -17,10 +17,10 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from busso.cards.compiled.bits import unpack
 from busso.cards.game import Game, load_game
 from busso.command.conf_folder import own_games
+from busso.command.settings.compose import settings_from_dict
 from busso.train.dqn.network.build import build_network
 from busso.train.run.folder import CAPACITY, CHANGEABLE, CHANGEABLE_GROUPS
 from busso.train.settings.dqn import TrainSettings
-from busso.train.settings.saved import settings_of_checkpoint
 from busso.train.tabular import batch_q_trainer
 from busso.train.tabular import trainer as table_trainer
 from tests.pages import ROOT
@@ -105,7 +105,7 @@ def test_the_lines_on_the_page_load_a_network_by_torch_alone(trained_run: Traine
     found: dict[str, Any] = {}
     exec(code.replace("runs/spike/default/checkpoints/best.pt", str(best)), found)
     game = load_game("spike")
-    ours = build_network(game, settings_of_checkpoint(TrainSettings, found["state"]["settings"]))
+    ours = build_network(game, settings_from_dict(TrainSettings, found["state"]["settings"]))
     ours.load_state_dict(found["state"]["acting"])
     observations = game.observe(game.deal(np.arange(50, dtype=np.uint64)))
     bits = torch.from_numpy(unpack(observations, game.bits)).float()

@@ -48,3 +48,9 @@ class InputError(ValueError):
 
     def __str__(self) -> str:
         return f"{self.about}; {self.hint}" if self.hint else self.about
+
+
+class UserError(InputError):
+    """An error that ends a command: its line says what is wrong and how to mend it."""
+
+    exit_code = 2

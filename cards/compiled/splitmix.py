@@ -44,6 +44,19 @@ def uniform(bits: np.uint64) -> float:
     return np.float64(bits >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
+@njit
+def shuffle(n: int, seed: np.uint64) -> NDArray[np.uint8]:
+    """The numbers below n, at most 256, in an order that follows from the seed; all are equally likely."""
+    order = np.empty(n, np.uint8)
+    random = mix(seed)
+    for place in range(n):
+        random += GAMMA
+        other = below(mix(random), place + 1)
+        order[place] = order[other]
+        order[other] = place
+    return order
+
+
 @njit(nogil=True)
 def _fill(start: np.uint64, out: NDArray[np.uint64]) -> None:
     for k in range(out.size):

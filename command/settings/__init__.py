@@ -1,1 +1,1 @@
-"""Settings from conf/ and the command line: composed, checked, quoted, and the keys that were renamed."""
+"""Settings from conf/ and the command line: composed, checked and quoted."""

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
-from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
@@ -19,15 +19,14 @@ from busso.command.conf_folder import CONF, groups_of
 from busso.command.settings.checks import SettingsError, check_one_of
 from busso.command.settings.foreign import check_values, name_game
 from busso.command.settings.nearest import dotted, nearest
-from busso.command.settings.old_keys import refusal
-from busso.command.settings.overrides import given, key_of, with_escapes
+from busso.command.settings.overrides import key_of, with_escapes
 from busso.command.settings.own_files import misplaced, not_read, not_utf8, syntax_error
+from busso.command.settings.own_games import name_games, name_players
 from busso.command.settings.quoting import for_shell, hint_for
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-_ELSEWHERE = "'hydra.searchpath=[FOLDER/conf]', where FOLDER/conf/game/NAME.yaml is"
 _VALUE = re.compile(r"Value '(.*)' of type '\w+' .* (?:to|hint) '?(Integer|Float|Union\[int, str\])")
 _WANTED = {"Integer": "an integer", "Float": "a number", "Union[int, str]": "an integer or a word such as auto"}
 # Hydra's answers to `+` and `++` before what needs none.
@@ -42,6 +41,7 @@ def compose(schema: type[T] | Mapping[str, type[T]], config_name: str, overrides
     Raises SettingsError, one line that names the key, for anything Hydra or the dataclasses refuse.
     """
     overrides = fitting(schema, [with_escapes(with_home(each)) for each in overrides])
+    name_games(overrides)
     with refused_by_name(overrides, config_name):
         return from_config(schema, _composed(config_name, overrides))
 
@@ -60,29 +60,21 @@ def fitting(
         overrides = with_game_options(overrides, default_game, schema)
     if "game" not in own:  # files that the command reads may be of the game that is named
         return [each for each in overrides if not _names_game(each)]
-    return overrides if "algo" in own else _without_file(overrides)  # what trains needs the game's recipe too
+    return overrides
 
 
 def from_config(schema: type[T] | Mapping[str, type[T]], config: DictConfig) -> T:
-    """The settings that Hydra has composed, checked. A mapping has the schema of each `algo`. Raises SettingsError."""
-    if "game" in config:
-        name_game(str((config.get("game") or {}).get("name")))
+    """The settings that Hydra has composed, checked. A mapping has the schema of each `algo`. Raises SettingsError.
+
+    They are typed: the Python files that they name may run.
+    """
+    from omegaconf import OmegaConf
+
+    name_players(OmegaConf.to_container(config))
     if not isinstance(schema, type):
         check_one_of("algo", str(config.algo), *schema)
         schema = schema[str(config.algo)]
     return _settings(schema, config)
-
-
-def _without_file(overrides: Sequence[str]) -> Sequence[str]:
-    """`game=NAME` as the parts of its group, for a package that has no file conf/game/NAME.yaml."""
-    named = given(overrides)
-    name = named["game"].value if "game" in named else None
-    if name is None or "hydra.searchpath" in named or (CONF / "game" / f"{name}.yaml").exists():
-        return overrides
-    if not name.isidentifier() or not find_spec(name):
-        return overrides
-    parts = [f"+{each}" if each.startswith("game.") else each for each in overrides if key_of(each) != "game"]
-    return ["~game", f"+game.name={name}", *parts]
 
 
 def _names_game(override: str) -> bool:
@@ -90,8 +82,7 @@ def _names_game(override: str) -> bool:
     if name != override:
         from busso.command.settings.game import load_configured_game  # with NumPy, for which --help does not wait
 
-        name_game(name)
-        load_configured_game({"name": name})
+        load_configured_game({"name": name_game(name)})
     return name != override
 
 
@@ -113,8 +104,7 @@ def _composed(config_name: str, overrides: Sequence[str]) -> DictConfig:
 def refused_by_name(overrides: Sequence[str], config_name: str = "", of_flags: Sequence[str] = ()) -> Iterator[None]:
     """Raise a SettingsError that names the key for whatever Hydra or the dataclasses refuse.
 
-    Of a setting of training of earlier versions it says what to write instead, of a mistyped one which may be meant.
-    `of_flags` are overrides for which flags stand.
+    Of a mistyped setting it says which may be meant. `of_flags` are overrides for which flags stand.
     """
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
@@ -132,8 +122,6 @@ def refused_by_name(overrides: Sequence[str], config_name: str = "", of_flags: S
         found = error if isinstance(error, SettingsError) else _one_line(error)
         found = _not_to_be_added(found, overrides)
         keys = [key_of(override) for override in overrides]
-        if config_name in ("train", "tune") and (old := refusal(found.key, *overrides)):
-            raise old from None
         if config_name and found.problem == _UNKNOWN:
             raise explained(found, [*of_flags, *overrides], config_name) from None
         if found.key in overrides and "=" not in found.key:
@@ -223,8 +211,6 @@ def _of_wrong_type(key: str, text: str) -> SettingsError | None:
 
 def _no_such_choice(group: str, choice: str, lines: Sequence[str]) -> SettingsError:
     """The error for a choice that a group does not have; the lines of Hydra's message name those that there are."""
-    if old := refusal(f"{group}={choice}"):
-        return old
     if own := not_read(group, choice, [line.partition("path=file://")[2] for line in lines if "path=file://" in line]):
         return own
     there = [line for line in lines if "search path" not in line and "provider=" not in line]
@@ -233,7 +219,9 @@ def _no_such_choice(group: str, choice: str, lines: Sequence[str]) -> SettingsEr
         return SettingsError(
             group, f"there is no {choice!r}", f"in the file's defaults list write `override /{name}: {choice}`"
         )
-    elsewhere = f"; one of your own: {_ELSEWHERE}" if group == "game" else ""
+    elsewhere = ""
+    if group == "game":
+        elsewhere = f"; for one of your own say game=./{choice if Path(f'{choice}.py').is_file() else 'NAME'}.py"
     near = nearest(choice, there)
     known = f"did you mean {near}? There are" if near else "there are"
     return SettingsError(group, f"there is no {choice!r}", f"{known} {', '.join(there)}{elsewhere}")

@@ -6,13 +6,14 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from busso.cards.base import own_files
 from busso.cards.base.errors import InputError
+from busso.cards.base.own_files import OwnCodeError
 from busso.cards.base.packages import package_of
 from busso.command.conf_folder import own_games
 from busso.command.settings.checks import SettingsError
@@ -23,29 +24,39 @@ ENTRY_POINTS = "busso.games"  # the group in which a package says that it is a g
 MOST_VALUES = 100_000  # of the settings in a file, with those that stand in several places
 DEEPEST = 100  # dictionaries and lists in one another
 _HALVES = re.compile("[\ud800-\udfff]")
-_named: set[str] = set()
 
 
 # ---------------------------------------------------------------------- games
 
 
-def name_game(name: str) -> None:
-    """From now on files may name this game: a person has, on the command line or in code."""
-    _named.add(name)
+def name_game(text: str) -> str:
+    """Name a game for a person, on the command line or in code; returns its name, by which files may then name it.
+
+    A path is that of a game in a file, which runs. Raises SettingsError for a file that is not there or is no game,
+    OwnCodeError for what is wrong in it.
+    """
+    from busso.cards.own.files import is_path, name_game_file
+
+    if not is_path(text):
+        return text
+    try:
+        return name_game_file(text, known_games()).name
+    except OwnCodeError:
+        raise
+    except InputError as error:
+        raise SettingsError("game", error) from None
 
 
 def check_game(name: str) -> None:
     """Raise SettingsError for a game that a file, or whatever else is not the user's word, may not name.
 
-    It may name those of busso, installed ones, those that the user of this process has named, and what is imported
-    already. To look for a game is to import a module, from the working folder too, and so to run code.
+    It may name those of busso, installed ones, those in files that the user of this process has named, and what is
+    imported already. Nothing is looked for: that would run code.
     """
-    if name in _named or package_of(name) in sys.modules or name in known_games():
+    if own_files.game_file(name) or name in known_games() or (name.isidentifier() and package_of(name) in sys.modules):
         return
-    if not name.isidentifier() or find_spec(name) is None:
-        raise SettingsError("game.name", f"there is no game {name!r}")
-    problem = f"there is no game {name!r} here, but a module, which no file may name"
-    raise SettingsError("game.name", problem, f"if you trust it, say game={name}")
+    hint = f"if {name}.py is yours, say game=./{name}.py" if name.isidentifier() else ""
+    raise SettingsError("game.name", f"there is no game {name!r} here", hint)
 
 
 def known_games() -> set[str]:

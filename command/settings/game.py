@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from busso.cards.base import own_files
+from busso.cards.base.own_files import OwnCodeError
 from busso.cards.game import Game, load_game
 from busso.command.settings.checks import SettingsError, check_one_of
 from busso.command.settings.foreign import check_game, name_game
@@ -15,13 +17,20 @@ from busso.command.settings.overrides import given, key_of
 
 
 class NamesGame:
-    """Settings with the group `game`. They name it in the process that they are sent to, as they do in this one."""
+    """Settings with the group `game`, which take the user's own files along to other processes of the same run.
+
+    So all of these play by one text, wherever they run and whatever has become of the file.
+    """
 
     game: dict[str, Any]
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        name_game(str(self.game.get("name")))  # no file is read as a pickle
+    def __getstate__(self) -> tuple[own_files.Sent, dict[str, Any]]:
+        return own_files.sent(), dict(vars(self))
+
+    def __setstate__(self, state: tuple[own_files.Sent, dict[str, Any]]) -> None:
+        files, values = state  # no file is read as a pickle
+        own_files.receive(files)
+        vars(self).update(values)
 
 
 def load_configured_game(settings: dict[str, Any]) -> Game:
@@ -43,8 +52,7 @@ def load_configured_game(settings: dict[str, Any]) -> Game:
 def as_game(game: Game | str, *of_it: object) -> Game:
     """The game itself, or that of a name. Raises SettingsError for any other kind, and for no states `of_it`."""
     if isinstance(game, str):
-        name_game(game)
-        game = load_configured_game({"name": game})
+        game = load_configured_game({"name": name_game(game)})
     if not isinstance(game, Game):
         raise SettingsError("game", f"a name or what load_game returns, not {type(game).__name__}")
     for states in of_it:
@@ -71,7 +79,9 @@ def with_game_options(overrides: Sequence[str], default: str, schema: type[Any])
         return list(overrides)
     name = next((o.removeprefix("game=") for o in overrides if o.startswith("game=")), default)
     try:
-        known = {field.name for field in fields(load_game(name).options)} | {"reward"}
+        known = {field.name for field in fields(load_game(name_game(name)).options)} | {"reward"}
+    except OwnCodeError:
+        raise
     except ValueError:
         return list(overrides)  # composing the settings says what is wrong with the game
     return [f"game.{o}" if key_of(o) in short & known else o for o in overrides]

@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from busso.cards.base.own_files import typed_game
 from busso.cards.game import Game
 from busso.command.settings.checks import SettingsError
 from busso.train.run.checkpoint.checkpoint import CheckpointError
@@ -52,7 +53,7 @@ def hours_of(seconds: float) -> float | None:
 def command_of(settings: TrainSettings) -> str | None:
     """A command that trains with these settings: what differs from the game's defaults; None for a game elsewhere."""
     try:
-        plain = settings_of([f"game={settings.game_name}"])
+        plain = settings_of([f"game={typed_game(settings.game_name)}"])
     except SettingsError:
         return None
     if isinstance(plain, TrainSettings):  # a player knows the number of its bits
@@ -63,7 +64,7 @@ def command_of(settings: TrainSettings) -> str | None:
         for key, (_, new) in changes(asdict(plain), asdict(settings)).items()
         if key not in left_out and not key.startswith(CHANGEABLE_GROUPS)
     ]
-    return " ".join(["busso train", f"game={settings.game_name}", *given])
+    return " ".join(["busso train", f"game={typed_game(settings.game_name)}", *given])
 
 
 def _override(key: str, value: object) -> str:

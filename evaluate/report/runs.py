@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from busso.cards.base.own_files import typed_game
 from busso.command.settings.checks import SettingsError
 from busso.evaluate.report.drawing import Line, Numbers
 from busso.train.run.folder import BUDGET_KEYS, CHANGEABLE, CHANGEABLE_GROUPS
@@ -26,7 +27,7 @@ _NO_CHOICE = ("name", "runs")  # of how a run learns
 def defaults_of(settings: AnyRunSettings) -> AnyRunSettings | None:
     """What a run of this game and algorithm has if nothing is said; None for a game whose settings are not found."""
     try:
-        return settings_of([f"game={settings.game_name}", f"algo={settings.algo}"])
+        return settings_of([f"game={typed_game(settings.game_name)}", f"algo={settings.algo}"])
     except SettingsError:
         return None
 

@@ -7,7 +7,7 @@ import json
 import logging
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -151,8 +151,7 @@ def _played(line: bytes) -> Played:
     batch = Batch(**content["unit"] | {"pair": tuple(content["unit"]["pair"])})
     numbers = np.frombuffer(zlib.decompress(base64.b64decode(content["duel"])), "<f8").astype(np.float64)
     wins, own, other = numbers.reshape(3, batch.deals)
-    # 0.3.0 also counted what programs lost as players.
-    first, second = (Spent(**{each.name: spent[each.name] for each in fields(Spent)}) for spent in content["spent"])
+    first, second = (Spent(**spent) for spent in content["spent"])
     return Played(
         batch, Duel(wins, own, other, content["even"]), (first, second), content["seconds"], content["records"]
     )

@@ -12,6 +12,7 @@ import yaml
 from safetensors import safe_open
 from safetensors.torch import save
 
+from busso.command.settings.compose import settings_from_dict
 from busso.train.dqn.players import champion_file as champion
 from busso.train.run.checkpoint import checkpoint
 
@@ -38,10 +39,9 @@ def change_checkpoints(run: Path, change: Change) -> Path:
 
 def champion_of(run: Path, path: Path, change: Change) -> Path:
     """The best network of a run as a file that travels, with changed settings and a right checksum."""
-    from busso.train.settings.saved import settings_of_checkpoint
 
     state = checkpoint.load(run / "checkpoints" / checkpoint.BEST)
-    settings = settings_of_checkpoint(champion.TrainSettings, state["settings"])
+    settings = settings_from_dict(champion.TrainSettings, state["settings"])
     champion.write(path, settings, [state["acting"]], {"command": None})
     header, tensors = header_of(path)
     change(header["settings"])

@@ -1,4 +1,4 @@
-"""A file names a game: nothing is imported for it but games of busso, installed ones, and those that the user names."""
+"""A file names a game: nothing runs for it but games of busso, installed ones, and those that the user names."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from busso.cards.base import own_files
 from busso.command.settings import foreign
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.game import load_configured_game
@@ -20,25 +21,25 @@ from tests.errors import error_about
 from tests.foreign.files import champion_of, change_checkpoints, change_config, table
 
 ROOT = Path(__file__).parents[2]
-HERE = ROOT / "tests" / "tiny_game"
-TRAP = "trap"  # a module in the working folder
+TRAP, TYPED = "trap", "./trap.py"  # a file in the working folder
 Main = Callable[[Sequence[str]], int]
 
 
 @pytest.fixture(autouse=True)
 def named(monkeypatch: pytest.MonkeyPatch) -> None:
     """What one test names is not named in the next."""
-    monkeypatch.setattr(foreign, "_named", set())
+    monkeypatch.setattr(own_files, "_named", {})
+    monkeypatch.setattr(own_files, "_games", {})
 
 
 @pytest.fixture
 def marker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The file that the module in the working folder writes when it is imported; it is laid out as a game is."""
+    """What the file in the working folder writes when it runs; it has a game, and Python would find it there."""
     folder, path = tmp_path / "work", tmp_path / "marker"
-    (folder / TRAP).mkdir(parents=True)
-    (folder / TRAP / "rules.py").touch()
-    (folder / TRAP / "__init__.py").write_text(
-        f"import pathlib\npathlib.Path({str(path)!r}).touch()\nfrom tests.cards.toy import TOY as GAME\n"
+    folder.mkdir(parents=True)
+    (folder / f"{TRAP}.py").write_text(
+        f"import pathlib\npathlib.Path({str(path)!r}).touch()\nfrom dataclasses import replace\n"
+        f"from tests.cards.toy import TOY\nGAME = replace(TOY, name={TRAP!r})\n"
     )
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(folder)
@@ -52,7 +53,7 @@ def of_trap(settings: dict[str, Any]) -> None:
 
 @pytest.fixture
 def files(trained_run: Any, marker: Path) -> dict[str, Path]:
-    """Each kind of file with the module as its game."""
+    """Each kind of file with this game."""
     run = trained_run(runs=Path("runs"))
     champion = champion_of(run, Path("given.safetensors"), of_trap)
     change_config(run, of_trap)
@@ -82,17 +83,17 @@ READERS = {
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_nothing_is_imported_for_a_file(
+def test_nothing_runs_for_a_file(
     reader: str, files: dict[str, Path], marker: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One line names the file, the module and the way out."""
+    """One line names the file, the game and the way out."""
     module, arguments, kind = READERS[reader]
     main: Main = __import__(module, fromlist=["main"]).main
     assert main([each.format(files[kind]) for each in arguments]) not in (0, None)
     output = capsys.readouterr()
     assert not marker.exists() and TRAP not in sys.modules
     (line,) = [line for line in output.err.splitlines() if TRAP in line]
-    assert line.startswith("error: ") and str(files[kind]) in line and f"game={TRAP}" in line
+    assert line.startswith("error: ") and str(files[kind]) in line and f"game={TYPED}" in line
     assert "Traceback" not in output.err
 
 
@@ -101,13 +102,13 @@ def test_replay_says_it_of_the_record(files: dict[str, Path], marker: Path, caps
 
     assert main([str(files["records"])]) == 1
     result = json.loads(capsys.readouterr().out)
-    assert not marker.exists() and result["line"] == 1 and f"game={TRAP}" in result["error"]
+    assert not marker.exists() and result["line"] == 1 and f"game={TYPED}" in result["error"]
 
 
-def test_named_on_the_command_line_it_is_imported(files: dict[str, Path], marker: Path) -> None:
+def test_named_on_the_command_line_it_runs(files: dict[str, Path], marker: Path) -> None:
     from busso.evaluate.replay import main
 
-    assert main([str(files["records"]), f"game={TRAP}"]) == 0
+    assert main([str(files["records"]), f"game={TYPED}"]) == 0
     assert marker.exists()
 
 
@@ -118,7 +119,7 @@ def test_the_library_refuses_a_run(files: dict[str, Path], marker: Path) -> None
     with pytest.raises(busso.BussoError) as caught:
         busso.load_run(files["run"])
     assert not marker.exists() and "config.yaml" in str(caught.value)
-    assert f'busso.load_game("{TRAP}")' in str(caught.value) and f"game={TRAP}" not in str(caught.value)
+    assert f'busso.load_game("{TYPED}")' in str(caught.value) and f"game={TYPED}" not in str(caught.value)
 
 
 def test_a_resumed_run_keeps_its_own_game(trained_run: Any, marker: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,18 +133,16 @@ def test_a_resumed_run_keeps_its_own_game(trained_run: Any, marker: Path, capsys
 
 
 def test_a_name_that_is_loaded_or_named_may_stand_in_a_file(marker: Path) -> None:
-    with error_about(SettingsError, "game.name", TRAP, hint=f"game={TRAP}"):
+    with error_about(SettingsError, "game.name", TRAP, hint=f"game={TYPED}"):
         load_configured_game({"name": TRAP})
-    foreign.name_game(TRAP)
-    assert load_configured_game({"name": TRAP}) is not None and marker.exists()
-    foreign._named.clear()
-    assert load_configured_game({"name": TRAP}) is not None  # it runs already
+    assert foreign.name_game(TYPED) == TRAP and marker.exists()
+    assert load_configured_game({"name": TRAP}) is not None
 
 
 @pytest.mark.parametrize(
-    "name", ["os", "cards", "nowhere", "tests.cards.toy", "", "../trap", "trap\n", "busso.spike.rules"]
+    "name", ["os", "cards", "nowhere", "tests.cards.toy", "", "../trap", TYPED, "trap\n", "busso.spike.rules"]
 )
-def test_what_is_no_game_stays_none(name: str) -> None:
+def test_what_is_no_game_stays_none(name: str, marker: Path) -> None:
     with error_about(SettingsError, "game.name"):
         load_configured_game({"name": name})
 
@@ -165,29 +164,28 @@ def test_an_installed_game_may_stand_in_a_file(marker: Path, tmp_path: Path, mon
     assert load_configured_game({"name": TRAP}) is not None
 
 
-def test_settings_that_were_sent_name_their_game(tmp_path: Path) -> None:
-    """A process of the same run gets them as a pickle, and has no command line."""
+def test_settings_that_were_sent_name_their_game(tmp_path: Path, marker: Path) -> None:
+    """A process of the same run gets them as a pickle with the source, and has no command line, nor the file."""
     from busso.command.settings.compose import compose
     from busso.evaluate.tournament.settings import TournamentSettings
     from busso.train.settings.resolve import settings_of
     from tests.train.runs import small
 
-    given = [f"hydra.searchpath=[{HERE / 'conf'}]", "game=kuhn_poker"]
+    game = f"game={TYPED}"
     code = "import pickle, sys; s = pickle.load(sys.stdin.buffer); "
     code += "from busso.command.settings.game import load_configured_game as l; print(l(s.game).name)"
-    sys.path.insert(0, str(HERE))
-    try:
-        sent = [
-            settings_of([*given, *small(tmp_path)]),
-            compose(TournamentSettings, "tournament", [*given, "players=[random,honest]"]),
-        ]
-    finally:
-        sys.path.remove(str(HERE))
-    environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{HERE}"}
-    for settings in sent:
-        sent_on = {"input": pickle.dumps(settings), "env": environment}
-        done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, **sent_on)
-        assert done.stdout == b"kuhn_poker\n", done.stderr
+    settings = [
+        settings_of([*small(tmp_path), game]),
+        compose(TournamentSettings, "tournament", [game, "players=[random,lowest]"]),
+    ]
+    sent = [pickle.dumps(each) for each in settings]
+    Path(TYPED).unlink()
+    for each in sent:
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            [sys.executable, "-c", code], check=False, capture_output=True, input=each, env=environment
+        )
+        assert done.stdout == f"{TRAP}\n".encode(), done.stderr
 
 
 def test_a_foreign_algo_reads_no_file_of_settings(trained_run: Any, tmp_path: Path, marker: Path) -> None:

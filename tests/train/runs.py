@@ -13,7 +13,7 @@ from torch import Tensor
 from busso.command.lock.lock import Lock
 from busso.command.settings.compose import compose
 from busso.train.run.checkpoint import checkpoint
-from busso.train.run.checkpoint.columns import Columns, Place, put, without_columns
+from busso.train.run.checkpoint.columns import Columns
 from busso.train.settings.dqn import TrainSettings
 
 OWN_TO_A_RUN = (".settings.runs", ".counters.seconds", ".run")  # what differs between two with the same settings
@@ -112,31 +112,6 @@ def whole(columns: Columns) -> list[Tensor]:
         for tensor, values in zip(tensors, piece, strict=True):
             tensor[first : first + len(values)] = values
     return tensors
-
-
-PRIORITIES = ("replay", "priorities", "weights")
-
-
-def save_0_3_0(path: Path, state: dict[str, Any], priorities: Tensor | None = None) -> None:
-    """Write a checkpoint as version 0.3.0 did, which kept priorities beside the archive."""
-    save_old(path, state, {} if priorities is None else {PRIORITIES: [priorities]}, 3)
-
-
-def save_old(path: Path, state: dict[str, Any], inside: dict[Place, list[Tensor]], number: int) -> None:
-    """Write a checkpoint in format 2 or 3, with some tensors `inside` the file but beside the archive."""
-    columns: dict[Place, Columns] = {}
-    body, rest = io.BytesIO(), without_columns(state, columns)
-    descriptions = [{"place": place, **each.written(path.parent)} for place, each in columns.items()]
-    for place, tensors in inside.items():
-        put(rest, place, None)
-        kinds = [[str(each.dtype).removeprefix("torch."), list(each.shape[1:])] for each in tensors]
-        rows = len(tensors[0])
-        descriptions.append({"place": place, "kinds": kinds, "rows": rows, "first": 0, "piece": max(1, rows)})
-    body.write(json.dumps(descriptions).encode() + b"\n")
-    body.writelines(each.numpy().tobytes() for tensors in inside.values() for each in tensors)
-    body.write(saved(rest))
-    digest = hashlib.sha256(body.getvalue()).hexdigest()
-    path.write_bytes(f"busso-checkpoint {number} {digest}\n".encode() + body.getvalue())
 
 
 def saved(state: Any, **how: bool) -> bytes:

@@ -140,7 +140,7 @@ def test_small_runs_of_dqn_have_the_recipe_as_it_ships(uninterrupted: Callable[[
         found = state["settings"][group]
         assert shipped[group] | {key: found[key] for key in keys} == found
     learner = state["learner"]
-    assert any(momentum.any() for momentum in learner["optimizer"]["muon"])
+    assert any(momentum.any() for momentum in learner["muon"])
     assert equal(learner["averaged"], learner["online"]) and not state["replay"]["bootstraps"]
 
 

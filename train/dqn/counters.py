@@ -16,7 +16,6 @@ class DqnCounters:
     env_steps: int = 0  # decisions of those episodes
     inserted: int = 0  # transitions of those episodes; decisions without a choice may be none
     next_episode: int = 0  # the first that no request covers
-    lost: int = 0  # of those before, requests of other learners of 0.3.0; others are played in their place
     rollouts: int = 0  # that came back
     seconds: float = 0.0  # of training, over all starts of the run
     evaluated: int = -1  # env_steps of the newest weights that were evaluated
@@ -30,11 +29,6 @@ class DqnCounters:
     lag_count: int = 0
     too_old: int = 0  # requests whose rollouts were thrown away because of their weights, to be played again
     idle_starts: int = 0  # in a row, that ended before anything was played or learned
-
-    @property
-    def dealt(self) -> int:
-        """Episodes that are played or will be, as far as requests cover them."""
-        return self.next_episode - self.lost
 
     def count(self, rollout: Rollout, updates: int) -> None:
         """Add a rollout that came back after `updates` updates."""

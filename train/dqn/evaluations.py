@@ -144,15 +144,14 @@ class Best:
     A file that does not bear the id `run` is of another run, and does not count.
     """
 
-    def __init__(self, settings: TrainSettings, folder: Path, writer: BackgroundWriter, run: str | None = None) -> None:
+    def __init__(self, settings: TrainSettings, folder: Path, writer: BackgroundWriter, run: str) -> None:
         self._settings = settings
         self._path = folder / checkpoint.BEST
         self._writer = writer
         self._run = run
         evaluation = settings.evaluation
-        self._measure = f"{evaluation.deals} deals against {', '.join(evaluation.best_against)}"
-        if evaluation.best_measure != "win_rate":  # older runs, which knew no other measure, do not name it
-            self._measure += f", by {evaluation.best_measure}"
+        players = ", ".join(evaluation.best_against)
+        self._measure = f"{evaluation.deals} deals against {players}, by {evaluation.best_measure}"
         self.score = self._score_so_far()
 
     def _score_so_far(self) -> float:
@@ -167,7 +166,7 @@ class Best:
             aside = checkpoint.set_aside(self._path)
             log.warning("%s; it is now %s, and the next network that is evaluated is the best", error, aside.name)
             return -math.inf
-        counts = ids.id_of(state) == self._run and state.get("measure") == self._measure
+        counts = ids.is_of(state, self._run) and state.get("measure") == self._measure
         return float(state["score"]) if counts else -math.inf
 
     def offer(self, weights: Weights, env_steps: int, duels: Mapping[str, Duel]) -> None:
@@ -193,7 +192,7 @@ def report_best(
     if not settings.evaluation.opponents:
         return
     found = checkpoint.load_best(folder.checkpoints)
-    if found is not None and ids.id_of(found.state) != folder.run_id:  # it could not be read when the run began
+    if found is not None and not ids.is_of(found.state, folder.run_id):  # it could not be read when the run began
         found = checkpoint.load_newest(folder.checkpoints, to_go_on=False)
     if found is None:
         raise checkpoint.CheckpointError(folder.path, "holds no checkpoint")

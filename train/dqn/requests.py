@@ -14,7 +14,6 @@ from busso.train.dqn.rollout.backend import RolloutBackend
 from busso.train.dqn.rollout.request import Rollout, RolloutRequest
 from busso.train.run.budget import Budget
 from busso.train.settings.dqn import TrainSettings
-from busso.train.settings.saved import counters_of_checkpoint
 
 log = logging.getLogger("train")
 
@@ -72,7 +71,7 @@ class Requests:
             request, *rest = self.unplayed[0].pieces(games)
             self.unplayed[:1] = rest
         else:
-            left = self._budget.episodes_left(self.counters.dealt)
+            left = self._budget.episodes_left(self.counters.next_episode)
             count = games if left is None else min(games, left)
             if not count:
                 return None
@@ -136,6 +135,6 @@ class Requests:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume from `state_dict`: what had not come back is played again, as the same episodes."""
-        self.counters = counters_of_checkpoint(DqnCounters, state["counters"])
+        self.counters = DqnCounters(**state["counters"])
         self._forgiven, self._inserted = self.counters.forgiven, self.counters.inserted
         self.unplayed = [RolloutRequest(first, count, 0.0, attempt) for first, count, attempt in state["open_requests"]]

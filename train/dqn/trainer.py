@@ -20,7 +20,6 @@ from busso.train.dqn.learner.divergence import DivergenceMonitor
 from busso.train.dqn.learner.learner import Learner
 from busso.train.dqn.learner.schedules import linear
 from busso.train.dqn.network.build import build_network
-from busso.train.dqn.old_runs import delete_shares, with_one_learner
 from busso.train.dqn.players.load import files_of_training
 from busso.train.dqn.requests import Requests
 from busso.train.dqn.rollout.backend import BackendLostError, RolloutBackend
@@ -134,7 +133,6 @@ class DqnTrainer:
 
     def report(self, stop_requested: Stop) -> None:
         """The table of the best network, on deals that it was not chosen by."""
-        delete_shares(self._folder.checkpoints)
         report_best(self.settings, self._folder, self._device, self.progress, stop_requested)
 
     @contextmanager
@@ -240,19 +238,15 @@ class DqnTrainer:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume from `state_dict`. Requests that were out are played again, as the same episodes."""
-        if self.settings.opponents.only is not None and "only" not in state["settings"].get("opponents", {}):
-            raise ValueError("of an older version, which had no opponent")
-        for name, file in state.get("players", {}).items():
+        for name, file in state["players"].items():
             if self._files.get(name, file) != file:
                 raise ValueError(f"the file of {name}, which it learns with, has changed since")
-        state = with_one_learner(state)
         self.requests.load_state_dict(state)
         self.budget.seconds_before = self.counters.seconds
-        if self.settings.names_no_budget and state.get("budget_minutes"):  # the same command has the same end
+        if self.settings.names_no_budget and state["budget_minutes"]:  # the same command has the same end
             self.budget.minutes = max(self.settings.training_minutes or 0.0, state["budget_minutes"])
         self.evaluations.load_state_dict(state["evaluating"])
         restore(self.every, state["passed"])
-        if state["replay"] is not None:  # first: it says in words what else would not fit the network
-            self.replay.load_state_dict(state["replay"])
+        self.replay.load_state_dict(state["replay"])  # first: it says in words what else would not fit the network
         self.learner.load_state_dict(state["learner"])
         self._began = self._standing()

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 import torch
 
 from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import settings_from_dict
 from busso.command.settings.overrides import given, value_text
 from busso.train.dqn.network.build import build_network, weights_for
 from busso.train.dqn.players import champion_file as champion
@@ -17,7 +18,6 @@ from busso.train.run.checkpoint import checkpoint
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.learning import NetworkSettings
 from busso.train.settings.resolve import Chosen, settings_of_run
-from busso.train.settings.saved import settings_of_checkpoint
 
 KEY = "network.init_from"
 _SHAPE = ("hidden", "symmetric", "inputs", "dueling")
@@ -71,7 +71,7 @@ def _shape_of_begun(settings: TrainSettings) -> NetworkSettings | None:
     begun = settings_of_run(settings.folder).get("network")
     if not isinstance(begun, dict) or begun.get("init_from") != settings.network.init_from:
         return None
-    return settings_of_checkpoint(NetworkSettings, begun)
+    return settings_from_dict(NetworkSettings, begun)
 
 
 def _read(settings: TrainSettings) -> tuple[Weights, TrainSettings]:

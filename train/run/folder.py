@@ -13,7 +13,6 @@ from busso.cards.base.files import delete_left_over, make_folder, write_atomic
 from busso.command.lock.lock import InUseError, Lock, in_job
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import as_yaml
-from busso.command.settings.game import game_defaults
 from busso.command.settings.overrides import value_text
 from busso.train.run import results
 from busso.train.run.checkpoint import checkpoint, ids, pruning
@@ -41,17 +40,14 @@ class RunInUseError(SettingsError):
 
 
 class RunFolder:
-    """runs/<game>/<name>, held by one process at a time. Use as a context.
-
-    `run_id` is None of a run that began before runs had ids.
-    """
+    """runs/<game>/<name>, held by one process at a time. Use as a context."""
 
     def __init__(self, settings: RunSettings, composed: Mapping[str, str] | None = None) -> None:
         """`composed` has the files that Hydra would write into `.hydra/`, which is done here, under the lock."""
         self.path = settings.folder
         self._composed = composed or {}
         self.checkpoints = self.path / "checkpoints"
-        self.run_id: str | None = ids.new_id()
+        self.run_id = ids.new_id()
         self._settings = settings
         self._lock = Lock(self.path / LOCK)
         self.writer = BackgroundWriter(self.require_own)
@@ -122,6 +118,7 @@ class RunFolder:
             checkpoint.set_aside(path)
             log.warning("%s; the one before is used, this one is renamed", problem)
         try:
+            run_id = ids.id_of(found.state)
             load_state_dict(found.state)
         except OSError as error:
             raise checkpoint.UnreadableError.because(error, found.path) from None
@@ -130,7 +127,7 @@ class RunFolder:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             problem = f"does not fit this run ({reason})"
             raise checkpoint.CheckpointError(found.path, problem, "start another with name=...") from None
-        self.run_id = ids.id_of(found.state)
+        self.run_id = run_id
         return found.path
 
     def save_checkpoint(self, done: int, state: dict[str, Any], keep: int) -> Future[None]:
@@ -177,7 +174,7 @@ class RunFolder:
             raise checkpoint.CheckpointError(found.path, "holds no settings")
         changed = {
             key: values
-            for key, values in changes(self._with_rules(before), asdict(self._settings)).items()
+            for key, values in changes(before, asdict(self._settings)).items()
             if key not in (*CHANGEABLE, CAPACITY) and not key.startswith(CHANGEABLE_GROUPS)
         }
         if value_at(before, "learner.td_lambda") is not None:
@@ -193,19 +190,6 @@ class RunFolder:
                 f"the run in {self.path} was started with {old!r}, not {new!r}{more}",
                 f"start another with name=..., or resume it with {former}",
             )
-
-    def _with_rules(self, before: dict[str, Any]) -> dict[str, Any]:
-        """The settings of before with the rules and rewards of the game that had no key yet.
-
-        Any other key that the run did not have is no change, whatever its value: an experiment may set it, and there
-        is no old value to keep. The run goes on as one that begins today would, even where the program did
-        something else before it had the key. But what is in the buffer was played by the rules of then, and those are
-        what the default of an option stands for.
-        """
-        game = before.get("game")
-        if not isinstance(game, dict) or game.get("name") != self._settings.game_name:
-            return before
-        return before | {"game": game_defaults(self._settings.game_name) | game}
 
 
 def _override(key: str, value: object) -> str:

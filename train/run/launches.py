@@ -29,7 +29,7 @@ _GIT_SECONDS = 5.0
 _KEPT = 200  # a run on a cluster may start often
 
 
-def add_launch(folder: Path, learner: str, run: str | None = None) -> None:
+def add_launch(folder: Path, learner: str, run: str) -> None:
     """Add this start, with what is said of its `learner`, to those of the run with this id in the folder.
 
     Those of another run, which left no checkpoint, are dropped, as the rows of its curves are. A file that is damaged
@@ -41,13 +41,13 @@ def add_launch(folder: Path, learner: str, run: str | None = None) -> None:
         log.warning("%s: cannot be read (%s); this start is not added", folder / FILE, error.strerror or error)
         return
     start = {"time": datetime.now().astimezone().isoformat(timespec="seconds"), "learner": learner, **this_program()}
-    start |= {"machine": this_hardware()} | ({"run": run} if run else {})
+    start |= {"machine": this_hardware(), "run": run}
     found = [*(each for each in before if each.get("run") == run), start][-_KEPT:]
     write_atomic(folder / FILE, json.dumps(found, indent=2) + "\n")
 
 
 def read_launches(folder: Path) -> list[dict[str, Any]]:
-    """The starts of a run, oldest first; none for a run of a version that wrote no such file, or a damaged one."""
+    """The starts of a run, oldest first; none without the file, or for a damaged one."""
     try:
         return _read(folder / FILE)
     except OSError:

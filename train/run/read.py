@@ -14,13 +14,13 @@ from busso.cards.base.errors import InputError
 from busso.cards.matches.duplicate import Estimate
 from busso.cards.player_specs import curve_name
 from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import settings_from_dict
 from busso.command.settings.foreign import read_yaml
 from busso.train.run.metrics import curves as metrics
 from busso.train.run.results import INTERVAL, read_results
 from busso.train.settings.batch_q import BATCH_Q_LEARNING
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import SCHEMAS, AnyRunSettings
-from busso.train.settings.saved import settings_of_checkpoint
 from busso.train.settings.tabular import TabularSettings
 
 Numbers = NDArray[np.float64]
@@ -162,7 +162,7 @@ def load_run(path: str | Path) -> Run:
         values = read_yaml(file.read_text(encoding="utf-8"))
         if not isinstance(values, dict):
             raise SettingsError("settings", "not those of a run")
-        return Run(folder, settings_of_checkpoint(SCHEMAS.get(str(values.get("algo")), TrainSettings), values))
+        return Run(folder, settings_from_dict(SCHEMAS.get(str(values.get("algo")), TrainSettings), values))
     except OSError:
         what = "has no config.yaml" if folder.is_dir() else "is no folder"
         raise SettingsError(

@@ -47,7 +47,7 @@ def write(folder: Path, results: Mapping[str, Any]) -> None:
     write_atomic(folder / FILE, json.dumps(results, indent=2) + "\n")
 
 
-def write_of_run(folder: Path, results: Mapping[str, Any], run: str | None, checkpoint: str, env_steps: int) -> None:
+def write_of_run(folder: Path, results: Mapping[str, Any], run: str, checkpoint: str, env_steps: int) -> None:
     """Write results.json of the run with this id, complete with the checkpoint of this name."""
     write(folder, {_ABOUT: {"id": run, "checkpoint": checkpoint, "env_steps": env_steps}, **results})
 
@@ -71,7 +71,7 @@ def read_results(folder: Path) -> dict[str, Any] | None:
 
 
 def run_of_results(folder: Path) -> str | None:
-    """The id of the run that the results in a folder are of; None of a version without ids, or without results."""
+    """Return the id of the run whose results are in a folder; None for those of a champion, or without results."""
     found = _read(folder)
     return None if found is None or found[0] is None else found[0]["id"]
 
@@ -82,15 +82,15 @@ def set_aside_of_shorter_run(folder: Path) -> None:
     if not path.exists():
         return
     try:
-        found = _read(folder)
-        mark = str(found[0]["env_steps"]) if found and found[0] else "before"
+        about, _ = _read(folder) or (None, {})
     except SettingsError:
-        mark = "damaged"
+        about = None
+    mark = about["env_steps"] if about else "damaged"
     log.info("the run is continued: %s is now %s", FILE, rename_aside(path, f".{mark}").name)
 
 
 def _read(folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any]] | None:
-    """What the file says of its run, None in one of older versions, and the results; None without a file."""
+    """What the file says of its run, None in that of a champion, and the results; None without a file."""
     path = folder / FILE
     try:
         results = read_json(path.read_text(encoding="utf-8"))
@@ -106,6 +106,6 @@ def _read(folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any]] | None:
 
 def _check(about: Mapping[str, Any]) -> None:
     """Raise ValueError unless it says how far its run was, in words that may be part of a file's name."""
-    words = (about["id"] or "", about["checkpoint"])
+    words = (about["id"], about["checkpoint"])
     if not all(_WORD.fullmatch(word) for word in words) or type(about["env_steps"]) is not int:
         raise ValueError("it does not say how far its run was")

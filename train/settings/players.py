@@ -26,8 +26,6 @@ def check_player(game: Game, key: str, text: str) -> None:
     What is a path is no name: `./x` is the folder x. Whether it is there is asked where a run starts, not where the
     settings of an old one are read.
     """
-    if text == "league":  # of 0.3.0: past selves of the network
-        raise SettingsError(key, "league no longer exists", "say network" if key == MIX else "name another player")
     try:
         spec = PlayerSpec.parse(text)
         if spec.who in game.kinds and game.kinds[spec.who].of_network:

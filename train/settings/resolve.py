@@ -10,7 +10,6 @@ from typing import Any
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose
 from busso.command.settings.foreign import read_yaml
-from busso.command.settings.old_keys import upgraded
 from busso.command.settings.overrides import Override, given
 from busso.train.settings.batch_q import BATCH_Q_LEARNING, BatchQSettings
 from busso.train.settings.dqn import OF_BOOTSTRAPPING, LearnerSettings, TrainSettings
@@ -142,4 +141,4 @@ def settings_of_run(folder: Path) -> dict[str, Any]:
         stored = read_yaml(path.read_text(encoding="utf-8"))
     except ValueError:
         return {}  # those in the checkpoint are compared later
-    return upgraded(stored) if isinstance(stored, dict) else {}
+    return stored if isinstance(stored, dict) else {}

@@ -28,7 +28,6 @@ from busso.train.run.progress import Status, results_table
 from busso.train.run.runner import Runner
 from busso.train.settings.batch_q import BatchQSettings
 from busso.train.settings.run import POLICIES
-from busso.train.settings.saved import counters_of_checkpoint
 from busso.train.tabular.batch_q import (
     by_whole_games,
     greedy,
@@ -188,7 +187,7 @@ class BatchQTrainer:
         if values.shape != self.values.shape or values.dtype != np.float32:
             raise ValueError(f"a table of {values.shape}, not {self.values.shape}")
         self.values = values.copy()
-        self.counters = counters_of_checkpoint(BatchQCounters, state["counters"])
+        self.counters = BatchQCounters(**state["counters"])
         self.policy = greedy(self.values, self._numbering.legal, self._numbering.initial)
         self.budget.seconds_before = self.counters.seconds
         for every in self.every.values():  # nothing is ever late

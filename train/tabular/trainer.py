@@ -16,7 +16,7 @@ from busso.cards.compiled.splitmix import stream
 from busso.cards.stopping import Stop
 from busso.cards.tabular.mdp import Model
 from busso.command.settings.checks import SettingsError
-from busso.command.settings.compose import as_yaml
+from busso.command.settings.compose import as_yaml, settings_from_dict
 from busso.command.terminal.console import output_may_fail
 from busso.train.run.budget import Budget
 from busso.train.run.checkpoint.checkpoint import CheckpointError
@@ -26,7 +26,6 @@ from busso.train.run.metrics.metrics import Metrics
 from busso.train.run.metrics.rates import Rates
 from busso.train.run.progress import Status
 from busso.train.run.runner import Runner
-from busso.train.settings.saved import counters_of_checkpoint, settings_of_checkpoint
 from busso.train.settings.tabular import TabularSettings
 from busso.train.tabular.algorithms import Method, Values, learn, of_game
 from busso.train.tabular.errors import Errors, ExactValues
@@ -83,7 +82,7 @@ def exact_for(settings: TabularSettings, model: Model) -> ExactValues:
 def table_of(path: Path, state: dict[str, Any]) -> LearnedTable:
     """The table that a checkpoint, read from `path`, holds. Raises CheckpointError unless it fits its settings."""
     try:
-        settings = settings_of_checkpoint(TabularSettings, state["settings"])
+        settings = settings_from_dict(TabularSettings, state["settings"])
         table = LearnedTable(settings, state["values"].numpy(), state["visits"].numpy())
     except Exception as error:  # whatever settings and tables of something else make OmegaConf and torch raise
         raise CheckpointError(path, f"holds no learned table ({str(error).splitlines()[0]})") from None
@@ -195,7 +194,7 @@ class TabularTrainer:
         if values.shape != self.values.shape or visits.shape != self.visits.shape:
             raise ValueError(f"a table of {values.shape}, not {self.values.shape}")
         self.values, self.visits = values.copy(), visits.copy()
-        self.counters = counters_of_checkpoint(TabularCounters, state["counters"])
+        self.counters = TabularCounters(**state["counters"])
         self.budget.seconds_before = self.counters.seconds
         restore(self.every, state["passed"])
 

@@ -15,7 +15,6 @@ from busso.cards.base.bounds import bounded
 from busso.command.settings.checks import SettingsError, check_numbers, check_one_of, require
 from busso.command.settings.compose import from_config, refused_by_name
 from busso.command.settings.foreign import check_values
-from busso.command.settings.old_keys import refusal
 from busso.command.settings.overrides import key_of
 from busso.command.settings.quoting import in_quotes
 from busso.train.settings.dqn import TrainSettings
@@ -111,8 +110,6 @@ def _dimension(key: str, text: str) -> BaseDistribution:
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     name = key_of(key)
-    if old := refusal(name):
-        raise old
     if name.startswith(_NOT_SEARCHED) and name != _SEARCHED_ALL_THE_SAME:
         problem = "decides how trials are measured, so it is the same for all"
         raise SettingsError(name, problem, "use one study=... for each value")

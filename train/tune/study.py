@@ -11,7 +11,7 @@ from typing import Any
 
 import optuna
 from omegaconf import OmegaConf
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution, distribution_to_json
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
@@ -204,9 +204,8 @@ class Study:
 
     def _begin(self) -> None:
         """Keep what is searched, or compare it with what was when the study was begun."""
-        space = {key: _described(each) for key, each in self.search.dimensions.items()}
+        space = {key: distribution_to_json(each) for key, each in self.search.dimensions.items()}
         settings = json.loads(json.dumps(asdict(self.search.base)))
-        settings.pop("name")  # which older studies have otherwise
         before = self._study.user_attrs
         if "space" not in before:
             self._study.set_user_attr("settings", settings)
@@ -246,15 +245,6 @@ def _pruner(search: Search) -> optuna.pruners.BasePruner:
     if search.settings.pruner == "median":
         return optuna.pruners.MedianPruner(n_startup_trials=search.settings.startup, n_warmup_steps=5)
     return optuna.pruners.NopPruner()
-
-
-def _described(distribution: BaseDistribution) -> str:
-    """In the words of version 0.3.0, whose journals are read."""
-    if isinstance(distribution, CategoricalDistribution):
-        return f"Categorical(values={distribution.choices})"
-    assert isinstance(distribution, IntDistribution | FloatDistribution)
-    low, high, whole = distribution.low, distribution.high, isinstance(distribution, IntDistribution)
-    return f"Interval(low={low}, high={high}, log={distribution.log}, whole={whole})"
 
 
 def _typed(value: Any) -> str:

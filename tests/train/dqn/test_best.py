@@ -50,7 +50,7 @@ def offered(folder: Path, best_metric: str, evaluations: tuple[dict[str, Duel], 
     settings = settings_of(["game=spike", OPPONENTS, f"evaluation.best_metric={best_metric}"])
     assert isinstance(settings, TrainSettings)
     writer = BackgroundWriter()
-    best = Best(settings, folder, writer)
+    best = Best(settings, folder, writer, "one")
     for number, each in enumerate(evaluations, start=1):
         best.offer({}, number, each)
         writer.wait()
@@ -72,8 +72,8 @@ def test_the_score_of_another_run_does_not_count(tmp_path: Path) -> None:
     writer = BackgroundWriter()
     Best(settings, tmp_path, writer, "one").offer({}, 1, MUCH)
     writer.wait()
-    scores = [Best(settings, tmp_path, writer, run).score for run in ("one", "other", None)]
-    assert scores == [15.5, -np.inf, -np.inf]
+    scores = [Best(settings, tmp_path, writer, run).score for run in ("one", "other")]
+    assert scores == [15.5, -np.inf]
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from torch import Tensor
 
 from busso.cards.matches.duplicate import Duel
 from busso.train.api import make_backend
-from busso.train.dqn.learner.learner import Learner
 from busso.train.dqn.rollout.backend import LocalBackend
 from busso.train.dqn.rollout.request import RolloutRequest
 from busso.train.dqn.trainer import DqnTrainer
@@ -17,7 +15,7 @@ from busso.train.run.device import choose_device
 from busso.train.run.folder import RunFolder
 from busso.train.run.runner import Runner
 from tests.chips import emulated_chip
-from tests.train.runs import OWN_TO_A_RUN, TARGET_NETWORK, equal, folder, save_0_3_0, save_old, settings, whole
+from tests.train.runs import OWN_TO_A_RUN, TARGET_NETWORK, equal, settings
 
 
 def run(runs: Path, *overrides: str, stop_after: int | None = None) -> dict[str, Any]:
@@ -65,49 +63,11 @@ def test_resumed_equals_uninterrupted_bit_for_bit(tmp_path: Path, variant: str) 
     assert whole["counters"]["episodes"] == 256
     assert whole["learner"]["updates"] == whole["counters"]["inserted"] // 2 // 64 > 30
     for episodes in (64, 96, 150, 192):
-        state = run(tmp_path / "b", *VARIANTS[variant], stop_after=episodes)
-        if episodes == 96:  # and from a file in the format of version 0.3.0
-            save_0_3_0(newest(tmp_path / "b"), state)
+        run(tmp_path / "b", *VARIANTS[variant], stop_after=episodes)
     resumed = run(tmp_path / "b", *VARIANTS[variant])
     assert differences(whole, resumed) == []
     first, second = (metrics_without_times(tmp_path / x / "tressette" / "small") for x in "ab")
     assert first == second
-
-
-def newest(runs: Path) -> Path:
-    return checkpoint.listed(folder(runs) / "checkpoints")[0]
-
-
-def with_next_observations(state: dict[str, Any]) -> list[Tensor]:
-    """The buffer as older versions had it; returns its columns."""
-    replay = state["replay"]
-    del replay["columns"]
-    observation, legal, action, n_step_return, discount, _ = whole(replay["rows"])
-    replay["rows"] = None
-    replay["tree"] = None
-    return [observation, action, n_step_return, discount, observation, legal]
-
-
-def test_a_run_whose_buffer_was_stored_in_another_way_goes_on_with_an_empty_one(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The next update waits for 1,000 transitions, and then all are made that are due."""
-    before = run(tmp_path, stop_after=100)
-    updates = before["learner"]["updates"]
-    columns = with_next_observations(before)
-    save_old(newest(tmp_path), before, {("replay", "rows"): columns}, 2)
-    held: list[int] = []
-    update = Learner.update
-    monkeypatch.setattr(Learner, "update", lambda it: held.append(it.replay.size) or update(it))
-    with caplog.at_level("WARNING", logger="train"):
-        after = run(tmp_path)
-    (warning,) = [record.getMessage() for record in caplog.records if "replay" in record.getMessage()]
-    assert "starts empty" in warning and "learner.learning_starts" in warning
-    assert 1000 <= min(held) == held[0] < 1000 + 32 * 40 and updates > 20
-    inserted = after["counters"]["inserted"]
-    assert after["learner"]["updates"] == updates + len(held) == inserted // 2 // 64
-    assert after["counters"]["env_steps"] == 256 * 40
-    assert inserted == before["counters"]["inserted"] + after["replay"]["inserted"]
 
 
 def test_a_run_goes_on_on_another_chip(tmp_path: Path) -> None:

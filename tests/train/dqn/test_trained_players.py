@@ -13,7 +13,6 @@ import torch
 from busso.cards import player_specs
 from busso.command.settings.checks import SettingsError
 from busso.train.__main__ import main
-from busso.train.dqn.network.q_network import QNetwork
 from busso.train.dqn.players.load import check_players, load_network
 from busso.train.dqn.rollout.request import RolloutRequest
 from busso.train.dqn.rollout.worker import RolloutWorker
@@ -47,22 +46,8 @@ def test_a_network_of_a_file_plays_as_it_would_itself(trained: Path, tmp_path: P
         assert np.array_equal(a, b)
 
 
-def test_a_network_of_an_older_version_sees_the_bits_that_it_knew(trained: Path) -> None:
-    """Its settings say nothing of inputs, and its first layer has as many rows as observations had bits."""
-    older, path = QNetwork(462, GAME.actions, [8], False), trained / "checkpoints" / "best.pt"
-    state = checkpoint.load(path)
-    state["settings"]["network"] = {"hidden": [8], "dueling": False}
-    player, _ = load_network(GAME, path, state | {"acting": older.state_dict()}, CPU)
-    states = GAME.deal(np.arange(50, dtype=np.uint64))
-    words = GAME.observe(states)
-    short = words[:, :8].copy()
-    short[:, 7] &= np.uint64((1 << 462 - 7 * 64) - 1)
-    expected = older(torch.from_numpy(short.view(np.int64))).numpy()
-    assert np.allclose(player.values(words), expected, atol=0.02)  # a player's hidden layers may be in bfloat16
-
-
 def test_who_learned_without_accusi_sits_where_seats_declare(trained: Path) -> None:
-    """It looks at the bits that it knows. Other options are refused; older networks have accusi at other bits."""
+    """It looks at the bits that it knows. Other options are refused."""
     path = trained / "checkpoints" / "best.pt"
     state = checkpoint.load(path)
     with_accusi = GAME.configure({"accusi": True})
@@ -73,15 +58,9 @@ def test_who_learned_without_accusi_sits_where_seats_declare(trained: Path) -> N
     assert states[1]["accusi"].any()
     seen = [game.observe(dealt) for game, dealt in zip((GAME, with_accusi), states, strict=True)]
     assert np.array_equal(players[0].values(seen[0]), players[1].values(seen[1]))
-    signalling, declaring = (
-        state | {"settings": state["settings"] | {"game": state["settings"]["game"] | {name: True}}}
-        for name in ("signals", "accusi")
-    )
+    signalling = state | {"settings": state["settings"] | {"game": state["settings"]["game"] | {"signals": True}}}
     with error_about(SettingsError, "players", "signals=True", hint="same game options"):
         load_network(GAME, path, signalling, CPU)
-    del declaring["settings"]["network"]["inputs"]
-    with error_about(CheckpointError, path, "older version", hint="train it anew"):
-        load_network(with_accusi, path, declaring, CPU)
 
 
 def test_resumed_equals_uninterrupted_with_all_kinds_of_players(trained: Path, tmp_path: Path) -> None:

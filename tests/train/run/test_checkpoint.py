@@ -19,15 +19,15 @@ from torch import Tensor
 from busso.cards.base.files import temporary_beside
 from busso.train.dqn.replay.buffer import ReplayBuffer
 from busso.train.dqn.replay.transitions import Transitions
-from busso.train.run.checkpoint import checkpoint, columns, pruning, segments
+from busso.train.run.checkpoint import archive, checkpoint, columns, pruning, segments
 from busso.train.run.checkpoint.background_writer import BackgroundWriter
 from busso.train.run.checkpoint.checkpoint import CheckpointError
 from busso.train.run.checkpoint.columns import Columns
-from busso.train.run.checkpoint.files import Hashing, NewerFormatError
+from busso.train.run.checkpoint.files import Hashing, NewerFormatError, on_disk
 from tests.errors import error_about
 from tests.limits import until
 from tests.train.rows import rows
-from tests.train.runs import equal, save_0_3_0, save_old, whole
+from tests.train.runs import equal, whole
 from tests.train.runs import saved as saved_by_torch
 
 CPU = torch.device("cpu")
@@ -107,9 +107,9 @@ def test_torch_and_zip_read_it(with_rows: Path) -> None:
     for mapped in (False, True):
         state = torch.load(with_rows, weights_only=True, mmap=mapped)
         assert torch.equal(state["weights"], STATE["weights"]) and state["replay"]["rows"] is None
-    with zipfile.ZipFile(with_rows) as archive:
-        assert archive.testzip() is None and archive.comment == with_rows.read_bytes()[-len(archive.comment) :]
-        assert re.fullmatch(rb"\n\[\{.*\}\]\nbusso-checkpoint 4 [0-9a-f]{64}\n", archive.comment)
+    with zipfile.ZipFile(with_rows) as found:
+        assert found.testzip() is None and found.comment == with_rows.read_bytes()[-len(found.comment) :]
+        assert re.fullmatch(rb"\n\[\{.*\}\]\nbusso-checkpoint 4 [0-9a-f]{64}\n", found.comment)
 
 
 class _Bomb:
@@ -125,55 +125,35 @@ def test_pickle_that_runs_code_is_refused_without_running_it(tmp_path: Path, mon
     wrapped = tmp_path / "wrapped.pt"
     checkpoint.save(wrapped, {"x": _Bomb()})
     unzipped = tmp_path / "unzipped.pt"  # torch reads these by other code than its archives
-    body = b"[]\n" + saved_by_torch({"x": _Bomb()}, _use_new_zipfile_serialization=False)
-    unzipped.write_bytes(b"busso-checkpoint 3 " + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
-    old = tmp_path / "old.pt"
-    save_0_3_0(old, {"x": _Bomb()})
-    for path in (bare, wrapped, unzipped, old):
+    body = saved_by_torch({"x": _Bomb()}, _use_new_zipfile_serialization=False) + b"\n[]\n" + archive.MAGIC
+    unzipped.write_bytes(body + hashlib.sha256(body).hexdigest().encode() + b"\n")
+    for path in (bare, wrapped, unzipped):
         with pytest.raises(CheckpointError):
             checkpoint.load(path)
     assert not (tmp_path / "exploded").exists()
 
 
-@pytest.mark.parametrize("size", [0, 200])
-def test_files_of_older_versions_are_read_and_damage_noticed(tmp_path: Path, size: int) -> None:
-    """Of 0.3.0, with priorities beside the archive; of 0.2.0, with rows that no buffer takes."""
-    path, old = tmp_path / "new.pt", tmp_path / "old.pt"
-    checkpoint.save(path, STATE | {"replay": filled(size).state_dict() | {"priorities": {"weights": None}}})
-    state = checkpoint.load(path)
-    save_0_3_0(old, state, priorities=torch.ones(size))
-    assert old.read_bytes().startswith(b"busso-checkpoint 3 ")
-    assert equal(contents(checkpoint.load(old)), contents(state)) == []
-    older = tmp_path / "older.pt"
-    save_old(older, STATE | {"rows": None}, {("rows",): [torch.zeros(size, 2), torch.zeros(size)]}, number=2)
-    assert equal(checkpoint.load(older), STATE | {"rows": None}) == []
-    for damaged in (old, older):
-        data = bytearray(damaged.read_bytes())
-        data[len(data) // 2] ^= 1
-        damaged.write_bytes(data)
-        with error_about(CheckpointError, damaged, "damaged"):
-            checkpoint.load(damaged)
+KINDS = {"place": ["t"], "kinds": [["int64", [2]]], "rows": 1, "first": 0, "piece": 9, "inserted": 1, "segments": []}
 
 
 @pytest.mark.parametrize(
-    "line",
+    "described",
     [
-        b"5",
-        b"[{}]",
-        b"{",
-        b'[{"place": ["t"], "kinds": [["int64", [2]]], "rows": 1000000000000, "first": 0, "piece": 9}]',
-        b'[{"place": ["t"], "kinds": [["int64", [2]]], "rows": -1, "first": 0, "piece": 9}]',
-        b'[{"place": ["t"], "kinds": [["int64", [2]]], "rows": 1, "first": 0, "piece": 0}]',
-        b'[{"place": ["t"], "kinds": [["complex64", [2]]], "rows": 0, "first": 0, "piece": 1}]',
-        b'[{"place": ["x", "y"], "kinds": [["int64", [2]]], "rows": 0, "first": 0, "piece": 1}]',
-        b'[{"place": [], "kinds": [["int64", [2]]], "rows": 0, "first": 0, "piece": 1}]',
+        5,
+        [{}],
+        [KINDS | {"rows": 10**12, "inserted": 10**12}],
+        [KINDS | {"rows": -1}],
+        [KINDS | {"piece": 0}],
+        [KINDS | {"kinds": [["complex64", [2]]], "rows": 0, "inserted": 0}],
+        [KINDS | {"place": ["x", "y"], "rows": 0, "inserted": 0}],
+        [KINDS | {"place": [], "rows": 0, "inserted": 0}],
     ],
 )
-def test_columns_that_cannot_be(tmp_path: Path, line: bytes) -> None:
+def test_columns_that_cannot_be(tmp_path: Path, described: Any) -> None:
     """A file with a right checksum and a description of columns that makes no sense."""
-    data = line + b"\n" + saved_by_torch({"n": 3})
     path = tmp_path / "odd.pt"
-    path.write_bytes(b"busso-checkpoint 2 " + hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
+    with on_disk(path) as file:
+        archive.write(file, {"n": 3}, described)
     with error_about(CheckpointError, path, "cannot be loaded"):
         checkpoint.load(path)
 

@@ -11,8 +11,8 @@ from busso.train.run.launches import FILE, add_launch, read_launches, this_hardw
 
 
 def test_starts_are_added_in_their_order(tmp_path: Path) -> None:
-    add_launch(tmp_path, "first")
-    add_launch(tmp_path, "second")
+    add_launch(tmp_path, "first", "id")
+    add_launch(tmp_path, "second", "id")
     found = read_launches(tmp_path)
     assert [start["learner"] for start in found] == ["first", "second"]
     assert found[1]["machine"] == this_hardware() and found[1]["machine"]["cpus"] >= 1
@@ -34,9 +34,9 @@ def test_a_repository_around_an_installed_program_is_not_its_own(
 
 
 def test_a_damaged_file_is_begun_anew(tmp_path: Path) -> None:
-    for content in ("{", "3", '"text"', '[1, {"learner": "kept"}]'):
+    for content in ("{", "3", '"text"', '[1, {"learner": "kept", "run": "id"}]'):
         (tmp_path / FILE).write_text(content)
-        add_launch(tmp_path, "new")
+        add_launch(tmp_path, "new", "id")
         found = json.loads((tmp_path / FILE).read_text())
         assert found[-1]["learner"] == "new" and all(isinstance(start, dict) for start in found)
     assert [start["learner"] for start in read_launches(tmp_path)] == ["kept", "new"]

@@ -198,12 +198,12 @@ def test_a_best_network_that_is_damaged_is_set_aside_with_a_warning(
 
 
 def test_starts_that_cannot_be_read_are_not_begun_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    add_launch(tmp_path, "one")
+    add_launch(tmp_path, "one", "id")
     with watched(tmp_path) as disk:
         disk.refuse_read = failing(FILE, 1)
-        add_launch(tmp_path, "two")
+        add_launch(tmp_path, "two", "id")
         disk.refuse_read = failing(FILE, 1_000)
-        add_launch(tmp_path, "three")
+        add_launch(tmp_path, "three", "id")
     assert [start["learner"] for start in read_launches(tmp_path)] == ["one", "two"]
     assert f"{tmp_path / FILE}: cannot be read" in caplog.text
 

@@ -16,7 +16,6 @@ from torch.nn.utils import clip_grad_norm_
 
 from busso.cards.compiled.store import default_folder
 from busso.train.dqn.learner.muon import Muon
-from busso.train.dqn.learner.old_checkpoints import filled
 from busso.train.dqn.network.matmul import by_own_code
 from busso.train.dqn.network.precision import learner_format
 from busso.train.dqn.network.q_network import QNetwork, legal_tensor
@@ -158,12 +157,12 @@ class Learner:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the replay buffer that the next update depends on."""
-        muon = [] if self._muon is None else self._muon.state_dict()
         return {
             "online": self.online.state_dict(),
             "target": self.target.state_dict(),
             "averaged": self.average.state_dict() if self.average is not None else None,
-            "optimizer": self._adam.state_dict() | {"muon": muon},
+            "optimizer": self._adam.state_dict(),
+            "muon": self._muon.state_dict() if self._muon is not None else None,
             "updates": self.updates,
             "sums": self._sums,
             "summed": self._summed,
@@ -175,11 +174,9 @@ class Learner:
         self.target.load_state_dict(state["target"])
         if self.average is not None:
             self.average.load_state_dict(state["averaged"])
-        self._adam.load_state_dict(filled(state["optimizer"], self._adam.state_dict()))
-        if self._muon is not None and state["optimizer"].get("muon"):
-            self._muon.load_state_dict(state["optimizer"]["muon"])
-        elif self._muon is not None:
-            log.info("the checkpoint is of Adam alone: from here on Muon learns the hidden matrices (learner.muon)")
+        self._adam.load_state_dict(state["optimizer"])
+        if self._muon is not None:
+            self._muon.load_state_dict(state["muon"])
         self.updates, self._summed = state["updates"], state["summed"]
         self._sums.copy_(state["sums"])
 

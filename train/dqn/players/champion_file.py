@@ -21,22 +21,18 @@ from torch import Tensor
 
 from busso.cards.base.files import write_atomic
 from busso.command import __version__
+from busso.command.settings.compose import settings_from_dict
 from busso.command.settings.foreign import read_json
 from busso.train.dqn.network.build import check_size
 from busso.train.run.checkpoint.checkpoint import CheckpointError
 from busso.train.run.checkpoint.content import not_finite
 from busso.train.settings.dqn import TrainSettings
-from busso.train.settings.saved import settings_of_checkpoint
 
 SUFFIX = ".safetensors"
 FORMATS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 _FORMAT = 1
 _KEY = "busso"
-# Settings of how a run learned, and where: none of them shapes its network, and some name files of another machine.
-_OF_THE_RUN = (
-    *("name", "seed", "runs", "device", "episodes", "minutes", "log_every_episodes", "log_min_seconds", "learner"),
-    *("replay", "exploration", "opponents", "rollout", "evaluation", "checkpoint"),
-)
+_SHAPING = ("game", "network")  # groups of settings; the others are of how a run learned, and name files of a machine
 _SELF_PLAY = {"phases": [{"until": None, "mix": {"network": 1.0}}]}
 
 Weights = dict[str, Tensor]
@@ -65,8 +61,8 @@ def write(
 
 
 def shaping(settings: TrainSettings) -> dict[str, Any]:
-    """The settings that a file keeps: of the game and the network, and whatever else is not of the run alone."""
-    kept = {key: value for key, value in asdict(settings).items() if key not in _OF_THE_RUN}
+    """The settings that a file keeps: those that build its networks."""
+    kept = {key: asdict(settings)[key] for key in _SHAPING}
     return kept | {"network": kept["network"] | {"init_from": None}}
 
 
@@ -81,9 +77,7 @@ def read(path: Path) -> Champion:
             raise CheckpointError(path, problem)
         if header.pop("sha256") != _digest(header, tensors):
             raise CheckpointError(path, "damaged (its checksum does not match)")
-        settings = settings_of_checkpoint(
-            TrainSettings, header["settings"] | {"opponents": _SELF_PLAY, "device": "cpu"}
-        )
+        settings = settings_from_dict(TrainSettings, header["settings"] | {"opponents": _SELF_PLAY, "device": "cpu"})
         networks = _by_network(tensors)
         _check_about(header)
     except OSError as error:

@@ -15,6 +15,7 @@ from busso.cards.play import Player
 from busso.cards.players import make_player
 from busso.cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of
 from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import settings_from_dict
 from busso.train.dqn.network.build import build_network, check_size, inference_network, weights_for
 from busso.train.dqn.network.q_network import NetworkPlayer
 from busso.train.dqn.players import champion_file as champion
@@ -24,7 +25,6 @@ from busso.train.run.checkpoint import checkpoint
 from busso.train.run.checkpoint.checkpoint import CheckpointError
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.run import RunSettings
-from busso.train.settings.saved import settings_of_checkpoint
 
 TrainedNetwork = NetworkPlayer | MixturePlayer
 OfTable = Callable[[Game, Path, dict[str, Any]], Player]  # a player by a checkpoint of tabular learning
@@ -85,24 +85,14 @@ def load_network(
     Raises CheckpointError when it holds none, SettingsError naming `key` when it is one for another game.
     """
     try:
-        settings = settings_of_checkpoint(TrainSettings, state["settings"] | {"device": "cpu"})
+        settings = settings_from_dict(TrainSettings, state["settings"] | {"device": "cpu"})
         weights = state["acting"]
-        older, rows = "inputs" not in state["settings"]["network"], len(weights["input.weight"])
     except (KeyError, TypeError, SettingsError) as error:
         raise CheckpointError(path, f"holds no network that can play ({error})") from None
     game = game or settings.load_game()
     check_game(game, settings, path, key)
     check_size(settings, weights, path)
-    if older:
-        settings.network.inputs = _inputs_of_older(game, settings, rows, path)
     return _network_player(game, settings, weights, path, device), settings
-
-
-def _inputs_of_older(game: Game, settings: TrainSettings, rows: int, path: Path) -> int:
-    """The bits of a version without such a setting: one for each row of the first layer."""
-    if any(getattr(settings.load_game().options, name) for name in game.additions):
-        raise CheckpointError(path, "learned with other observations, by an older version of busso", "train it anew")
-    return min(game.bits, rows)
 
 
 def load_champion(

@@ -108,7 +108,6 @@ class ReplayBuffer:
             "capacity": self.capacity,
             "inserted": self.inserted,
             "bootstraps": self.bootstraps,
-            "columns": list(self._data._fields),
             "generator": self.generator.get_state(),
             "rows": RingColumns(self._data, self.inserted, self._guard, self._segments),
         }
@@ -116,17 +115,15 @@ class ReplayBuffer:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore `state_dict`. Raises ValueError when the shape differs.
 
-        Raises OSError when rows cannot be read. Where they are lost, are of another capacity, or have the columns of an
-        older version, the buffer stays empty, with a warning.
+        Raises OSError when rows cannot be read. Where they are lost or of another capacity, the buffer stays empty and
+        a warning is logged.
         """
-        rows: Columns | None = state["rows"]
-        if state.get("priorities") is not None:  # of a run of 0.3.0 with replay.prioritised
-            log.warning("the checkpoint has priorities: from here on all transitions are drawn alike")
-        if rows is not None and rows.kinds[0].shape != self._data.observation.shape[1:]:
-            raise InputError("replay", "the checkpoint holds observations of another size, of an older version")
+        rows: Columns = state["rows"]
+        if rows.kinds[0].shape != self._data.observation.shape[1:]:
+            raise InputError("replay", "the checkpoint holds observations of another size")
         self._restore_generator(state["generator"].cpu(), state["inserted"])
         reason = self._unusable(state, rows)
-        if rows is None or reason:
+        if reason:
             log.warning(
                 "%s: the replay buffer starts empty, and updates wait for learner.learning_starts transitions in it",
                 reason,
@@ -135,12 +132,10 @@ class ReplayBuffer:
         self.bootstraps = state["bootstraps"]
         self._restore_rows(state["inserted"], rows)
 
-    def _unusable(self, state: dict[str, Any], rows: Columns | None) -> str | None:
+    def _unusable(self, state: dict[str, Any], rows: Columns) -> str | None:
         """Why the rows cannot be gone on with."""
         if state["capacity"] != self.capacity:
             return f"replay.capacity was {state['capacity']:,} and is {self.capacity:,}"
-        if rows is None or state.get("columns") != list(self._data._fields):
-            return "the checkpoint is of an older version, which stored transitions in another way"
         try:
             if isinstance(rows, StoredSegments):
                 rows.check()

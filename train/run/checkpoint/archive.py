@@ -2,13 +2,11 @@
 
 The first is JSON: the columns in files of their own (`busso.train.run.checkpoint.segments`). The second is
 `busso-checkpoint 4 <sha256 of all before it>`. So `torch.load` opens the file, and a flipped bit anywhere is found.
-Files of versions 0.2.0 and 0.3.0 begin with both lines, and with the columns that had no files of their own.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 from pathlib import Path
@@ -16,13 +14,11 @@ from typing import IO, Any
 
 import torch
 
-from busso.train.run.checkpoint.columns import Place, kinds_of
+from busso.train.run.checkpoint.columns import Place
 from busso.train.run.checkpoint.files import DamagedError, Hashing, header_bytes, refuse_newer
 
 MAGIC = b"busso-checkpoint 4 "
-_OLD = (b"busso-checkpoint 3 ", b"busso-checkpoint 2 ")  # as long as the other
-_LINE = header_bytes(MAGIC)
-_CHECKSUM = _LINE - len(MAGIC)
+_CHECKSUM = header_bytes(MAGIC) - len(MAGIC)
 _LONGEST_COMMENT = 1 << 16  # bytes, of a zip file
 
 
@@ -53,36 +49,23 @@ def write(file: Hashing, state: Any, descriptions: list[dict[str, Any]]) -> None
 
 
 def read(path: Path, file: IO[bytes]) -> tuple[dict[Place, Any], bytes]:
-    """Descriptions of columns by their places, None for those in an old file; and what `torch.save` wrote.
+    """Descriptions of columns by their places, and the file, which begins with what `torch.save` wrote.
 
     Raises DamagedError before anything is parsed, NewerFormatError for a file of a newer busso.
     """
     text, line = lines(path, file)
-    if not line.startswith((MAGIC, *_OLD)):
+    if not line.startswith(MAGIC):
         raise DamagedError("not a checkpoint of busso, or cut short")
     file.seek(0)
-    data, old = file.read(), line.startswith(_OLD)
-    checked = memoryview(data)[_LINE:] if old else memoryview(data)[:-_CHECKSUM]
-    if hashlib.sha256(checked).hexdigest().encode() + b"\n" != line[len(MAGIC) :]:
+    data = file.read()
+    if hashlib.sha256(memoryview(data)[:-_CHECKSUM]).hexdigest().encode() + b"\n" != line[len(MAGIC) :]:
         raise DamagedError("damaged (its checksum does not match)")
-    rest = io.BytesIO(data)
-    rest.seek(_LINE + len(text) if old else 0)
-    columns: dict[Place, Any] = {}
-    for each in json.loads(text):
-        columns[tuple(each["place"])] = each if "segments" in each else None
-        if "segments" not in each:  # priorities, and rows of version 0.2.0: no buffer takes them
-            kinds, rows, _, _ = kinds_of(each)
-            rest.seek(rows * sum(kind.nbytes for kind in kinds), io.SEEK_CUR)
-    return columns, data[rest.tell() :]  # of a new file no copy
+    return {tuple(each["place"]): each for each in json.loads(text)}, data
 
 
 def lines(path: Path, file: IO[bytes]) -> tuple[bytes, bytes]:
     """The line of JSON, and that with the magic, both unchecked. Raises NewerFormatError."""
-    file.seek(0)
-    line = file.read(_LINE)
-    if line.startswith(_OLD):
-        return file.readline(), line
     file.seek(max(0, os.fstat(file.fileno()).st_size - _LONGEST_COMMENT))
     text, line = [b"", b"", *file.read().splitlines(keepends=True)][-2:]
-    refuse_newer(path, line, [MAGIC, *_OLD])
+    refuse_newer(path, line, [MAGIC])
     return text, line

@@ -2,7 +2,7 @@
 
 A file is what `torch.save` writes, with a checksum behind it (archive.py). The rows of the replay
 buffer are in files of their own (segments.py), which checkpoints share: a checkpoint that is copied
-without them can still play. Formats 2 and 3, of versions 0.2.0 and 0.3.0, are read as well. A newer format is refused.
+without them can still play. A newer format is refused.
 
 A damaged file is renamed, and the one before it is used. A file that cannot be read may be whole: the read is tried
 again, then the run ends with exit code 75, and all files stay.
@@ -24,7 +24,6 @@ import torch
 
 from busso.cards.base.files import names_in, rename_aside, sync_folder, temporary_beside
 from busso.command.errors import UserError
-from busso.command.settings.old_keys import upgraded
 from busso.train.run.checkpoint import archive, segments
 from busso.train.run.checkpoint.columns import Columns, Place, put, without_columns
 from busso.train.run.checkpoint.content import check_archive, check_state, not_finite
@@ -121,9 +120,8 @@ def _loaded(path: Path, file: BufferedReader, with_segments: bool) -> dict[str, 
         state = torch.load(rest, map_location="cpu", weights_only=True)
         check_state(state)
         for place, each in columns.items():
-            stored = StoredSegments(path.parent / segments.FOLDER, each) if isinstance(each, dict) else each
-            columns[place] = stored
-            put(state, place, stored)
+            columns[place] = StoredSegments(path.parent / segments.FOLDER, each)
+            put(state, place, columns[place])
     except (OSError, MemoryError, NewerFormatError):
         raise
     except DamagedError as error:
@@ -140,8 +138,6 @@ def _loaded(path: Path, file: BufferedReader, with_segments: bool) -> dict[str, 
     bad = not_finite({key: state.get(key) for key in _PLAYING})
     if bad is not None:
         raise CheckpointError(path, f"{bad} is not finite (the run had diverged)")
-    if "settings" in state:
-        state["settings"] = upgraded(state["settings"])
     return state
 
 

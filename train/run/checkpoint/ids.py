@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -26,30 +27,34 @@ def new_id() -> str:
     return secrets.token_hex(8)
 
 
-def id_of(state: dict[str, Any]) -> str | None:
-    """The id in a saved state; None of a run that began before runs had ids, which is one of its own."""
-    found = state.get(_KEY)
-    return found if isinstance(found, str) else None
+def id_of(state: Mapping[str, Any]) -> str:
+    """Return the id in a state that a run saved. Raises KeyError for one that no run did."""
+    return str(state[_KEY])
 
 
-def with_id(state: dict[str, Any], run: str | None) -> dict[str, Any]:
+def is_of(state: Mapping[str, Any], run: str) -> bool:
+    """Return whether a state is of the run with this id."""
+    return state.get(_KEY) == run
+
+
+def with_id(state: dict[str, Any], run: str) -> dict[str, Any]:
     """A state with the id of its run."""
-    return state if run is None else state | {_KEY: run}
+    return state | {_KEY: run}
 
 
-def set_aside_others(folder: Path, run: str | None) -> None:
+def set_aside_others(folder: Path, run: str) -> None:
     """Rename the best network and the results in the folder of a run if they are of another. Raises OSError."""
     best = folder / "checkpoints" / checkpoint.BEST
     if best.exists():
         with suppress(checkpoint.CheckpointError):  # what uses the file says what is wrong with it
-            _keep(best, id_of(checkpoint.load(best)), run)
+            _keep(best, checkpoint.load(best).get(_KEY), run)
     if (folder / results.FILE).exists():
         with suppress(SettingsError):
             _keep(folder / results.FILE, results.run_of_results(folder), run)
 
 
-def _keep(path: Path, bears: str | None, run: str | None) -> None:
+def _keep(path: Path, bears: str | None, run: str) -> None:
     """Rename the file unless the id that it bears is the run's."""
     if bears != run:
-        aside = rename_aside(path, f".{bears or 'before'}")
+        aside = rename_aside(path, f".{bears or 'other'}")
         log.warning("%s is of another run; it is now %s", path, aside.name)

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 import ray
 from ray.exceptions import RayError, RayTaskError
 
+from busso.command.errors import UserError
 from busso.command.settings.checks import SettingsError
 from busso.train.dqn.rollout.ray import private
 from busso.train.dqn.rollout.ray.connect import NotStartedError, connect, describe_nodes
@@ -38,7 +39,10 @@ def serve(descriptor: int, slots: list[int]) -> NoReturn:
     except NotStartedError as error:
         lost(channel, str(error), "start")
     except RayTaskError as error:
-        tell(channel, "failed", "error", str(error), 1)  # of ours in an actor, with its own traceback
+        if isinstance(cause := error.cause, UserError):  # such as a fault in the user's own code
+            tell(channel, "failed", "setting", cause.args, cause.exit_code)
+        else:
+            tell(channel, "failed", "error", str(error), 1)  # of ours in an actor, with its own traceback
     except (RayError, ConnectionError) as error:
         lost(channel, reason_of(error))
     except Exception:  # whatever it is, the learner shall say it

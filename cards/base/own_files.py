@@ -1,0 +1,305 @@
+"""Python files of the user's own: games, players, networks and losses.
+
+What a person types, or passes in Python, is named by `trust`, and so may run. What stands in a file runs nothing:
+`find` looks it up among the named files. Other processes of the same run get these with their source: `sent` is a
+part of the pickled settings, and `receive` names them there, so that all play by one text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import itertools
+import os
+import re
+import sys
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.abc import ExecutionLoader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import decode_source, spec_from_loader
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+from busso.cards.base.errors import InputError, UserError
+
+PREFIX = "busso_own"  # the package of these modules, so that ./random.py does not replace Python's
+_WORDS = re.compile(r"(?P<path>(?:[^:]*/)?[^:/]*\.py)(?::(?P<rest>.*))?", re.DOTALL)
+_LARGEST = 4_000_000  # bytes of a file, or of a folder's files together
+_NUMBA_PLACE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+):?')
+
+
+class OwnCodeError(UserError):
+    """A fault of the user's code, about the file and the line."""
+
+
+@dataclass(frozen=True)
+class OwnFile:
+    """A named file: its path, as it was `typed`, and its source. Of a folder, one source for each module in it."""
+
+    path: str
+    typed: str
+    sources: Mapping[str, tuple[str, str]]  # the path and the text of each module, "" being the file itself
+
+    @property
+    def name(self) -> str:
+        """The name of the module: `war` of ./war.py."""
+        return Path(self.path).stem
+
+    @property
+    def text(self) -> str:
+        """The source of the file itself."""
+        return self.sources[""][1]
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the source."""
+        return hashlib.sha256(repr(sorted(self.sources.items())).encode()).hexdigest()
+
+    @cached_property
+    def module(self) -> ModuleType:
+        """The module, run when it is first asked for. Raises OwnCodeError."""
+        name = f"{PREFIX}.{self.name}"
+        for loaded in [each for each in sys.modules if f"{each}.".startswith(f"{name}.")]:
+            del sys.modules[loaded]
+        _SOURCES.running[self.name] = self
+        with own_code(self):
+            return importlib.import_module(name)
+
+    def defined(self) -> dict[str, Any]:
+        """The classes and functions that the file itself defines, by name; not what it imports, and no `_name`."""
+        found = {}
+        for name, value in vars(self.module).items():
+            code = getattr(value, "py_func", value)  # of a compiled function
+            its_own = isinstance(code, type | FunctionType) and code.__module__ == self.module.__name__
+            if its_own and not name.startswith("_"):
+                found[name] = value
+        return found
+
+    def get(self, name: str) -> Any:
+        """What the file defines by that name. Raises InputError."""
+        found = self.defined()
+        if name not in found:
+            raise InputError(self.typed, f"defines no {name!r}", f"it has {', '.join(found) or 'nothing'}")
+        return found[name]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OwnFile, (self.path, self.typed, dict(self.sources))  # without the module
+
+
+class _Sources(MetaPathFinder, ExecutionLoader):
+    """Python's way to the modules of named files: from their sources, not from the disk."""
+
+    def __init__(self) -> None:
+        self.running: dict[str, OwnFile] = {}  # by the name of the module
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
+        """See MetaPathFinder."""
+        source = self._source(fullname)
+        if source is None:
+            return None
+        is_package = source[0].endswith("__init__.py")
+        return spec_from_loader(fullname, self, origin=source[0], is_package=is_package)
+
+    def get_filename(self, fullname: str) -> str:
+        """See ExecutionLoader."""
+        return self._known(fullname)[0]
+
+    def get_source(self, fullname: str) -> str:
+        """See ExecutionLoader."""
+        return self._known(fullname)[1]
+
+    def _known(self, fullname: str) -> tuple[str, str]:
+        source = self._source(fullname)
+        if source is None:
+            raise ImportError(f"no named file has {fullname}", name=fullname)
+        return source
+
+    def _source(self, fullname: str) -> tuple[str, str] | None:
+        package, _, rest = fullname.partition(".")
+        name, _, inner = rest.partition(".")
+        return self.running[name].sources.get(inner) if package == PREFIX and name in self.running else None
+
+
+_SOURCES = _Sources()
+_named: dict[str, OwnFile] = {}  # by path
+_games: dict[str, str] = {}  # paths by the name of the game in the file
+sys.meta_path.append(_SOURCES)
+sys.modules.setdefault(PREFIX, ModuleType(PREFIX)).__path__ = []
+
+
+# ---------------------------------------------------------------------- naming
+
+
+def parted(text: str) -> tuple[str, str] | None:
+    """The path and the rest of `./mine.py:Lowest:depth:3`; None for what names no Python file."""
+    found = _WORDS.fullmatch(text)
+    return (found["path"], found["rest"] or "") if found else None
+
+
+def trust(path: str) -> OwnFile:
+    """Name a file, or a folder with an `__init__.py`, as it is now: it may run. Call it for words of a person alone.
+
+    Raises InputError for what is not there or cannot be read.
+    """
+    typed = path if "/" in path else f"./{path}"
+    full = os.path.abspath(path)  # noqa: PTH100 - links stay, `..` goes
+    sources = _read(typed, Path(full))
+    known = _named.get(full)
+    if known is None or dict(known.sources) != sources or known.typed != typed:
+        _named[full] = OwnFile(full, typed, sources)
+    return _named[full]
+
+
+def find(path: str) -> OwnFile | None:
+    """The named file that is meant: as typed, by its path from here, or the only one of that base name."""
+    typed = [each for each in _named.values() if os.path.normpath(each.typed) == os.path.normpath(path)]
+    here = _named.get(os.path.abspath(path))  # noqa: PTH100
+    alike = [each for each in _named.values() if Path(each.path).name == Path(path).name]
+    return typed[0] if len(typed) == 1 else here or (alike[0] if len(alike) == 1 else None)
+
+
+def required(path: str, key: str) -> OwnFile:
+    """The same. Raises InputError, about `key`, for one that no person has named here: its words come from a file."""
+    found = find(path)
+    if found is None:
+        raise InputError(key, f"{path} is code, which no file may name", f"if you trust it, say {key}={path}")
+    return found
+
+
+def name_game(name: str, file: OwnFile) -> None:
+    """From now on, files may name this game, which is the one of the named file."""
+    _games[name] = file.path
+
+
+def game_file(name: str) -> OwnFile | None:
+    """The named file with the game of that name."""
+    return _named.get(_games.get(name, ""))
+
+
+def typed_game(name: str) -> str:
+    """How a game is typed that files name so: `./war.py` for `war`."""
+    file = game_file(name)
+    return file.typed if file else name
+
+
+Sent = tuple[tuple[OwnFile, ...], dict[str, str]]
+
+
+def sent() -> Sent:
+    """All named files with their sources, for another process of the same run."""
+    return tuple(_named.values()), dict(_games)
+
+
+def receive(files: Sent) -> None:
+    """Name the files that another process of the same run has sent."""
+    for file in files[0]:
+        if _named.get(file.path) != file:
+            _named[file.path] = file
+    _games.update(files[1])
+
+
+def _read(typed: str, path: Path) -> dict[str, tuple[str, str]]:
+    """The sources of a file or a folder, by the names of their modules. Raises InputError."""
+    if path.is_dir():
+        files = sorted(each for each in path.rglob("*.py") if "." not in "".join(each.relative_to(path).parts[:-1]))
+        if path / "__init__.py" not in files:
+            raise InputError(typed, "a folder without __init__.py, which has the game", "name a file, ./NAME.py")
+    elif path.is_file():
+        files = [path]
+    else:
+        raise InputError(typed, "there is no such file")
+    found, left = dict[str, tuple[str, str]](), _LARGEST
+    for file in files:
+        inner = file.relative_to(path).with_suffix("").parts if file != path else ()
+        try:
+            left -= len(content := file.read_bytes())
+            found[".".join(inner).removesuffix("__init__").rstrip(".")] = (str(file), decode_source(content))
+        except (OSError, SyntaxError, UnicodeDecodeError) as error:
+            raise InputError(typed, f"{file.name} cannot be read ({error})") from None
+        if left < 0:
+            raise InputError(typed, f"more than {_LARGEST:,} bytes of Python")
+    return found
+
+
+# ---------------------------------------------------------------------- errors
+
+
+@contextmanager
+def own_code(file: OwnFile | None = None, what: str = "", place: str = "") -> Iterator[None]:
+    """Have an error of the user's code say its file and line: OwnCodeError. `what` was asked of the file.
+
+    `place` is what it is about where the error does not say a line.
+    """
+    try:
+        yield
+    except (OwnCodeError, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:
+        raise fault(error, what, place or (file.typed if file else "")) from error
+
+
+def fault(error: BaseException, what: str = "", place: str = "") -> OwnCodeError:
+    """The error of the user's code in one line, about the last line of a named file that it went through."""
+    return OwnCodeError(place_of(error) or place, ": ".join(filter(None, [what, _said(error)])))
+
+
+def place_of(error: BaseException) -> str:
+    """File and line in a named file; empty if the error was in none."""
+    if isinstance(error, SyntaxError) and (file := _displayed(error.filename)):
+        return f"{file}:{error.lineno}"
+    if _of_numba(error):
+        places = [
+            (file, found["line"]) for found in _NUMBA_PLACE.finditer(str(error)) if (file := _by_end(found["file"]))
+        ]
+        if places:
+            return ":".join(places[-1])
+    frames: Sequence[tuple[str, int]] = [
+        (file, line or 0)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if (file := _displayed(frame.f_code.co_filename))
+    ]
+    return "{}:{}".format(*frames[-1]) if frames else ""
+
+
+def _said(error: BaseException) -> str:
+    """What went wrong, in one line."""
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error.msg}"
+    if _of_numba(error):
+        return f"cannot be compiled: {_numba_problem(str(error))}"
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _of_numba(error: BaseException) -> bool:
+    return type(error).__module__.startswith("numba.") and hasattr(error, "contexts")
+
+
+def _numba_problem(text: str) -> str:
+    """The first sentence of Numba's message that says something, with the line of code it is about."""
+    lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()]
+    said = [
+        line
+        for line in lines
+        if line and not line.startswith(("Failed in ", "During:", "File ", "- Resolution", "There are", "<source"))
+    ]
+    marked = [before for before, line in itertools.pairwise(lines) if line and set(line) <= {"^", "~"}]
+    return (said[0] if said else "it is no code for Numba") + (f" in `{marked[-1]}`" if marked else "")
+
+
+def _displayed(path: str | None) -> str:
+    """How the user typed the named file that a source is of; empty for other files."""
+    for file in [*_SOURCES.running.values(), *_named.values()]:
+        if any(source == path for source, _ in file.sources.values()):
+            return file.typed if path == file.path else str(Path(file.typed, os.path.relpath(str(path), file.path)))
+    return ""
+
+
+def _by_end(path: str) -> str:
+    """The same of a path as Numba prints it, which is not always from the root."""
+    return _displayed(os.path.abspath(path))  # noqa: PTH100

@@ -1,0 +1,61 @@
+"""Games in files: what a person names becomes a game by its name."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from busso.cards.base import own_files
+from busso.cards.base.errors import InputError
+from busso.cards.base.own_files import OwnFile, own_code
+from busso.cards.base.packages import package_of
+from busso.cards.game import Game
+
+RECIPE = "RECIPE"  # the name of a dictionary in the file, the settings for training
+_tried: set[str] = set()  # digests of the files whose games were tried in this process
+
+
+def is_path(text: str) -> bool:
+    """Return whether what names a game is a path, not a name."""
+    return text.endswith(".py") or "/" in text or os.sep in text
+
+
+def name_game_file(path: str, reserved: Iterable[str] = ()) -> Game:
+    """Name a file with a game, for a person: it runs, and 16 of its games are tried.
+
+    Raises InputError for what is not there, has no game or is called like one of the `reserved`; OwnCodeError for what
+    is wrong in it.
+    """
+    file = own_files.trust(path)
+    game = game_of(file)
+    if game.name in reserved:
+        other = "rename the file" if game.name == file.name else "give it another name="
+        raise InputError(file.typed, f"{game.name} is the name of another game", other)
+    if not game.name.isidentifier():
+        raise InputError(file.typed, f"{game.name!r} is no name for a game", "use letters, digits and _")
+    own_files.name_game(game.name, file)
+    if file.sha256 not in _tried:
+        from busso.cards.own.trial import try_game  # with Numba
+
+        try_game(game, file)
+        _tried.add(file.sha256)
+    return game
+
+
+def game_of(file: OwnFile) -> Game:
+    """The `GAME` of a file. Raises InputError."""
+    with own_code(file):
+        game = getattr(file.module, "GAME", None)
+    if not isinstance(game, Game):
+        raise InputError(file.typed, "has no GAME", "write GAME = game(...)")
+    return game
+
+
+def recipe_of_game(name: str) -> dict[str, Any]:
+    """The `RECIPE` beside the game of that name, settings for training; empty if there is none. Raises InputError."""
+    found = getattr(sys.modules.get(package_of(name)), RECIPE, {})
+    if not isinstance(found, dict):
+        raise InputError(RECIPE, f"a dictionary of settings, not {type(found).__name__}")
+    return found

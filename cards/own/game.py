@@ -1,0 +1,218 @@
+"""`game(...)`: a game of one's own from its record, six functions and a layout; everything else has a default."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from busso.cards.base.bounds import check_bounds
+from busso.cards.base.errors import InputError
+from busso.cards.base.own_files import PREFIX
+from busso.cards.compiled.batch import Rules
+from busso.cards.compiled.jit import njit
+from busso.cards.game import MAX_ACTIONS, Game
+from busso.cards.hand import Hand, Replayed
+from busso.cards.own.layout import Layout
+from busso.cards.own.records import SEED, reader, recorder
+from busso.cards.own.rewards import default_rewards
+from busso.cards.presentation import Judging, Presentation, Row, presentation_of
+
+_RULES = ("rules", "bits", "actions", "seats", "teams")  # of a game whose players may meet
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """A game without rule options."""
+
+
+def game(  # noqa: PLR0913 - six functions, and what has a default
+    state: np.dtype[np.void],
+    deal: Callable[..., None],
+    legal: Callable[..., Any],
+    apply: Callable[..., None],
+    observe: Callable[..., None],
+    over: Callable[..., Any],
+    returns: Callable[..., None],
+    *,
+    actions: Sequence[str],
+    sees: Layout,
+    name: str | None = None,
+    seats: int = 2,
+    teams: Sequence[Sequence[int]] | None = None,
+    unit: str = "points",
+    total: float | None = None,
+    rewards: Mapping[str, Callable[..., None]] | None = None,
+    scale: float | None = None,
+    policies: Iterable[Callable[..., int]] | Mapping[str, Callable[..., int]] = (),
+    options: Any = NoOptions,
+    record: Callable[..., dict[str, Any]] | None = None,
+    read: Callable[..., Any] | None = None,
+    presentation: Presentation | None = None,
+    **more: Any,
+) -> Game:
+    """A game in one file. `docs/reference/own_game.md` is the contract; `more` are fields of `busso.cards.game.Game`.
+
+    Raises InputError that names the argument.
+    """
+    sides = tuple(map(tuple, teams or [(seat,) for seat in range(seats)]))
+    dtype, keeps_seed = _aligned(state, record is None), record is None
+    _check(dtype, actions, sees, sides, seats, (record is None) == (read is None))
+    rules = Rules(_keeping_seed(deal) if keeps_seed else deal, legal, apply, observe, over, returns)
+    chosen = options() if isinstance(options, type) else options
+    unit_reward = scale if scale is not None else (total or 2.0) / 2
+    texts = tuple(actions)
+    varying = more.pop("varying", None)
+
+    def vary(new: Any) -> Mapping[str, Any]:
+        return {**({"record": recorder(lambda: made, new)} if keeps_seed else {}), **(varying(new) if varying else {})}
+
+    made = Game(
+        name=name or own_name(2),
+        options=chosen,
+        blank_for=_blank_for(dtype),
+        rules=rules,
+        seats=seats,
+        teams=sides,
+        actions=len(texts),
+        bits=sees.bits,
+        unit=unit,
+        total=None if total is None else float(total),
+        rewards=dict(rewards) if rewards is not None else default_rewards(rules, sides, unit_reward),
+        policies=policies if isinstance(policies, Mapping) else {policy.__name__: policy for policy in policies},
+        action_text=texts.__getitem__,
+        record=record or recorder(lambda: made, chosen),
+        read=read or reader(lambda: made),
+        layout=sees,
+        presentation=presentation or _presented(texts, sees, unit, unit_reward, len(sides)),
+        varying=vary,
+        **more,
+    )
+    return made
+
+
+def variant(of: Game, name: str | None = None, **changes: Any) -> Game:
+    """A game with parts replaced, such as `variant(TRESSETTE, rewards={"tricks": by_tricks})`: a game of its own.
+
+    It is shown as the other one, and its records have its own name. Where rules and observation are the same, networks
+    of the other game play it, such as its champion.
+    """
+    if changes.keys() & {"rules", "blank_for", "options"} and not changes.keys() >= {"record", "read"}:
+        raise InputError("variant", "other rules need records of their own", "say record= and read=, or use game(...)")
+    called = name or own_name(2)
+
+    def record(start: np.void, actions: list[int]) -> dict[str, Any]:
+        return of.record(start, actions) | {"game": called}
+
+    def read(found: dict[str, Any]) -> Replayed:
+        hands, outcome = of.read(found | {"game": of.name})
+        return Replayed([_played_as(made, hand) for hand in hands], outcome)
+
+    parts = {"name": called, "record": record, "read": read, "presentation": presentation_of(of), "base": of}
+    made = replace(of, **{**parts, **changes})
+    return made
+
+
+def _played_as(made: Game, hand: Hand) -> Hand:
+    hand.game = made.configure(dataclasses.asdict(hand.game.options))
+    return hand
+
+
+def own_name(depth: int = 1) -> str:
+    """The name of a game that is made in the caller's module: `war` in ./war.py, `kuhn` in the package kuhn."""
+    module = str(sys._getframe(depth).f_globals.get("__name__", ""))
+    return module.removeprefix(f"{PREFIX}.").partition(".")[0].strip("_")
+
+
+def suits_networks_of(game: Game, name: str) -> bool:
+    """Return whether networks of the game of that name may play: it is this one, or has the same rules and bits."""
+    of = game.base
+    same = of is not None and all(getattr(of, each) == getattr(game, each) for each in _RULES)
+    return name == game.name or (of is not None and same and name == of.name)
+
+
+# ---------------------------------------------------------------------- defaults
+
+
+def _aligned(state: np.dtype[np.void], with_seed: bool) -> np.dtype[np.void]:
+    """The record type, aligned, with a field for the seed where the default records need it."""
+    found = np.dtype(state)
+    known = found.fields
+    if known is None or "turn" not in known:
+        raise InputError("STATE", "a NumPy record type with a field `turn`")
+    if with_seed and SEED in known:
+        raise InputError("STATE", f"the field {SEED} is busso's, which keeps it for records", "name yours otherwise")
+    own = [(name, known[name][0]) for name in found.names or ()]
+    return np.dtype([*own, *([(SEED, np.uint64)] if with_seed else [])], align=True)
+
+
+def _keeping_seed(deal: Callable[..., None]) -> Callable[..., None]:
+    @njit
+    def deal_and_keep(state: Any, seed: Any) -> None:
+        deal(state, seed)
+        state.seed = seed
+
+    return deal_and_keep
+
+
+def _check(
+    dtype: np.dtype[np.void],
+    actions: Sequence[str],
+    sees: Layout,
+    sides: tuple[tuple[int, ...], ...],
+    seats: int,
+    both_or_none: bool,
+) -> None:
+    if not isinstance(sees, Layout):
+        raise InputError("sees", f"a Layout, not {type(sees).__name__}", "write SEES = Layout(hand=40, ...)")
+    if not 0 < len(actions) <= MAX_ACTIONS or not all(isinstance(each, str) and each for each in actions):
+        raise InputError("actions", f"1 to {MAX_ACTIONS} names, not {len(actions)}")
+    if twice := [each for each in actions if list(actions).count(each) > 1]:
+        raise InputError("actions", f"{twice[0]} is there twice")
+    if sorted(seat for side in sides for seat in side) != list(range(seats)):
+        raise InputError("teams", f"each of the {seats} seats once, not {sides}")
+    if not both_or_none:
+        raise InputError("record", "record= and read= belong together", "give both, or none")
+
+
+def _blank_for(dtype: np.dtype[np.void]) -> Callable[[Any], np.void]:
+    """The function that puts options into the fields of a state that have their names."""
+
+    def blank(options: Any) -> np.void:
+        check_bounds("game", options)
+        state = np.zeros(1, dtype)
+        for known in fields(options):
+            if known.name not in (dtype.names or ()):
+                raise InputError(f"game.{known.name}", "no field of STATE has this name, so no rule sees it")
+            try:
+                state[known.name] = getattr(options, known.name)
+            except (ValueError, TypeError, OverflowError) as error:
+                raise InputError(f"game.{known.name}", error) from None
+        return state[0]
+
+    return blank
+
+
+def _presented(actions: tuple[str, ...], sees: Layout, unit: str, scale: float, sides: int) -> Presentation:
+    """How a game is shown by its layout, and what one `result` is worth in its unit."""
+
+    def rows(hand: Hand, seat: int) -> Iterator[Row]:
+        words = hand.game.observe(hand.state, seats=np.array([seat], np.uint8))[0]
+        for block in sees.blocks:
+            yield Row(block.label, block.texts(words, actions), cards=not (block.is_number or block.things))
+
+    def situation(game: Game, state: np.void, seat: int) -> str:
+        words = game.observe(state.reshape(1), seats=np.array([seat], np.uint8))[0]
+        return "; ".join(f"{block.label} {' '.join(block.texts(words, actions))}" for block in sees.blocks)
+
+    worth = scale if sides == 1 else 2 * scale
+    return Presentation(
+        rows=rows,
+        situation=situation,
+        units=lambda game: {"result": (unit, worth), "win": ("wins", 1.0)},
+        judging=Judging(units=lambda game: {"result": (unit, worth, 0.0), "win": ("wins", 1.0, 0.0)}),
+    )

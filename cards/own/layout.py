@@ -1,0 +1,130 @@
+"""The layout of an observation: offsets for compiled code, and what the bits mean for everything else."""
+
+from __future__ import annotations
+
+import keyword
+from collections import namedtuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from busso.cards.base.errors import InputError
+
+_TAKEN = ("bits", "blocks", "count", "index")
+_MOST_IN_NUMBER = 63  # bits that `put_thermometer` sets
+_GROUP = 8  # bits that are shown together
+NOTHING = "-"
+
+
+@dataclass(frozen=True)
+class Number:
+    """A block that holds a number from 0 to `most` as a thermometer, see `put_thermometer`."""
+
+    most: int
+
+
+def number(most: int) -> Number:
+    """A block of a `Layout` for a number from 0 to `most`, written by `put_thermometer`."""
+    if not 0 < most <= _MOST_IN_NUMBER:
+        raise InputError("number", f"1 to {_MOST_IN_NUMBER}, not {most!r}")
+    return Number(most)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some bits of an observation with one meaning. `things` are the names of its bits, if they have any."""
+
+    name: str
+    offset: int
+    bits: int
+    things: tuple[str, ...] | None = None
+    is_number: bool = False
+
+    @property
+    def label(self) -> str:
+        """Its name in words."""
+        return self.name.replace("_", " ")
+
+    def set_bits(self, words: NDArray[np.uint64]) -> list[int]:
+        """The bits that are set in a packed observation, from 0."""
+        places = range(self.offset, self.offset + self.bits)
+        return [place - self.offset for place in places if int(words[place >> 6]) >> (place & 63) & 1]
+
+    def value(self, words: NDArray[np.uint64]) -> int | list[int]:
+        """What it says: the number, or which of its bits are set."""
+        found = self.set_bits(words)
+        return len(found) if self.is_number else found
+
+    def texts(self, words: NDArray[np.uint64], actions: Sequence[str]) -> tuple[str, ...]:
+        """The same in words: a number, the names of its things, or the bits themselves in groups of eight."""
+        things = self.things or (actions if self.bits == len(actions) else None)
+        if self.is_number:
+            return (str(self.value(words)),)
+        found = self.set_bits(words)
+        if things is not None:
+            return tuple(things[each] for each in found) or (NOTHING,)
+        bits = "".join(str(int(each in found)) for each in range(self.bits))
+        return tuple(bits[k : k + _GROUP] for k in range(0, self.bits, _GROUP))
+
+    def says(self, actions: Sequence[str]) -> str:
+        """What it holds, for a table."""
+        if self.is_number:
+            return f"0 to {self.bits}, thermometer"
+        if self.things is not None:
+            return f"one of {', '.join(self.things)}"
+        return "actions" if self.bits == len(actions) else f"{self.bits} bits"
+
+
+class Layout:
+    """Blocks of an observation, one after the other: `Layout(hand=40, tricks=number(10), trumps=["denari", ...])`.
+
+    It is a tuple of their offsets by name, which compiled code takes for constants: `put(words, SEES.hand, bits)`.
+    A block is as many bits, a `number`, or a list of things with a bit each. `bits` are all of them, `blocks` a `Block`
+    each.
+    """
+
+    __slots__ = ()
+    bits: int
+    blocks: tuple[Block, ...]
+
+    def __new__(cls, **blocks: int | Number | Sequence[str]) -> Any:
+        """The tuple. Raises InputError for a name or a size that cannot be."""
+        found, offset = [], 0
+        for name, size in blocks.items():
+            found.append(_block(name, offset, size))
+            offset += found[-1].bits
+        if not found:
+            raise InputError("Layout", "no block", "write Layout(hand=40, ...)")
+        offsets = namedtuple("Layout", blocks)  # type: ignore[misc]
+        fields = {"__slots__": (), "bits": offset, "blocks": tuple(found), "__module__": __name__}
+        made: Any = type("Layout", (offsets, Layout), fields)
+        return offsets.__new__(made, *(block.offset for block in found))
+
+
+def _block(name: str, offset: int, size: int | Number | Sequence[str]) -> Block:
+    if name in _TAKEN or name.startswith("_") or keyword.iskeyword(name):
+        raise InputError(f"Layout: {name}", "this name is taken", "give the block another")
+    if isinstance(size, Number):
+        return Block(name, offset, size.most, is_number=True)
+    if isinstance(size, Sequence) and not isinstance(size, str) and size and all(isinstance(x, str) for x in size):
+        return Block(name, offset, len(size), tuple(size))
+    if isinstance(size, int) and not isinstance(size, bool) and size > 0:
+        return Block(name, offset, size)
+    raise InputError(f"Layout: {name}", f"a number of bits, number(MOST) or a list of names, not {size!r}")
+
+
+def table_of(layout: Layout, actions: Sequence[str] = ()) -> str:
+    """The layout as a table in Markdown, for a page or a docstring."""
+    return "\n".join(_lines(layout, actions))
+
+
+def _lines(layout: Layout, actions: Sequence[str]) -> Iterator[str]:
+    yield "| bits | block | holds |"
+    yield "|---|---|---|"
+    for block in layout.blocks:
+        last = block.offset + block.bits - 1
+        places = f"{block.offset}-{last}" if block.bits > 1 else str(last)
+        yield f"| {places} | {block.label} | {block.says(actions)} |"

@@ -1,0 +1,166 @@
+"""16 random games of a game in a file, before anything starts: what is wrong with it is said with its function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from busso.cards.base.own_files import OwnCodeError, OwnFile, own_code
+from busso.cards.compiled.batch import policy_loop, reward_loop
+from busso.cards.game import Game, States
+from busso.cards.play import Actions, Decisions, play
+from busso.cards.players import PolicyPlayer, RandomPlayer
+
+GAMES, MOST_MOVES = 16, 10_000
+_SEEDS = np.arange(1, GAMES + 1, dtype=np.uint64)
+
+
+def try_game(game: Game, file: OwnFile) -> None:
+    """Play random games of the file's game. Raises OwnCodeError, one line, for what the contract does not allow."""
+    _Trial(game, file).run()
+
+
+class _Looking(RandomPlayer):
+    """Plays at random, and has the decisions looked at before."""
+
+    def __init__(self, look: Callable[[Decisions], None]) -> None:
+        super().__init__()
+        self._look = look
+
+    def act(self, decisions: Decisions) -> Actions:
+        """See Player."""
+        self._look(decisions)
+        return super().act(decisions)
+
+
+class _Trial:
+    """The trial of the game in one file."""
+
+    def __init__(self, game: Game, file: OwnFile) -> None:
+        self._game, self._file = game, file
+
+    def run(self) -> None:
+        start = self._dealt()
+        self._compile(start)
+        seating = np.zeros((GAMES, self._game.seats), np.uint8)
+        self._rounds = 0
+        final, _ = play(self._game, _SEEDS, [_Looking(self._look)], seating, states=start.copy())
+        self._look_at_end(final)
+        used = final.copy()
+        self._game.loops.deal(used, _SEEDS)
+        kept = [name for name in self._game.dtype.names or () if not np.array_equal(used[name], start[name])]
+        self._require(not kept, "deal", f"does not set {', '.join(kept)}, which is then as the last game left it")
+        for name, policy in self._game.policies.items():
+            self._try_policy(name, policy, start, seating)
+
+    # ------------------------------------------------------------------ errors
+
+    def _place(self, name: str) -> str:
+        rules = self._game.rules._asdict() | dict(self._game.policies) | dict(self._game.rewards)
+        function = rules.get(name)
+        function = getattr(function, "py_func", function)
+        for cell in getattr(function, "__closure__", None) or ():  # `deal`, below what keeps the seed
+            function = getattr(cell.cell_contents, "py_func", cell.cell_contents)
+        code = getattr(function, "__code__", None)
+        its_own = code is not None and code.co_filename == self._file.path
+        return f"{self._file.typed}:{code.co_firstlineno}" if code and its_own else self._file.typed
+
+    def _require(self, holds: bool, function: str, problem: str) -> None:
+        if not holds:
+            raise OwnCodeError(self._place(function), f"{function}: {problem}")
+
+    @contextmanager
+    def _asked(self, function: str) -> Iterator[None]:
+        with own_code(self._file, function, self._place(function)):
+            yield
+
+    # ------------------------------------------------------------------ what is looked at
+
+    def _dealt(self) -> States:
+        game = self._game
+        states = np.full(GAMES, game.blank, game.dtype)
+        with self._asked("deal"):
+            game.rules.deal(states[0], _SEEDS[0])
+            game.loops.deal(states, _SEEDS)
+        again = np.full(GAMES, game.blank, game.dtype)
+        game.loops.deal(again, _SEEDS)
+        self._require(np.array_equal(states, again), "deal", "deals two games of one seed: all chance is from the seed")
+        return states
+
+    def _compile(self, states: States) -> None:
+        """Have each function compiled by itself: an error in a loop over all games does not say whose it is."""
+        game, state = self._game, states[:1].copy()
+        with self._asked("over"):
+            over = game.rules.over(state[0])
+        self._require(not bool(over), "over", "a game is over as soon as it is dealt")
+        with self._asked("legal"):
+            mask = int(game.rules.legal(state[0]))
+        self._require(mask != 0, "legal", "nothing is legal in a game that is not over")
+        with self._asked("observe"):
+            game.rules.observe(state[0], np.uint8(0), np.zeros(game.words, np.uint64))
+        with self._asked("returns"):
+            game.rules.returns(state[0], np.zeros(game.seats, np.float32))
+        action = np.uint8((mask & -mask).bit_length() - 1)
+        self._require(int(action) < game.actions, "legal", f"action {action} is legal, and there are {game.actions}")
+        with self._asked("apply"):
+            game.rules.apply(state[0], action)
+        for name, reward in game.rewards.items():
+            with self._asked(name):
+                reward(states[0], action, state[0], np.zeros(game.seats, np.float32))
+                reward_loop(game.rules.apply, reward)
+
+    def _look(self, decisions: Decisions) -> None:
+        game, states, running = self._game, decisions.states, decisions.games
+        self._require(bool(decisions.legal.all()), "legal", "nothing is legal in a game that is not over")
+        self._require(int(decisions.seats.max()) < game.seats, "apply", f"the turn is at no seat of {game.seats}")
+        self._rounds += 1
+        self._require(self._rounds <= MOST_MOVES, "over", f"a game has not ended after {MOST_MOVES:,} moves")
+        beyond = decisions.legal >> np.uint64(game.actions) if game.actions < 64 else np.zeros(1, np.uint64)
+        self._require(not beyond.any(), "legal", f"an action beyond {game.actions} is legal")
+        for seat in range(game.seats):
+            seen = game.observe(states, running, np.full(running.size, seat, np.uint8))
+            unused = np.uint64(64 * game.words - game.bits)
+            last = seen[:, -1] >> (np.uint64(64) - unused) if unused else np.zeros(1, np.uint64)
+            self._require(not last.any(), "observe", f"sets a bit beyond the {game.bits} of the layout")
+            if self._rounds == 1:
+                self._look_for_hidden(seat, decisions, seen)
+
+    def _look_for_hidden(self, seat: int, decisions: Decisions, seen: NDArray[np.uint64]) -> None:
+        """A block that shows a seat just what another may play, when that differs from deal to deal, is its hand."""
+        game, masks = self._game, decisions.legal.tolist()
+        if game.layout is None or game.open_cards or seat in decisions.seats or len(set(masks)) < 2:
+            return
+        for block in game.layout.blocks:
+            shown = [sum(1 << each for each in block.set_bits(row)) for row in seen]
+            problem = f"seat {seat} sees in `{block.name}` just what seat {decisions.seats[0]} may play"
+            way_out = "show no hidden cards, or say game(..., open_cards=True)"
+            self._require(shown != masks, "observe", f"{problem}; {way_out}")
+
+    def _look_at_end(self, final: States) -> None:
+        game = self._game
+        self._require(not game.legal(final).any(), "legal", "an action is legal in a game that is over")
+        returns = game.returns(final)
+        self._require(bool(np.isfinite(returns).all()), "returns", "a result is not a number")
+        sums = returns.sum(axis=1)
+        if game.total is not None:
+            wrong = sums[~np.isclose(sums, game.total)]
+            self._require(
+                not wrong.size, "returns", f"they add up to {wrong[:1].tolist()}, not {game.total:g}, the total"
+            )
+        for team in game.teams:
+            same = bool((returns[:, list(team)] == returns[:, [team[0]]]).all())
+            self._require(same, "returns", f"the seats {team} are a team, and their results differ")
+
+    def _try_policy(self, name: str, policy: Callable[..., int], start: States, seating: NDArray[Any]) -> None:
+        with self._asked(name):
+            policy(start[0], np.uint64(1))
+            policy_loop(policy)
+        player = PolicyPlayer(policy)
+        try:
+            play(self._game, _SEEDS, [player], seating, states=start.copy())
+        except ValueError as error:
+            raise OwnCodeError(self._place(name), f"{name}: {error}") from None

@@ -1,0 +1,77 @@
+"""The user's own files in what was typed: they are named, and Hydra finds the games in them and their recipes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from busso.cards.base import own_files
+from busso.command.conf_folder import CONF
+from busso.command.settings.foreign import known_games, name_game
+from busso.command.settings.overrides import given
+from busso.command.settings.quoting import read_by_hydra
+
+if TYPE_CHECKING:
+    from busso.cards.game import Game
+
+_LEARNER = "dqn"  # whose settings a RECIPE holds
+
+
+def name_games(overrides: Sequence[str]) -> None:
+    """Name the games in files and the installed ones that the overrides choose, and store their group for Hydra.
+
+    The overrides stay as they were typed: `game=./war.py` chooses `game/./war.py`, and so does every job of a sweep.
+    Raises SettingsError for what is no game, OwnCodeError for what is wrong in a file.
+    """
+    chosen = given(overrides).get("game")
+    for choice in _choices(f"game={chosen.value}") if chosen and chosen.value else ():
+        if (CONF / "game" / f"{choice}.yaml").is_file():
+            continue
+        from busso.cards.own.files import is_path  # with NumPy, for which --help does not wait
+
+        if is_path(choice) or choice in known_games():
+            _store(choice)
+
+
+def name_players(values: Any) -> None:
+    """Name the Python files, such as `./mine.py:Lowest`, among the keys and values of settings that were typed."""
+    waiting = [values]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [*value.keys(), *value.values()]
+        elif isinstance(value, list):
+            waiting += value
+        elif isinstance(value, str) and (words := own_files.parted(value)) and Path(words[0]).is_file():
+            own_files.trust(words[0])
+
+
+def _choices(override: str) -> Iterator[str]:
+    """Yield what an override of the group chooses, or a sweep of it."""
+    found = read_by_hydra(override)
+    if found is not None and found.is_sweep_override():
+        yield from (each.strip("'\"") for each in found.sweep_string_iterator())
+    elif found is not None:
+        yield str(found.value())
+
+
+def _store(choice: str) -> None:
+    from hydra.core.config_store import ConfigStore
+
+    from busso.cards.game import load_game
+    from busso.cards.own.files import recipe_of_game
+
+    game = load_game(name_game(choice))
+    folder, _, name = choice.rpartition("/")
+    parts = "/".join(["", *(part for part in folder.split("/") if part)])
+    store = ConfigStore.instance()
+    store.store(group=f"game{parts}", name=name, node=group_of(game), package="game", provider="busso")
+    recipe = recipe_of_game(game.name)
+    store.store(group=f"recipe/{_LEARNER}{parts}", name=name, node=recipe, package="_global_", provider="busso")
+
+
+def group_of(game: Game) -> dict[str, Any]:
+    """The group `game` with the defaults of a game."""
+    return {"name": game.name, "reward": next(iter(game.rewards)), **asdict(game.options)}

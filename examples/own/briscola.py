@@ -1,0 +1,177 @@
+"""Briscola for two, in one file: a trick game with trumps.
+
+40 cards, three for each seat. The next is turned and lies under the stock; its suit is trumps. A seat may play any card
+of its hand. The highest trump takes the trick; without trumps, the highest card of the suit led. While there is a
+stock, its seat draws a card, then the other. It leads next. An ace counts 11, a three 10, re 4, cavallo 3, fante 2: 120
+in all. Source: https://www.pagat.com/aceten/briscola.html, without the exchange of the turned card.
+"""
+
+import numpy as np
+
+from busso.kit import (
+    RANKS,
+    Layout,
+    bit,
+    game,
+    lowest,
+    njit,
+    number,
+    put,
+    put_thermometer,
+    shuffle,
+    taker_with_trumps,
+)  # fmt: skip
+
+CARDS, HAND, POINTS, WINNING, NONE = 40, 3, 120, 61, 255
+NAMES = [rank + suit for suit in "DCSB" for rank in "24567FCR3A"]  # low to high; a card is 10 * suit + its place
+WORTH = np.array([0, 0, 0, 0, 0, 2, 3, 4, 10, 11], np.uint8)
+
+STATE = np.dtype([
+    ("hands", np.uint64, 2),  # bit c: the seat holds card c
+    ("played", np.uint64, 2),  # bit c: the seat has played card c, the current trick included
+    ("deck", np.uint8, CARDS),  # three cards for each seat, then the stock in draw order, the turned card last
+    ("trick", np.uint8, 2),  # card on the table by seat, or NONE
+    ("points", np.uint8, 2),  # taken by each seat
+    ("drawn", np.uint8),  # cards of the deck that are in hands or played
+    ("leader", np.uint8),  # of the current trick
+    ("turn", np.uint8),  # the seat to move
+])  # fmt: skip
+SEES = Layout(
+    hand=CARDS,
+    table=CARDS,
+    own_played=CARDS,
+    other_played=CARDS,
+    turned=CARDS,
+    trumps=["denari", "coppe", "spade", "bastoni"],
+    other_hand=CARDS,  # known as soon as the stock is empty
+    own_points=number(WINNING),  # 61, which win, stand for all above too
+    other_points=number(WINNING),
+    stock=number(17),  # half its cards
+)
+
+
+@njit
+def deal(state, seed):
+    """Shuffle and begin; the order of all cards follows from the seed."""
+    state.deck[:] = shuffle(CARDS, seed)
+    state.played[:] = 0
+    for seat in range(2):
+        state.hands[seat] = 0
+        for card in state.deck[HAND * seat : HAND * (seat + 1)]:
+            state.hands[seat] |= bit(card)
+    state.trick[:] = NONE
+    state.points[:] = 0
+    state.drawn = 2 * HAND
+    state.leader = state.turn = 0
+
+
+@njit
+def legal(state):
+    """Any card in hand; after the last trick there is none."""
+    return state.hands[state.turn]
+
+
+@njit
+def trumps(state):
+    """The suit of the turned card."""
+    return state.deck[CARDS - 1] // RANKS
+
+
+@njit
+def apply(state, card):
+    """Play a card; the second of a trick closes it."""
+    seat = state.turn
+    state.hands[seat] ^= bit(card)
+    state.played[seat] |= bit(card)
+    state.trick[seat] = card
+    state.turn = 1 - seat
+    if seat != state.leader:
+        close_trick(state)
+
+
+@njit
+def close_trick(state):
+    """Who takes it has the points, draws first and leads."""
+    taker = taker_with_trumps(state.trick, state.leader, trumps(state))
+    state.points[taker] += WORTH[state.trick[0] % RANKS] + WORTH[state.trick[1] % RANKS]
+    state.trick[:] = NONE
+    state.leader = state.turn = taker
+    if state.drawn < CARDS:
+        state.hands[taker] |= bit(state.deck[state.drawn])
+        state.hands[1 - taker] |= bit(state.deck[state.drawn + 1])
+        state.drawn += 2
+
+
+@njit
+def observe(state, seat, words):
+    """What the seat may know, in the blocks of SEES."""
+    other, turned = 1 - seat, state.deck[CARDS - 1]
+    put(words, SEES.hand, state.hands[seat])
+    if state.trick[other] != NONE:
+        put(words, SEES.table, bit(state.trick[other]))
+    put(words, SEES.own_played, state.played[seat])
+    put(words, SEES.other_played, state.played[other])
+    put(words, SEES.turned, bit(turned))
+    put(words, SEES.trumps, bit(turned // RANKS))
+    if state.drawn == CARDS:
+        put(words, SEES.other_hand, state.hands[other])
+    put_thermometer(words, SEES.own_points, min(state.points[seat], WINNING))
+    put_thermometer(words, SEES.other_points, min(state.points[other], WINNING))
+    put_thermometer(words, SEES.stock, (CARDS - state.drawn) // 2)
+
+
+@njit
+def over(state):
+    """Whether all cards are played."""
+    return state.hands[0] | state.hands[1] == 0 and state.trick[0] == NONE and state.trick[1] == NONE
+
+
+@njit
+def returns(state, out):
+    """The points of each seat."""
+    out[:] = state.points
+
+
+@njit
+def points(before, card, after, totals):
+    """A reward: with each trick its points over 60 for the seat that takes it, and as much less for the other."""
+    for seat in range(2):
+        won = np.float32(after.points[seat]) - np.float32(before.points[seat])
+        totals[seat] += won / (POINTS // 2)
+        totals[1 - seat] -= won / (POINTS // 2)
+
+
+@njit
+def greedy(state, random_bits):
+    """A rule player: the card that gains most in this trick; among equals the weakest, denari first.
+
+    A card that takes gains the points of both cards; another loses its own and those on the table. A trump costs 4
+    points and its own. A leader expects to lose the trick.
+    """
+    cards, best, most = legal(state), -1, -1000
+    while cards != 0:
+        card = lowest(cards)
+        cards &= cards - np.uint64(1)
+        value = RANKS * gain(state, card) - card % RANKS
+        if value > most:
+            best, most = card, value
+    return best
+
+
+@njit
+def gain(state, card):
+    """The points that a card gains in this trick."""
+    worth, led = int(WORTH[card % RANKS]), state.trick[1 - state.turn]
+    cost = 4 + worth if card // RANKS == trumps(state) else 0
+    if led == NONE:
+        return -max(cost, worth)
+    trick = np.array([led, card], np.uint8)  # by seat, if this were seat 1
+    together = worth + WORTH[led % RANKS]
+    return (together if taker_with_trumps(trick, 0, trumps(state)) == 1 else -together) - cost
+
+
+GAME = game(
+    STATE, deal, legal, apply, observe, over, returns,
+    actions=NAMES, sees=SEES, total=POINTS, rewards={"points": points}, policies=[greedy],
+)  # fmt: skip
+RECIPE = {"network": {"hidden": [128, 128]}, "evaluation": {"opponents": ["random", "greedy"]}}

@@ -1,0 +1,162 @@
+"""What is typed runs, what a file names is looked up; errors say file and line; other processes get the source."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from busso.cards.base import own_files
+from busso.cards.base.errors import InputError, UserError
+from busso.cards.base.own_files import OwnCodeError, own_code, parted, trust
+from tests.errors import error_about
+from tests.own.conftest import Write
+
+MINE = """import os
+from dataclasses import dataclass
+
+NUMBER = 3
+Number = type(NUMBER)
+
+def double(x):
+    return 2 * x
+
+class Player:
+    pass
+
+def _hidden():
+    pass
+
+def breaks():
+    raise KeyError("hanz")
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("./mine.py", ("./mine.py", "")),
+        ("./mine.py:Lowest:depth:3", ("./mine.py", "Lowest:depth:3")),
+        ("mine.py:Lowest", ("mine.py", "Lowest")),
+        ("/a.b/mine.py:x", ("/a.b/mine.py", "x")),
+        ("greedy", None),
+        ("search:runs/x:samples:10", None),
+        ("search:runs/x.py", None),
+        ("runs/x.pyc", None),
+        ("champion:mine.py", None),
+    ],
+)
+def test_the_path_and_the_rest(text: str, parts: tuple[str, str] | None) -> None:
+    assert parted(text) == parts
+
+
+def test_only_its_own_definitions_count(write: Write) -> None:
+    file = trust(write("mine.py", MINE))
+    assert list(file.defined()) == ["double", "Player", "breaks"]
+    assert file.get("double")(4) == 8
+    for name in ("os", "dataclass", "Number", "_hidden", "NUMBER"):
+        with error_about(InputError, "./mine.py", f"defines no '{name}'", "it has double, Player, breaks"):
+            file.get(name)
+
+
+def test_a_file_is_run_once_and_anew_when_it_has_changed(write: Write) -> None:
+    counts = "import sys\nsys.counted = getattr(sys, 'counted', 0) + 1\n"
+    typed = write("mine.py", counts)
+    assert trust(typed).module is trust(typed).module
+    assert sys.counted == 1  # type: ignore[attr-defined]
+    write("mine.py", counts + "x = 1\n")
+    assert trust(typed).module.x == 1
+    assert sys.counted == 2  # type: ignore[attr-defined]
+    del sys.counted  # type: ignore[attr-defined]
+
+
+def test_python_keeps_its_own_modules(write: Write) -> None:
+    import random
+
+    assert trust(write("random.py", "x = 1\n")).module.x == 1
+    assert __import__("random") is random and sys.modules["random"] is random
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "says"),
+    [
+        ("import nowhere\n", "./bad.py:1", "ModuleNotFoundError: No module named 'nowhere'"),
+        ("x = 1\nif x\n", "./bad.py:2", "SyntaxError: expected ':'"),
+        ("\n\n1 / 0\n", "./bad.py:3", "ZeroDivisionError: division by zero"),
+        ("exit(0)\n", "./bad.py:1", "SystemExit: 0"),
+        ("import json\njson.loads('{')\n", "./bad.py:2", "JSONDecodeError: Expecting property name"),
+    ],
+)
+def test_a_file_that_does_not_run_says_where(write: Write, text: str, key: str, says: str) -> None:
+    with error_about(OwnCodeError, key, says) as caught:
+        _ = trust(write("bad.py", text)).module
+    assert isinstance(caught.value, UserError) and caught.value.exit_code == 2
+    assert caught.value.__cause__ is not None
+
+
+def test_code_of_a_file_says_where(write: Write) -> None:
+    file = trust(write("mine.py", MINE))
+    with (
+        error_about(OwnCodeError, "./mine.py:17", "./mine.py:breaks: act: KeyError: 'hanz'"),
+        own_code(file, "./mine.py:breaks: act"),
+    ):
+        file.get("breaks")()
+    with error_about(OwnCodeError, "./mine.py", "act: ValueError: elsewhere"), own_code(file, "act"):
+        raise ValueError("elsewhere")
+
+
+def test_what_is_not_there_or_no_text(write: Write, tmp_path: Path) -> None:
+    write("folder/mine.py", "")
+    (tmp_path / "bytes.py").write_bytes(b"\xff\xfe")
+    for typed in ("./nowhere.py", "./folder", "./bytes.py"):
+        with error_about(InputError, typed):
+            trust(typed)
+
+
+def test_a_folder_has_modules(write: Write) -> None:
+    write("pack/rules.py", "from .deep.cards import CARDS\ndef broken():\n    return 1 / 0\n")
+    write("pack/deep/__init__.py", "")
+    write("pack/deep/cards.py", "CARDS = 40\n")
+    write("pack/__init__.py", "from .rules import CARDS, broken\n")
+    file = trust("./pack")
+    assert file.module.CARDS == 40 and file.name == "pack"
+    with error_about(OwnCodeError, "pack/rules.py:3"), own_code(file):
+        file.module.broken()
+
+
+def test_a_file_may_name_what_a_person_has_named(write: Write) -> None:
+    """By its path, or by the base name where only one file has it."""
+    write("a/mine.py", "x = 'a'\n")
+    write("b/mine.py", "x = 'b'\n")
+    with error_about(InputError, "players", "./a/mine.py is code", "players=./a/mine.py"):
+        own_files.required("./a/mine.py", "players")
+    trust("./a/mine.py")
+    assert own_files.required("./elsewhere/mine.py", "players").module.x == "a"
+    trust("./b/mine.py")
+    assert own_files.find("./elsewhere/mine.py") is None
+    assert [own_files.required(f"./{each}/mine.py", "players").module.x for each in "ab"] == ["a", "b"]
+
+
+def test_another_process_plays_by_the_text_that_was_sent(write: Write, tmp_path: Path) -> None:
+    typed = write("mine.py", MINE)
+    trust(typed)
+    sent = pickle.dumps(own_files.sent())
+    write("mine.py", "raise SystemExit('read from the disk')\n")
+    (tmp_path / "other").mkdir()
+    code = "import pickle, sys\nfrom busso.cards.base import own_files\n"
+    code += "own_files.receive(pickle.load(sys.stdin.buffer))\nfile = own_files.find('./mine.py')\n"
+    code += "try:\n    with own_files.own_code(file): file.get('breaks')()\nexcept Exception as e: print(e)"
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=sent,
+        capture_output=True,
+        cwd=tmp_path / "other",
+        env=environment,
+        check=False,
+    )
+    assert done.stdout == b"./mine.py:17: KeyError: 'hanz'\n", done.stderr

@@ -1,0 +1,135 @@
+"""What is wrong with a game in a file is one line with the function, found in 16 games before anything starts."""
+
+from __future__ import annotations
+
+import pytest
+
+from busso.cards.base.errors import InputError
+from busso.cards.base.own_files import OwnCodeError
+from busso.cards.own.files import name_game_file
+from tests.errors import error_about
+from tests.own.conftest import Write
+from tests.own.examples import WAR, changed, line_of
+
+# By what is changed in war.py: the function, and what is said of it. The line is that of its `def`, or of the fault.
+WRONG = {
+    "an unknown block": (
+        ("put(words, SEES.hand, state.hands[seat])", "put(words, SEES.hnad, state.hands[seat])"),
+        "SEES.hnad",
+        "observe: cannot be compiled: Unknown attribute 'hnad' of type Layout",
+    ),
+    "an unknown field": (
+        ("state.led = card\n", "state.ledd = card\n"),
+        "def apply",
+        "apply: ",
+    ),
+    "an unknown global": (
+        ("state.led = card\n", "state.led = crad\n"),
+        "def apply",
+        "apply: cannot be compiled: NameError: name 'crad' is not defined",
+    ),
+    "nothing is legal": (
+        ("return following if following else hand", "return following & ~hand"),
+        "def legal",
+        "legal: nothing is legal in a game that is not over",
+    ),
+    "legal when over": (
+        ("    if state.led == NONE:\n        return hand", "    if state.led == NONE:\n        return hand or bit(0)"),
+        "def legal",
+        "legal: an action is legal in a game that is over",
+    ),
+    "an action beyond": (
+        ("    return following if following else hand", "    return (following if following else hand) | bit(20)"),
+        "def legal",
+        "legal: an action beyond 20 is legal",
+    ),
+    "a bit beyond": (
+        (
+            "put_thermometer(words, SEES.other_tricks, state.taken[1 - seat])",
+            "put_thermometer(words, SEES.other_tricks, state.taken[1 - seat] + 9)",
+        ),
+        "def observe",
+        "observe: sets a bit beyond the 100 of the layout",
+    ),
+    "hidden cards": (
+        ("put(words, SEES.table, bit(state.led))", "put(words, SEES.table, bit(state.led))\n"
+         "    put(words, SEES.other_played, state.hands[1 - seat])"),
+        "def observe",
+        "observe: seat 1 sees in `other_played` just what seat 0 may play",
+    ),
+    "no end": (
+        ("return state.taken[0] + state.taken[1] == TRICKS", "return state.taken[0] == TRICKS + 1"),
+        "def legal",
+        "legal: nothing is legal in a game that is not over",
+    ),
+    "over at once": (
+        ("return state.taken[0] + state.taken[1] == TRICKS", "return state.taken[0] + state.taken[1] >= 0"),
+        "def over",
+        "over: a game is over as soon as it is dealt",
+    ),
+    "a wrong total": (
+        ("total=TRICKS", "total=TRICKS + 1"),
+        "def returns",
+        "returns: they add up to [10.0], not 11, the total",
+    ),
+    "chance of its own": (
+        ("shuffle(CARDS, seed)", "np.random.permutation(CARDS)"),
+        "def deal",
+        "deal: deals two games of one seed: all chance is from the seed",
+    ),
+    "a field that is not set": (
+        ("    state.played[:] = 0\n", ""),
+        "def deal",
+        "deal: does not set played",
+    ),
+    "a policy that breaks a rule": (
+        ("    return lowest(legal(state))", "    return 19 - lowest(legal(state))"),
+        "def sluff",
+        "sluff: ",
+    ),
+    "a policy that cannot be compiled": (
+        ("    return lowest(legal(state))", "    return lowest(legal(state)).nothing"),
+        "lowest(legal(state)).nothing",
+        "sluff: cannot be compiled: Unknown attribute 'nothing'",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_it_is_said_with_its_function(wrong: str, write: Write) -> None:
+    change, at, says = WRONG[wrong]
+    text = changed(WAR, change)
+    line = line_of(text, at) - at.startswith("def ")  # that of its decorator
+    with error_about(OwnCodeError, f"./bad.py:{line}", says):
+        name_game_file(write("bad.py", text))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "at", "says"),
+    [
+        ("actions=NAMES", "actions=[*NAMES[1:], NAMES[1]]", "GAME = game(", "2D is there twice"),
+        ("actions=NAMES", "actions=[str(k) for k in range(65)]", "GAME = game(", "1 to 64 names, not 65"),
+        ("sees=SEES", "sees=100", "GAME = game(", "a Layout, not int"),
+        ("total=TRICKS", "total=TRICKS, teams=[[0]]", "GAME = game(", "each of the 2 seats once"),
+        ('("turn", np.uint8)', '("trun", np.uint8)', "GAME = game(", "with a field `turn`"),
+        ("Layout(\n    hand=", "Layout(\n    bits=3,\n    hand=", "SEES = ", "this name is taken"),
+        ("GAME = game(", "game(", "", "has no GAME"),
+        ("total=TRICKS", "total=TRICKS, name='tressette'", "", "tressette is the name of another game"),
+        ("total=TRICKS", "total=TRICKS, name='a-b'", "", "'a-b' is no name for a game"),
+    ],
+)
+def test_what_game_refuses_says_where(write: Write, old: str, new: str, at: str, says: str) -> None:
+    text = changed(WAR, (old, new))
+    with error_about(InputError, f"./bad.py:{line_of(text, at)}" if at else "./bad.py", says):
+        name_game_file(write("bad.py", text), ["tressette"])
+
+
+def test_a_file_is_not_called_like_a_game(write: Write) -> None:
+    typed = write("spike.py", changed(WAR))
+    with error_about(InputError, typed, "spike is the name of another game", "rename the file"):
+        name_game_file(typed, ["spike"])
+
+
+def test_the_examples_pass() -> None:
+    """They are tried when they are named; a second time they are not."""
+    assert name_game_file(WAR).name == "war"
