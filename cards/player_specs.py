@@ -84,14 +84,17 @@ def curve_name(player: str) -> str:
     return re.sub(r"[^\w.-]", "_", player.removeprefix("./").replace(":", "."), flags=re.ASCII)
 
 
-def read_options(schema: type[Any] | None, spec: PlayerSpec) -> Any:
-    """The options of a kind from their texts; None without a schema. InputError names an unknown or a bad option."""
+def read_options(schema: type[Any] | None, spec: PlayerSpec, name: str = "") -> Any:
+    """The options of a kind from their texts; None without a schema. InputError names an unknown or a bad option.
+
+    `name` is that of the kind, where it is not `spec.who`.
+    """
     types = typing.get_type_hints(schema) if schema else {}
     known = [field.name for field in dataclasses.fields(schema)] if schema else []
     values = {}
     for key, text in spec.options.items():
         if key not in known:
-            raise InputError(spec, f"unknown option {key!r}", options_of(spec.who, schema))
+            raise InputError(spec, f"unknown option {key!r}", options_of(name or spec.who, schema))
         try:
             values[key] = _value(types[key], text)
         except ValueError:

@@ -59,7 +59,7 @@ def fitting(
 
         overrides = with_game_options(overrides, default_game, schema)
     if "game" not in own:  # files that the command reads may be of the game that is named
-        return [each for each in overrides if not _names_game(each)]
+        return [each for each in overrides if not _names_game(each) and not _names_code(each)]
     return overrides
 
 
@@ -75,6 +75,14 @@ def from_config(schema: type[T] | Mapping[str, type[T]], config: DictConfig) -> 
         check_one_of("algo", str(config.algo), *schema)
         schema = schema[str(config.algo)]
     return _settings(schema, config)
+
+
+def _names_code(override: str) -> bool:
+    """Name the Python file of a run's opponent, for a command that reads the run."""
+    key, _, value = override.partition("=")
+    if key == "opponents.only":
+        name_players(value)
+    return key == "opponents.only"
 
 
 def _names_game(override: str) -> bool:

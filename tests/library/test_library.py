@@ -116,7 +116,7 @@ def test_what_a_caller_can_mend_is_one_line(tmp_path: Path) -> None:
     assert (states == before).all()
     assert refused(busso.duel, game, "random", "greedy", deals=0) == "deals"
     assert refused(busso.tournament, game, ["greedy", "greedy"]) == "players"
-    assert refused(busso.tournament, game, [busso.load_player(game, "random"), "greedy"]) == "players"
+    assert refused(busso.tournament, game, [object(), "greedy"]) == "players"
     assert refused(busso.load_player, game, tmp_path / "nothing") == "players"
     assert refused(busso.solve, "tressette") == "game"
     assert refused(busso.train_agent, game="tressette", learner={"rate": 1}) == "learner.rate"
