@@ -72,7 +72,7 @@ unit: $(TOOLS) ## pytest without slow tests; ARGS="-k replay" and the like
 slow: $(TOOLS) ## pytest of the slow tests
 	$(PYTEST) -n 2 --dist worksteal --ignore tests/slurm -m slow $(ARGS)
 
-# Apart from the others and in one process: there is one cluster, and it is timed.
+# In one process: there is one cluster.
 cluster: $(TOOLS) ## pytest of slurm/ on a Slurm of two nodes, as root with Debian's packages; else skipped with the reason
 	$(PYTEST) -s tests/slurm $(ARGS)
 
