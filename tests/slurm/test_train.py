@@ -270,7 +270,7 @@ def test_sweep_requeues_one_task_and_ends_with_a_table(cluster: Cluster) -> None
 def test_submitit_requeues_a_run_after_its_checkpoint(cluster: Cluster) -> None:
     """By Hydra's launcher. USR2 is what Slurm sends before its time is up."""
     node = ("hydra.launcher.cpus_per_task=2", "hydra.launcher.mem_gb=4")
-    sweep = ("hydra/launcher=submitit_slurm", *node, "rollout=local", *SMALL, "minutes=0.5", "name=trial", "seed=1,2")
+    sweep = ("hydra/launcher=submitit_slurm", *node, "rollout=local", *SMALL, "minutes=0.25", "name=trial", "seed=1,2")
     with ThreadPoolExecutor(1) as pool:
         command = pool.submit(cluster.run, ".venv/bin/python", "-m", "busso.train", "-m", *sweep)
         cluster.until("the array", lambda: bool(_array(cluster)), 60)
