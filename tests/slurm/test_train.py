@@ -73,7 +73,7 @@ def counters(cluster: Cluster, name: str) -> dict[str, int]:
 
 def test_requeues_end_where_an_uninterrupted_run_ends(cluster: Cluster) -> None:
     """Two jobs side by side on one node; one is preempted, and told that its time is up."""
-    games = "episodes=4800"
+    games = "episodes=3200"
     job = submit(cluster, "interrupted", "--nodelist=node1", games)
     beside = submit(cluster, "beside", "--nodelist=node1", "--partition=safe", "--time=20", games)
     begun = first_update(cluster, "interrupted", job)
@@ -87,9 +87,9 @@ def test_requeues_end_where_an_uninterrupted_run_ends(cluster: Cluster) -> None:
     assert cluster.ended(job, "COMPLETED", 120).restarts == 2
     cluster.ended(beside, "COMPLETED", 120)
     assert counters(cluster, "interrupted") == counters(cluster, "beside")
-    assert counters(cluster, "interrupted")["env_steps"] == 4800 * 40
+    assert counters(cluster, "interrupted")["env_steps"] == 3200 * 40
     rows = column(cluster.home / "runs" / "tressette" / "interrupted", "rollout/episodes")
-    assert rows == sorted(set(rows)) and rows[-1] == 4800, "an interval of games is in metrics.csv once"
+    assert rows == sorted(set(rows)) and rows[-1] == 3200, "an interval of games is in metrics.csv once"
     assert "time limit 20:00: 13.0 minutes of training" in cluster.log(beside)
     text = cluster.log(job)
     assert ("Slurm requeues it" in text) == (cluster.version >= (24, 5)), "preempted: at its end, not by scontrol"
