@@ -8,22 +8,22 @@ import torch
 
 from busso.command.settings.checks import SettingsError
 from busso.train.dqn.network.build import build_network
-from busso.train.dqn.replay.buffer import ReplayBuffer
+from busso.train.dqn.replay.buffer import row_bytes
+from busso.train.dqn.replay.transitions import transitions_for
 from busso.train.run.metrics import resources
 from busso.train.settings.dqn import MOST_DECISIONS, TrainSettings
+from busso.train.settings.targets import TargetNetwork
 
 GB = 10**9
 CHECKPOINT_SHARE = 0.3  # of the buffer, while a checkpoint is written or read: `make bench`, checkpoint_memory
 _GPU_RESERVE = 2 * GB  # for PyTorch and its libraries, weights and updates
 _PROCESS = 256 * 2**20  # Python, PyTorch and compiled games
-_COPIES = 5  # of the weights: online and target network, gradient, two moments of Adam
+_COPIES = 4  # of the weights: online network, gradient, two moments of Adam
 
 
-def buffer_bytes(settings: TrainSettings) -> float:
+def buffer_bytes(settings: TrainSettings) -> int:
     """Bytes of the replay buffer for each transition."""
-    words, cpu = settings.load_game().words, torch.device("cpu")
-    small, large = (ReplayBuffer(rows, words, cpu, 0).nbytes for rows in (1024, 2048))
-    return (large - small) / 1024
+    return row_bytes(transitions_for(settings.target), settings.load_game().words)
 
 
 def check_gpu_memory(settings: TrainSettings, free: int, device: str) -> None:
@@ -48,6 +48,7 @@ def check_job_memory(settings: TrainSettings, limit: int) -> None:
     Each need is what is allocated at least, once the replay buffer is as full as it may become.
     """
     game, batch = settings.load_game(), settings.learner.batch_size
+    copies = _COPIES + isinstance(settings.target, TargetNetwork)
     with torch.device("meta"):  # without its weights
         network = build_network(game, settings)
     each, rows = buffer_bytes(settings) * (1 + CHECKPOINT_SHARE), _rows(settings)
@@ -55,7 +56,7 @@ def check_job_memory(settings: TrainSettings, limit: int) -> None:
     needs = {
         "replay.capacity": rows * each,
         "learner.batch_size": 2.0 * batch * (2 * units + 16 * game.words),  # with gradients
-        "network.hidden": 4.0 * _COPIES * sum(each.numel() for each in network.parameters()),
+        "network.hidden": 4.0 * copies * sum(each.numel() for each in network.parameters()),
         "rollout.games": float(_games(settings) * (game.dtype.itemsize + 16 * (game.words + 2))),
     }
     if sum(needs.values()) + _PROCESS <= limit:

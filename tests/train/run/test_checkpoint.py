@@ -18,7 +18,7 @@ from torch import Tensor
 
 from busso.cards.base.files import temporary_beside
 from busso.train.dqn.replay.buffer import ReplayBuffer
-from busso.train.dqn.replay.transitions import Transitions
+from busso.train.dqn.replay.transitions import NStepTransitions, Transitions
 from busso.train.run.checkpoint import archive, checkpoint, columns, pruning, segments
 from busso.train.run.checkpoint.background_writer import BackgroundWriter
 from busso.train.run.checkpoint.checkpoint import CheckpointError
@@ -213,7 +213,7 @@ def test_background_writer_reports_a_failure_once(tmp_path: Path) -> None:
 
 
 def filled(inserted: int) -> ReplayBuffer:
-    replay = ReplayBuffer(1000, 2, CPU, seed=1)
+    replay = ReplayBuffer(NStepTransitions, 1000, 2, CPU, seed=1)
     replay.add(rows(0, inserted))
     return replay
 
@@ -286,7 +286,7 @@ def test_learning_goes_on_while_a_full_buffer_is_written(
     assert adding.added == 1001 and replay.inserted == inserted + 1001
     state = checkpoint.load(path)["replay"]
     assert equal(contents(state), before) == []
-    other = ReplayBuffer(1000, 2, CPU, seed=9)
+    other = ReplayBuffer(NStepTransitions, 1000, 2, CPU, seed=9)
     other.load_state_dict(state)
     assert equal(contents(other.state_dict()), before) == []
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from busso.train.dqn.replay.buffer import ReplayBuffer
+from busso.train.dqn.replay.transitions import NStepTransitions
 from busso.train.run.checkpoint import checkpoint, columns, pruning, segments
 from busso.train.run.checkpoint.background_writer import BackgroundWriter
 from busso.train.run.checkpoint.checkpoint import CheckpointError
@@ -55,7 +56,7 @@ class Run:
         self.writer, self.saved = BackgroundWriter(), dict[Path, dict[str, Any]]()
 
     def _empty(self) -> ReplayBuffer:
-        return ReplayBuffer(CAPACITY, 2, CPU, seed=1)
+        return ReplayBuffer(NStepTransitions, CAPACITY, 2, CPU, seed=1)
 
     def add(self, count: int) -> None:
         self.replay.add(rows(self.replay.inserted, count))
@@ -187,9 +188,9 @@ def test_with_a_damaged_segment_that_all_need_the_buffer_is_lost_and_nothing_els
     found = checkpoint.load_newest(tmp_path)
     assert found is not None and found.path == middle and list(found.problems) == [newest]
     with caplog.at_level("WARNING", logger="train"):
-        fresh = ReplayBuffer(CAPACITY, 2, CPU, seed=1)
+        fresh = ReplayBuffer(NStepTransitions, CAPACITY, 2, CPU, seed=1)
         fresh.load_state_dict(found.state["replay"])
-    assert fresh.size == fresh.inserted == 0 and not fresh.bootstraps
+    assert fresh.size == fresh.inserted == 0
     assert f"replay: {run.files()[0]} has changed: the replay buffer starts empty" in caplog.messages[-1]
     fresh.add(rows(7000, 300))
     path = checkpoint.path_for(tmp_path, 9000)

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from busso.train.dqn.replay.buffer import ReplayBuffer
+from busso.train.dqn.replay.transitions import NStepTransitions
 from busso.train.run.checkpoint import checkpoint
 from busso.train.run.checkpoint.background_writer import BackgroundWriter, copied
 from tests.train.rows import rows
@@ -25,7 +26,7 @@ def test_a_copy_is_what_was_there() -> None:
 def test_a_checkpoint_is_what_was_there(tmp_path: Path, kind: str) -> None:
     """Of a GPU, too; all of it can be loaded where there is none."""
     device = torch.device(kind)
-    replay, writer = ReplayBuffer(10_000, 2, device, seed=1), BackgroundWriter()
+    replay, writer = ReplayBuffer(NStepTransitions, 10_000, 2, device, seed=1), BackgroundWriter()
     replay.add(rows(0, 13_000))
     weights = torch.ones(1000, device=device)
     before = copied(contents(replay.state_dict()))
