@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from busso.cards.base import own_files
 from busso.command.conf_folder import CONF
+from busso.command.settings.checks import SettingsError, check_one_of
 from busso.command.settings.foreign import known_games, name_game
 from busso.command.settings.overrides import given
 from busso.command.settings.quoting import read_by_hydra
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from busso.cards.game import Game
 
 _LEARNER = "dqn"  # whose settings a RECIPE holds
+_TARGET = "lambda_returns"  # of a game without a RECIPE that says it
 
 
 def name_games(overrides: Sequence[str]) -> None:
@@ -67,9 +69,20 @@ def _store(choice: str) -> None:
     folder, _, name = choice.rpartition("/")
     parts = "/".join(["", *(part for part in folder.split("/") if part)])
     store = ConfigStore.instance()
+    recipe = dict(recipe_of_game(game.name))
+    target = _target_of(recipe.pop("target", {}))
     store.store(group=f"game{parts}", name=name, node=group_of(game), package="game", provider="busso")
-    recipe = recipe_of_game(game.name)
+    store.store(group=f"target/{_LEARNER}{parts}", name=name, node=target, package="target", provider="busso")
     store.store(group=f"recipe/{_LEARNER}{parts}", name=name, node=recipe, package="_global_", provider="busso")
+
+
+def _target_of(settings: Any) -> dict[str, Any]:
+    """The group `target` by the RECIPE of a game: its `kind` and what differs from that choice. Raises SettingsError."""
+    if not isinstance(settings, dict):
+        raise SettingsError("RECIPE", f"target: a dictionary of settings, not {type(settings).__name__}")
+    kind = settings.get("kind", _TARGET)
+    check_one_of("RECIPE: target.kind", str(kind), *(path.stem for path in sorted((CONF / "target").glob("*.yaml"))))
+    return {"defaults": [f"/target/{kind}@_here_", "_self_"], **settings}
 
 
 def group_of(game: Game) -> dict[str, Any]:

@@ -135,7 +135,8 @@ GAME = game(
 )  # fmt: skip
 RECIPE = {  # twelve situations in all, so that a small network has learned it in seconds
     "network": {"hidden": [64]},
-    "learner": {"n_step": 1, "batch_size": 256, "learning_starts": 1000},
+    "target": {"kind": "target_network", "n_step": 1},
+    "learner": {"batch_size": 256, "learning_starts": 1000},
     "exploration": {"fraction": 0.5},
     "evaluation": {"opponents": ["random", "honest", "equilibrium"], "best_metric": "result"},
 }

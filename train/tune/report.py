@@ -19,6 +19,7 @@ from busso.command.conf_folder import CONF
 from busso.command.settings.overrides import key_of
 from busso.command.terminal.console import output_may_fail, result_console
 from busso.train.run.objective import meaning
+from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import resolve
 from busso.train.settings.saved import changes, value_at
 from busso.train.tune.study import WHY, Study, values_of
@@ -79,12 +80,15 @@ def write_experiment(study: Study, best: FrozenTrial) -> Path:
     chosen = study.search.trial(best.number, values_of(best)).settings
     found = asdict(chosen)
     game = typed_game(chosen.game_name)
-    given = [f"game={game}", f"algo={chosen.algo}"]
+    choices = {"game": game, "algo": chosen.algo}
+    if isinstance(chosen, TrainSettings):
+        choices["target"] = chosen.target.kind
+    given = [f"{group}={choice}" for group, choice in choices.items()]
     plain = resolve(given).settings
     name = study.search.settings.study.rpartition("/")[2]
     if (CONF / "experiment" / f"{name}.yaml").exists():
         name += "_best"  # Hydra would take the other one
-    groups = [{"override /game": game}, {"override /algo": chosen.algo}]
+    groups = [{f"override /{group}": choice} for group, choice in choices.items()]
     values = OmegaConf.create({"defaults": groups, "name": name})
     for key, (_, value) in changes(asdict(plain), found).items():
         if key not in _NOT_OF_AN_EXPERIMENT and not key.startswith(_NO_GROUPS):
