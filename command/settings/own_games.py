@@ -77,7 +77,7 @@ def _store(choice: str) -> None:
 
 
 def _target_of(settings: Any) -> dict[str, Any]:
-    """The group `target` by the RECIPE of a game: its `kind` and what differs from that choice. Raises SettingsError."""
+    """Return the group `target` of a RECIPE: its `kind`, and what differs from that choice. Raises SettingsError."""
     if not isinstance(settings, dict):
         raise SettingsError("RECIPE", f"target: a dictionary of settings, not {type(settings).__name__}")
     kind = settings.get("kind", _TARGET)
