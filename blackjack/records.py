@@ -11,8 +11,8 @@ import numpy as np
 from busso.blackjack.cards import COPIES, MAX_SUM, RANK_TEXT, parse_card
 from busso.blackjack.rules import HIT, STAND, begin, dealer_draws, give_dealer, give_player, result, take
 from busso.cards.base.errors import InputError
-from busso.cards.game import game_with
 from busso.cards.hand import DrawnHand, Replayed
+from busso.cards.own.files import game_with
 from busso.cards.records import check_copies, drawn_cards, field, give_house
 
 _DEALT = 2  # cards of each side

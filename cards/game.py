@@ -295,12 +295,3 @@ def load_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
     if not isinstance(game, Game):
         raise UnknownGameError("game.name", f"the package {name!r} is not a game")
     return game.configure(options or {})
-
-
-def game_with(name: str, options: Mapping[str, Any]) -> Game:
-    """`load_game` for options that are given by their names alone: errors name them without `game.`."""
-    try:
-        return load_game(name, options)
-    except ValueError as error:
-        found = InputError.of(error, "game")
-        raise InputError(found.key.removeprefix("game."), found.problem, found.hint) from None

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 CHAMPION = "champion"  # the player that is the network which travels with a game
 CHAMPION_FILE = "network.safetensors"
+_RULES = ("rules", "bits", "actions", "seats", "teams")  # of a game whose networks may play
 MOST_SAMPLES = 1_000_000  # of a decision
 _NAME = re.compile(r"[A-Za-z]\w*")
 _CODE = re.compile(r"(.*?\.py)(:|\Z)(.*)", re.DOTALL)  # a file of Python, and what follows it
@@ -122,10 +123,21 @@ def _value(kind: type[Any], text: str) -> Any:
     return value
 
 
+def plays_as(game: Game) -> tuple[str, ...]:
+    """The names of the games whose networks may play: its own, and that of which it is a variant, if this is as good.
+
+    So it is where the rules and the bits of an observation are the same.
+    """
+    base = game.base
+    same = base is not None and all(getattr(base, each) == getattr(game, each) for each in _RULES)
+    return (game.name, base.name) if base is not None and same else (game.name,)
+
+
 def champion_folder(game: str) -> Path:
     """The folder of a game's champion, whether there is one or not."""
     spec = find_spec(package_of(game))
-    assert spec is not None, game
+    if spec is None:  # a game that was made in Python
+        return Path(game) / CHAMPION
     places = spec.submodule_search_locations or [spec.origin or ""]  # a game that is one file has no folder
     return Path(places[0]) / CHAMPION
 
@@ -136,9 +148,9 @@ def champion_file(game: Game) -> Path | None:
     `GAME/champion/signals_accusi` has the champion with both options. Where no folder has the name of the options that
     are true, it is one that knows `additions` besides, or else `GAME/champion`, which knows the default options.
     """
-    folder = champion_folder(game.name)
     names = [each.name for each in fields(game.options)]
     true = [name for name in names if getattr(game.options, name) is True]
     more = [name for name in names if name in (*true, *game.additions)]
-    paths = [folder / "_".join(chosen) / CHAMPION_FILE for chosen in (true, more, [])]
+    folders = [champion_folder(name) for name in plays_as(game)]
+    paths = [folder / "_".join(chosen) / CHAMPION_FILE for folder in folders for chosen in (true, more, [])]
     return next((path for path in paths if path.is_file()), None)

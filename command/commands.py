@@ -40,6 +40,7 @@ COMMANDS = {
     "champion": Command("busso.evaluate.champion.__main__"),
     "export": Command("busso.evaluate.export.__main__"),
     "tune": Command("busso.train.tune.__main__"),
+    "check": Command("busso.evaluate.check"),
     "warm": Command("busso.warm"),
 }
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
 from busso.cards.base.errors import InputError
-from busso.cards.game import game_with
+from busso.cards.own.files import game_with
 from busso.cards.play import Player
 from busso.envs.choosing import RENDER_MODES, check_render_mode, reward_of
 from busso.envs.stepping import EARNED, OVER, TURN
@@ -33,7 +33,7 @@ class SeatsEnv(AECEnv):
         self.game = game_with(name, options)
         self.render_mode = check_render_mode(render_mode)
         self.metadata = {
-            "name": f"{name}_v{version}",
+            "name": f"{self.game.name}_v{version}",
             "render_modes": list(RENDER_MODES),
             "is_parallelizable": False,
             "render_fps": 2,

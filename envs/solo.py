@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from busso.cards.base.errors import InputError
 from busso.cards.compiled.splitmix import derive
-from busso.cards.game import game_with
+from busso.cards.own.files import game_with
 from busso.cards.play import Player
 from busso.envs.choosing import RENDER_MODES, check_action, check_render_mode, check_seed, reward_of
 from busso.envs.stepping import EARNED, OVER, TURN

@@ -15,7 +15,8 @@ from busso.cards.base.errors import InputError
 from busso.cards.compiled.batch import reward_loop
 from busso.cards.compiled.bits import unpack
 from busso.cards.compiled.splitmix import derive
-from busso.cards.game import Game, Games, game_with
+from busso.cards.game import Game, Games
+from busso.cards.own.files import game_with
 from busso.cards.own.players import player_from
 from busso.cards.play import Decisions, Player, decide
 from busso.cards.players import named_player

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from busso.cards.base.errors import InputError
-from busso.cards.game import game_with
 from busso.cards.hand import DrawnHand, Replayed
+from busso.cards.own.files import game_with
 from busso.cards.records import check_copies, drawn_cards, field, give_house
 from busso.sette_mezzo.cards import COPIES, RANK_TEXT, parse_card
 from busso.sette_mezzo.rules import HIT, STICK, begin, draw, give_opponent, give_player, opponent_draws, result

@@ -1,4 +1,4 @@
-"""Every place that docs/howto/own_game.md lists names each game; the tests of the example stand alone."""
+"""Every place that docs/reference/own_game.md lists names each game."""
 
 import re
 
@@ -8,7 +8,7 @@ from busso.command.conf_folder import own_games
 from busso.play.language import texts_of
 from tests.pages import ROOT
 
-PAGE = (ROOT / "docs" / "howto" / "own_game.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "own_game.md").read_text(encoding="utf-8")
 ROWS = [
     (place, what)
     for places, what in re.findall(r"^\| (`.+`) \| (.+) \|$", PAGE.partition("\n## A game of busso\n")[2], re.M)
@@ -34,9 +34,3 @@ def missing(place: str, what: str, game: str) -> list[str]:
 def test_every_place_names_the_game(game: str) -> None:
     assert len(ROWS) > 12
     assert [line for place, what in ROWS for line in missing(place, what, game)] == []
-
-
-def test_the_tests_of_the_example_import_nothing_of_other_tests() -> None:
-    files = (ROOT / "tests" / "briscola").glob("*.py")
-    found = [name for path in files for name in re.findall(r"^from (tests\S*)", path.read_text(encoding="utf-8"), re.M)]
-    assert found and all(name.startswith("tests.briscola") for name in found)

@@ -21,7 +21,7 @@ from tests.pages import ROOT, commands
 
 MULTIRUN = ("--multirun", "-m")
 # Without settings, or without --cfg: tests/test_busso.py holds that they exist.
-WITHOUT_CFG = {"replay", "warm"}
+WITHOUT_CFG = {"check", "replay", "warm"}
 # Games of one's own: tests/test_howto.py runs them.
 ELSEWHERE = re.compile(rf"hydra\.searchpath|\bgame=(?!(?:{'|'.join(own_games())})\b)")
 COMMANDS_OF_PAGES = [

@@ -1,4 +1,4 @@
-"""Every module is busso.NAME and has no other name, also in Ray's workers; the old commands say the new ones."""
+"""Every module is busso.NAME and has no other name, also in Ray's workers."""
 
 import json
 import os
@@ -35,7 +35,7 @@ GAME = replace(BLACKJACK, name=cards.NAME)
 """
 EVERYTHING = """
 import importlib, pkgutil, sys
-import busso, probe
+import busso
 missing = set()
 for each in pkgutil.walk_packages(busso.__path__, "busso."):
     try:
@@ -43,19 +43,9 @@ for each in pkgutil.walk_packages(busso.__path__, "busso."):
     except ModuleNotFoundError as error:
         missing.add(error.name)
 assert missing <= {"gymnasium", "pettingzoo"}, missing
-busso.load_game("probe")
+busso.load_game("./probe.py")
 busso.train_agent(*sys.argv[1:], quiet=True)
-probe.note()
-"""
-
-
-IMPORTS_EACH = """
-import importlib, sys
-for name in sys.argv[1:]:
-    try:
-        importlib.import_module(name)
-    except ImportError as error:
-        print(str(error).partition(";")[0].partition(":")[0])
+sys.modules["busso_own.probe"].note()
 """
 
 
@@ -70,10 +60,7 @@ def test_each_file_is_one_module(tmp_path: Path) -> None:
     """In a process that has imported everything and trained, and in Ray's workers."""
     (tmp_path / "probe.py").write_text(PROBE)
     (tmp_path / "cards.py").write_text("NAME = 'probe'\n")
-    (tmp_path / "conf" / "game").mkdir(parents=True)
-    blackjack = (ROOT / "conf" / "game" / "blackjack.yaml").read_text()
-    (tmp_path / "conf" / "game" / "probe.yaml").write_text(blackjack.replace("name: blackjack", "name: probe"))
-    settings = [f"hydra.searchpath=[{tmp_path}/conf]", "game=probe", "rollout=ray", "rollout.workers=1", *SMALL[1:]]
+    settings = ["game=./probe.py", "rollout=ray", "rollout.workers=1", *SMALL[1:]]
     found = called(sys.executable, "-c", EVERYTHING, *settings, cwd=tmp_path)
     assert found.returncode == 0, found.stderr
     noted = [json.loads(path.read_text()) for path in tmp_path.glob("*.json")]
@@ -93,14 +80,6 @@ def test_each_file_is_one_module(tmp_path: Path) -> None:
         ] == []
 
 
-def test_a_folder_of_a_clone_is_no_second_module() -> None:
-    folders = sorted(path.name for path in (ROOT / "busso").iterdir() if path.is_symlink() and path.name != "conf")
-    found = called(sys.executable, "-c", IMPORTS_EACH, *folders)
-    assert found.stdout.splitlines() == [f"{name} is busso.{name} now" for name in folders], found.stderr
-
-
-def test_an_old_command_runs_and_says_the_new_one() -> None:
-    old, new = "evaluate.tournament", "tournament"
-    found = called(sys.executable, "-m", old, "--cfg", "job")
-    assert found.returncode == 0 and found.stderr.count("\n") == 1 and f"busso.{old} now" in found.stderr
-    assert found.stdout == called(sys.executable, "-m", "busso", new, "--cfg", "job").stdout
+def test_the_folder_train_of_a_clone_is_no_second_module() -> None:
+    found = called(sys.executable, "-c", "import train")
+    assert found.stderr.splitlines()[-1] == "ImportError: train is busso.train: import that"

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from busso.cards.game import load_game
+from busso.cards.own.files import game_with
 from busso.evaluate.replay import replay_file
 from tests.cards.recorded import recorded
+from tests.tiny_game import FILE
 
 ROOT = Path(__file__).parent.parent
 SCHEMA = json.loads((ROOT / "docs" / "reference" / "record.schema.json").read_text())
@@ -27,11 +28,12 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("sette_mezzo", {}),
     ("blackjack", {}),
     ("blackjack", {"decks": 2, "soft_17": "hit", "ties": "push"}),
+    (FILE, {"bet": 3}),
 ]
 
 
 def random_record(name: str, options: dict[str, Any], seed: int) -> dict[str, Any]:
-    ((found,), _) = recorded(load_game(name, options), np.array([seed], np.uint64))
+    ((found,), _) = recorded(game_with(name, options), np.array([seed], np.uint64))
     record: dict[str, Any] = json.loads(json.dumps(found))
     return record
 
@@ -60,7 +62,7 @@ def test_what_the_schema_refuses_cannot_be_played(game: tuple[str, dict[str, Any
     record = random_record(*game, 5)
     changed = [{key: value for key, value in record.items() if key != left_out} for left_out in record]
     changed = [each for each in changed if not VALID.is_valid(each)]
-    seats = record.get("players", 4 if game[0] == "tressette" else 1)
+    seats = record.get("players", {"tressette": 4, FILE: 2}.get(game[0], 1))
     changed += [record | {"names": names} for names in ("Ada", [1] * seats, ["a"] * 9)]
     assert len(changed) >= 5
     path = tmp_path / "records.jsonl"

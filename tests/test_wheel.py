@@ -154,9 +154,8 @@ def test_an_installed_wheel_trains_and_plays_elsewhere(wheel: Path, tmp_path: Pa
     # From the folder of those files, which Python looks into first: Ray's workers, and a game of one's own.
     with_ray = ("rollout=ray", "rollout.workers=1", "name=ray")
     assert "random" in call("python", "-m", "busso.train", *SMALL[1:], *with_ray)
-    tiny = str(ROOT / "tests" / "tiny_game")
-    own = (f"hydra.searchpath=[{tiny}/conf]", "game=kuhn_poker")
-    assert "random" in call("python", "-m", "busso", "train", *SMALL, *own, path=tiny)
+    own = f"game={ROOT / 'examples' / 'own' / 'war.py'}"
+    assert "random" in call("python", "-m", "busso", "train", *SMALL, own)
     # Runs and results are here, and nothing was written where the packages are: they may be another user's.
     assert set(elsewhere.iterdir()) - theirs == {elsewhere / "runs", elsewhere / "tournaments"}
     assert {path: path.stat().st_mtime_ns for path in packages.rglob("*")} == before

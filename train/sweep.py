@@ -49,6 +49,7 @@ def sweep_name(name: str, swept: str) -> str:
     `swept` is Hydra's override_dirname. A value of `row` stands by itself.
     """
     values = re.sub(r"\d+\.\d{6,}(e-?\d+)?", lambda found: f"{float(found[0]):.6g}", re.sub(r"\brow=", "", swept))
+    values = re.sub(r"(?<==)(?:[^,=]*/)?([^,=/]+)\.py\b", r"\1", values)  # a file by its name
     text = ",".join(part for part in ("" if name == _DEFAULT_NAME else name, values) if part) or name
     plain = re.sub(r"[^A-Za-z0-9._=,+-]+", "_", re.sub(r"[\[\]{}()'\" ]", "", text))
     if len(plain) <= _MAX_NAME:

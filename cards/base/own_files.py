@@ -163,6 +163,11 @@ def find(path: str) -> OwnFile | None:
     return typed[0] if len(typed) == 1 else here or (alike[0] if len(alike) == 1 else None)
 
 
+def named() -> tuple[OwnFile, ...]:
+    """All named files."""
+    return tuple(_named.values())
+
+
 def required(path: str, key: str) -> OwnFile:
     """The same. Raises InputError, about `key`, for one that no person has named here: its words come from a file."""
     found = find(path)

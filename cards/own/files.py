@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any
 
 from busso.cards.base import own_files
 from busso.cards.base.errors import InputError
-from busso.cards.base.own_files import OwnFile, own_code
-from busso.cards.base.packages import package_of
-from busso.cards.game import Game
+from busso.cards.base.own_files import OwnCodeError, OwnFile, own_code
+from busso.cards.base.packages import installed_games, is_ours, package_of
+from busso.cards.game import Game, load_game
 
 RECIPE = "RECIPE"  # the name of a dictionary in the file, the settings for training
 _tried: set[str] = set()  # digests of the files whose games were tried in this process
@@ -22,15 +22,15 @@ def is_path(text: str) -> bool:
     return text.endswith(".py") or "/" in text or os.sep in text
 
 
-def name_game_file(path: str, reserved: Iterable[str] = ()) -> Game:
+def name_game_file(path: str) -> Game:
     """Name a file with a game, for a person: it runs, and 16 of its games are tried.
 
-    Raises InputError for what is not there, has no game or is called like one of the `reserved`; OwnCodeError for what
-    is wrong in it.
+    Raises InputError for what is not there, has no game or is called like one of busso's or an installed one;
+    OwnCodeError for what is wrong in it.
     """
     file = own_files.trust(path)
     game = game_of(file)
-    if game.name in reserved:
+    if is_ours(game.name) or game.name in installed_games():
         other = "rename the file" if game.name == file.name else "give it another name="
         raise InputError(file.typed, f"{game.name} is the name of another game", other)
     if not game.name.isidentifier():
@@ -59,3 +59,17 @@ def recipe_of_game(name: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InputError(RECIPE, f"a dictionary of settings, not {type(found).__name__}")
     return found
+
+
+def game_with(name: str, options: Mapping[str, Any]) -> Game:
+    """The game of that name, or in that file, for code whose options are given by their names alone.
+
+    Errors name these without `game.`; it names the file for a person.
+    """
+    try:
+        return load_game(name_game_file(name).name if is_path(name) else name, options)
+    except OwnCodeError:
+        raise
+    except ValueError as error:
+        found = InputError.of(error, "game")
+        raise InputError(found.key.removeprefix("game."), found.problem, found.hint) from None

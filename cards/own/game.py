@@ -22,8 +22,6 @@ from busso.cards.own.records import SEED, reader, recorder
 from busso.cards.own.rewards import default_rewards
 from busso.cards.presentation import Judging, Presentation, Row, presentation_of
 
-_RULES = ("rules", "bits", "actions", "seats", "teams")  # of a game whose players may meet
-
 
 @dataclass(frozen=True)
 class NoOptions:
@@ -128,13 +126,6 @@ def own_name(depth: int = 1) -> str:
     return module.removeprefix(f"{PREFIX}.").partition(".")[0].strip("_")
 
 
-def suits_networks_of(game: Game, name: str) -> bool:
-    """Return whether networks of the game of that name may play: it is this one, or has the same rules and bits."""
-    of = game.base
-    same = of is not None and all(getattr(of, each) == getattr(game, each) for each in _RULES)
-    return name == game.name or (of is not None and same and name == of.name)
-
-
 # ---------------------------------------------------------------------- defaults
 
 
@@ -209,10 +200,15 @@ def _presented(actions: tuple[str, ...], sees: Layout, unit: str, scale: float, 
         words = game.observe(state.reshape(1), seats=np.array([seat], np.uint8))[0]
         return "; ".join(f"{block.label} {' '.join(block.texts(words, actions))}" for block in sees.blocks)
 
-    worth = scale if sides == 1 else 2 * scale
+    def judged(game: Game) -> Mapping[str, tuple[str, float, float]]:
+        """A `result` in the unit of the game, as one side has it: the others have as much less together."""
+        worth = scale if sides == 1 else 2 * scale * (sides - 1) / sides
+        return {**Judging().units(game), "result": (unit, worth, (game.total or 0.0) / sides)}
+
+    ahead = (unit, scale) if sides == 1 else (f"{unit} more than the others", 2 * scale)
     return Presentation(
         rows=rows,
         situation=situation,
-        units=lambda game: {"result": (unit, worth), "win": ("wins", 1.0)},
-        judging=Judging(units=lambda game: {"result": (unit, worth, 0.0), "win": ("wins", 1.0, 0.0)}),
+        units=lambda game: {"result": ahead, "win": ("wins less losses", 1.0)},
+        judging=Judging(units=judged),
     )

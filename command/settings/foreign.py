@@ -6,7 +6,6 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -14,13 +13,12 @@ import yaml
 from busso.cards.base import own_files
 from busso.cards.base.errors import InputError
 from busso.cards.base.own_files import OwnCodeError
-from busso.cards.base.packages import package_of
+from busso.cards.base.packages import installed_games, package_of
 from busso.command.conf_folder import own_games
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.own_files import yaml_problem
 from busso.command.terminal.visible import visible
 
-ENTRY_POINTS = "busso.games"  # the group in which a package says that it is a game: `NAME = "NAME:GAME"`
 MOST_VALUES = 100_000  # of the settings in a file, with those that stand in several places
 DEEPEST = 100  # dictionaries and lists in one another
 _HALVES = re.compile("[\ud800-\udfff]")
@@ -40,7 +38,7 @@ def name_game(text: str) -> str:
     if not is_path(text):
         return text
     try:
-        return name_game_file(text, known_games()).name
+        return name_game_file(text).name
     except OwnCodeError:
         raise
     except InputError as error:
@@ -60,13 +58,8 @@ def check_game(name: str) -> None:
 
 
 def known_games() -> set[str]:
-    """The games of busso and of installed packages; a package that lies in the working folder is not installed."""
-    from importlib import metadata  # with forty modules, for which --help does not wait
-
-    places = [place for place in sys.path if Path(place or ".").resolve() != Path.cwd()]
-    found = (point for each in metadata.distributions(path=places) for point in each.entry_points)
-    installed = {point.name for point in found if point.group == ENTRY_POINTS}
-    return installed.union(own_games())
+    """The games of busso and of installed packages."""
+    return installed_games().union(own_games())
 
 
 # ---------------------------------------------------------------------- values

@@ -114,7 +114,7 @@ class TableApp(App[int]):
 
     def action_help(self) -> None:
         if self.table is not None and self.screen is self.table:
-            self.push_screen(HelpScreen(self.language, self.table.HELP_KEYS, self.table.table.game.name))
+            self.push_screen(HelpScreen(self.language, self.table.HELP_KEYS, self.table.table.game.shown_as))
         elif self.screen is self.menu:
             self.push_screen(HelpScreen(self.language, MENU))
 

@@ -31,7 +31,7 @@ class PlainTable:
         self._speech = Speech(language, session.table, session.coach)
         before = self.table.score if session.finished else self.table.score_before
         self._games = before.games + games
-        self._name = self.table.game.name
+        self._name = self.table.game.shown_as
         self._words = _SHORT | {word: word for word in WORDS}
         self._words |= {language.say(f"word.{word}").lower(): word for word in WORDS}
         self._replies: dict[str, Callable[[], None]] = {
@@ -114,7 +114,7 @@ class PlainTable:
         game, text = self.table.game, line.lower()
         for action in range(game.actions):
             name = game.action_text(action)
-            if text in (name.lower(), self._language.action(game.name, name).lower()):
+            if text in (name.lower(), self._language.action(game.shown_as, name).lower()):
                 return action
         number = int(text) if text.isascii() and text.isdecimal() and len(text) < 3 else -1
         return number if 0 <= number < game.actions <= 16 else None

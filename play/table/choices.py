@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import yaml
 
 from busso.cards import player_specs
+from busso.cards.base.own_files import typed_game
 from busso.cards.game import Game, load_game
 from busso.cards.player_kinds import player_names
 from busso.cards.player_specs import CHAMPION
@@ -83,7 +84,7 @@ class Choices:
 
     def overrides(self) -> list[str]:
         """What one would write on the command line for this table."""
-        found = [f"game={self.name}"]
+        found = [f"game={typed_game(self.name)}"]
         found += [f"game.{k}={_written(v)}" for k, v in self._options.items() if v != self._defaults[k]]
         if self._apart:
             found.append(f"opponents=[{','.join(in_quotes(self._sits(seat)) for seat in self._others)}]")

@@ -17,8 +17,6 @@ from busso.play.table.settings import Given, PlaySettings, check_match, check_sa
 from busso.play.table.table import Setup, Table
 from busso.play.views import events, result, view
 
-_FOLDER = "hydra.searchpath"  # where the settings of a game from elsewhere are
-
 
 def open_session(settings: PlaySettings, given: Given, welcome: Any = lambda game, seed: None) -> Session:
     """The table of these settings, or that of the save, if there is one. `given`: by the command line.
@@ -36,11 +34,10 @@ def open_session(settings: PlaySettings, given: Given, welcome: Any = lambda gam
         group, seed, game = settings.game, settings.chosen_seed(), load_configured_game(settings.game)
         check_match(settings, game)
         seated = partial(Table, Setup(game, seats_of(settings, game), seed, settings.match))
-    folder = given[_FOLDER].value if _FOLDER in given else None
     welcome(game, seed)
     coach = Coach(game, group, settings.hint)
     ledger = Ledger(Path(settings.record)) if settings.record is not None else None
-    return Session(seated(), coach, group, ledger, path, restored=saved is not None, folder=folder)
+    return Session(seated(), coach, group, ledger, path, restored=saved is not None)
 
 
 def warm_up(session: Session) -> None:

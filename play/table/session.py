@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from busso.cards.base.files import make_free
+from busso.cards.base.own_files import typed_game
 from busso.cards.hand import Move
 from busso.command.settings.game import load_configured_game
 from busso.play.coach.hints import Coach
@@ -19,8 +20,6 @@ from busso.play.table.table import Table
 
 class Session:
     """What a person does at a table, with everything finished written down at once.
-
-    `folder` is the `hydra.searchpath` in which the settings of a game from elsewhere are found.
 
     `settings` is the group `game`; `save` the file to which the table is saved, None for one that is named when it is
     first needed. With a file given, each decision of a person and each end of a hand is saved. `restored`: the table
@@ -36,12 +35,10 @@ class Session:
         ledger: Ledger | None = None,
         save: Path | None = None,
         restored: bool = False,
-        folder: str | None = None,
     ) -> None:
         self.table, self.coach = table, coach
         self.path = save
         self._settings, self._ledger = settings, ledger
-        self._folder = folder
         self._always = save is not None
         self._owed: list[list[dict[str, Any]]] = []  # what the ledger was to add and could not yet
         self.trouble: OSError | None = None  # why something could not be written down, until it was told
@@ -111,7 +108,7 @@ class Session:
         """
         game = load_configured_game(settings)
         table = Table(replace(self.table.setup, game=game))
-        return Session(table, Coach(game, settings, self._hint()), settings, self._ledger, folder=self._folder)
+        return Session(table, Coach(game, settings, self._hint()), settings, self._ledger)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -120,10 +117,11 @@ class Session:
 
     def command(self, lang: str) -> str:
         """The command line that resumes the saved table in this language."""
-        elsewhere = [f"hydra.searchpath={self._folder}", f"game={self.table.game.name}"] if self._folder else []
+        name = self.table.game.name
+        own = [f"game={typed}"] if (typed := typed_game(name)) != name else []
         given = {"save": self.path, "record": self._ledger.path if self._ledger else None, "hint": self._hint()}
         given |= {"lang": lang if lang != "en" else None}
-        words = [*elsewhere, *(f"{key}={value}" for key, value in given.items() if value is not None)]
+        words = [*own, *(f"{key}={value}" for key, value in given.items() if value is not None)]
         return " ".join(("busso play", *map(shlex.quote, words)))
 
     def _hint(self) -> str | None:

@@ -19,7 +19,7 @@ class Speech:
     def __init__(self, language: Language, table: ShownTable, coach: Coach) -> None:
         self.language, self.table = language, table
         self._coach = coach
-        self._name = table.game.name
+        self._name = table.game.shown_as
 
     def action(self, action: int) -> str:
         """An action as this language calls it."""

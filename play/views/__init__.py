@@ -19,7 +19,7 @@ def _of(game: str, what: str) -> Any:
 
 def view(hand: Hand, seat: int) -> Any:
     """What the person in that seat may see of a hand: a frozen dataclass of texts and numbers."""
-    return _of(hand.game.name, "view")(hand, seat)
+    return _of(hand.game.shown_as, "view")(hand, seat)
 
 
 def page(language: Language, game: str, seen: Any, details: bool) -> list[str]:
@@ -29,35 +29,35 @@ def page(language: Language, game: str, seen: Any, details: bool) -> list[str]:
 
 def position(language: Language, hand: Hand, number: int, seat: int) -> list[str]:
     """A position of a hand that is over, in lines: the seat knew before move `number`, from 1, and did not."""
-    own = getattr(own_module(__name__, hand.game.name), "position", None)
+    own = getattr(own_module(__name__, hand.game.shown_as), "position", None)
     if own is not None:
         found: list[str] = own(language, hand, number, seat)
         return found
     seen = view(hand.until(number - 1), seat)
-    return [*page(language, hand.game.name, seen, details=False), "", *map(language.render, result(hand))]
+    return [*page(language, hand.game.shown_as, seen, details=False), "", *map(language.render, result(hand))]
 
 
 def events(hand: Hand, move: Move) -> list[Message]:
     """What everybody at the table saw happen with a move of this hand."""
-    found: list[Message] = _of(hand.game.name, "events")(hand, move)
+    found: list[Message] = _of(hand.game.shown_as, "events")(hand, move)
     return found
 
 
 def result(hand: Hand) -> list[Message]:
     """What an ended hand came to, with what is laid open at its end."""
-    found: list[Message] = _of(hand.game.name, "result")(hand)
+    found: list[Message] = _of(hand.game.shown_as, "result")(hand)
     return found
 
 
 def dealt_hands(hand: Hand) -> list[Message]:
     """The hands as they were dealt, for a game in which that says all."""
-    found: list[Message] = _of(hand.game.name, "dealt_hands")(hand)
+    found: list[Message] = _of(hand.game.shown_as, "dealt_hands")(hand)
     return found
 
 
 def open_hands(hand: Hand) -> list[Message]:
     """What lies face down now, a message for each seat, for those who look on; none where nothing is hidden."""
-    found: list[Message] = _of(hand.game.name, "open_hands")(hand)
+    found: list[Message] = _of(hand.game.shown_as, "open_hands")(hand)
     return found
 
 
@@ -68,5 +68,5 @@ def why_not(hand: Hand, action: int) -> Message | None:
     if action in hand.legal:
         return None
     known = 0 <= action < hand.game.actions
-    found: Message = (_of(hand.game.name, "why_not") if known else generic.why_not)(hand, action)
+    found: Message = (_of(hand.game.shown_as, "why_not") if known else generic.why_not)(hand, action)
     return found

@@ -1,0 +1,12 @@
+"""The rules of examples/own/briscola.py, and what is typed to play it."""
+
+from typing import Any
+
+from busso.cards.base.own_files import trust
+from busso.cards.game import Game
+from tests.own.examples import BRISCOLA
+
+TYPED = f"game={BRISCOLA}"
+MODULE: Any = trust(BRISCOLA).module
+GAME: Game = MODULE.GAME
+CARD_TEXT: list[str] = MODULE.NAMES

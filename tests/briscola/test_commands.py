@@ -6,15 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-import briscola
 import pytest
 
 from busso.evaluate.replay import main as replay
 from busso.evaluate.tournament.__main__ import main as tournament
 from busso.play.__main__ import main as play
 from busso.train.__main__ import main as train
+from tests.briscola import TYPED
 
-CONF = Path(briscola.__file__).parents[1] / "conf"
 SHORT = ("minutes=null", "episodes=2500", "rollout.games=256", "network.hidden=[64]", "learner.batch_size=256")
 QUICK = (
     "evaluation.deals=64",
@@ -30,7 +29,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        assert train([f"hydra.searchpath=[{CONF}]", "game=briscola", "rollout=local", *SHORT, *QUICK]) == 0
+        assert train([TYPED, "rollout=local", *SHORT, *QUICK]) == 0
     return folder
 
 
@@ -42,7 +41,7 @@ def test_a_short_run_learns_to_win_from_random(trained: Path) -> None:
 def test_it_sits_in_a_tournament(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(trained)
     players = "players=[runs/briscola/default,greedy,random]"
-    assert tournament(["game=briscola", players, "folder=cup", "deals=128"]) == 0
+    assert tournament([TYPED, players, "folder=cup", "deals=128"]) == 0
     with (trained / "cup" / "results.csv").open() as file:
         won = {(row["first"], row["second"]): float(row["first_won"]) for row in csv.DictReader(file)}
     assert len(won) == 3 and won["greedy", "random"] > 0.8
@@ -50,17 +49,17 @@ def test_it_sits_in_a_tournament(trained: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_records_of_games_replay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "games.jsonl"
-    assert tournament(["game=briscola", "players=[random,greedy]", "deals=4", "records=4", f"folder={tmp_path}"]) == 0
+    assert tournament([TYPED, "players=[random,greedy]", "deals=4", "records=4", f"folder={tmp_path}"]) == 0
     capsys.readouterr()
-    assert replay([str(file), "game=briscola"]) == 0
+    assert replay([str(file), TYPED]) == 0
     outcomes = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert len(outcomes) == 8 and all(sum(outcome["points"]) == 120 for outcome in outcomes)
+    assert len(outcomes) == 8 and all(sum(outcome["returns"]) == 120 for outcome in outcomes)
 
 
 def test_it_is_played_in_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("show\nRD\nreview\nquit\n"))
     monkeypatch.chdir(tmp_path)
-    assert play(["game=briscola", "ui=plain", "seed=4"]) == 0
+    assert play([TYPED, "ui=plain", "seed=4"]) == 0
     said = capsys.readouterr().out
-    assert "hand: RD 2S 7B" in said and "turned 4C, 34 cards in the stock" in said and "You may: RD, 2S, 7B" in said
-    assert "turned 4C, 32 cards in the stock" in said  # the trick was played to its end
+    assert "hand: RD 2S 7B" in said and "turned: 4C" in said and "You may: RD, 2S, 7B" in said
+    assert "stock: 17" in said and "stock: 16" in said  # half of its cards; the trick was played to its end

@@ -121,13 +121,13 @@ def test_it_is_said_with_its_function(wrong: str, write: Write) -> None:
 def test_what_game_refuses_says_where(write: Write, old: str, new: str, at: str, says: str) -> None:
     text = changed(WAR, (old, new))
     with error_about(InputError, f"./bad.py:{line_of(text, at)}" if at else "./bad.py", says):
-        name_game_file(write("bad.py", text), ["tressette"])
+        name_game_file(write("bad.py", text))
 
 
 def test_a_file_is_not_called_like_a_game(write: Write) -> None:
     typed = write("spike.py", changed(WAR))
     with error_about(InputError, typed, "spike is the name of another game", "rename the file"):
-        name_game_file(typed, ["spike"])
+        name_game_file(typed)
 
 
 def test_the_examples_pass() -> None:

@@ -18,7 +18,6 @@ from busso.play.table.settings import PlaySettings
 from busso.play.table.table import Table
 
 ROOT = Path(__file__).parent.parent.parent
-TINY = ROOT / "tests" / "tiny_game"  # where a game from elsewhere lies
 Answer = Callable[[Session], str]  # what to type now, "" at the end of the input
 
 
@@ -91,7 +90,7 @@ def play_on(table: Table, decisions: int = 1_000) -> None:
 
 
 COMMAND = (sys.executable, "-m", "busso.play")
-ENVIRONMENT = os.environ | {"PYTHONPATH": f"{ROOT}:{TINY}"}
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
 
 
 def start(folder: Path, arguments: Sequence[str], **streams: int) -> "subprocess.Popen[bytes]":

@@ -14,7 +14,8 @@ from busso.play.table.saves import SaveError, saved_tables
 from busso.play.table.session import Session
 from tests.errors import error_about
 from tests.play.conftest import Piped
-from tests.play.people import TINY, choice, lines, sit_down, steady, talk
+from tests.play.people import choice, lines, sit_down, steady, talk
+from tests.tiny_game import TYPED
 
 TABLES = {
     "tressette": ("signals=true", "opponents=random", "partner=greedy", "seed=31"),
@@ -63,12 +64,8 @@ def test_a_table_without_a_file_is_saved_under_a_new_name(tmp_path: Path) -> Non
     assert again.table.records == session.table.records
 
 
-def test_a_game_from_elsewhere_is_resumed_by_the_line_that_says_so(
-    piped: Piped, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(TINY))
-    own = ("game=kuhn_poker", f"hydra.searchpath=[{TINY / 'conf'}]")
-    left = piped("quit\n", *own, "seed=3")[1].splitlines()[-1]
+def test_a_game_in_a_file_is_resumed_by_the_line_that_says_so(piped: Piped) -> None:
+    left = piped("quit\n", TYPED, "seed=3")[1].splitlines()[-1]
     _, out, err = piped("quit\n", *shlex.split(left.partition("busso play ")[2]))
     assert out.splitlines()[-1] == left, err
 

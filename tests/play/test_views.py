@@ -1,15 +1,16 @@
 """Views: what is in them, and that nothing is in them that the seat must not know."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from busso.cards.base.own_files import trust
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import Game, States, load_game
 from busso.cards.hand import Hand, Move
+from busso.cards.own.files import game_with
 from busso.play.language import Language
 from busso.play.table.session import Session
 from busso.play.table.table import Setup, Table
@@ -20,11 +21,11 @@ from tests.blackjack.hidden import reshuffle_hidden as hidden_in_blackjack
 from tests.play.people import choice, play_on, sit_down
 from tests.sette_mezzo.hidden import reshuffle_hidden as hidden_in_sette_mezzo
 from tests.spike.hidden import reshuffle_hidden as hidden_in_spike
-from tests.tiny_game.hidden import reshuffle_hidden as hidden_in_kuhn_poker
+from tests.tiny_game import FILE
 from tests.tressette.hidden import reshuffle_hidden as hidden_in_tressette
 
 Reshuffle = Callable[[States, int, np.random.Generator], None]
-TINY = Path(__file__).parent.parent / "tiny_game"
+KUHN_POKER = trust(FILE).module
 
 
 GAMES: dict[str, tuple[str, dict[str, Any], Reshuffle]] = {
@@ -34,13 +35,8 @@ GAMES: dict[str, tuple[str, dict[str, Any], Reshuffle]] = {
     "blackjack": ("blackjack", {}, hidden_in_blackjack),
     "blackjack of one deck": ("blackjack", {"decks": 1}, hidden_in_blackjack),
     "sette e mezzo": ("sette_mezzo", {}, hidden_in_sette_mezzo),
-    "kuhn poker": ("kuhn_poker", {}, hidden_in_kuhn_poker),
+    "kuhn poker": (FILE, {}, KUHN_POKER.reshuffle_hidden),
 }
-
-
-@pytest.fixture(autouse=True)
-def tiny_game_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(TINY))
 
 
 class Reshuffled(Hand):
@@ -65,7 +61,7 @@ def dealt_hand(game: Game, seed: int) -> Hand:
 @pytest.mark.parametrize("name", GAMES)
 def test_hidden_cards_do_not_change_what_a_person_sees(name: str) -> None:
     game_name, options, reshuffle = GAMES[name]
-    game, random, changed = load_game(game_name, options), np.random.default_rng(5), 0
+    game, random, changed = game_with(game_name, options), np.random.default_rng(5), 0
     for seed in range(4):
         if changed > 200:  # two hands of Tressette
             break
@@ -201,7 +197,7 @@ def test_a_small_game_is_told_card_by_card(game: str) -> None:
 
 
 def test_a_game_without_a_view_of_its_own_is_played_through_the_generic_one() -> None:
-    table = Table(Setup(load_game("kuhn_poker"), ("human", "equilibrium"), 3))
+    table = Table(Setup(KUHN_POKER.GAME, ("human", "equilibrium"), 3))
     english, legal = Language("en"), set()
     while table.score.games < 20:
         if table.hand.over:

@@ -6,8 +6,8 @@ import pytest
 
 from busso.train.__main__ import main
 from busso.train.run.results import read_results
+from tests.tiny_game import TYPED
 
-HERE = Path(__file__).parent
 SHORT = ("rollout=local", "minutes=null", "episodes=20000", "learner.samples_per_insert=16", "evaluation.deals=64")
 
 # `honest` bets and calls with the king alone. Whoever begins bets the jack (the queen folds, the king calls: -1/2),
@@ -18,9 +18,8 @@ OF_HONEST = 0.5
 
 @pytest.mark.timeout(240)
 def test_it_wins_what_can_be_won(tmp_path: Path) -> None:
-    elsewhere = f"hydra.searchpath=[{HERE / 'conf'}]"
     given = ["experiment=best_response", "opponents.only=honest", *SHORT, f"runs={tmp_path}", "name=b"]
-    assert main([elsewhere, "game=kuhn_poker", *given]) == 0
+    assert main([TYPED, *given]) == 0
     results = read_results(tmp_path / "kuhn_poker" / "b") or {}
     mean, half_width = results["honest"]["chips"]
     assert results.keys() == {"honest"} and results["honest"]["deals"] == 4096

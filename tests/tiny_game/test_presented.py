@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kuhn_poker import GAME
 from textual.pilot import Pilot
 
 from busso.cards.hand import Hand
+from busso.cards.own.files import name_game_file
 from busso.command.settings.compose import compose
 from busso.envs.aec import SeatsEnv
 from busso.evaluate.recorded import Recorded, recorded_hands
@@ -23,16 +23,16 @@ from busso.play.app.application import TableApp
 from busso.play.table.settings import PlaySettings
 from busso.train.__main__ import main as train
 from tests.play.app.pilots import driven, text_of, wait
+from tests.tiny_game import FILE, TYPED
 from tests.train.runs import small
 
-HERE = Path(__file__).parent
-GAME_HERE = "game=kuhn_poker"
+GAME = name_game_file(FILE)
 
 
 @pytest.fixture
 def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("games")
-    given = [GAME_HERE, "players=[random,equilibrium]", "deals=8", "records=8", f"folder={folder}"]
+    given = [TYPED, "players=[random,equilibrium]", "deals=8", "records=8", f"folder={folder}"]
     assert tournament([*given, "processes=1"]) == 0
     return folder / "games.jsonl"
 
@@ -52,7 +52,7 @@ def test_records_are_stepped_through(records: Path) -> None:
 
 
 def test_environments_show_it() -> None:
-    env = SeatsEnv("kuhn_poker", 0, None, "ansi")
+    env = SeatsEnv(FILE, 0, None, "ansi")
     env.reset(seed=3)
     env.step(0)
     hand = env.table.hand()
@@ -62,7 +62,7 @@ def test_environments_show_it() -> None:
 def test_it_is_played_in_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("show\nbet\nreview\nquit\n"))
     monkeypatch.chdir(tmp_path)
-    assert play([GAME_HERE, "ui=plain", "seed=4"]) == 0
+    assert play([TYPED, "ui=plain", "seed=4"]) == 0
     said = capsys.readouterr().out
     assert "own card: " in said and "You may: pass, bet" in said and "chips" in said
 
@@ -78,17 +78,17 @@ def test_the_menu_lists_it_and_opens_it(tmp_path: Path, monkeypatch: pytest.Monk
         await pilot.press("enter")
         await wait(pilot, "the table", lambda: "own card: " in text_of(app))
 
-    driven(TableApp(compose(PlaySettings, "play", ["pace=0", GAME_HERE])), script)
+    driven(TableApp(compose(PlaySettings, "play", ["pace=0", TYPED])), script)
 
 
 def test_a_run_is_reported_and_reviews(records: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert train([f"hydra.searchpath=[{HERE / 'conf'}]", GAME_HERE, *small(tmp_path)]) == 0
+    assert train([TYPED, *small(tmp_path)]) == 0
     (folder,) = (path.parent for path in tmp_path.rglob("results.json") if path.parent.name != "tensorboard")
-    assert report([str(folder), "games=200", "measure=false"]) == 0
+    assert report([str(folder), TYPED, "games=200", "measure=false"]) == 0
     page = (folder / "report" / "report.md").read_text()
     assert "## How it plays" in page and "second action" in page
     capsys.readouterr()
-    assert review([str(records), f"by={folder}", "format=json"]) == 0
+    assert review([str(records), TYPED, f"by={folder}", "format=json"]) == 0
     *hands, _ = map(json.loads, capsys.readouterr().out.splitlines())
     assert len(hands) == 16 and {hand["unit"] for hand in hands} == {"chips"}
     assert all(each["board"]["own card"][0] in "JQK" for hand in hands for each in hand["decisions"])

@@ -18,6 +18,7 @@ from busso.train.run import results
 from busso.train.run.checkpoint import checkpoint, ids, pruning
 from busso.train.run.checkpoint.background_writer import BackgroundWriter
 from busso.train.run.signals import StopRequest
+from busso.train.run.sources import write_sources
 from busso.train.settings.dqn import OF_BOOTSTRAPPING
 from busso.train.settings.run import RunSettings
 from busso.train.settings.saved import changes, value_at
@@ -160,9 +161,11 @@ class RunFolder:
         return found.path if found else None
 
     def write_settings(self, used: RunSettings) -> None:
-        """Keep the settings of the newest start in config.yaml, with what was measured at it."""
+        """Keep the settings of the newest start in config.yaml, with what was measured at it, and the user's files."""
         self.require_own()
         write_atomic(self.path / "config.yaml", as_yaml(used))
+        for name in write_sources(self.path, used):
+            log.warning("%s has changed since this run was last started; what it has learned may not suit it", name)
         for name, text in self._composed.items():
             make_folder(self.path / ".hydra")
             write_atomic(self.path / ".hydra" / name, text)

@@ -13,6 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 from rich.table import Table
 
 from busso.cards.base.files import replacing, write_atomic
+from busso.cards.base.own_files import typed_game
 from busso.cards.matches.duplicate import decimals
 from busso.command.conf_folder import CONF
 from busso.command.settings.overrides import key_of
@@ -67,7 +68,9 @@ def show(study: Study) -> None:
             f"the best of {len(complete)} trials is partly luck: train it again with another seed before you trust it",
             file=sys.stderr,
         )
-    line = f"busso train --config-dir {path.parent.parent} experiment={path.stem} name=..."
+    game = study.search.base.game_name
+    own = f"game={typed} " if (typed := typed_game(game)) != game else ""
+    line = f"busso train {own}--config-dir {path.parent.parent} experiment={path.stem} name=..."
     print(f"the best as an experiment: {line}", file=sys.stderr)
 
 
@@ -75,13 +78,13 @@ def write_experiment(study: Study, best: FrozenTrial) -> Path:
     """<study>/experiment/<study's name>.yaml with the settings of a trial that differ from the defaults of its game."""
     chosen = study.search.trial(best.number, values_of(best)).settings
     found = asdict(chosen)
-    folders = [each for each in study.search.fixed if each.startswith("hydra.searchpath=")]  # of a game from elsewhere
-    given = [*folders, f"game={chosen.game_name}", f"algo={chosen.algo}"]
+    game = typed_game(chosen.game_name)
+    given = [f"game={game}", f"algo={chosen.algo}"]
     plain = resolve(given).settings
     name = study.search.settings.study.rpartition("/")[2]
     if (CONF / "experiment" / f"{name}.yaml").exists():
         name += "_best"  # Hydra would take the other one
-    groups = [{"override /game": chosen.game_name}, {"override /algo": chosen.algo}]
+    groups = [{"override /game": game}, {"override /algo": chosen.algo}]
     values = OmegaConf.create({"defaults": groups, "name": name})
     for key, (_, value) in changes(asdict(plain), found).items():
         if key not in _NOT_OF_AN_EXPERIMENT and not key.startswith(_NO_GROUPS):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from busso.cards.base.own_files import typed_game
 from busso.cards.matches.duplicate import decimals, share_text
 from busso.command.settings.checks import SettingsError
 from busso.evaluate.markdown import code
@@ -79,7 +80,8 @@ def settings_section(run: Run) -> Section:
     found = differences(plain, run.settings)
     ordered = sorted(found, key=lambda key: not shapes_learning(key))
     rows = [(f"`{key}`", as_text(found[key][1]), as_text(found[key][0]), _kind(key)) for key in ordered]
-    text = f"`busso train game={run.settings.game_name}` has the defaults; `config.yaml` of the run has all settings."
+    command = f"`busso train game={typed_game(run.settings.game_name)}`"
+    text = f"{command} has the defaults; `config.yaml` of the run has all settings."
     if not rows:
         return Section("Settings", [Text(f"No setting differs from the defaults. {text}")])
     return Section("Settings", [Text(text), TextTable(("setting", "here", "default", ""), rows, left=(0, 1, 2, 3))])

@@ -14,6 +14,7 @@ from textual.screen import Screen
 from textual.widgets import Button, OptionList, Static
 from textual.widgets.option_list import Option
 
+from busso.cards.base.own_files import typed_game
 from busso.command.settings.foreign import known_games
 from busso.command.settings.quoting import in_quotes
 from busso.play.app.menu.chooser import ChooserScreen
@@ -244,7 +245,7 @@ class MenuScreen(Screen[None]):
 
     def _overrides(self) -> list[str]:
         choices = self._choices.get(self._entry)
-        return [f"game={self._entry}"] if choices is None else choices.overrides()
+        return [f"game={typed_game(self._entry)}"] if choices is None else choices.overrides()
 
     def _open(self, overrides: list[str]) -> None:
         kept = [f"lang={self.language.name}", f"pace={self._settings.pace}"]

@@ -9,6 +9,6 @@ from busso.play.app.table.table import TableScreen
 
 def screen_for(game: Game) -> type[TableScreen]:
     """The screen on which that game is played, with its `BOARD`: `GameScreen` of the module of that name here."""
-    module = own_module(__name__, game.name)
+    module = own_module(__name__, game.shown_as)
     found: type[TableScreen] = TableScreen if module is None else module.GameScreen
     return found

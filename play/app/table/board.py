@@ -70,7 +70,7 @@ class Board(Vertical):
 
     def draw(self, seen: Any) -> None:
         """Show a view of the game, see `busso.play.views`."""
-        self.put("lines", "\n".join(page(self.language, self.table.game.name, seen, details=True)))
+        self.put("lines", "\n".join(page(self.language, self.table.game.shown_as, seen, details=True)))
 
     def buttons(self) -> list[tuple[int, str]]:
         """The actions that get a button, with what stands on it; none where the board itself is clicked."""

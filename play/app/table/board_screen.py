@@ -37,7 +37,7 @@ class BoardScreen(Screen[str]):
         self.board, self.language = board, language
         self.speech, self.table = board.speech, board.table
         self.viewer = next(iter(self.table.people), 0)
-        self.add_class(f"-{self.table.game.name}")  # the styles of a game are for its own board
+        self.add_class(f"-{self.table.game.shown_as}")  # the styles of a game are for its own board
         self._thinking: str | None = None  # the key of what is going on in the thread
         self._leaving: Callable[[], None] | None = None
         self._may_be_unsaved = False

@@ -35,6 +35,7 @@ from busso.train.tune.trial import Pruning, clear
 from tests.errors import error_about, key_of
 from tests.limits import until
 from tests.test_lock import AWAY, holder, put
+from tests.tiny_game import TYPED
 from tests.train.runs import SMALL
 from tests.train.tune.searches import search
 
@@ -320,11 +321,8 @@ def test_a_signal_while_a_trial_ends_begins_no_other(
     assert [row["state"] for row in rows(tmp_path)] == ["complete"]
 
 
-def test_the_best_of_a_game_from_elsewhere_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    elsewhere = Path(__file__).parents[2] / "tiny_game"
-    monkeypatch.syspath_prepend(elsewhere)
-    folders = f"hydra.searchpath=[{elsewhere / 'conf'}]"
-    found = Study(search([folders, "game=kuhn_poker", "game.bet=2", LR, f"runs={tmp_path}"]), "maximize")
+def test_the_best_of_a_game_in_a_file_is_written(tmp_path: Path) -> None:
+    found = Study(search([TYPED, "game.bet=2", LR, f"runs={tmp_path}"]), "maximize")
     trial = found.next_trial(set())
     assert trial is not None
     found.complete(trial.number, 0.5, 0.1)
@@ -404,14 +402,8 @@ def test_a_file_of_a_search_needs_no_plugin(
     assert params == {"learner.lr": "tag(log,interval(1e-4,5e-3))", "learner.n_step": "1,2"}
 
 
-def test_a_journal_has_what_is_searched_in_the_words_of_0_3_0(tmp_path: Path) -> None:
-    found = study(tmp_path, "learner.batch_size=int(interval(64,512))", "network.hidden=[8],[8,8]")
-    assert found._study.user_attrs["space"] == {
-        "learner.lr": "Interval(low=0.0001, high=0.01, log=True, whole=False)",
-        "learner.batch_size": "Interval(low=64, high=512, log=False, whole=True)",
-        "network.hidden": "Categorical(values=('[8]', '[8,8]'))",
-    }
-    trial = found.next_trial(set())
+def test_values_may_be_lists(tmp_path: Path) -> None:
+    trial = study(tmp_path, "network.hidden=[8],[8,8]").next_trial(set())
     assert trial is not None and trial.user_attrs["values"]["network.hidden"] in ("[8]", "[8,8]")
 
 

@@ -10,8 +10,10 @@ from typing import Any
 import torch
 
 from busso.cards.base.errors import InputError
+from busso.cards.base.own_files import typed_game
 from busso.cards.game import Game
 from busso.cards.play import Player
+from busso.cards.player_specs import plays_as
 from busso.cards.players import make_player
 from busso.cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of
 from busso.command.settings.checks import SettingsError
@@ -23,6 +25,7 @@ from busso.train.dqn.players.mixture import MixturePlayer
 from busso.train.dqn.players.resolve import TABLES, ResolvedPlayer, resolve
 from busso.train.run.checkpoint import checkpoint
 from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.train.run.sources import warn_of_changes
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.run import RunSettings
 
@@ -94,6 +97,7 @@ def load_network(
         raise CheckpointError(path, f"holds no network that can play ({error})") from None
     game = game or settings.load_game()
     check_game(game, settings, path, key)
+    warn_of_changes(path.parent.parent)
     check_size(settings, weights, path)
     return _network_player(game, settings, weights, path, device), settings
 
@@ -127,9 +131,9 @@ def _network_player(
 
 def check_name(game: Game, settings: RunSettings, path: Path, key: str = "players") -> None:
     """Raise SettingsError when a run was for another game."""
-    if settings.game_name != game.name:
+    if settings.game_name not in plays_as(game):
         raise SettingsError(
-            key, f"{path} plays {settings.game_name}, not {game.name}", f"say game={settings.game_name}"
+            key, f"{path} plays {settings.game_name}, not {game.name}", f"say game={typed_game(settings.game_name)}"
         )
 
 

@@ -1,0 +1,74 @@
+"""`busso check ./war.py`: check that a game in a file keeps the contract of games.
+
+Each check plays random games and says which function is wrong. What a seat must not see is checked where the file has
+`reshuffle_hidden(states, seat, random)`, which deals anew, in place, what the seat cannot see. Exit code: 0 if all is
+well, 1 if a check fails, 2 if the file has no game.
+
+example:
+  busso check ./war.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from busso.cards.base import own_files
+from busso.cards.base.own_files import OwnCodeError, own_code
+from busso.command.main import command
+from busso.command.settings.foreign import name_game
+
+if TYPE_CHECKING:
+    from busso.cards.conformance import Case
+
+HIDDEN = "reshuffle_hidden"
+
+
+def failure_of(check: Callable[[Case], None], case: Case) -> str:
+    """What a check finds wrong with a game, in one line; empty if all is well."""
+    try:
+        with own_code():
+            check(case)
+    except OwnCodeError as error:
+        cause = error.__cause__
+        return str(cause) if isinstance(cause, AssertionError) else str(error)
+    return ""
+
+
+@command
+def main(arguments: Sequence[str]) -> int:
+    """Check the game in the file named on the command line and return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="busso check",
+        description="Check a game in a file.",
+        epilog="example:\n  busso check ./war.py",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("file", metavar="FILE", help="a file with a game of your own, or a folder with __init__.py")
+    typed = parser.parse_args(arguments).file
+    if not typed.endswith(".py") and "/" not in typed:
+        parser.error(f"a file, ./NAME.py, not {typed!r}")
+    return _report(name_game(typed))
+
+
+def _report(name: str) -> int:
+    from busso.cards.conformance import CHECKS, Case, hidden_cards_do_not_matter  # with Numba: --help does not wait
+    from busso.cards.game import load_game
+
+    file, failed = own_files.game_file(name), False
+    hidden = getattr(file.module, HIDDEN, None) if file is not None else None
+    case = Case(load_game(name), hidden or (lambda states, seat, random: None))
+    for check in CHECKS:
+        if check is hidden_cards_do_not_matter and hidden is None:
+            found = f"not checked; write {HIDDEN}(states, seat, random)"
+        else:
+            found = failure_of(check, case)
+            failed |= bool(found)
+        print(f"{check.__name__.replace('_', ' '):<28}{found or 'ok'}", flush=True)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,316 @@
+"""`game(...)`: what each argument does, and what holds where it is left out; records, rewards and variants."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from busso.cards.base.bounds import bounded
+from busso.cards.base.errors import InputError
+from busso.cards.base.own_files import trust
+from busso.cards.compiled.batch import reward_loop
+from busso.cards.conformance import CHECKS, Case, same_seed_same_game
+from busso.cards.game import Game
+from busso.cards.hand import Hand
+from busso.cards.own.files import name_game_file
+from busso.cards.own.rewards import default_rewards
+from busso.cards.play import play
+from busso.cards.player_specs import champion_file, plays_as
+from busso.cards.players import RandomPlayer, named_player
+from busso.cards.presentation import Presentation, presentation_of
+from busso.cards.records import Recorder
+from busso.kit import Layout, bit, game, njit, put, variant
+from busso.tressette import GAME as TRESSETTE
+from tests.errors import error_about
+from tests.own.examples import TRICKS, WAR
+
+# Here the same functions play with and without the field for the seed, which Numba finds worth a warning.
+pytestmark = pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaExperimentalFeatureWarning")
+TAKE = [f"take {number}" for number in (1, 2, 3)]
+
+
+@dataclass(frozen=True)
+class Options:
+    stones: int = bounded(7, 1, 20)
+    unused: bool = False
+
+
+STATE = np.dtype([("left", np.uint8), ("turn", np.uint8), ("stones", np.uint8), ("unused", np.uint8)])
+SEES = Layout(left=20, own_turn=1)
+
+
+@njit
+def deal(state: Any, seed: Any) -> None:
+    state.left = state.stones
+    state.turn = seed % np.uint64(2)
+
+
+@njit
+def legal(state: Any) -> Any:
+    return (bit(min(state.left, 3)) - np.uint64(1)) if state.left > 0 else np.uint64(0)
+
+
+@njit
+def apply(state: Any, action: int) -> None:
+    state.left -= action + 1
+    state.turn = 1 - state.turn
+
+
+@njit
+def observe(state: Any, seat: int, words: Any) -> None:
+    put(words, SEES.left, bit(state.left) - np.uint64(1))
+    put(words, SEES.own_turn, np.uint64(seat == state.turn))
+
+
+@njit
+def over(state: Any) -> bool:
+    return state.left == 0
+
+
+@njit
+def returns(state: Any, out: Any) -> None:
+    out[state.turn] = -1.0  # who took the last stone wins
+    out[1 - state.turn] = 1.0
+
+
+@njit
+def one(state: Any, random_bits: Any) -> int:
+    return 0
+
+
+@njit
+def paid(before: Any, action: int, after: Any, totals: Any) -> None:
+    totals[before.turn] += 1.0
+
+
+RULES = (STATE, deal, legal, apply, observe, over, returns)
+LEAST = game(*RULES, actions=TAKE, sees=SEES, options=Options, open_cards=True)
+
+
+def paid_by(made: Game, name: str, seed: int = 1) -> list[float]:
+    seeds, seating = np.array([seed], np.uint64), np.zeros((1, made.seats), np.uint8)
+    _, totals = play(made, seeds, [RandomPlayer()], seating, made.rewards[name])
+    found: list[float] = totals[0].tolist()
+    return found
+
+
+def recorded(made: Game, seed: int = 5) -> dict[str, Any]:
+    recorder, seeds = Recorder(made, 1), np.array([seed], np.uint64)
+    start = made.deal(seeds)
+    play(made, seeds, [RandomPlayer()], np.zeros((1, made.seats), np.uint8), watch=recorder.watch)
+    found: dict[str, Any] = json.loads(json.dumps(recorder.take(0, start[0])))
+    return found
+
+
+def test_what_is_left_out_has_defaults() -> None:
+    assert LEAST.name == "tests"  # the first part of the module's name; tests/own/test_trial.py has files
+    assert (LEAST.seats, LEAST.teams, LEAST.unit, LEAST.total) == (2, ((0,), (1,)), "points", None)
+    assert list(LEAST.rewards) == ["result", "win"] and LEAST.policies == {}
+    assert LEAST.dtype.names == (*(STATE.names or ()), "seed") and LEAST.dtype.isalignedstruct
+    assert (LEAST.actions, LEAST.bits, LEAST.action_text(1)) == (3, 21, "take 2")
+    assert paid_by(LEAST, "result") == paid_by(LEAST, "win") and sorted(paid_by(LEAST, "win")) == [-1.0, 1.0]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_the_least_game_passes_all_checks(check: Any) -> None:
+    if check is not next(each for each in CHECKS if each.__name__ == "hidden_cards_do_not_matter"):
+        check(Case(LEAST, lambda states, seat, random: None, games=8))
+
+
+def test_all_that_can_be_given_is_taken() -> None:
+    made = game(
+        *RULES,
+        actions=TAKE,
+        sees=SEES,
+        name="nim",
+        seats=2,
+        teams=[[1], [0]],
+        unit="wins",
+        total=0,
+        rewards={"paid": paid},
+        scale=3.0,
+        policies={"least": one},
+        options=Options(stones=9),
+        record=lambda start, actions: {"game": "nim"},
+        read=lambda record: ([], {}),
+        presentation=Presentation(played="a round"),
+        additions=("unused",),
+    )
+    assert (made.name, made.teams, made.unit, made.total) == ("nim", ((1,), (0,)), "wins", 0.0)
+    assert made.dtype.names == STATE.names  # no seed is kept
+    assert made.deal(np.zeros(1, np.uint64))["left"] == 9 and list(made.policies) == ["least"]
+    assert made.record(made.blank, []) == {"game": "nim"} and presentation_of(made).played == "a round"
+    assert made.additions == ("unused",) and sum(paid_by(made, "paid")) >= 3
+    assert list(game(*RULES, actions=TAKE, sees=SEES, options=Options, policies=[one]).policies) == ["one"]
+
+
+def test_options_are_fields_of_the_state() -> None:
+    made = LEAST.configure({"stones": 12})
+    assert made.deal(np.zeros(1, np.uint64))["left"] == 12
+    with error_about(InputError, "game.stones", "a whole number from 1 to 20"):
+        LEAST.configure({"stones": 21})
+    with error_about(InputError, "game.stonse", "has no such option", "it has stones, unused"):
+        LEAST.configure({"stonse": 3})
+    without = np.dtype([("left", np.uint8), ("turn", np.uint8), ("stones", np.uint8)])
+    with error_about(InputError, "game.unused", "no field of STATE"):
+        _ = game(without, *RULES[1:], actions=TAKE, sees=SEES, options=Options).blank
+    with error_about(InputError, "game.x", "has no such option", "it has none"):
+        game(*RULES, actions=TAKE, sees=SEES).configure({"x": 1})
+
+
+def test_record_and_read_belong_together() -> None:
+    with error_about(InputError, "record"):
+        game(*RULES, actions=TAKE, sees=SEES, record=lambda start, actions: {})
+    seeded = np.dtype([*((name, np.uint8) for name in STATE.names or ()), ("seed", np.uint64)])
+    with error_about(InputError, "STATE", "seed"):
+        game(seeded, *RULES[1:], actions=TAKE, sees=SEES)
+
+
+def test_records_say_options_seed_actions_and_returns() -> None:
+    record = recorded(LEAST.configure({"stones": 9}), 11)
+    assert record["game"] == "tests" and record["options"] == {"stones": 9} and record["seed"] == 11
+    assert set(record["actions"]) <= set(TAKE) and sorted(record["returns"]) == [-1.0, 1.0]
+    hands, outcome = LEAST.read(record)
+    assert outcome == {"returns": record["returns"]} and hands[0].over
+    assert hands[0].game.options == Options(stones=9)
+    assert "options" not in recorded(LEAST)
+    unfinished = LEAST.record(LEAST.deal(np.array([3], np.uint64))[0], [0])
+    assert "returns" not in unfinished
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "problem"),
+    [
+        ({"seed": -1}, "seed", "not an integer"),
+        ({"seed": "1"}, "seed", "not an integer"),
+        ({"seed": 2**64}, "seed", "not an integer"),
+        ({"actions": "x"}, "actions", "not a list"),
+        ({"actions": ["take 4"]}, "action 1", "has no 'take 4'"),
+        ({"actions": [["take 1"]]}, "action 1", "has no"),
+        ({"actions": ["take 1"]}, "actions", "the game is not over after 1"),
+        ({"actions": ["take 3", "take 3", "take 3"]}, "action 3", "may not play take 3; legal: take 1"),
+        ({"actions": ["take 1"] * 8}, "action 8", "the game is over"),
+        ({"options": {"stones": 21}}, "options", "a whole number from 1 to 20"),
+        ({"options": {"x": 1}}, "options", "no such option"),
+        ({"options": []}, "options", "not an object"),
+        ({"returns": [1.0]}, "returns", "1 entries where 2 belong"),
+        ({"returns": [True, False]}, "returns", "not all of them are numbers"),
+        ({"returns": [5.0, 5.0]}, "returns", "the record says [5.0, 5.0], the game comes to"),
+    ],
+)
+def test_what_a_record_gets_wrong_is_named(change: dict[str, Any], key: str, problem: str) -> None:
+    with pytest.raises(InputError) as caught:
+        LEAST.read(recorded(LEAST) | change)
+    assert caught.value.key == key and problem in caught.value.problem
+
+
+def test_each_field_of_a_record_is_needed() -> None:
+    record = recorded(LEAST)
+    for name in ("seed", "actions"):
+        with error_about(InputError, name, "missing"):
+            LEAST.read({key: value for key, value in record.items() if key != name})
+
+
+@pytest.mark.parametrize(
+    ("teams", "results", "scale", "result", "win"),
+    [
+        ([[0], [1]], [7.0, 3.0], 5.0, [0.4, -0.4], [1.0, -1.0]),
+        ([[0], [1]], [5.0, 5.0], 5.0, [0.0, 0.0], [0.0, 0.0]),
+        ([[0, 2], [1, 3]], [8.0, 3.0, 8.0, 3.0], 5.5, [5 / 11, -5 / 11] * 2, [1.0, -1.0] * 2),
+        ([[0], [1], [2]], [6.0, 2.0, 1.0], 1.0, [2.25, -0.75, -1.5], [1.0, -1.0, -1.0]),
+        ([[0], [1], [2]], [4.0, 4.0, 1.0], 1.0, [0.75, 0.75, -1.5], [0.0, 0.0, -1.0]),
+        ([[0]], [-3.0], 2.0, [-1.5], [-1.0]),
+    ],
+)
+def test_the_default_rewards(
+    teams: list[list[int]], results: list[float], scale: float, result: list[float], win: list[float]
+) -> None:
+    told = np.array(results, np.float32)
+
+    @njit
+    def as_told(state: Any, out: Any) -> None:
+        out[:] = told
+
+    rules = LEAST.rules._replace(returns=as_told)
+    start = LEAST.deal(np.zeros(1, np.uint64))
+    start["left"] = 1
+    for name, expected in (("result", result), ("win", win)):
+        totals, states = np.zeros((1, len(results)), np.float32), start.copy()
+        reward_loop(rules.apply, default_rewards(rules, teams, scale)[name])(
+            states, np.zeros(1, np.int64), np.zeros(1, np.uint8), totals
+        )
+        assert totals[0] == pytest.approx(expected)
+
+
+def test_a_result_before_the_end_pays_nothing() -> None:
+    totals, states = np.zeros((1, 2), np.float32), LEAST.deal(np.zeros(1, np.uint64))
+    reward_loop(LEAST.rules.apply, LEAST.rewards["result"])(
+        states, np.zeros(1, np.int64), np.zeros(1, np.uint8), totals
+    )
+    assert totals.tolist() == [[0.0, 0.0]]
+
+
+def test_the_seed_that_is_kept_does_not_hide_that_all_games_are_alike() -> None:
+    @njit
+    def same(state: Any, seed: Any) -> None:
+        deal(state, np.uint64(0))
+
+    made = game(STATE, same, *RULES[2:], actions=TAKE, sees=SEES, options=Options)
+    with pytest.raises(AssertionError, match="all seeds deal the same game"):
+        same_seed_same_game(Case(made, lambda states, seat, random: None, games=8))
+
+
+def test_a_game_is_shown_by_its_layout() -> None:
+    war = name_game_file(WAR)
+    hand = Hand(war, np.array([3], np.uint64), war.deal(np.array([3], np.uint64)))
+    hand.play(hand.legal[0])
+    rows = {row.label: row.text for row in presentation_of(war).rows(hand, 1)}
+    assert list(rows) == ["hand", "table", "own played", "other played", "own tricks", "other tricks"]
+    assert len(rows["hand"].split()) == 10 and rows["table"] == war.action_text(hand.actions[0])
+    assert rows["own played"] == "-" and rows["own tricks"] == "0"
+    assert "table " + rows["table"] in presentation_of(war).situation(war, hand.state[0], 1)
+
+
+def test_a_result_is_worth_tricks() -> None:
+    """Of 20 decided tricks seat 0 has (result + 1) / 2 of ten, as a review says it."""
+    war = name_game_file(WAR)
+    shown = presentation_of(war)
+    assert shown.judging.units(war)["result"] == ("tricks", 5.0, 5.0)
+    assert shown.units(war)["result"] == ("tricks more than the others", 10.0)
+
+
+def test_a_variant_keeps_what_is_not_replaced() -> None:
+    tricks = name_game_file(TRICKS)
+    assert tricks.name == "tricks" and list(tricks.rewards) == ["tricks"] and tricks.rules == TRESSETTE.rules
+    assert tricks.shown_as == "tressette" and presentation_of(tricks) is presentation_of(TRESSETTE)
+    record = recorded(tricks)
+    assert record["game"] == "tricks" and record.keys() == recorded(TRESSETTE).keys()
+    hands, outcome = tricks.read(record)
+    assert hands[0].game.name == "tricks" and outcome == TRESSETTE.read(record | {"game": "tressette"})[1]
+    assert hands[0].record() == record
+
+
+def test_the_reward_of_the_example_pays_for_tricks_and_sums_to_zero() -> None:
+    made = trust(TRICKS).module.GAME
+    seeds = np.arange(32, dtype=np.uint64)
+    players = [named_player(made, "greedy")]
+    states, totals = play(made, seeds, players, np.zeros((32, 4), np.uint8), made.rewards["tricks"])
+    own = states["tricks"][:, [0, 1, 0, 1]].astype(float)
+    assert totals == pytest.approx(0.1 * (own - (10 - own)), abs=1e-6)
+
+
+def test_networks_play_a_variant_with_the_same_rules_and_bits() -> None:
+    same = variant(TRESSETTE, name="mine", rewards={"paid": paid})
+    assert plays_as(same) == ("mine", "tressette") and champion_file(same) == champion_file(TRESSETTE) is not None
+    other = variant(TRESSETTE, name="mine", bits=TRESSETTE.bits + 1)
+    assert plays_as(other) == ("mine",) and champion_file(other) is None and other.shown_as == "tressette"
+    assert plays_as(TRESSETTE) == ("tressette",)
+
+
+def test_a_variant_with_other_rules_needs_records_of_its_own() -> None:
+    with error_about(InputError, "variant", "records of their own", "record="):
+        variant(TRESSETTE, name="mine", rules=LEAST.rules)

@@ -1,0 +1,65 @@
+"""The user's own files that a run is made of, kept in its folder as text, to be read and compared, never to run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path, PurePath
+from typing import Any
+
+from busso.cards.base import own_files
+from busso.cards.base.files import make_folder, write_atomic
+from busso.cards.base.own_files import OwnFile
+from busso.command.terminal.visible import one_line
+from busso.train.settings.run import RunSettings
+
+CODE = "code"  # in the folder of a run
+
+
+def write_sources(folder: Path, settings: RunSettings) -> list[str]:
+    """Keep the sources of the game, the players and the network of a run; returns those that were others before."""
+    changed = []
+    for file in _files_of(settings):
+        for name, text in _texts(file).items():
+            path = folder / CODE / name
+            if path.is_file() and path.read_text(encoding="utf-8", errors="replace") != text:
+                changed.append(file.typed)
+            make_folder(path.parent)
+            write_atomic(path, text)
+    return list(dict.fromkeys(changed))
+
+
+@cache
+def warn_of_changes(folder: Path) -> None:
+    """Say in one line which of the files that are named here differ from those with which a run has learned."""
+    for file in own_files.named():
+        for name, text in _texts(file).items():
+            path = folder / CODE / name
+            if path.is_file() and path.read_text(encoding="utf-8", errors="replace") != text:
+                print(
+                    one_line(f"warning: {file.typed} has changed since {folder} learned; see {path}"), file=sys.stderr
+                )
+                return
+
+
+def _files_of(settings: RunSettings) -> Iterator[OwnFile]:
+    """Yield the named files of the settings: the game's, and those that values or keys name."""
+    if (game := own_files.game_file(settings.game_name)) is not None:
+        yield game
+    waiting: list[Any] = [asdict(settings)]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [*value.keys(), *value.values()]
+        elif isinstance(value, list):
+            waiting += value
+        elif isinstance(value, str) and (words := own_files.parted(value)) and (file := own_files.find(words[0])):
+            yield file
+
+
+def _texts(file: OwnFile) -> dict[str, str]:
+    """The sources of a file or a folder by their paths below `code`."""
+    top = PurePath(file.path).parent
+    return {str(PurePath(path).relative_to(top)): text for path, text in file.sources.values()}
