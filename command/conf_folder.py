@@ -29,6 +29,19 @@ def groups_of(file: Path) -> Iterator[str]:
                     yield from groups_of(path)
 
 
+def choices_with(key: str) -> list[str]:
+    """Return the choices that have a setting `GROUP.NAME`, such as `rollout=ray`."""
+    group, _, name = key.partition(".")
+    found = []
+    for path in sorted((CONF / group).glob("[!.]*.yaml")):
+        text = path.read_text(encoding="utf-8")
+        if text.startswith(f"# @package {group}\n") and name in yaml.safe_load(
+            text
+        ):  # others hold settings of any group
+            found.append(f"{group}={path.stem}")
+    return found
+
+
 def included(file: Path) -> list[Path]:
     """The files that the defaults list of a file names as they are; those of Hydra's own settings are left out."""
     names = [entry for entry in _defaults(file) if isinstance(entry, str)]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import yaml
 
@@ -26,6 +26,7 @@ from busso.play.table.settings import PlaySettings
 from busso.train.settings.batch_q import BatchQSettings
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.tabular import TabularSettings
+from busso.train.settings.targets import Targets
 from busso.train.tune.settings import TuneSettings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -120,15 +121,18 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
 
 
-def settings_table(keys: Sequence[Key], schema: type[Any]) -> Iterator[str]:
-    """Key, default, range and meaning."""
-    rows = [(f"`{key.name}`", f"`{key.value}`" if key.value else "", bounds(schema, key), key.says) for key in keys]
+def settings_table(keys: Sequence[Key], schema: type[Any], group: str = "") -> Iterator[str]:
+    """Key, default, range and meaning; the schema is that of a group if one is named."""
+    own = f"{group}." if group else ""
+    ranges = [bounds(schema, key.name.removeprefix(own)) for key in keys]
+    values = [f"`{key.value}`" if key.value else "" for key in keys]
+    rows = [(f"`{key.name}`", *both, key.says) for key, *both in zip(keys, values, ranges, strict=True)]
     yield from table(("key", "default", "range", "meaning"), rows)
 
 
-def bounds(schema: type[Any], key: Key) -> str:
+def bounds(schema: type[Any], key: str) -> str:
     """The range of a number; empty for what is none."""
-    *groups, name = key.name.removeprefix("game.").split(".")
+    *groups, name = key.split(".")
     for group in groups:
         schema = get_type_hints(schema)[group]
     known = fields(schema) if is_dataclass(schema) else ()  # what a dictionary holds are no settings
@@ -143,12 +147,19 @@ def choices(group: str, sign: str = "") -> Iterator[str]:
 
 
 def recipes() -> Iterator[str]:
-    """What the recipe of each game sets, one column for each."""
+    """What the target and the recipe of each game set, one column for each."""
     paths = sorted((CONF / "recipe" / "dqn").glob("*.yaml"))
-    values = {path.stem: _flat(yaml.safe_load(path.read_text()) or {}) for path in paths}
+    values = {path.stem: _target(path.stem) | _flat(yaml.safe_load(path.read_text()) or {}) for path in paths}
     names = list(dict.fromkeys(key for found in values.values() for key in found))
     rows = [(f"`{name}`", *(_as_written(found.get(name)) for found in values.values())) for name in names]
     yield from table(("key", *values), rows)
+
+
+def _target(game: str) -> dict[str, object]:
+    """The choice in the group `target` that a game has by itself, and what it changes there."""
+    values = yaml.safe_load((CONF / "target" / "dqn" / f"{game}.yaml").read_text())
+    choice = values.pop("defaults")[0].removeprefix("/target/").partition("@")[0]
+    return {"target": choice, **_flat(values, "target.")}
 
 
 def _as_written(value: object) -> str:
@@ -187,10 +198,14 @@ def page() -> Iterator[str]:
         "",
         "### Recipes",
         "",
-        "The best known settings of each game override these defaults:",
+        "The best known settings of each game override these defaults; `target=CHOICE` has the values of its table:",
         "",
     )
     yield from recipes()
+    for schema in get_args(Targets):
+        path = CONF / "target" / f"{schema.kind}.yaml"
+        yield from ("", f"### `target={path.stem}`", "", heading(path), "")
+        yield from settings_table(keys_of(path, "target."), schema, "target")
     for path in sorted((CONF / "rollout").glob("*.yaml")):
         yield from ("", f"### `rollout={path.stem}`", "", heading(path))
         if keys := keys_of(path, "rollout."):
@@ -199,7 +214,7 @@ def page() -> Iterator[str]:
     for name in own_games():
         yield from (f"### `game={name}`", "")
         options, keys = type(load_game(name).options), keys_of(CONF / "game" / f"{name}.yaml", "game.")
-        yield from settings_table([key for key in keys if key.name != "game.name"], options)
+        yield from settings_table([key for key in keys if key.name != "game.name"], options, "game")
         yield ""
     yield from ("## Experiments", "")
     yield from choices("experiment")

@@ -1,7 +1,7 @@
 #!/bin/bash
 # A search of hyperparameters: every task of the array takes part in the same study, with one trial at a time.
 #
-#   sbatch --array=0-3 slurm/tune.sh study=lr trials=40 minutes=30 learner.lr='tag(log,interval(1e-4,1e-2))' learner.n_step=1,2,4
+#   sbatch --array=0-3 slurm/tune.sh study=lr trials=40 minutes=30 learner.lr='tag(log,interval(1e-4,1e-2))' learner.batch_size=512,1024
 #   sbatch --array=0-3 slurm/tune.sh study=first game=spike minutes=30 +search=dqn # the keys of conf/search/dqn.yaml
 #
 # Trials are the runs runs/<game>/<study>/trial-000 and so on; docs/howto/tuning.md has more. A task ends when

@@ -23,10 +23,10 @@ echo "${COMPREPLY[*]}"
     [
         ("busso tou", [*COMMANDS]),  # bash takes those that begin so
         ("busso train learner.batch", ["learner.batch_size="]),
-        ("busso train learner.double=", ["learner.double=false"]),
+        ("busso train network.dueling=", ["network.dueling=false"]),
         ("busso train seed=1 game=sp", ["game=spike"]),
         ("busso train experiment=spike", ["experiment=spike_n"]),
-        ("busso doctor learner.doub", ["learner.double="]),
+        ("busso doctor network.duel", ["network.dueling="]),
         ("busso tune tria", ["trials="]),
         ("busso solve learner.l", []),
         ("busso replay --", []),

@@ -63,7 +63,14 @@ def test_each_file_is_one_module(tmp_path: Path) -> None:
     (tmp_path / "conf" / "game").mkdir(parents=True)
     blackjack = (ROOT / "conf" / "game" / "blackjack.yaml").read_text()
     (tmp_path / "conf" / "game" / "probe.yaml").write_text(blackjack.replace("name: blackjack", "name: probe"))
-    settings = [f"hydra.searchpath=[{tmp_path}/conf]", "game=probe", "rollout=ray", "rollout.workers=1", *SMALL[1:]]
+    settings = [
+        f"hydra.searchpath=[{tmp_path}/conf]",
+        "game=probe",
+        "target=target_network",
+        "rollout=ray",
+        "rollout.workers=1",
+        *SMALL[1:],
+    ]
     found = called(sys.executable, "-c", EVERYTHING, *settings, cwd=tmp_path)
     assert found.returncode == 0, found.stderr
     noted = [json.loads(path.read_text()) for path in tmp_path.glob("*.json")]

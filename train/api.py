@@ -38,21 +38,19 @@ def train(chosen: Chosen, judge: Judge | None = None) -> int:
     with RunFolder(settings, chosen.composed) as folder, logged(folder.path):
         for note in chosen.notes:
             log.info(note)
-        for warning in chosen.warnings:
-            log.warning(warning)
         return run(partial(open_trainer, settings, folder), folder, judge)
 
 
 def with_players(chosen: Chosen) -> Chosen:
-    """The settings with the network and the recipe that the run began with; all players are there. Raises UserError.
+    """The settings with those that the run began with, and the network; all players are there. Raises UserError.
 
     Nothing is written yet.
     """
     from busso.train.dqn.players.load import check_players
     from busso.train.dqn.warm_start import with_shape_of_start
-    from busso.train.settings.resolve import with_recipe_of_begun
+    from busso.train.settings.resolve import with_settings_of_begun
 
-    chosen = with_recipe_of_begun(with_shape_of_start(chosen))
+    chosen = with_shape_of_start(with_settings_of_begun(chosen))
     if isinstance(chosen.settings, TrainSettings):
         check_players(chosen.settings)
     return chosen

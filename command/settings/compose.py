@@ -15,18 +15,18 @@ import yaml
 
 from busso.cards.base.files import with_home
 from busso.command.commands import COMMANDS
-from busso.command.conf_folder import CONF, groups_of
+from busso.command.conf_folder import CONF, choices_with, groups_of
 from busso.command.settings.checks import SettingsError, check_one_of
+from busso.command.settings.choices import no_such_choice, of_other_choice
 from busso.command.settings.foreign import check_values, name_game
 from busso.command.settings.nearest import dotted, nearest
 from busso.command.settings.overrides import given, key_of
-from busso.command.settings.own_files import misplaced, not_read, not_utf8, syntax_error
+from busso.command.settings.own_files import misplaced, not_utf8, syntax_error
 from busso.command.settings.quoting import for_shell, hint_for
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-_ELSEWHERE = "'hydra.searchpath=[FOLDER/conf]', where FOLDER/conf/game/NAME.yaml is"
 _VALUE = re.compile(r"Value '(.*)' of type '\w+' .* (?:to|hint) '?(Integer|Float|Union\[int, str\])")
 _WANTED = {"Integer": "an integer", "Float": "a number", "Union[int, str]": "an integer or a word such as auto"}
 # Hydra's answers to `+` and `++` before what needs none.
@@ -149,15 +149,19 @@ def explained(error: SettingsError, overrides: Sequence[str], config_name: str) 
     """Return the same error; that of an unknown setting with the file in which it stands, or with what may be meant."""
     if error.problem != _UNKNOWN:
         return error
-    if fault := misplaced(error.key, overrides):
+    if fault := misplaced(error.key, overrides) or of_other_choice(error.key, overrides, config_name):
         return fault
-    near = nearest(error.key, (each for each in _known(config_name, overrides) if each.partition(".")[0] != error.key))
+    known = (each for each in _known(error.key, config_name, overrides) if each.partition(".")[0] != error.key)
+    near = nearest(error.key, known)
     hint = f"did you mean {near}?" if near else f"write {error.key}=NAME" if (CONF / error.key).is_dir() else ""
     return SettingsError(error.key, "there is no such setting", hint) if hint else error
 
 
-def _known(config_name: str, overrides: Sequence[str]) -> Iterator[str]:
-    """The groups of a command and its keys, with the groups chosen as in these overrides."""
+def _known(key: str, config_name: str, overrides: Sequence[str]) -> Iterator[str]:
+    """The groups of a command and its keys, with the groups chosen as in these overrides.
+
+    Of the keys of other choices those with the last word of `key`.
+    """
     from hydra.errors import HydraException
     from omegaconf import OmegaConf
 
@@ -170,6 +174,8 @@ def _known(config_name: str, overrides: Sequence[str]) -> Iterator[str]:
     assert isinstance(composed, dict)
     yield from groups
     yield from dotted(composed)  # type: ignore[arg-type]
+    of_groups = (f"{group}.{key.rpartition('.')[2]}" for group in groups)
+    yield from filter(choices_with, of_groups)
 
 
 def _not_to_be_added(error: SettingsError, overrides: Sequence[str]) -> SettingsError:
@@ -191,7 +197,7 @@ def _one_line(error: Exception) -> SettingsError:
     if wrong := _of_wrong_type(key, text):
         return wrong
     if choice := re.search(r"Could not find '(.+)/([^/]+)'", text):  # those that there are follow
-        return _no_such_choice(choice[1], choice[2], lines[2:])
+        return no_such_choice(choice[1], choice[2], lines[1:])
     if text.startswith("Ambiguous value for argument"):
         given = text.partition("'")[2].rstrip("'")
         hint = hint_for(given)
@@ -217,22 +223,6 @@ def _of_wrong_type(key: str, text: str) -> SettingsError | None:
     value, wanted = found[1], found[2]
     whole = re.fullmatch(r"(-?\d+)\.0", value) if wanted != "Float" else None  # 1e5 is a float, which no integer may be
     return SettingsError(key, f"expected {_WANTED[wanted]}, not {value}", f"write {whole[1]}" if whole else "")
-
-
-def _no_such_choice(group: str, choice: str, lines: Sequence[str]) -> SettingsError:
-    """The error for a choice that a group does not have; the lines of Hydra's message name those that there are."""
-    if own := not_read(group, choice, [line.partition("path=file://")[2] for line in lines if "path=file://" in line]):
-        return own
-    there = [line for line in lines if "search path" not in line and "provider=" not in line]
-    if not there:  # in the defaults list of a file of another group
-        name = group.rpartition("/")[2]
-        return SettingsError(
-            group, f"there is no {choice!r}", f"in the file's defaults list write `override /{name}: {choice}`"
-        )
-    elsewhere = f"; one of your own: {_ELSEWHERE}" if group == "game" else ""
-    near = nearest(choice, there)
-    known = f"did you mean {near}? There are" if near else "there are"
-    return SettingsError(group, f"there is no {choice!r}", f"{known} {', '.join(there)}{elsewhere}")
 
 
 def settings_from_dict(schema: type[T], values: Any) -> T:

@@ -42,3 +42,9 @@ def value_text(value: object) -> str:
     if isinstance(value, list | tuple):
         return "[" + ",".join(map(value_text, value)) + "]"
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def assigned(key: str, value: object) -> str:
+    """Return a setting as it may be typed on a command line."""
+    text = value_text(value)
+    return f"'{key}={text}'" if any(letter in text for letter in " [{'(") else f"{key}={text}"

@@ -15,10 +15,11 @@ import yaml
 from busso.cards.game import Game
 from busso.command.settings.checks import SettingsError
 from busso.train.run.checkpoint.checkpoint import CheckpointError
-from busso.train.run.folder import BUDGET_KEYS, CHANGEABLE, CHANGEABLE_GROUPS
+from busso.train.run.folder import CHANGEABLE, CHANGEABLE_GROUPS
 from busso.train.run.read import Run
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import settings_of
+from busso.train.settings.run import BUDGET_KEYS
 from busso.train.settings.saved import changes
 
 _END, _QUOTE = "...\n", '"'  # of YAML after a scalar, of JSON around one

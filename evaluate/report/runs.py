@@ -12,10 +12,11 @@ import numpy as np
 
 from busso.command.settings.checks import SettingsError
 from busso.evaluate.report.drawing import Line, Numbers
-from busso.train.run.folder import BUDGET_KEYS, CHANGEABLE, CHANGEABLE_GROUPS
+from busso.train.run.folder import CHANGEABLE, CHANGEABLE_GROUPS
 from busso.train.run.read import Run, load_run
 from busso.train.run.results import read_results
 from busso.train.settings.resolve import AnyRunSettings, settings_of
+from busso.train.settings.run import BUDGET_KEYS
 from busso.train.settings.saved import changes
 
 POINTS = 240  # of a drawn curve, at most

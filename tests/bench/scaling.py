@@ -27,8 +27,9 @@ def more_cpus() -> None:
     worker, starts = RolloutWorker(settings, CPU), count(0, games)
     updating = Learner(
         build_network(GAME, settings),
-        filled_replay(200_000, 200_000, bootstraps=learner.td_lambda is None),
+        filled_replay(200_000, settings.target),
         learner,
+        settings.target,
         CPU,
     )
 

@@ -23,10 +23,11 @@ from busso.train.dqn.network.matmul import linear, prefers_one_dnn
 from busso.train.dqn.network.precision import fastest_format, learner_format
 from busso.train.dqn.network.q_network import QNetwork
 from busso.train.dqn.replay.buffer import ReplayBuffer
-from busso.train.dqn.replay.transitions import TransitionRecorder, Transitions
+from busso.train.dqn.replay.transitions import LambdaTransitions, NStepTransitions, TransitionRecorder, transitions_for
 from busso.train.dqn.rollout.request import RolloutRequest
 from busso.train.dqn.rollout.worker import RolloutWorker
 from busso.train.settings.dqn import LearnerSettings, TrainSettings
+from busso.train.settings.targets import LambdaReturns, TargetNetwork, Targets
 from busso.tressette import GAME
 from tests.bench.timing import report, seconds
 from tests.chips import emulated_chip
@@ -110,29 +111,31 @@ def _observations(rows: int) -> torch.Tensor:
     games = -(-rows // 40)
     seating = np.zeros((games, GAME.seats), np.uint8)
     _, totals = play(GAME, stream(2, "bench", 0, games), [RandomPlayer()], seating, watch=recorder.watch, observed=True)
-    words = recorder.transitions(totals, 1.0, 10).observation
+    words = recorder.transitions(totals, 1.0, TargetNetwork()).observation
     return torch.from_numpy(np.random.default_rng(1).permutation(words)[:rows].view(np.int64))
 
 
-def filled_replay(rows: int, capacity: int, bootstraps: bool = True) -> ReplayBuffer:
-    """A buffer of observations of random play; without `bootstraps` no row has a successor."""
+def filled_replay(rows: int, targets: Targets) -> ReplayBuffer:
+    """A full buffer of observations of random play."""
     random = np.random.default_rng(1)
     words = np.resize(_observations(40_000).numpy().view(np.uint64), (rows, GAME.words))
-    ones = np.ones(rows, np.float32)
-    legal = np.full(rows, (1 << 40) - 1, np.uint64)
-    replay = ReplayBuffer(capacity, GAME.words, CPU, seed=1)
-    successor = np.full(rows, bootstraps, np.int32)
+    ones, action = np.ones(rows, np.float32), random.integers(0, 40, rows).astype(np.uint8)
+    replay = ReplayBuffer(transitions_for(targets), rows, GAME.words, CPU, seed=1)
+    if isinstance(targets, LambdaReturns):
+        replay.add(LambdaTransitions(words, action, ones))
+        return replay
+    legal, successor = np.full(rows, (1 << 40) - 1, np.uint64), np.ones(rows, np.int32)
     successor[-1] = 0
-    action = random.integers(0, 40, rows).astype(np.uint8)
-    replay.add(Transitions(words, legal, action, ones, np.float32(0.9) * successor.astype(np.float32), successor))
+    discount = np.float32(0.9) * successor.astype(np.float32)
+    replay.add(NStepTransitions(words, legal, action, ones, discount, successor))
     return replay
 
 
 def update() -> None:
     """`Learner.update`, sampling included, against a bare update of the same network and format."""
-    settings = LearnerSettings(batch_size=512, target_tau=0.0, ema_decay=0.0)
-    replay = filled_replay(200_000, 200_000)
-    learner = Learner(QNetwork(GAME.bits, GAME.actions, [256, 256], False), replay, settings, CPU)
+    settings, targets = LearnerSettings(batch_size=512, ema_decay=0.0), TargetNetwork(tau=0.0)
+    replay = filled_replay(200_000, targets)
+    learner = Learner(QNetwork(GAME.bits, GAME.actions, [256, 256], False), replay, settings, targets, CPU)
     whole, bare = seconds(learner.update, _bare_update(settings.batch_size))
     report("learner_updates", 1 / whole, "updates/s")
     report("update_over_bare_update", bare / whole, "ratio", target=0.85)
@@ -141,9 +144,9 @@ def update() -> None:
 def recipe_updates() -> None:
     """`Learner.update` of the default run of Tressette, whose symmetric network Muon and Adam learn."""
     settings = compose(TrainSettings, "train", ["rollout=local"])
-    replay = filled_replay(200_000, 200_000, bootstraps=settings.learner.td_lambda is None)
+    replay = filled_replay(200_000, settings.target)
     network = build_network(GAME, settings)
-    (best,) = seconds(Learner(network, replay, settings.learner, CPU).update)
+    (best,) = seconds(Learner(network, replay, settings.learner, settings.target, CPU).update)
     report("recipe_updates", 1 / best, "updates/s")
 
 
@@ -188,10 +191,9 @@ class _Operations(TorchDispatchMode):
 
 def update_operations() -> None:
     """How many operations of PyTorch an update is, and how many of them are casts."""
-    settings = LearnerSettings(batch_size=512)
-    learner = Learner(
-        QNetwork(GAME.bits, GAME.actions, [256, 256], False), filled_replay(10_000, 10_000), settings, CPU
-    )
+    settings, targets = LearnerSettings(batch_size=512), TargetNetwork()
+    network, replay = QNetwork(GAME.bits, GAME.actions, [256, 256], False), filled_replay(10_000, targets)
+    learner = Learner(network, replay, settings, targets, CPU)
     learner.update()
     with _Operations() as operations:
         learner.update()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from busso.train.dqn.replay.transitions import Transitions
+from busso.train.dqn.replay.transitions import LambdaTransitions
 from busso.train.dqn.rollout.backend import LocalBackend
 from busso.train.dqn.trainer import DqnTrainer
 from busso.train.run.folder import RunFolder
@@ -28,24 +28,19 @@ def peak() -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
 
-def transitions(words: int) -> Transitions:
-    """Random transitions, of no game in particular; each but the last goes on with the next."""
+def transitions(words: int) -> LambdaTransitions:
+    """Random transitions, of no game in particular."""
     draws = np.random.default_rng(1)
 
-    def packed(*shape: int) -> Any:
-        return draws.integers(0, 1 << 63, shape, np.uint64)
-
-    action = draws.integers(0, 40, ROWS, np.uint8)
-    number = draws.random((2, ROWS), np.float32)
-    successor = np.ones(ROWS, np.int32)
-    number[1, -1] = successor[-1] = 0
-    return Transitions(packed(ROWS, words), packed(ROWS), action, number[0], number[1], successor)
+    words_of_rows = draws.integers(0, 1 << 63, (ROWS, words), np.uint64)
+    return LambdaTransitions(words_of_rows, draws.integers(0, 40, ROWS, np.uint8), draws.random(ROWS, np.float32))
 
 
 def seen(trainer: DqnTrainer) -> dict[str, Any]:
     """What a restored buffer has in common with the one that was saved."""
     replay = trainer.replay
-    total = sum(float(column.numpy().sum(dtype=np.float64)) for column in replay._data[2:5])  # with no copy of them
+    columns = (replay._data[name] for name in ("action", "target"))
+    total = sum(float(column.numpy().sum(dtype=np.float64)) for column in columns)  # with no copy of them
     return {"peak": peak(), "buffer": replay.nbytes, "inserted": replay.inserted, "total": total}
 
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from busso.train.dqn.replay.transitions import Transitions
+from busso.train.dqn.replay.transitions import LambdaTransitions, NStepTransitions
 
 
-def rows(first: int, count: int, discount: float = 0.5) -> Transitions:
+def rows(first: int, count: int, discount: float = 0.5) -> NStepTransitions:
     """Row k carries k everywhere, so that a mix-up between columns shows.
 
     Its successor is k + 1 + k % 3, or none if that is not among these rows or the discount is 0.
@@ -14,7 +14,7 @@ def rows(first: int, count: int, discount: float = 0.5) -> Transitions:
     words = np.stack([numbers, numbers + 1000], axis=1).astype(np.uint64)
     distance = 1 + numbers % 3
     has_one = (numbers + distance < first + count) & (discount > 0)
-    return Transitions(
+    return NStepTransitions(
         words,
         numbers.astype(np.uint64) | np.uint64(1 << 63),
         (numbers % 40).astype(np.uint8),
@@ -22,3 +22,9 @@ def rows(first: int, count: int, discount: float = 0.5) -> Transitions:
         np.where(has_one, discount, 0).astype(np.float32),
         np.where(has_one, distance, 0).astype(np.int32),
     )
+
+
+def lambda_rows(first: int, count: int) -> LambdaTransitions:
+    """The same rows with targets in place of successors."""
+    whole = rows(first, count)
+    return LambdaTransitions(whole.observation, whole.action, whole.n_step_return)

@@ -37,8 +37,8 @@ SMALL = (
     "checkpoint.max_seconds=0",
     "replay.capacity=4000",
 )
-LAMBDA_RETURNS = ("learner.td_lambda=0.6",)  # which the recipes of other games lack
-TARGET_NETWORK = ("learner.td_lambda=null",)
+LAMBDA_RETURNS = ("target=lambda_returns",)  # which other games than Tressette do not have by themselves
+TARGET_NETWORK = ("target=target_network",)
 
 
 def small(runs: Path, *overrides: str) -> list[str]:

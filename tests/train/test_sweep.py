@@ -92,7 +92,9 @@ def test_every_row_differs_from_the_recipe() -> None:
     recipe, *rows = [settings_of([f"row={row}", "episodes=640"]) for row in ("recipe", *set(ROWS) - {"recipe"})]
     assert str(recipe.runs) == "runs/ablation" and recipe.rollout.kind == "local"
     assert recipe.evaluation.every_episodes > recipe.episodes == 640
-    parts = [(row.network, row.learner, row.replay, row.game, row.opponents.phases) for row in (recipe, *rows)]
+    parts = [
+        (row.network, row.target, row.learner, row.replay, row.game, row.opponents.phases) for row in (recipe, *rows)
+    ]
     assert len(parts) == len({repr(part) for part in parts}) == len(ROWS) > 20
 
 
@@ -109,7 +111,7 @@ def test_rows_are_swept(begun: list[Chosen], tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("sweep", "key"),
     [
-        (["learner.n_step=1,-1"], "learner.n_step"),
+        (["target=target_network", "target.n_step=1,-1"], "target.n_step"),
         (["seed=1,1"], "--multirun"),
         (["row=recipe,tripple"], "row"),
         (["learner.lr=interval(0,1)"], "learner.lr"),

@@ -89,7 +89,7 @@ def measure(settings: TrainSettings, seconds: float = _SECONDS) -> Measured:
     inserting = seconds_of(lambda: buffer.add(transitions), device, seconds) / played.decisions
     replay = Stage("replay", 1 / inserting, "writing to the buffer", "nothing: it does nothing else")
     torch.set_num_threads(settings.learner.cpu_threads)
-    learner = Learner(build_network(game, settings), buffer, settings.learner, device)
+    learner = Learner(build_network(game, settings), buffer, settings.learner, settings.target, device)
     if settings.learner.compile:
         learner.compile()
     update = seconds_of(learner.update, device, seconds)

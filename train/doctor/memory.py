@@ -8,9 +8,11 @@ import torch
 
 from busso.command.settings.checks import SettingsError
 from busso.train.dqn.network.build import build_network
-from busso.train.dqn.replay.buffer import ReplayBuffer
+from busso.train.dqn.replay.buffer import row_bytes
+from busso.train.dqn.replay.transitions import transitions_for
 from busso.train.run.metrics import resources
 from busso.train.settings.dqn import MOST_DECISIONS, TrainSettings
+from busso.train.settings.targets import TargetNetwork
 
 GB = 10**9
 # Buffers in the memory of the learner's node: itself, and its copy while a checkpoint is written. With a GPU two, too:
@@ -18,14 +20,12 @@ GB = 10**9
 BUFFERS = 2
 _GPU_RESERVE = 2 * GB  # for PyTorch and its libraries, weights and updates
 _PROCESS = 256 * 2**20  # Python, PyTorch and compiled games
-_COPIES = 5  # of the weights: online and target network, gradient, two moments of Adam
+_COPIES = 4  # of the weights: online network, gradient, two moments of Adam
 
 
-def buffer_bytes(settings: TrainSettings) -> float:
+def buffer_bytes(settings: TrainSettings) -> int:
     """Bytes of the replay buffer for each transition."""
-    words, cpu = settings.load_game().words, torch.device("cpu")
-    small, large = (ReplayBuffer(rows, words, cpu, 0).nbytes for rows in (1024, 2048))
-    return (large - small) / 1024
+    return row_bytes(transitions_for(settings.target), settings.load_game().words)
 
 
 def check_gpu_memory(settings: TrainSettings, free: int, device: str) -> None:
@@ -75,10 +75,11 @@ def _needs_of_updates(settings: TrainSettings) -> dict[str, float]:
     game = settings.load_game()
     with torch.device("meta"):  # without its weights
         network = build_network(game, settings)
+    copies = _COPIES + isinstance(settings.target, TargetNetwork)
     units = 4 * network.input.parts * sum(settings.network.hidden)  # bytes of what they give for one row
     return {
         "learner.batch_size": 2.0 * settings.learner.batch_size * (2 * units + 16 * game.words),  # with gradients
-        "network.hidden": 4.0 * _COPIES * sum(each.numel() for each in network.parameters()),
+        "network.hidden": 4.0 * copies * sum(each.numel() for each in network.parameters()),
     }
 
 

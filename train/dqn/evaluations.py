@@ -119,12 +119,12 @@ def look(learner: Learner, replay: ReplayBuffer) -> tuple[dict[str, NDArray[Any]
 
 
 def _histograms(learner: Learner, replay: ReplayBuffer) -> dict[str, NDArray[Any]]:
-    """Actions that were played, their values, and what they brought until the bootstrap. Waits for the device."""
+    """Actions that were played, their values, and the returns from them. Waits for the device."""
     batch = replay.spread(HISTOGRAM_ROWS)
     with torch.inference_mode():
         values = learner.online(batch.observation)
         played = values.gather(1, batch.action.long().unsqueeze(1)).squeeze(1)
-        found = {"values/played": played, "values/return": batch.n_step_return, "actions/played": batch.action}
+        found = {"values/played": played, "values/return": batch.returns, "actions/played": batch.action}
     return {name: tensor.cpu().numpy() for name, tensor in found.items()}
 
 

@@ -95,7 +95,7 @@ def measured(settings: TrainSettings, most: int) -> tuple[int, dict[int, float]]
     small = replace(settings, replay=replace(settings.replay, capacity=2 * rows))
     replay = build_replay(game, small, _CPU)
     replay.add(played.transitions)
-    learner = Learner(build_network(game, settings), replay, settings.learner, _CPU)
+    learner = Learner(build_network(game, settings), replay, settings.learner, settings.target, _CPU)
 
     def updates(threads: int) -> float:
         """A second."""

@@ -57,7 +57,9 @@ class DqnTrainer:
         self._device = device
         self._game = settings.load_game()
         self.replay = build_replay(self._game, settings, device)
-        self.learner = Learner(build_network(self._game, settings), self.replay, settings.learner, device)
+        self.learner = Learner(
+            build_network(self._game, settings), self.replay, settings.learner, settings.target, device
+        )
         self.requests = Requests(settings, rollouts, self.learner, self.budget)
         self._watch = DivergenceMonitor(folder.checkpoints, folder.writer)
         self.evaluations = Evaluations(settings, folder, rollouts, self.learner, self._watch)

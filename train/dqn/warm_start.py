@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 
 import torch
 
 from busso.command.settings.checks import SettingsError
-from busso.command.settings.compose import settings_from_dict
 from busso.command.settings.overrides import given, value_text
 from busso.train.dqn.network.build import build_network, weights_for
 from busso.train.dqn.players import champion_file as champion
@@ -17,7 +17,7 @@ from busso.train.dqn.rollout.request import Weights
 from busso.train.run.checkpoint import checkpoint
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.learning import NetworkSettings
-from busso.train.settings.resolve import Chosen, settings_of_run
+from busso.train.settings.resolve import Chosen, begun_with
 
 KEY = "network.init_from"
 _SHAPE = ("hidden", "symmetric", "inputs", "dueling")
@@ -26,16 +26,17 @@ _SHAPE = ("hidden", "symmetric", "inputs", "dueling")
 def with_shape_of_start(chosen: Chosen) -> Chosen:
     """The settings with the shape of the network that the run begins with, and without random play at first.
 
-    Raises SettingsError where there is none, it is of another game, or the command line names another shape.
+    A run that has begun keeps both: that network may have gone. Raises SettingsError where there is none, it is of
+    another game, or the command line names another shape.
     """
     settings = chosen.settings
     if not isinstance(settings, TrainSettings) or settings.network.init_from is None:
         return chosen
-    shape, learned = _shape_of_begun(settings), ""
-    if shape is None:
-        trained = _read(settings)[1]
-        shape, learned = _whole(trained), _other_options(trained, settings)
-    given_keys = given(chosen.given)
+    given_keys, begun = given(chosen.given), begun_with(settings)
+    if begun is not None and begun.network.init_from == settings.network.init_from:
+        return replace(chosen, settings=_as_begun(settings, begun, given_keys))
+    trained = _read(settings)[1]
+    shape, learned = _whole(trained), _other_options(trained, settings)
     for name in _SHAPE:
         own, theirs = getattr(settings.network, name), getattr(shape, name)
         if f"network.{name}" in given_keys and own != theirs:
@@ -56,6 +57,14 @@ def with_shape_of_start(chosen: Chosen) -> Chosen:
     )
 
 
+def _as_begun(settings: TrainSettings, begun: TrainSettings, typed: Mapping[str, object]) -> TrainSettings:
+    """The settings with the shape and the exploration that the run has begun with, where they are not typed."""
+    shape = {name: getattr(begun.network, name) for name in _SHAPE if f"network.{name}" not in typed}
+    start = (settings if "exploration.start" in typed else begun).exploration.start
+    network, explore = replace(settings.network, **shape), replace(settings.exploration, start=start)
+    return replace(settings, network=network, exploration=explore)
+
+
 def weights_to_begin_with(settings: TrainSettings) -> Weights:
     """The weights of the network that `network.init_from` names. Raises SettingsError or CheckpointError.
 
@@ -64,14 +73,6 @@ def weights_to_begin_with(settings: TrainSettings) -> Weights:
     weights, trained = _read(settings)
     learned, new = build_network(trained.load_game(), trained), build_network(settings.load_game(), settings)
     return weights_for(new, learned, weights)
-
-
-def _shape_of_begun(settings: TrainSettings) -> NetworkSettings | None:
-    """The shape in the run's own settings, once it has begun: the network that it began with may have gone."""
-    begun = settings_of_run(settings.folder).get("network")
-    if not isinstance(begun, dict) or begun.get("init_from") != settings.network.init_from:
-        return None
-    return settings_from_dict(NetworkSettings, begun)
 
 
 def _read(settings: TrainSettings) -> tuple[Weights, TrainSettings]:

@@ -13,25 +13,21 @@ from busso.cards.base.files import delete_left_over, make_folder, write_atomic
 from busso.command.lock.lock import InUseError, Lock, in_job
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import as_yaml
-from busso.command.settings.overrides import value_text
+from busso.command.settings.overrides import assigned
 from busso.train.run import results
 from busso.train.run.checkpoint import checkpoint, ids
 from busso.train.run.checkpoint.background_writer import BackgroundWriter
 from busso.train.run.signals import StopRequest
-from busso.train.settings.dqn import OF_BOOTSTRAPPING
-from busso.train.settings.run import RunSettings
-from busso.train.settings.saved import changes, value_at
+from busso.train.settings.run import BUDGET_KEYS, OF_MACHINE, RunSettings
+from busso.train.settings.saved import changes
 
 log = logging.getLogger("train")
 
-BUDGET_KEYS = ("episodes", "iterations", "minutes")  # how far a run goes; no kind of run has them all
 # Settings that may differ from those that a run was started with: how long it is, on which machines it runs and how,
 # how often it is logged and evaluated. Any other makes it another run.
-_MACHINE = ("device", "learner.threads", "learner.compile")
-CHANGEABLE = (*BUDGET_KEYS, *_MACHINE, "runs", "name", "dir", "log_every_episodes", "log_min_seconds")
+CHANGEABLE = (*BUDGET_KEYS, *OF_MACHINE, "log_every_episodes", "log_min_seconds")
 CHANGEABLE_GROUPS = ("rollout.", "evaluation.", "checkpoint.")
 CAPACITY = "replay.capacity"  # may differ where a run resumes; its buffer then starts empty
-_WITHOUT_EFFECT = tuple(map("learner.{}".format, OF_BOOTSTRAPPING))
 LOCK = ".lock"  # in the folder of a run
 
 
@@ -171,25 +167,17 @@ class RunFolder:
             raise checkpoint.CheckpointError(found.path, "holds no settings")
         changed = {
             key: values
-            for key, values in changes(before, asdict(self._settings)).items()
+            for key, values in changes(asdict(self._settings), before).items()
             if key not in (*CHANGEABLE, CAPACITY) and not key.startswith(CHANGEABLE_GROUPS)
         }
-        if value_at(before, "learner.td_lambda") is not None:
-            changed = {key: values for key, values in changed.items() if key not in _WITHOUT_EFFECT}
         if "game.name" in changed:
             changed = {"game.name": changed["game.name"]}  # the rest follows from it
         if changed:
-            key, (old, new) = next(iter(changed.items()))
-            former = " ".join(_override(name, value) for name, (value, _) in changed.items())
+            key, (new, old) = next(iter(changed.items()))
+            former = " ".join(assigned(name, value) for name, (_, value) in changed.items())
             more = f" (and {len(changed) - 1} more: {', '.join(list(changed)[1:])})" if len(changed) > 1 else ""
             raise SettingsError(
                 key,
                 f"the run in {self.path} was started with {old!r}, not {new!r}{more}",
                 f"start another with name=..., or resume it with {former}",
             )
-
-
-def _override(key: str, value: object) -> str:
-    """As it may be typed on a command line."""
-    text = value_text(value)
-    return f"'{key}={text}'" if any(letter in text for letter in " [{'(") else f"{key}={text}"

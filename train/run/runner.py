@@ -23,14 +23,14 @@ from busso.train.run import device, results
 from busso.train.run.budget import Budget
 from busso.train.run.checkpoint import ids
 from busso.train.run.every import Every
-from busso.train.run.folder import BUDGET_KEYS, RunFolder
+from busso.train.run.folder import RunFolder
 from busso.train.run.launches import add_launch
 from busso.train.run.metrics.metrics import Metrics
 from busso.train.run.metrics.rates import Rates
 from busso.train.run.metrics.tensorboard import finish
 from busso.train.run.progress import Display, Status
 from busso.train.run.signals import StopRequest
-from busso.train.settings.run import RunSettings
+from busso.train.settings.run import BUDGET_KEYS, RunSettings
 
 log = logging.getLogger("train")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 from busso.cards.base.bounds import bounded
 from busso.command.settings.checks import (
@@ -28,6 +29,7 @@ from busso.train.settings.learning import (
 )
 from busso.train.settings.players import check_phases, check_player
 from busso.train.settings.run import CheckpointSettings, RunSettings, job_minutes
+from busso.train.settings.targets import TargetNetwork, targets_of
 
 MAX_WAIT = 1e6  # seconds for which a process waits for another
 DEFAULT_MINUTES = 9.0  # of a run without a budget
@@ -36,8 +38,6 @@ LEAST_LOOK_SECONDS, MOST_LOOK_SECONDS = 0.1, 0.5  # between two heartbeats of a 
 MOST_HEARTBEATS = 200  # in a second, of all workers: a seventh of a core, at 0.7 ms each
 AUTO = "auto"
 NETWORK = "network"  # in `opponents.phases.mix`: the one that learns
-# Of the learner; without effect where learner.td_lambda is a number.
-OF_BOOTSTRAPPING = ("n_step", "double", "watkins_cut", "target_tau", "target_update_interval")
 MOST_DECISIONS = 64  # of one game, on the safe side where memory is reckoned: 40 in Tressette
 
 
@@ -49,15 +49,9 @@ class LearnerSettings:
     lr_end: float = bounded(1e-5, 0.0, MAX_FLOAT)
     batch_size: int = bounded(1024, 1, 100_000_000)
     gamma: float = bounded(1.0, 0.0, 1.0)
-    n_step: int = bounded(2, 1, 1_000_000)
-    td_lambda: float | None = bounded(None, 0.0, 1.0)
-    watkins_cut: bool = False
-    double: bool = False
     muon: float = bounded(0.0, 0.0, 1e6)
     loss: str = "mse"
     grad_clip: float = bounded(10.0, 0.0, MAX_FLOAT, above=True, words=(math.inf,))
-    target_update_interval: int = bounded(2000, 1, MAX_COUNT)
-    target_tau: float = bounded(0.01, 0.0, 1.0)
     ema_decay: float = bounded(0.99, 0.0, 1.0, below=True)
     precision: str = "auto"
     compile: bool = False
@@ -164,6 +158,7 @@ class TrainSettings(RunSettings):
     log_every_episodes: int = bounded(10_000, 1, MAX_COUNT)
     log_min_seconds: float = bounded(2.0, 0.0, MAX_SECONDS)
     network: NetworkSettings = field(default_factory=NetworkSettings)
+    target: Any = field(default_factory=lambda: {"kind": TargetNetwork.kind})  # becomes Targets, a union
     learner: LearnerSettings = field(default_factory=LearnerSettings)
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     exploration: ExplorationSettings = field(default_factory=ExplorationSettings)
@@ -175,6 +170,7 @@ class TrainSettings(RunSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_one_of("algo", self.algo, "dqn")
+        self.target = targets_of(self.target)
         game = self.load_game()
         self.network.check(game)
         check_phases(self.opponents.phases, self.episodes)

@@ -3,41 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from busso.command.conf_folder import choices_with
 from busso.command.settings.checks import SettingsError
-from busso.command.settings.compose import compose
+from busso.command.settings.compose import compose, settings_from_dict
 from busso.command.settings.foreign import read_yaml
-from busso.command.settings.overrides import Override, given
+from busso.command.settings.overrides import Override, assigned, given
 from busso.train.settings.batch_q import BATCH_Q_LEARNING, BatchQSettings
-from busso.train.settings.dqn import OF_BOOTSTRAPPING, LearnerSettings, TrainSettings
-from busso.train.settings.run import CHECKPOINTS
-from busso.train.settings.saved import value_at
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.run import BUDGET_KEYS, CHECKPOINTS, OF_MACHINE, RunSettings
+from busso.train.settings.saved import changes, value_at
 from busso.train.settings.tabular import ALGORITHMS, TabularSettings
 
 AnyRunSettings = TrainSettings | BatchQSettings | TabularSettings
+S = TypeVar("S", bound=RunSettings)
 SCHEMAS: dict[str, type[AnyRunSettings]] = {
     "dqn": TrainSettings,
     BATCH_Q_LEARNING: BatchQSettings,
     **dict.fromkeys(ALGORITHMS, TabularSettings),
 }
+CONFIG = "config.yaml"  # in the folder of a run: what it was last started with
 BEST_RESPONSE = "best_response"  # conf/experiment/best_response.yaml
 _EVALUATED = "evaluation.opponents"
-_OF_RECIPE = (_EVALUATED, "exploration.fraction", "replay.capacity", "learner.td_lambda")  # changed since 0.3.0
-_BOOTSTRAPPING = tuple(map("learner.{}".format, OF_BOOTSTRAPPING))
+_OF_ALL = ("experiment", "row", "recipe", "search")  # choices that name settings of any group
 _NEEDED = {BEST_RESPONSE: "opponents.only", "fine_tune": "network.init_from"}  # by an experiment
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """The settings of a run, notes on them for the log, warnings, and the overrides that were `given`."""
+    """The settings of a run, notes on them for the log, and the overrides that were `given`."""
 
     settings: AnyRunSettings
     notes: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
     composed: Mapping[str, str] = field(default_factory=dict)  # files of `.hydra/`, by name: how Hydra composed them
 
 
@@ -61,28 +62,7 @@ def chosen_of(settings: AnyRunSettings, overrides: Sequence[str]) -> Chosen:
         raise SettingsError(key, f"experiment={experiment} needs it", f"say {key}=...")
     if not isinstance(settings, TrainSettings):
         return Chosen(settings, given=tuple(overrides))
-    settings = _measured_against_opponent(settings, named, experiment)
-    return _bootstrapping_where_typed(Chosen(settings, given=tuple(overrides)), settings, named)
-
-
-def _bootstrapping_where_typed(chosen: Chosen, settings: TrainSettings, named: Mapping[str, Override]) -> Chosen:
-    """The same; a typed setting of bootstrapping means it, though the recipe has lambda returns.
-
-    One of a file has no effect beside them, of which a line warns. Raises SettingsError where `learner.td_lambda` is
-    typed, too, and is a number.
-    """
-    learner, default = settings.learner, LearnerSettings()
-    if learner.td_lambda is None:
-        return chosen
-    typed = [key for key in _BOOTSTRAPPING if key in named]
-    if typed and "learner.td_lambda" in named:
-        raise SettingsError(typed[0], "has no effect where learner.td_lambda is a number", "leave one out")
-    if typed:
-        bootstrapping = replace(settings, learner=replace(learner, td_lambda=None))
-        return replace(chosen, settings=bootstrapping, notes=(f"learner.td_lambda=null, because of {typed[0]}",))
-    other = [f"learner.{key}" for key in OF_BOOTSTRAPPING if getattr(learner, key) != getattr(default, key)]
-    says = f"no effect beside learner.td_lambda={learner.td_lambda}; learner.td_lambda=null bootstraps"
-    return replace(chosen, warnings=(f"{', '.join(other)}: {says}",)) if other else chosen
+    return Chosen(_measured_against_opponent(settings, named, experiment), given=tuple(overrides))
 
 
 def _measured_against_opponent(
@@ -104,37 +84,53 @@ def _measured_against_opponent(
     return replace(settings, evaluation=replace(settings.evaluation, opponents=[only], best_metric=best_metric))
 
 
-def with_recipe_of_begun(chosen: Chosen) -> Chosen:
-    """A run that has begun keeps what its recipe said, where versions of the recipe differ.
+def with_settings_of_begun(chosen: Chosen) -> Chosen:
+    """A run that has begun keeps its settings, but for those that are typed, and those of its machine.
 
-    Others have to be typed. Among these are the opponents of its evaluations, by which its best network was chosen, and
-    `learner.td_lambda`, which is null in a run of a version without it. Raises SettingsError.
+    A typed group counts as a whole, and so does the budget. Raises SettingsError.
     """
-    settings, typed = chosen.settings, set(given(chosen.given))
-    if not isinstance(settings, TrainSettings):
-        return chosen
-    if typed & set(_BOOTSTRAPPING):
-        typed |= {"learner.td_lambda"}
-    begun = settings_of_run(settings.folder)
-    for key in _OF_RECIPE:
-        group, name = key.split(".")
-        value = value_at(begun, key)
-        if not isinstance(begun.get(group), dict) or not _is_kept(key, value) or {key, group} & typed:
-            continue
-        settings = replace(settings, **{group: replace(getattr(settings, group), **{name: value})})
-    return replace(chosen, settings=settings)
+    typed, begun = given(chosen.given).keys(), begun_with(chosen.settings)
+    if begun is None or not typed.isdisjoint(_OF_ALL):
+        return chosen  # what is composed counts, and is compared where the run resumes
+    now, kept = asdict(chosen.settings), asdict(begun)
+    for key in (*OF_MACHINE, *typed, *(() if typed.isdisjoint(BUDGET_KEYS) else BUDGET_KEYS)):
+        _take(kept, now, key)
+    settings = settings_from_dict(type(begun), kept)
+    other = [assigned(key, value) for key, (_, value) in changes(now, asdict(settings)).items()]
+    notes = (f"as it began: {' '.join(other)}",) if other else ()
+    return replace(chosen, settings=settings, notes=(*chosen.notes, *notes))
 
 
-def _is_kept(key: str, value: object) -> bool:
-    """Whether a run can have had that value."""
-    if key == _EVALUATED:
-        return isinstance(value, list) and all(isinstance(each, str) for each in value)
-    return isinstance(value, int | float) or (key == "learner.td_lambda" and value is None)
+def begun_with(settings: S) -> S | None:
+    """Return the settings that the run with these was last started with; None if it has not begun, or is another.
+
+    Raises SettingsError for a file that holds other things.
+    """
+    begun, now = settings_of_run(settings.folder), asdict(settings)
+    if any(value_at(begun, key) != value_at(now, key) for key in ("algo", "game.name")):
+        return None
+    try:
+        return settings_from_dict(type(settings), begun)
+    except SettingsError as error:
+        file = settings.folder / CONFIG
+        raise SettingsError(file, f"not settings of a run ({error})", "start another with name=...") from None
+
+
+def _take(into: dict[str, Any], settings: Mapping[str, Any], key: str) -> None:
+    """Copy the value of a key; with its group where that is of another kind, which does not have the key."""
+    group, _, name = key.partition(".")
+    theirs, own = settings.get(group), into.get(group)
+    if isinstance(theirs, dict) and isinstance(own, dict) and name in theirs:
+        kind = own.get("kind")
+        alike = kind == theirs.get("kind") or f"{group}={kind}" in choices_with(key)
+        into[group] = own | {name: theirs[name]} if alike else theirs
+    elif key in settings:
+        into[key] = settings[key]
 
 
 def settings_of_run(folder: Path) -> dict[str, Any]:
     """What a run that has learned something was last started with; empty if there is none, or they cannot be read."""
-    path = folder / "config.yaml"
+    path = folder / CONFIG
     if not (path.exists() and CHECKPOINTS.newest_first(folder / "checkpoints")):
         return {}
     try:

@@ -26,6 +26,9 @@ from busso.command.settings.game import NamesGame, load_configured_game
 
 # Files in a run folder, which are named after the episodes or iterations so far: in checkpoints/, and in policies/.
 CHECKPOINTS, POLICIES = NumberedFiles("episode_", 12, ".pt"), NumberedFiles("iteration_", 3, ".npz")
+BUDGET_KEYS = ("episodes", "iterations", "minutes")  # how far a run goes; no kind of run has them all
+# Where a run is and on what it learns: each start has its own.
+OF_MACHINE = ("device", "learner.threads", "learner.compile", "runs", "name", "dir")
 _PART = r"[A-Za-z0-9][A-Za-z0-9._=,+-]*"
 _NAME = re.compile(rf"{_PART}(/{_PART})*")
 

@@ -5,7 +5,7 @@ trial. After Ctrl-C the same command resumes the study. Started several times at
 (slurm/tune.sh), the processes share the study.
 
 example:
-  busso tune study=lr learner.lr='tag(log,interval(1e-4,1e-2))' learner.n_step=1,2,4
+  busso tune study=lr learner.lr='tag(log,interval(1e-4,1e-2))' learner.batch_size=512,1024
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from busso.command.conf_folder import CONF
 from busso.command.settings.overrides import key_of
 from busso.command.terminal.console import output_may_fail, result_console
 from busso.train.run.objective import meaning
+from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import resolve
 from busso.train.settings.saved import changes, value_at
 from busso.train.tune.study import WHY, Study, values_of
@@ -76,12 +77,15 @@ def write_experiment(study: Study, best: FrozenTrial) -> Path:
     chosen = study.search.trial(best.number, values_of(best)).settings
     found = asdict(chosen)
     folders = [each for each in study.search.fixed if each.startswith("hydra.searchpath=")]  # of a game from elsewhere
-    given = [*folders, f"game={chosen.game_name}", f"algo={chosen.algo}"]
+    choices = {"game": chosen.game_name, "algo": chosen.algo}
+    if isinstance(chosen, TrainSettings):
+        choices["target"] = chosen.target.kind
+    given = [*folders, *(f"{group}={choice}" for group, choice in choices.items())]
     plain = resolve(given).settings
     name = study.search.settings.study.rpartition("/")[2]
     if (CONF / "experiment" / f"{name}.yaml").exists():
         name += "_best"  # Hydra would take the other one
-    groups = [{"override /game": chosen.game_name}, {"override /algo": chosen.algo}]
+    groups = [{f"override /{group}": choice} for group, choice in choices.items()]
     values = OmegaConf.create({"defaults": groups, "name": name})
     for key, (_, value) in changes(asdict(plain), found).items():
         if key not in _NOT_OF_AN_EXPERIMENT and not key.startswith(_NO_GROUPS):

@@ -92,7 +92,7 @@ def as_params(overrides: Sequence[str]) -> list[str]:
 
 def search_of(config: DictConfig, params: Mapping[str, object], typed: Sequence[str]) -> Search:
     """The search of the keys in `hydra.sweeper.params`, but for those that were typed. Raises SettingsError."""
-    given = [each for each in typed if key_of(each) not in (*OWN, "search", _PARAMS)]
+    given = [each for each in typed if key_of(each) not in (*OWN, _PARAMS)]
     keys = {key_of(each) for each in given}
     if "name" in keys:
         raise SettingsError("name", "follows from study=", "leave it out")

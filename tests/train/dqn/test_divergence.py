@@ -72,7 +72,7 @@ def poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
     def poison(worker: RolloutWorker, request: RolloutRequest) -> Rollout:
         rollout = play(worker, request)
         if request.first >= 128:
-            rollout.transitions.n_step_return[::8] = math.nan
+            rollout.transitions.target[::8] = math.nan
         return rollout
 
     monkeypatch.setattr(RolloutWorker, "play", poison)
@@ -136,6 +136,6 @@ def test_where_a_state_is_not_finite() -> None:
 
 def test_a_loss_that_is_no_number_is_divergence() -> None:
     it = filled(learner(LearnerSettings(batch_size=8, precision="float32")))
-    it.replay._data.n_step_return.fill_(math.nan)
+    it.replay._data["n_step_return"].fill_(math.nan)
     it.update()
     assert math.isnan(it.metrics()["train/loss"]) and not_finite(it.inference_weights()) == "input.weight"

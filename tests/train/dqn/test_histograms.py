@@ -19,7 +19,7 @@ CPU = torch.device("cpu")
 def test_a_look_changes_nothing_and_sees_what_is_there(tmp_path: Path) -> None:
     chosen = settings(tmp_path, "learner.precision=float32")
     game, buffer = chosen.load_game(), build_replay(chosen.load_game(), chosen, CPU)
-    learner = Learner(build_network(game, chosen), buffer, chosen.learner, CPU)
+    learner = Learner(build_network(game, chosen), buffer, chosen.learner, chosen.target, CPU)
     assert look(learner, buffer) == ({}, {})
     played = RolloutWorker(chosen, CPU).play(RolloutRequest(0, 64, 1.0)).transitions
     buffer.add(played)
@@ -31,7 +31,7 @@ def test_a_look_changes_nothing_and_sees_what_is_there(tmp_path: Path) -> None:
     assert 0.5 * HISTOGRAM_ROWS < len(rows) <= HISTOGRAM_ROWS and set(rows) <= set(range(game.actions))
     every = -(-buffer.size // HISTOGRAM_ROWS)
     assert np.array_equal(rows, played.action[::every])
-    assert np.array_equal(histograms["values/return"], played.n_step_return[::every])
+    assert np.array_equal(histograms["values/return"], played.target[::every])
     values = learner.online(torch.from_numpy(played.observation.view(np.int64)))
     wanted = values.detach().numpy()[::every][np.arange(len(rows)), rows]
     assert np.allclose(histograms["values/played"], wanted, atol=1e-6)

@@ -8,11 +8,13 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from busso.train.dqn.learner.learner import Learner, masked_argmax, share_of_newest, td_target
+from busso.train.dqn.learner.bootstrap import Bootstrap, masked_argmax, td_target
+from busso.train.dqn.learner.learner import Learner, share_of_newest
 from busso.train.dqn.network.q_network import QNetwork
-from busso.train.dqn.replay.buffer import ReplayBatch, ReplayBuffer
-from busso.train.dqn.replay.transitions import Transitions
+from busso.train.dqn.replay.buffer import NStepBatch, ReplayBuffer
+from busso.train.dqn.replay.transitions import LambdaTransitions, NStepTransitions, transitions_for
 from busso.train.settings.dqn import LearnerSettings
+from busso.train.settings.targets import LambdaReturns, TargetNetwork, Targets
 from tests.chips import Chip, emulated_chip
 
 CPU = torch.device("cpu")
@@ -33,19 +35,26 @@ def test_masked_argmax_by_hand() -> None:
 
 def formatted(chip: Chip, **settings: Any) -> LearnerSettings:
     """Settings that name the number format of the chip."""
-    return LearnerSettings(precision=chip.format, **({"target_tau": 0.0, "ema_decay": 0.0} | settings))
+    return LearnerSettings(precision=chip.format, **({"ema_decay": 0.0} | settings))
 
 
-def learner(settings: LearnerSettings, device: str = "cpu") -> Learner:
+def learner(settings: LearnerSettings, targets: Targets | None = None, device: str = "cpu") -> Learner:
+    """With a target network that is only ever copied, unless `targets` says otherwise."""
     torch.manual_seed(0)
-    replay = ReplayBuffer(1000, 1, torch.device(device), seed=1)
-    return Learner(QNetwork(8, 4, (16, 16), False), replay, settings, torch.device(device))
+    targets = targets or TargetNetwork(tau=0.0)
+    replay = ReplayBuffer(transitions_for(targets), 1000, 1, torch.device(device), seed=1)
+    return Learner(QNetwork(8, 4, (16, 16), False), replay, settings, targets, torch.device(device))
 
 
-def batch(legal: list[int], discount: float = 0.5) -> ReplayBatch:
+def bootstrap(it: Learner) -> Bootstrap:
+    assert it.bootstrap is not None
+    return it.bootstrap
+
+
+def batch(legal: list[int], discount: float = 0.5) -> NStepBatch:
     n = len(legal)
     observation = torch.arange(n).unsqueeze(1)
-    return ReplayBatch(
+    return NStepBatch(
         observation,
         torch.zeros(n, dtype=torch.uint8),
         torch.ones(n),
@@ -57,13 +66,13 @@ def batch(legal: list[int], discount: float = 0.5) -> ReplayBatch:
 
 @pytest.mark.parametrize("double", [False, True])
 def test_next_value_uses_target_network_and_the_seats_own_mask(double: bool, chip: Chip) -> None:
-    it = learner(formatted(chip, double=double))
-    it.replay.bootstraps = True
+    it = learner(formatted(chip), TargetNetwork(double=double))
+    target = bootstrap(it).network
     with torch.no_grad():
-        for parameter in it.target.parameters():
+        for parameter in target.parameters():
             parameter.add_(torch.randn_like(parameter))
     inputs = torch.tensor([[3], [4]])
-    of_target, of_online = it.target(inputs), it.online(inputs)
+    of_target, of_online = target(inputs), it.online(inputs)
     masks = [0b1010, 0b0101]
     expected = []
     for row, mask in enumerate(masks):
@@ -71,7 +80,7 @@ def test_next_value_uses_target_network_and_the_seats_own_mask(double: bool, chi
         chooser = of_online if double else of_target
         best = max(actions, key=lambda a: float(chooser[row, a].detach()))
         expected.append(1 + 0.5 * float(of_target[row, best]))
-    assert it.td_target(batch(masks)).tolist() == pytest.approx(expected, abs=1e-6)
+    assert bootstrap(it).targets(batch(masks), it.online).tolist() == pytest.approx(expected, abs=1e-6)
 
 
 def filled(it: Learner, discount: float = 0.0) -> Learner:
@@ -79,11 +88,14 @@ def filled(it: Learner, discount: float = 0.0) -> Learner:
     words = random.integers(0, 256, (500, 1)).astype(np.uint64)
     actions = random.integers(0, 4, 500).astype(np.uint8)
     reward = (words[:, 0] % 4 == actions).astype(np.float32)
+    if it.bootstrap is None:
+        it.replay.add(LambdaTransitions(words, actions, reward))
+        return it
     legal = np.full(500, 15, np.uint64)
     successor = np.full(500, discount > 0, np.int32)
     successor[-1] = 0
     discounts = (discount * successor).astype(np.float32)
-    it.replay.add(Transitions(words, legal, actions, reward, discounts, successor))
+    it.replay.add(NStepTransitions(words, legal, actions, reward, discounts, successor))
     return it
 
 
@@ -113,7 +125,7 @@ def solve_chain(precision: str, hidden: list[int], double: bool, dueling: bool) 
         cell = then
     assert cell == 4 and len({row[:2] for row in rows}) == 8
     words, actions, rewards, discounts, successor = (np.array(column) for column in zip(*rows, strict=True))
-    transitions = Transitions(
+    transitions = NStepTransitions(
         words.astype(np.uint64)[:, None],
         np.full(len(rows), 3, np.uint64),
         actions.astype(np.uint8),
@@ -122,11 +134,11 @@ def solve_chain(precision: str, hidden: list[int], double: bool, dueling: bool) 
         successor.astype(np.int32),
     )
     torch.manual_seed(0)
-    replay = ReplayBuffer(len(rows), 1, CPU, seed=1)
+    replay = ReplayBuffer(NStepTransitions, len(rows), 1, CPU, seed=1)
     replay.add(transitions)
-    update = {"lr": 1e-2, "batch_size": 32, "target_tau": 0.0, "target_update_interval": 10}
-    settings = LearnerSettings(loss="mse", double=double, precision=precision, ema_decay=0.0, **update)
-    it = Learner(QNetwork(4, 2, hidden, dueling), replay, settings, CPU)
+    settings = LearnerSettings(lr=1e-2, batch_size=32, loss="mse", precision=precision, ema_decay=0.0)
+    targets = TargetNetwork(double=double, tau=0.0, update_interval=10)
+    it = Learner(QNetwork(4, 2, hidden, dueling), replay, settings, targets, CPU)
     for k in range(600):
         it.lr = 1e-2 * (1 - k / 600)  # else the values of the last update may be off by more, by chance
         it.update()
@@ -142,10 +154,10 @@ def test_one_update_is_one_adam_step_on_the_sampled_batch(loss: str, chip: Chip)
     network = copy.deepcopy(it.online).requires_grad_()
     parameters = list(network.parameters())
     optimizer = torch.optim.Adam(parameters, lr=1e-2)
-    twin = ReplayBuffer(1000, 1, CPU, seed=5)
+    twin = ReplayBuffer(NStepTransitions, 1000, 1, CPU, seed=5)
     twin.load_state_dict(it.replay.state_dict())
     rows = twin.sample(32)
-    error = network(rows.observation)[torch.arange(32), rows.action.long()] - rows.n_step_return
+    error = network(rows.observation)[torch.arange(32), rows.action.long()] - rows.returns
     each = error**2 if loss == "mse" else torch.where(error.abs() < 1, 0.5 * error**2, error.abs() - 0.5)
     each.mean().backward()  # type: ignore[no-untyped-call]
     torch.nn.utils.clip_grad_norm_(parameters, 0.01)
@@ -160,21 +172,37 @@ def same(a: QNetwork, b: QNetwork) -> bool:
 
 
 def test_hard_sync_every_so_many_updates() -> None:
-    it = filled(learner(LearnerSettings(target_tau=0.0, target_update_interval=3, batch_size=8, precision="float32")))
-    initial = copy.deepcopy(it.target)
+    targets = TargetNetwork(tau=0.0, update_interval=3)
+    it = filled(learner(LearnerSettings(batch_size=8, precision="float32"), targets))
+    target = bootstrap(it).network
+    initial = copy.deepcopy(target)
     for _ in range(2):
         it.update()
-        assert same(it.target, initial) and not same(it.target, it.online)
+        assert same(target, initial) and not same(target, it.online)
     it.update()
-    assert same(it.target, it.online)
+    assert same(target, it.online)
 
 
 def test_soft_sync_moves_by_tau() -> None:
-    it = filled(learner(LearnerSettings(target_tau=0.25, batch_size=8, precision="float32")))
-    before = [p.clone() for p in it.target.parameters()]
+    it = filled(learner(LearnerSettings(batch_size=8, precision="float32"), TargetNetwork(tau=0.25)))
+    target = bootstrap(it).network
+    before = [p.clone() for p in target.parameters()]
     it.update()
-    for old, slow, fast in zip(before, it.target.parameters(), it.online.parameters(), strict=True):
+    for old, slow, fast in zip(before, target.parameters(), it.online.parameters(), strict=True):
         assert torch.allclose(slow, 0.75 * old + 0.25 * fast, atol=1e-7)
+
+
+def test_lambda_returns_are_the_targets_and_nothing_else_is_kept(chip: Chip) -> None:
+    """As with a target network for transitions that all end their games."""
+    how = formatted(chip, batch_size=32, ema_decay=0.9, muon=4.0)
+    it, other = filled(learner(how, LambdaReturns())), filled(learner(how))
+    for _ in range(3):
+        it.update()
+        other.update()
+    assert same(it.online, other.online) and it.metrics() == other.metrics()
+    state = it.state_dict()
+    assert it.bootstrap is None and other.state_dict().keys() - state.keys() == {"target"}
+    assert it.replay.nbytes == 1000 * (8 + 1 + 4) and other.replay.nbytes == 1000 * (8 + 21)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +238,8 @@ def test_state_restores_the_next_updates_bit_for_bit(chip: Chip) -> None:
     for _ in range(5):
         it.update()
         other.update()
-    assert same(it.online, other.online) and same(it.target, other.target) and it.metrics() == other.metrics()
+    assert same(it.online, other.online) and it.metrics() == other.metrics()
+    assert same(bootstrap(it).network, bootstrap(other).network)
     assert it.average is not None and other.average is not None and same(it.average, other.average)
 
 
@@ -221,10 +250,10 @@ def test_values_targets_and_errors_are_float32_in_every_format(discount: float, 
     In bfloat16 there is nothing between 1000 and 1004.
     """
     it = filled(learner(formatted(chip, loss="mse", batch_size=32)), discount)
-    it.replay._data.n_step_return.fill_(1.0)
-    it.replay._data.discount.fill_(discount)
-    it.replay._data.successor[it.replay.size - 1] = -1  # of the last row, too, the game goes on, if it does
-    for network in (it.online, it.target):
+    it.replay._data["n_step_return"].fill_(1.0)
+    it.replay._data["discount"].fill_(discount)
+    it.replay._data["successor"][it.replay.size - 1] = -1  # of the last row, too, the game goes on, if it does
+    for network in (it.online, bootstrap(it).network):
         torch.nn.init.zeros_(network.head.weight)
         torch.nn.init.constant_(network.head.bias, 1001.0)
     it.update()
@@ -236,8 +265,8 @@ def test_values_targets_and_errors_are_float32_in_every_format(discount: float, 
 def test_learns_which_of_two_returns_near_1000_is_greater_by_1(chip: Chip) -> None:
     """Of the size of Spike's weighted reward."""
     it = filled(learner(formatted(chip, lr=1e-2, loss="mse", batch_size=128)))
-    it.replay._data.n_step_return.add_(1000)
-    for network in (it.online, it.target):
+    it.replay._data["n_step_return"].add_(1000)
+    for network in (it.online, bootstrap(it).network):
         torch.nn.init.constant_(network.head.bias, 1000.0)
     for _ in range(600):
         it.update()
@@ -264,12 +293,12 @@ class Readings(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.6])
-def test_an_update_reads_nothing_back_from_the_device(alpha: float) -> None:
+@pytest.mark.parametrize("targets", [TargetNetwork(double=True), LambdaReturns()])
+def test_an_update_reads_nothing_back_from_the_device(targets: Targets) -> None:
     """By the operations that other devices have, with everything that an update may do."""
-    settings = LearnerSettings(batch_size=8, ema_decay=0.9, double=True, muon=4.0, precision="float32")
+    settings = LearnerSettings(batch_size=8, ema_decay=0.9, muon=4.0, precision="float32")
     with emulated_chip("other_device"):
-        it = filled(learner(settings), discount=0.9)
+        it = filled(learner(settings, targets), discount=0.9)
         it.update()
         with Readings() as readings:
             it.update()
@@ -279,7 +308,8 @@ def test_an_update_reads_nothing_back_from_the_device(alpha: float) -> None:
 
 @pytest.mark.gpu
 def test_an_update_never_waits_for_the_gpu() -> None:
-    it = filled(learner(LearnerSettings(batch_size=8, ema_decay=0.9, double=True, muon=4.0), device="cuda"), 0.9)
+    settings = LearnerSettings(batch_size=8, ema_decay=0.9, muon=4.0)
+    it = filled(learner(settings, TargetNetwork(double=True), device="cuda"), 0.9)
     it.update()
     torch.cuda.set_sync_debug_mode("error")
     try:

@@ -63,7 +63,7 @@ def learned(settings: LearnerSettings, updates: int) -> Learner:
 
 def test_hidden_matrices_are_muons_and_the_rest_is_adams() -> None:
     """With a step of almost 0 the hidden matrices stay as they were, and all else learns as without it."""
-    how = {"precision": "float32", "batch_size": 32, "target_tau": 0.0, "ema_decay": 0.0}
+    how = {"precision": "float32", "batch_size": 32, "ema_decay": 0.0}
     still = learned(LearnerSettings(**how, muon=1e-30), 1)
     adam, begun = (learned(LearnerSettings(**how), updates) for updates in (1, 0))
     for name, weights in still.online.state_dict().items():

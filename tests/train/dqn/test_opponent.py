@@ -13,7 +13,7 @@ from busso.cards.play import play
 from busso.cards.players import named_player
 from busso.command.settings.checks import SettingsError
 from busso.train.dqn.network.q_network import NetworkPlayer
-from busso.train.dqn.replay.transitions import TransitionRecorder, Transitions
+from busso.train.dqn.replay.transitions import LambdaTransitions, TransitionRecorder
 from busso.train.dqn.rollout.evaluator import Evaluator, evaluation_seating
 from busso.train.dqn.rollout.request import Rollout, RolloutRequest
 from busso.train.dqn.rollout.seating import one_side
@@ -53,7 +53,7 @@ def test_the_side_follows_from_the_seed_alone() -> None:
 @pytest.mark.parametrize("rules", [SPIKE, ("game=spike", "game.seats=3", "game.hands=2"), ("game=tressette",)])
 def test_only_decisions_of_its_own_side_are_learned_from(tmp_path: Path, rules: tuple[str, ...]) -> None:
     """Against a second way: all is recorded, and then what the other seats decided is left out."""
-    given = (*TARGET_NETWORK, "learner.n_step=2", "learner.precision=float32")
+    given = (*TARGET_NETWORK, "target.n_step=2", "learner.precision=float32")
     chosen = settings(tmp_path, *rules, "opponents.only=random", *given)
     worker, request, game = RolloutWorker(chosen, CPU), RolloutRequest(5, 30, 0.2), chosen.load_game()
     found = worker.play(request).transitions
@@ -69,7 +69,7 @@ def test_only_decisions_of_its_own_side_are_learned_from(tmp_path: Path, rules: 
     reward = game.rewards[chosen.reward_name(game)]
     players = [network, named_player(game, "random")]
     _, totals = play(game, seeds, players, seats, reward, watch, observed=True)
-    every = everybody.transitions(totals, chosen.learner.gamma, 2)
+    every = everybody.transitions(totals, chosen.learner.gamma, chosen.target)
     rows = np.flatnonzero(np.concatenate(who) == 0)
     assert 0 < rows.size < len(every.action) and len(found.action) == rows.size
     for name in ("observation", "legal", "action", "n_step_return", "discount"):
@@ -92,7 +92,7 @@ def test_where_sides_are_drawn_the_networks_own_seats_are_learned_from(tmp_path:
     itself, other = rollout(by_side("network: 1.0")), rollout(by_side("greedy: 1.0"))
     assert itself.decisions == 30 * 40 and other.decisions == 30 * 20
     plain, against = rollout(), rollout("opponents.only=greedy")
-    for name in Transitions._fields:
+    for name in LambdaTransitions._fields:
         assert np.array_equal(getattr(itself.transitions, name), getattr(plain.transitions, name)), name
         assert np.array_equal(getattr(other.transitions, name), getattr(against.transitions, name)), name
     both = rollout(by_side("network: 0.5, greedy: 0.5"))

@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from busso.cards.base.errors import InputError
-from busso.train.dqn.replay.buffer import ReplayBuffer
+from busso.train.dqn.replay.buffer import LambdaBatch, ReplayBuffer, row_bytes
+from busso.train.dqn.replay.transitions import LambdaTransitions, NStepTransitions, Transitions
 from tests.errors import error_about
-from tests.train.rows import rows
+from tests.train.rows import lambda_rows, rows
 
 CPU = torch.device("cpu")
 
@@ -18,7 +19,7 @@ def held(replay: ReplayBuffer) -> list[int]:
 
 
 def test_ring_overwrites_the_oldest() -> None:
-    replay = ReplayBuffer(10, 2, CPU, seed=1)
+    replay = ReplayBuffer(NStepTransitions, 10, 2, CPU, seed=1)
     replay.add(rows(0, 7))
     assert held(replay) == list(range(7))
     replay.add(rows(7, 7))
@@ -33,7 +34,7 @@ def test_ring_overwrites_the_oldest() -> None:
 @given(st.integers(1, 12), st.lists(st.integers(0, 30), min_size=1, max_size=12))
 def test_no_sample_joins_what_does_not_belong_together(capacity: int, sizes: list[int]) -> None:
     """Around the end of the ring, of rollouts larger than the whole ring, after each of them."""
-    replay, first = ReplayBuffer(capacity, 2, CPU, seed=1), 0
+    replay, first = ReplayBuffer(NStepTransitions, capacity, 2, CPU, seed=1), 0
     end_of: dict[int, int] = {}
     for size in sizes:
         replay.add(rows(first, size))
@@ -53,7 +54,7 @@ def test_no_sample_joins_what_does_not_belong_together(capacity: int, sizes: lis
 
 
 def test_uniform_sampling_reaches_all_rows_equally() -> None:
-    replay = ReplayBuffer(8, 2, CPU, seed=1)
+    replay = ReplayBuffer(NStepTransitions, 8, 2, CPU, seed=1)
     replay.add(rows(0, 8))
     counts = torch.bincount(replay.sample(80_000).action, minlength=8)
     assert counts.min() > 9_500 and counts.max() < 10_500
@@ -61,27 +62,40 @@ def test_uniform_sampling_reaches_all_rows_equally() -> None:
 
 def test_empty_buffer() -> None:
     with pytest.raises(ValueError, match="empty"):
-        ReplayBuffer(8, 2, CPU, seed=1).sample(1)
+        ReplayBuffer(NStepTransitions, 8, 2, CPU, seed=1).sample(1)
 
 
-def test_a_million_transitions_fit() -> None:
-    """64 bytes of packed observation, and 21 of all else."""
-    assert ReplayBuffer(1_000_000, 8, CPU, seed=1).nbytes == 85_000_000
+@pytest.mark.parametrize(("kind", "nbytes"), [(LambdaTransitions, 64 + 5), (NStepTransitions, 64 + 21)])
+def test_a_million_transitions_fit(kind: type[Transitions], nbytes: int) -> None:
+    """64 bytes of packed observation, an action, and the target or what it takes to compute one."""
+    assert ReplayBuffer(kind, 1_000_000, 8, CPU, seed=1).nbytes == 1_000_000 * row_bytes(kind, 8) == 1_000_000 * nbytes
 
 
-def test_bootstraps_only_when_a_discount_is_not_zero() -> None:
-    replay = ReplayBuffer(8, 2, CPU, seed=1)
-    replay.add(rows(0, 4, discount=0.0))
-    assert not replay.bootstraps
-    replay.add(rows(0, 4))
-    assert replay.bootstraps
+def test_a_sample_with_targets_is_rows_as_they_are() -> None:
+    replay = ReplayBuffer(LambdaTransitions, 10, 2, CPU, seed=1)
+    replay.add(lambda_rows(0, 13))
+    batch = replay.sample(100)
+    assert isinstance(batch, LambdaBatch) and set(batch.returns.tolist()) == set(range(3, 13))
+    for (number, second), action, target in zip(*(column.tolist() for column in batch), strict=True):
+        assert second == number + 1000 and action == number and target == number
+
+
+@pytest.mark.parametrize("kind", [LambdaTransitions, NStepTransitions])
+def test_zeros_are_as_a_sample(kind: type[Transitions]) -> None:
+    """Each a tensor of its own: torch.compile would take equal ones for the same thing in all batches."""
+    replay = ReplayBuffer(kind, 10, 2, CPU, seed=1)
+    replay.add(lambda_rows(0, 5) if kind is LambdaTransitions else rows(0, 5))
+    zeros, sample = replay.zeros(3), replay.sample(3)
+    assert type(zeros) is type(sample) and not any(column.any() for column in zeros)
+    assert [(column.dtype, column.shape) for column in zeros] == [(column.dtype, column.shape) for column in sample]
+    assert len({column.data_ptr() for column in zeros}) == len(zeros)
 
 
 def test_state_restores_contents_and_future_samples() -> None:
-    replay = ReplayBuffer(10, 2, CPU, seed=1)
+    replay = ReplayBuffer(NStepTransitions, 10, 2, CPU, seed=1)
     replay.add(rows(0, 13))
     replay.sample(5)
-    other = ReplayBuffer(10, 2, CPU, seed=99)
+    other = ReplayBuffer(NStepTransitions, 10, 2, CPU, seed=99)
     other.load_state_dict(replay.state_dict())
     for _ in range(3):
         a, b = replay.sample(32), other.sample(32)
@@ -92,13 +106,16 @@ def test_state_restores_contents_and_future_samples() -> None:
 
 
 def test_state_of_another_shape_is_refused() -> None:
-    state = ReplayBuffer(10, 2, CPU, seed=1).state_dict()
+    state = ReplayBuffer(NStepTransitions, 10, 2, CPU, seed=1).state_dict()
     with error_about(InputError, "replay", "another size"):
-        ReplayBuffer(10, 3, CPU, seed=1).load_state_dict(state)
+        ReplayBuffer(NStepTransitions, 10, 3, CPU, seed=1).load_state_dict(state)
 
 
 def test_rows_of_another_capacity_are_left_behind(caplog: pytest.LogCaptureFixture) -> None:
-    before, after = ReplayBuffer(10, 2, CPU, seed=1), ReplayBuffer(11, 2, CPU, seed=1)
+    before, after = (
+        ReplayBuffer(NStepTransitions, 10, 2, CPU, seed=1),
+        ReplayBuffer(NStepTransitions, 11, 2, CPU, seed=1),
+    )
     before.add(rows(0, 4))
     after.load_state_dict(before.state_dict())
     assert after.size == after.inserted == 0 and "replay.capacity was 10 and is 11" in caplog.text
@@ -106,10 +123,12 @@ def test_rows_of_another_capacity_are_left_behind(caplog: pytest.LogCaptureFixtu
 
 def test_state_of_another_kind_of_device() -> None:
     """A CUDA generator's state has 16 bytes: the draws start anew, and always in the same way."""
-    state = ReplayBuffer(4, 2, CPU, seed=1).state_dict() | {"generator": torch.zeros(16, dtype=torch.uint8)}
+    state = ReplayBuffer(NStepTransitions, 4, 2, CPU, seed=1).state_dict() | {
+        "generator": torch.zeros(16, dtype=torch.uint8)
+    }
     samples = []
     for _ in range(2):
-        replay = ReplayBuffer(4, 2, CPU, seed=1)
+        replay = ReplayBuffer(NStepTransitions, 4, 2, CPU, seed=1)
         replay.load_state_dict(state)
         replay.add(rows(0, 4))
         samples.append(replay.sample(20).action)

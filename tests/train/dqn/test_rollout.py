@@ -16,10 +16,11 @@ from busso.cards.play import Decisions
 from busso.spike.cards import FOLD
 from busso.train.dqn.counters import DqnCounters
 from busso.train.dqn.network.q_network import NetworkPlayer
-from busso.train.dqn.replay.transitions import TransitionRecorder, Transitions
+from busso.train.dqn.replay.transitions import LambdaTransitions, NStepTransitions, TransitionRecorder, Transitions
 from busso.train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
 from busso.train.dqn.rollout.seating import player_names, seating
 from busso.train.dqn.rollout.worker import RolloutWorker, episode_return
+from busso.train.settings.targets import Targets
 from tests.train.runs import LAMBDA_RETURNS, TARGET_NETWORK, settings
 
 CPU = torch.device("cpu")
@@ -44,9 +45,9 @@ class Notes(TransitionRecorder):
             self.written.append((key, int(actions[k]), int(legal[k]), float(totals[key]), observed[k]))
         super().watch(decisions, actions, totals, *more)
 
-    def lambda_transitions(self, totals: NDArray[np.float32], gamma: float, lam: float) -> Transitions:
+    def transitions(self, totals: NDArray[np.float32], gamma: float, targets: Targets) -> Transitions:
         type(self).totals = totals
-        return super().lambda_transitions(totals, gamma, lam)
+        return super().transitions(totals, gamma, targets)
 
 
 def greedy_in_hindsight(worker: RolloutWorker, game: Game, seats: NDArray[np.uint8]) -> list[bool]:
@@ -74,7 +75,7 @@ def test_rollouts_against_a_slow_second_implementation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game: list[str], n: int, cut: bool
 ) -> None:
     """Whole games with mixtures in the seats and exploration, decision by decision."""
-    given = [*game, *TARGET_NETWORK, f"learner.n_step={n}", f"learner.watkins_cut={cut}", "learner.gamma=0.9"]
+    given = [*game, *TARGET_NETWORK, f"target.n_step={n}", f"target.watkins_cut={cut}", "learner.gamma=0.9"]
     chosen = settings(tmp_path, *given, "learner.precision=float32")
     monkeypatch.setattr("busso.train.dqn.rollout.worker.TransitionRecorder", Notes)
     monkeypatch.setattr(Notes, "written", [])
@@ -90,7 +91,7 @@ def test_rollouts_against_a_slow_second_implementation(
     for k, (key, action, _, _, observed) in enumerate(Notes.written):
         own = [j for j, note in enumerate(Notes.written) if j >= k and note[0] == key]
         last = next((i for i, j in enumerate(own) if i and ((cut and not greedy[j]) or i == n)), len(own))
-        row = Transitions(*(column[k] for column in rollout.transitions))
+        row = NStepTransitions(*(column[k] for column in rollout.transitions))
         assert row.action == action and np.array_equal(row.observation, observed)
         if last < len(own):
             _, _, legal, _, then = Notes.written[own[last]]
@@ -139,8 +140,8 @@ def test_lambda_returns_against_a_slow_second_implementation(
     assert rollout.decisions == len(greedy) >= len(choices) > 100
     assert rows.action.tolist() == [Notes.written[k][1] for k in choices]
     assert np.array_equal(rows.observation, np.stack([Notes.written[k][4] for k in choices]))
-    assert rows.n_step_return == pytest.approx([expected[k] for k in choices], abs=1e-3)
-    assert not rows.discount.any() and not rows.successor.any()
+    assert rows.target == pytest.approx([expected[k] for k in choices], abs=1e-3)
+    assert isinstance(rows, LambdaTransitions)
 
 
 def returns(totals: list[list[float]], own: list[list[int]], taken: list[list[int]]) -> EpisodeReturn:
@@ -196,7 +197,7 @@ def test_worker_leaves_out_seats_that_nobody_takes(
 
 
 def rollout(count: int, decisions: int, mean: float, absolute: float) -> Rollout:
-    columns = Transitions(*(np.empty((decisions, 1)[: column + 1]) for column in (1, 0, 0, 0, 0, 0)))  # type: ignore[arg-type]
+    columns = LambdaTransitions(*(np.empty((decisions, 1)[: column + 1]) for column in (1, 0, 0)))  # type: ignore[arg-type]
     return Rollout(RolloutRequest(0, count, 0.1), columns, decisions, 0, EpisodeReturn(mean, absolute))
 
 

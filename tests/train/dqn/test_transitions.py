@@ -11,12 +11,14 @@ from busso.cards.play import play
 from busso.cards.players import RandomPlayer
 from busso.train.dqn.replay.buffer import ReplayBuffer
 from busso.train.dqn.replay.transitions import (
+    NStepTransitions,
     TransitionRecorder,
-    Transitions,
     lambda_returns,
     n_step_returns,
     next_decisions,
+    transitions_for,
 )
+from busso.train.settings.targets import LambdaReturns, TargetNetwork, Targets
 from busso.tressette import GAME
 
 
@@ -121,16 +123,17 @@ def test_lambda_returns_are_means_of_n_step_returns(decisions, gamma, lam) -> No
         assert found[k] == pytest.approx(expected, abs=1e-3)
 
 
-def recorded(reward: str, n: int, gamma: float = 1.0) -> tuple[Transitions, np.ndarray]:
+def recorded(reward: str, n: int, gamma: float = 1.0) -> tuple[NStepTransitions, np.ndarray]:
     seeds = stream(3, "test", 0, 32)
     recorder = TransitionRecorder(GAME)
     _, totals = play(GAME, seeds, [RandomPlayer()], np.zeros((32, 4), np.uint8), GAME.rewards[reward], recorder.watch)
-    return recorder.transitions(totals, gamma, n), totals
+    return recorder.transitions(totals, gamma, TargetNetwork(n_step=n)), totals
 
 
-def test_games_that_the_deal_decides_give_no_transitions() -> None:
-    transitions = TransitionRecorder(GAME).transitions(np.zeros((1, 4), np.float32), 1.0, 1)
-    assert [array.shape for array in transitions] == [(0, GAME.words), (0,), (0,), (0,), (0,), (0,)]
-    replay = ReplayBuffer(8, GAME.words, torch.device("cpu"), seed=1)
+@pytest.mark.parametrize("targets", [LambdaReturns(), TargetNetwork()])
+def test_games_that_the_deal_decides_give_no_transitions(targets: Targets) -> None:
+    transitions = TransitionRecorder(GAME).transitions(np.zeros((1, 4), np.float32), 1.0, targets)
+    assert [array.shape for array in transitions] == [(0, GAME.words), *[(0,)] * (len(transitions) - 1)]
+    replay = ReplayBuffer(transitions_for(targets), 8, GAME.words, torch.device("cpu"), seed=1)
     replay.add(transitions)
     assert replay.size == replay.inserted == 0

@@ -15,6 +15,7 @@ import torch
 
 from busso.cards.base.files import temporary_beside
 from busso.train.dqn.replay.buffer import ReplayBuffer
+from busso.train.dqn.replay.transitions import NStepTransitions
 from busso.train.run.checkpoint import background_writer, checkpoint
 from busso.train.run.checkpoint.archive import Hashing, OtherFormatError
 from busso.train.run.checkpoint.background_writer import BackgroundWriter, copied
@@ -174,7 +175,7 @@ def test_background_writer_reports_a_failure_once(tmp_path: Path) -> None:
 
 
 def filled(inserted: int) -> ReplayBuffer:
-    replay = ReplayBuffer(1000, 2, CPU, seed=1)
+    replay = ReplayBuffer(NStepTransitions, 1000, 2, CPU, seed=1)
     replay.add(rows(0, inserted))
     return replay
 
@@ -208,7 +209,7 @@ def test_learning_goes_on_while_a_buffer_is_written(
     writer.wait()
     state = checkpoint.load(path)["replay"]
     assert equal(state, before) == []
-    other = ReplayBuffer(1000, 2, CPU, seed=9)
+    other = ReplayBuffer(NStepTransitions, 1000, 2, CPU, seed=9)
     other.load_state_dict(state)
     assert equal(other.state_dict(), before) == []
 

@@ -9,6 +9,7 @@ import torch
 
 from busso.cards.base.files import make_folder, write_atomic
 from busso.train.dqn.replay.buffer import ReplayBuffer
+from busso.train.dqn.replay.transitions import NStepTransitions
 from busso.train.run.checkpoint import checkpoint
 from busso.train.run.checkpoint.background_writer import BackgroundWriter, copied
 from busso.train.run.folder import RunFolder
@@ -24,7 +25,7 @@ class Run:
 
     def __init__(self, folder: Path, keep: int) -> None:
         self.folder, self.keep = folder, keep
-        self.replay = ReplayBuffer(150, 2, torch.device("cpu"), seed=1)
+        self.replay = ReplayBuffer(NStepTransitions, 150, 2, torch.device("cpu"), seed=1)
         self.writer, self.saved = BackgroundWriter(), list[dict[str, Any]]()
 
     def save(self) -> None:

@@ -10,6 +10,7 @@ import torch
 
 from busso.train.__main__ import main
 from busso.train.dqn.replay.buffer import ReplayBuffer
+from busso.train.dqn.replay.transitions import NStepTransitions
 from busso.train.run.checkpoint import archive, checkpoint, files
 from busso.train.run.checkpoint.archive import OtherFormatError
 from busso.train.run.checkpoint.background_writer import BackgroundWriter
@@ -45,7 +46,7 @@ def failing(part: str, times: int, number: int = errno.EIO, after: int = 0) -> F
 
 def saved(folder: Path, *inserted: int) -> dict[str, object]:
     """Save a checkpoint of a buffer after each of these numbers of rows; returns the state of the last."""
-    replay, writer = ReplayBuffer(400, 2, torch.device("cpu"), seed=1), BackgroundWriter()
+    replay, writer = ReplayBuffer(NStepTransitions, 400, 2, torch.device("cpu"), seed=1), BackgroundWriter()
     for number in inserted:
         replay.add(rows(replay.inserted, number - replay.inserted))
         state = {"n": number, "table": torch.arange(number), "replay": replay.state_dict()}

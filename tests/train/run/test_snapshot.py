@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from busso.train.dqn.replay.buffer import ReplayBuffer
+from busso.train.dqn.replay.transitions import NStepTransitions
 from busso.train.run.checkpoint import checkpoint
 from busso.train.run.checkpoint.background_writer import BackgroundWriter, copied
 from tests.train.rows import rows
@@ -34,7 +35,7 @@ def test_a_copy_has_the_bits_and_the_order_of_its_tensors_and_nothing_beside_the
 def test_a_checkpoint_is_what_was_there(tmp_path: Path, kind: str) -> None:
     """Of a GPU, too; all of it can be loaded where there is none."""
     device = torch.device(kind)
-    replay, writer = ReplayBuffer(10_000, 2, device, seed=1), BackgroundWriter()
+    replay, writer = ReplayBuffer(NStepTransitions, 10_000, 2, device, seed=1), BackgroundWriter()
     replay.add(rows(0, 13_000))
     weights = torch.ones(1000, device=device)
     before = copied(replay.state_dict())

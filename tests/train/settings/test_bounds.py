@@ -25,6 +25,7 @@ from busso.train.settings.batch_q import BatchQSettings
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.run import job_minutes
 from busso.train.settings.tabular import TabularSettings
+from busso.train.settings.targets import Targets
 from busso.train.tune.settings import TuneSettings
 from busso.tressette.search.endgame import ExactOptions
 from docs.settings import SCHEMAS
@@ -82,6 +83,7 @@ def _options_of_players() -> set[type[Any]]:
 COMMANDS = set(SCHEMAS.values())
 ALGOS = {path.stem for path in (CONF / "algo").glob("*.yaml")}
 SETTINGS = {each: name for name, schema in SCHEMAS.items() for each in sorted(_groups(schema), key=str)}
+SETTINGS |= dict.fromkeys(get_args(Targets), "train")
 GAMES_BY_OPTIONS = {type(load_game(name).options): name for name in GAMES}
 PLAYERS = sorted(_options_of_players(), key=str)
 

@@ -29,7 +29,7 @@ def test_every_game_composes(game: str) -> None:
 def test_published_hyperparameters() -> None:
     s = compose(TrainSettings, "train", ["experiment=study_tressette"])
     assert (s.episodes, s.learner.gamma, s.learner.lr, s.learner.batch_size) == (700_000, 0.99, 3e-4, 512)
-    assert (s.replay.capacity, s.learner.target_update_interval, s.checkpoint.every_episodes) == (
+    assert (s.replay.capacity, s.target.update_interval, s.checkpoint.every_episodes) == (
         1_000_000,
         2_000,
         15_000,
@@ -96,10 +96,12 @@ def test_defaults_of_the_dataclasses_are_those_of_conf() -> None:
     from busso.train.settings.dqn import EvaluationSettings, LearnerSettings, RolloutSettings
     from busso.train.settings.learning import ExplorationSettings, NetworkSettings, ReplaySettings
     from busso.train.settings.run import CheckpointSettings
+    from busso.train.settings.targets import LambdaReturns, TargetNetwork
 
     settings = asdict(compose(TrainSettings, "train", ["~recipe"]))
     plain = {
         "network": NetworkSettings(),
+        "target": LambdaReturns(),
         "learner": LearnerSettings(),
         "replay": ReplaySettings(),
         "exploration": ExplorationSettings(),
@@ -107,6 +109,7 @@ def test_defaults_of_the_dataclasses_are_those_of_conf() -> None:
         "checkpoint": CheckpointSettings(),
     }
     assert {group: settings[group] for group in plain} == {group: asdict(each) for group, each in plain.items()}
+    assert compose(TrainSettings, "train", ["target=target_network"]).target == TargetNetwork()
     assert compose(TrainSettings, "train", ["rollout=local"]).rollout == RolloutSettings()
     for given in ([], ["rollout=ray"]):
         assert compose(TrainSettings, "train", given).rollout == RolloutSettings(kind="ray")

@@ -1,15 +1,20 @@
 """What a command line means, beyond what it says."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import as_yaml
+from busso.train.run.checkpoint import checkpoint
+from busso.train.run.folder import RunFolder
 from busso.train.settings.dqn import TrainSettings
-from busso.train.settings.resolve import resolve
+from busso.train.settings.resolve import CONFIG, Chosen, resolve, with_settings_of_begun
 from busso.train.settings.saved import changes
+from busso.train.settings.targets import LambdaReturns, TargetNetwork, Targets
+from tests.errors import error_about
 
 
 @pytest.fixture(autouse=True)
@@ -27,26 +32,131 @@ def test_only_an_experiment_has_the_settings_of_a_longer_run(monkeypatch: pytest
     monkeypatch.setenv("BUSSO_MINUTES", "233")
     assert changed("seed=2") == {"seed": (1, 2)}
     network = {"network.hidden": ([128] * 3, [192] * 4), "learner.muon": (4.0, 0.0)}
-    network |= {"learner.td_lambda": (0.6, None), "replay.capacity": (250_000, 1_000_000)}
+    network |= {"target": ("lambda_returns", "target_network"), "replay.capacity": (250_000, 1_000_000)}
     network |= {"exploration.fraction": (0.1, 0.03)}
     assert changed("experiment=hour") == network | {"name": ("default", "hour"), "minutes": (None, 60.0)}
     hour = resolve(["experiment=hour", "minutes=null"]).settings
     assert isinstance(hour, TrainSettings) and hour.training_minutes == 233
 
 
-@pytest.mark.parametrize("typed", ["n_step=3", "double=true", "watkins_cut=true", "target_tau=0.1"])
-def test_a_typed_setting_of_bootstrapping_means_it(typed: str) -> None:
-    """Tressette's recipe has lambda returns, where it would have no effect."""
-    found = resolve([f"learner.{typed}"])
-    assert isinstance(found.settings, TrainSettings) and found.settings.learner.td_lambda is None
-    assert found.notes == (f"learner.td_lambda=null, because of learner.{typed.partition('=')[0]}",)
-    assert resolve(["learner.lr=1e-4"]).settings.learner.td_lambda == 0.6  # type: ignore[union-attr]
-    with pytest.raises(SettingsError, match="td_lambda is a number; leave one out"):
-        resolve([f"learner.{typed}", "learner.td_lambda=0.5"])
+@pytest.mark.parametrize(
+    ("typed", "targets"),
+    [
+        ([], LambdaReturns(td_lambda=0.6)),
+        (["target.td_lambda=0.8"], LambdaReturns(td_lambda=0.8)),
+        (["target=target_network", "target.n_step=4"], TargetNetwork(n_step=4)),
+        (["game=spike"], TargetNetwork(tau=0.0, update_interval=200)),
+        (["game=spike", "target=lambda_returns"], LambdaReturns()),
+        (["game=blackjack", "target.double=true"], TargetNetwork(n_step=1, double=True)),
+        (["row=n_step_4_cut"], TargetNetwork(n_step=4, watkins_cut=True)),
+        (["experiment=gpu"], TargetNetwork(tau=0.04)),
+        (["experiment=hour", "target=lambda_returns"], LambdaReturns()),
+        (["+search=dqn"], TargetNetwork()),
+    ],
+)
+def test_targets_are_a_choice_of_their_own(typed: list[str], targets: Targets) -> None:
+    found = resolve(typed).settings
+    assert isinstance(found, TrainSettings) and found.target == targets
 
 
-def test_a_setting_of_bootstrapping_that_is_not_typed_is_said_to_do_nothing() -> None:
-    """Of a file, for example: lambda returns stay."""
-    (warning,) = resolve(["learner={n_step:4}"]).warnings
-    assert warning == "learner.n_step: no effect beside learner.td_lambda=0.6; learner.td_lambda=null bootstraps"
-    assert not resolve([]).warnings
+@pytest.mark.parametrize(
+    ("typed", "key", "says"),
+    [
+        (["target.n_step=4"], "target.n_step", "say target=target_network target.n_step=4"),
+        (
+            ["seed=2", "target.n_step=4", "target.double=true"],
+            "target.n_step",
+            "belongs to target=target_network; say target=target_network target.n_step=4 target.double=true",
+        ),
+        (["game=spike", "target.td_lambda=0.5"], "target.td_lambda", "say target=lambda_returns target.td_lambda=0.5"),
+        (["target=target_network", "target.td_lambda=0"], "target.td_lambda", "belongs to target=lambda_returns"),
+        (["rollout=local", "rollout.workers=3"], "rollout.workers", "say rollout=ray rollout.workers=3"),
+        (["target=lambda"], "target", "there is no 'lambda'; there are lambda_returns, target_network"),
+        (["target.kind=target_network"], "target.kind", "say target=target_network"),
+        (["target.kind=none"], "target.kind", "one of lambda_returns, target_network, not 'none'"),
+        (["experiment=gpu", "target=lambda_returns"], "target.tau", "say target=target_network"),
+        (["+target.double=true"], "target.double", "lambda_returns has no such setting"),
+        (["learner.n_step=4"], "learner.n_step", "did you mean target.n_step?"),
+        (["learner.td_lambda=null"], "learner.td_lambda", "did you mean target.td_lambda?"),
+    ],
+)
+def test_a_setting_of_another_choice_is_refused_with_what_to_say(typed: list[str], key: str, says: str) -> None:
+    with error_about(SettingsError, key) as caught:
+        resolve(typed)
+    assert says in str(caught.value)
+
+
+def begun_run(*typed: str) -> Chosen:
+    """A run of these settings that has a checkpoint."""
+    chosen = resolve(typed)
+    path = checkpoint.path_for(chosen.settings.folder / "checkpoints", 5)
+    path.parent.mkdir(parents=True)
+    path.touch()
+    (chosen.settings.folder / CONFIG).write_text(as_yaml(chosen.settings))
+    return chosen
+
+
+BEGUN = ("learner.lr=5e-4", "network.hidden=[32]", "target.td_lambda=0.8", "rollout=local", "episodes=256", "seed=3")
+
+
+def test_a_run_that_has_begun_keeps_what_it_began_with() -> None:
+    begun = begun_run(*BEGUN)
+    kept = with_settings_of_begun(resolve([]))
+    assert kept.settings == begun.settings
+    (note,) = kept.notes
+    assert all(key.partition("=")[0] in note for key in BEGUN)
+    again = resolve(BEGUN)
+    assert with_settings_of_begun(again) == again
+    for other in (["name=other"], ["game=spike"], ["game=blackjack", "algo=td"]):
+        assert with_settings_of_begun(resolve(other)) == resolve(other)
+
+
+@pytest.mark.parametrize(
+    ("typed", "changed"),
+    [
+        (["learner.lr=1e-4"], {"learner.lr": (5e-4, 1e-4)}),
+        (["episodes=512"], {"episodes": (256, 512)}),
+        (["minutes=5"], {"episodes": (256, None), "minutes": (None, 5.0)}),
+        (["device=cpu"], {"device": ("auto", "cpu")}),
+        (["rollout.games=64"], {"rollout.games": (512, 64)}),
+        (["rollout.workers=3"], {"rollout.kind": ("local", "ray"), "rollout.workers": (None, 3)}),
+        (["target.td_lambda=0.5"], {"target.td_lambda": (0.8, 0.5)}),
+        (["target=lambda_returns"], {"target.td_lambda": (0.8, 0.6)}),
+        (["target=target_network"], {"target": ("lambda_returns", "target_network")}),
+        (["game=tressette", "game.signals=true"], {"game.signals": (False, True)}),
+        (["hydra.job.name=x"], {}),
+    ],
+)
+def test_what_is_typed_counts_all_the_same(typed: list[str], changed: dict[str, Any]) -> None:
+    """A group that is typed counts as a whole, and so does the budget."""
+    begun = asdict(begun_run(*BEGUN).settings)
+    assert changes(begun, asdict(with_settings_of_begun(resolve(typed)).settings)) == changed
+
+
+def test_a_typed_setting_of_another_target_is_compared_as_a_whole() -> None:
+    begun = begun_run("target=target_network", "target.n_step=4", "learner.lr=5e-4")
+    found = with_settings_of_begun(resolve(["target.td_lambda=0.5"])).settings
+    assert isinstance(found, TrainSettings) and found.learner.lr == 5e-4
+    now = LambdaReturns(td_lambda=0.5)
+    assert found.target == now
+    found = checkpoint.Found(Path("checkpoint"), {"settings": asdict(begun.settings)}, {})
+    with error_about(SettingsError, "target", "was started with 'target_network', not 'lambda_returns'") as caught:
+        RunFolder(replace(begun.settings, target=now))._compare(found)
+    typed = caught.value.hint.partition("resume it with ")[2].split()
+    assert typed == ["target=target_network", "target.n_step=4"]
+    assert resolve([*typed, "learner.lr=5e-4"]).settings == begun.settings
+
+
+@pytest.mark.parametrize("typed", ["experiment=hour", "row=double"])
+def test_a_choice_that_names_any_setting_is_compared_as_it_is_composed(typed: str) -> None:
+    chosen = resolve([typed, "name=default", "runs=runs"])
+    begun_run("learner.lr=5e-4")
+    assert with_settings_of_begun(chosen) == chosen
+
+
+def test_settings_of_a_run_that_are_none_name_their_file() -> None:
+    begun_run()
+    file = Path("runs/tressette/default", CONFIG)
+    file.write_text(file.read_text().replace("td_lambda", "td_lamda"))
+    with error_about(SettingsError, file, "target.td_lamda: there is no such setting", hint="name=..."):
+        with_settings_of_begun(resolve([]))

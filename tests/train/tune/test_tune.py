@@ -61,12 +61,12 @@ def study(runs: Path, *more: str) -> Study:
 
 
 def test_a_study_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = typed(tmp_path, LR, "learner.n_step=1,2", "startup=2", "pruner=none")
+    arguments = typed(tmp_path, LR, "learner.loss=huber,mse", "startup=2", "pruner=none")
     assert command.main([*arguments, "trials=2"]) == 0
     first = rows(tmp_path)
     assert {row["trial"] for row in first} == {"0", "1"} and all(row["state"] == "complete" for row in first)
     (as_it_is,) = [row for row in first if row["trial"] == "0"]
-    assert as_it_is["learner.lr"] == "0.001" and as_it_is["learner.n_step"] == "2"  # what conf/ says
+    assert as_it_is["learner.lr"] == "0.001" and as_it_is["learner.loss"] == "mse"  # what conf/ says
     assert command.main([*arguments, "trials=3"]) == 0
     found = rows(tmp_path)
     assert {row["trial"] for row in found} == {"0", "1", "2"}
@@ -75,7 +75,7 @@ def test_a_study_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[s
         run = folder(tmp_path) / f"trial-{int(row['trial']):03d}"
         settings = yaml.safe_load((run / "config.yaml").read_text())
         assert settings["learner"]["lr"] == float(row["learner.lr"])
-        assert settings["learner"]["n_step"] == int(row["learner.n_step"])
+        assert settings["learner"]["loss"] == row["learner.loss"]
         assert (run / "checkpoints" / checkpoint.BEST).exists() and not checkpoint.listed(run / "checkpoints")
         assert not list((run / "checkpoints" / "replay").glob("*"))
     said = capsys.readouterr()
@@ -336,7 +336,7 @@ def test_another_search_is_another_study(tmp_path: Path) -> None:
     study(tmp_path)
     others = (
         ("learner.lr=tag(log,interval(1e-3,1e-2))",),
-        (LR, "learner.n_step=1,2"),
+        (LR, "target.td_lambda=0.5,0.6"),
         (LR, "learner.batch_size=32"),
         (LR, "evaluation.final_deals=16"),
     )
@@ -359,7 +359,7 @@ def test_another_search_is_another_study(tmp_path: Path) -> None:
         (["learner.lr=tag(log,interval(0,1))"], "learner.lr"),
         (["game=blackjack", "algo=q_learning"], "search"),
         (["learner.lrr=1,2"], "tune"),
-        (["learner.lr=1,2", "++hydra.sweeper.params={learner.n_step:3}"], "learner.n_step"),
+        (["learner.lr=1,2", "++hydra.sweeper.params={learner.batch_size:3}"], "learner.batch_size"),
     ],
 )
 def test_what_cannot_be_searched_is_one_line(
@@ -382,12 +382,12 @@ def test_without_optuna_it_says_how_to_get_it(
 
 def test_a_file_and_the_command_line_say_what_is_searched(tmp_path: Path) -> None:
     """Those of a file that are typed with one value are fixed, those with several take the place of the file's."""
-    found = search([f"runs={tmp_path}", "rollout=local", "+search=dqn", "learner.n_step=2", "learner.lr=1e-3,1e-4"])
-    assert len(found.dimensions) == 5 and "learner.n_step" not in found.dimensions
+    found = search([f"runs={tmp_path}", "rollout=local", "+search=dqn", "target.n_step=2", "learner.lr=1e-3,1e-4"])
+    assert len(found.dimensions) == 5 and "target.n_step" not in found.dimensions
     assert found.dimensions["learner.lr"] == CategoricalDistribution(["0.001", "0.0001"])
-    assert found.dimensions["learner.target_tau"] == FloatDistribution(1e-3, 1e-1, log=True)
+    assert found.dimensions["target.tau"] == FloatDistribution(1e-3, 1e-1, log=True)
     base = found.base
-    assert isinstance(base, TrainSettings) and base.learner.n_step == 2
+    assert isinstance(base, TrainSettings) and base.target.n_step == 2
     assert base.minutes == 3 and base.evaluation.min_seconds == base.evaluation.max_seconds == 18  # a tenth of them
 
 
@@ -399,9 +399,9 @@ def test_a_file_of_a_search_needs_no_plugin(
     monkeypatch.setattr(store, "repo", deepcopy(store.repo))
     store.repo["hydra"]["sweeper"].pop("optuna.yaml", None)
     monkeypatch.setitem(sys.modules, "hydra_plugins.hydra_optuna_sweeper", None)
-    assert command.main(["+search=lr", "learner.n_step=1,2", "--cfg", "hydra", "-p", "hydra.sweeper.params"]) == 0
+    assert command.main(["+search=lr", "learner.muon=1,2", "--cfg", "hydra", "-p", "hydra.sweeper.params"]) == 0
     params = yaml.safe_load(capsys.readouterr().out)
-    assert params == {"learner.lr": "tag(log,interval(1e-4,5e-3))", "learner.n_step": "1,2"}
+    assert params == {"learner.lr": "tag(log,interval(1e-4,5e-3))", "learner.muon": "1,2"}
 
 
 def test_values_may_be_lists(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,94 +17,98 @@ from busso.train.dqn.replay.transitions import Transitions
 log = logging.getLogger("train")
 
 
-class TransitionTensors(NamedTuple):
-    """`Transitions` as tensors, packed words as int64 with the same bits."""
+# Of each column of transitions, as a tensor. Packed words, of which an observation has several, are int64 with the same
+# bits: torch has few operations on uint64.
+_TYPES = {
+    "observation": torch.int64,
+    "legal": torch.int64,
+    "action": torch.uint8,
+    "target": torch.float32,
+    "n_step_return": torch.float32,
+    "discount": torch.float32,
+    "successor": torch.int32,
+}
+
+
+class LambdaBatch(NamedTuple):
+    """A sample of transitions on the learner's device; `returns` are the targets."""
 
     observation: Tensor
-    legal: Tensor
     action: Tensor
-    n_step_return: Tensor
-    discount: Tensor
-    successor: Tensor
+    returns: Tensor
 
 
-class ReplayBatch(NamedTuple):
+class NStepBatch(NamedTuple):
     """A sample of transitions on the learner's device, each with what its successor saw and was allowed.
 
-    Packed words are int64. Where a row has no successor, `next_observation` and `next_legal` are zero.
+    Where a row has no successor, `next_observation` and `next_legal` are zero.
     """
 
     observation: Tensor
     action: Tensor
-    n_step_return: Tensor
+    returns: Tensor
     discount: Tensor
     next_observation: Tensor
     next_legal: Tensor
 
 
+Batch = LambdaBatch | NStepBatch
+
+
 class ReplayBuffer:
-    """The newest `capacity` transitions, sampled uniformly.
+    """The newest `capacity` transitions of a kind, sampled uniformly. `sample` reads nothing back from the device."""
 
-    `sample` reads nothing back from the device. Packed, a transition takes 141 bytes for Tressette.
-    """
-
-    def __init__(self, capacity: int, words: int, device: torch.device, seed: int) -> None:
+    def __init__(self, kind: type[Transitions], capacity: int, words: int, device: torch.device, seed: int) -> None:
+        """Raises MemoryError when the device has no room for it."""
         self.capacity = capacity
         self.size = 0
         self.inserted = 0
-        self.bootstraps = False
         self.generator = torch.Generator(device).manual_seed(seed)
-        self._data = _allocate(capacity, words, device)
+        self._data = _allocate(kind, capacity, words, device)
 
     @property
     def nbytes(self) -> int:
         """Bytes held by the buffer."""
-        return sum(t.nbytes for t in self._data)
+        return sum(t.nbytes for t in self._data.values())
 
     def add(self, transitions: Transitions) -> None:
         """Append rows, overwriting the oldest. Of more rows than the capacity, the last are kept.
 
-        Successors lie in the same rows, and are younger: so they are kept if their row is, and are overwritten after
-        it.
+        Successors lie in the same rows, and are younger: so they are kept if their row is, and overwritten after it.
         """
         rows = len(transitions.action)
-        self.bootstraps = self.bootstraps or bool(transitions.discount.any())
         start = self.inserted % self.capacity
         kept = min(rows, self.capacity)
         first = (start + rows - kept) % self.capacity
-        values: tuple[NDArray[Any], ...] = transitions
-        for column, new in zip(self._data, values, strict=True):
-            _write_ring(column, first, _as_tensor(new[rows - kept :]))
+        for name, column in self._data.items():
+            _write_ring(column, first, _as_tensor(getattr(transitions, name)[rows - kept :]))
         self.inserted += rows
         self.size = min(self.size + rows, self.capacity)
 
-    def sample(self, rows: int) -> ReplayBatch:
+    def sample(self, rows: int) -> Batch:
         """`rows` transitions, drawn with replacement. Raises ValueError when the buffer is empty."""
         if self.size == 0:
             raise ValueError("the replay buffer is empty")
-        draws = torch.rand(rows, generator=self.generator, device=self._data.action.device, dtype=torch.float64)
+        draws = torch.rand(rows, generator=self.generator, device=self._data["action"].device, dtype=torch.float64)
         return self._rows((draws * self.size).long())  # float64 has no number between the greatest product and the size
 
-    def zeros(self, rows: int) -> ReplayBatch:
+    def zeros(self, rows: int) -> Batch:
         """A batch of zeros with the shapes and formats of a sample."""
-        empty = TransitionTensors(*(column.new_zeros(rows, *column.shape[1:]) for column in self._data))
-        seen, legal, action, n_step_return, discount, _ = empty
-        # Each a tensor of its own: torch.compile would take equal ones for the same thing in all batches.
-        return ReplayBatch(seen, action, n_step_return, discount, seen.clone(), legal)
+        batch = self._rows(torch.zeros(rows, dtype=torch.int64, device=self._data["action"].device))
+        return type(batch)(*map(torch.zeros_like, batch))
 
-    def spread(self, rows: int) -> ReplayBatch:
-        """At most `count` transitions, evenly over the buffer: a look that draws nothing."""
+    def spread(self, rows: int) -> Batch:
+        """At most `rows` transitions, evenly over the buffer: a look that draws nothing."""
         step = max(1, -(-self.size // rows))
-        return self._rows(torch.arange(0, self.size, step, device=self._data.action.device))
+        return self._rows(torch.arange(0, self.size, step, device=self._data["action"].device))
 
     def state_dict(self) -> dict[str, Any]:
         """The rows held, in the order of the ring, and everything that future samples depend on. Views, not copies."""
         return {
             "capacity": self.capacity,
             "inserted": self.inserted,
-            "bootstraps": self.bootstraps,
             "generator": self.generator.get_state(),
-            "rows": {name: column[: self.size] for name, column in self._data._asdict().items()},
+            "rows": {name: column[: self.size] for name, column in self._data.items()},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -112,8 +117,8 @@ class ReplayBuffer:
         With rows of another capacity the buffer stays empty, and a warning says so.
         """
         rows, inserted, capacity = state["rows"], state["inserted"], state["capacity"]
-        size, columns = min(inserted, capacity), self._data._asdict()
-        for name, column in columns.items():
+        size = min(inserted, capacity)
+        for name, column in self._data.items():
             if rows[name].shape != (size, *column.shape[1:]):
                 raise InputError("replay", f"the checkpoint holds {name} of another size")
         self._restore_generator(state["generator"].cpu(), inserted)
@@ -125,9 +130,9 @@ class ReplayBuffer:
                 f"{self.capacity:,}",
             )
             return
-        for name, column in columns.items():
+        for name, column in self._data.items():
             column[:size].copy_(rows[name])
-        self.size, self.inserted, self.bootstraps = size, inserted, state["bootstraps"]
+        self.size, self.inserted = size, inserted
 
     def _restore_generator(self, state: Tensor, inserted: int) -> None:
         if state.shape == self.generator.get_state().shape:
@@ -135,39 +140,46 @@ class ReplayBuffer:
         else:  # of another kind of device, whose draws cannot be gone on with
             self.generator.manual_seed(self.generator.initial_seed() + inserted)
 
-    def _rows(self, index: Tensor) -> ReplayBatch:
+    def _rows(self, index: Tensor) -> Batch:
         data = self._data
-        distance = data.successor[index]
+        observation, action = data["observation"][index], data["action"][index]
+        if "target" in data:
+            return LambdaBatch(observation, action, data["target"][index])
+        distance = data["successor"][index]
         then, none = (index + distance) % self.capacity, distance == 0
-        return ReplayBatch(
-            data.observation[index],
-            data.action[index],
-            data.n_step_return[index],
-            data.discount[index],
-            data.observation[then].masked_fill_(none.unsqueeze(1), 0),
-            data.legal[then].masked_fill_(none, 0),
+        return NStepBatch(
+            observation,
+            action,
+            data["n_step_return"][index],
+            data["discount"][index],
+            data["observation"][then].masked_fill_(none.unsqueeze(1), 0),
+            data["legal"][then].masked_fill_(none, 0),
         )
 
 
-def _allocate(capacity: int, words: int, device: torch.device) -> TransitionTensors:
-    """Raises MemoryError when the device has no room for it."""
+def row_bytes(kind: type[Transitions], words: int) -> int:
+    """Return the bytes of a transition, whose observation has `words` words: 125 or 141 for Tressette."""
+    return sum(_TYPES[name].itemsize * (words if name == "observation" else 1) for name in kind._fields)
+
+
+def _allocate(kind: type[Transitions], capacity: int, words: int, device: torch.device) -> dict[str, Tensor]:
+    shapes = {name: (capacity, words) if name == "observation" else (capacity,) for name in kind._fields}
     try:
-        return TransitionTensors(
-            torch.zeros(capacity, words, dtype=torch.int64, device=device),
-            torch.zeros(capacity, dtype=torch.int64, device=device),
-            torch.zeros(capacity, dtype=torch.uint8, device=device),
-            torch.zeros(capacity, dtype=torch.float32, device=device),
-            torch.zeros(capacity, dtype=torch.float32, device=device),
-            torch.zeros(capacity, dtype=torch.int32, device=device),
-        )
-    except RuntimeError:
-        size = capacity * (8 * words + 21) / 1e9
+        return {name: _zeros(shape, _TYPES[name], device) for name, shape in shapes.items()}
+    except (RuntimeError, MemoryError):
+        size = capacity * row_bytes(kind, words) / 1e9
         raise MemoryError(f"replay.capacity: {capacity:,} transitions take {size:,.1f} GB on {device}") from None
 
 
+def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """On a CPU by NumPy: rows that were never written then take no memory, and the others lie in huge pages."""
+    if device.type != "cpu":
+        return torch.zeros(shape, dtype=dtype, device=device)
+    return torch.from_numpy(np.zeros(math.prod(shape) * dtype.itemsize, np.uint8)).view(dtype).view(shape)
+
+
 def _as_tensor(values: NDArray[Any]) -> Tensor:
-    # torch has few operations on uint64: packed words travel as int64 with the same bits. What comes from Ray is
-    # read-only, which torch warns of; it is only read here.
+    # What comes from Ray is read-only, which torch warns of; it is only read here.
     values = np.require(values, requirements=["C", "W"])
     return torch.from_numpy(values.view(np.int64) if values.dtype == np.uint64 else values)
 

@@ -9,12 +9,24 @@ from numpy.typing import NDArray
 from busso.cards.compiled.jit import njit
 from busso.cards.game import Game, Games
 from busso.cards.play import Actions, Decisions
+from busso.train.settings.targets import LambdaReturns, Targets
 
 Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 
 
-class Transitions(NamedTuple):
+class LambdaTransitions(NamedTuple):
+    """Struct of arrays, one row per decision of a seat that had a choice, in the order of the decisions.
+
+    `target` is the lambda return by the values of the network that played.
+    """
+
+    observation: NDArray[np.uint64]  # [rows, words], packed
+    action: Actions  # [rows]
+    target: Floats  # [rows]
+
+
+class NStepTransitions(NamedTuple):
     """Struct of arrays, one row per decision of a seat, in the order in which the decisions were taken.
 
     `n_step_return` sums up to n rewards of the seat; `discount` is gamma to the power of their number, or 0 when the
@@ -28,6 +40,14 @@ class Transitions(NamedTuple):
     n_step_return: Floats  # [rows]
     discount: Floats  # [rows]
     successor: NDArray[np.int32]  # [rows]
+
+
+Transitions = LambdaTransitions | NStepTransitions
+
+
+def transitions_for(targets: Targets) -> type[Transitions]:
+    """Return the kind of transitions from which a network learns these targets."""
+    return LambdaTransitions if isinstance(targets, LambdaReturns) else NStepTransitions
 
 
 @dataclass
@@ -81,33 +101,32 @@ class TransitionRecorder:
         rounds = self._rounds or [self._no_round()]
         return _Round(*(np.concatenate([getattr(each, field.name) for each in rounds]) for field in fields(_Round)))
 
-    def transitions(self, totals: Floats, gamma: float, n_step: int) -> Transitions:
-        """All transitions of the batch, given what every seat has earned in the end (`[games, seats]`).
+    def transitions(self, totals: Floats, gamma: float, targets: Targets) -> Transitions:
+        """The transitions of the batch, given what every seat has earned in the end (`[games, seats]`).
 
         None, where the deals alone decided all of the games.
         """
+        if isinstance(targets, LambdaReturns):
+            return self._lambda_transitions(totals, gamma, targets.td_lambda)
+        return self._n_step_transitions(totals, gamma, targets.n_step)
+
+    def _n_step_transitions(self, totals: Floats, gamma: float, n_step: int) -> NStepTransitions:
         rows = self._columns()
         size, final = rows.action.size, totals[rows.game, rows.seat]
         n_step_return, discount = np.empty(size, np.float32), np.empty(size, np.float32)
         successor = np.empty(size, np.int32)
         following = next_decisions(rows.game, rows.seat, totals.shape)
         n_step_returns(following, rows.greedy, rows.earned, final, gamma, n_step, n_step_return, discount, successor)
-        return Transitions(rows.observation, rows.legal, rows.action, n_step_return, discount, successor)
+        return NStepTransitions(rows.observation, rows.legal, rows.action, n_step_return, discount, successor)
 
-    def lambda_transitions(self, totals: Floats, gamma: float, lam: float) -> Transitions:
-        """The transitions of all decisions that had a choice, with lambda returns by the recorded values.
-
-        They are the whole target: no transition has a successor. Forced moves teach no choice; the returns pass
-        through them like through any decision.
-        """
+    def _lambda_transitions(self, totals: Floats, gamma: float, lam: float) -> LambdaTransitions:
+        """Those of decisions that had a choice: forced moves teach none, but returns pass through them."""
         rows = self._columns()
         following = next_decisions(rows.game, rows.seat, totals.shape)
         final, returns = totals[rows.game, rows.seat], np.empty(rows.action.size, np.float32)
         lambda_returns(following, rows.greedy, rows.earned, final, rows.value, gamma, lam, returns)
         kept = np.flatnonzero(~forced(rows.legal))
-        discount, successor = np.zeros(kept.size, np.float32), np.zeros(kept.size, np.int32)
-        observation, legal, action = rows.observation[kept], rows.legal[kept], rows.action[kept]
-        return Transitions(observation, legal, action, returns[kept], discount, successor)
+        return LambdaTransitions(rows.observation[kept], rows.action[kept], returns[kept])
 
 
 def forced(legal: NDArray[np.uint64]) -> Flags:

@@ -17,10 +17,11 @@ from busso.train.dqn.network.build import inference_network
 from busso.train.dqn.network.q_network import NetworkPlayer
 from busso.train.dqn.players.load import player_of
 from busso.train.dqn.replay.buffer import ReplayBuffer
-from busso.train.dqn.replay.transitions import TransitionRecorder
+from busso.train.dqn.replay.transitions import TransitionRecorder, transitions_for
 from busso.train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest, Weights
 from busso.train.dqn.rollout.seating import learned_seats, phases_of, seated_players, seating
 from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.targets import LambdaReturns
 
 _ROUNDING = 1e-4  # of sums of float32 rewards, as a share of their size
 
@@ -49,7 +50,8 @@ def seeds_and_seats(
 
 def build_replay(game: Game, settings: TrainSettings, device: torch.device) -> ReplayBuffer:
     """An empty replay buffer as the run has it. Raises MemoryError when the device has no room for it."""
-    return ReplayBuffer(settings.replay.capacity, game.words, device, settings.seed)
+    kind = transitions_for(settings.target)
+    return ReplayBuffer(kind, settings.replay.capacity, game.words, device, settings.seed)
 
 
 class RolloutWorker:
@@ -65,7 +67,7 @@ class RolloutWorker:
         self._reward = self._game.rewards[settings.reward_name(self._game)]
         self.network = inference_network(self._game, settings, device)
         self._names = seated_players(settings)
-        self._player = NetworkPlayer(self.network, keeps_values=settings.learner.td_lambda is not None)
+        self._player = NetworkPlayer(self.network, keeps_values=isinstance(settings.target, LambdaReturns))
         self._stop = stop
         self._players: list[Player] = [self._player, *map(self._other, self._names[1:])]
         self.version = -1  # of the weights
@@ -83,15 +85,15 @@ class RolloutWorker:
 
     def play(self, request: RolloutRequest) -> Rollout:
         """Play a request to the end. The same request with the same weights gives the same rollout."""
-        settings, learner = self._settings, self._settings.learner
+        settings, targets = self._settings, self._settings.target
+        values = isinstance(targets, LambdaReturns)
+        cut = values or targets.watkins_cut
         seeds, seats = seeds_and_seats(settings, self._game, self._names, request)
         self._player.epsilon = request.epsilon
         own, learned = seats == 0, learned_seats(settings, seats, request.first)
-        if learner.td_lambda is not None and len(self._names) > 1:
+        if values and len(self._names) > 1:
             learned = own  # the network has no values for what others decide
         recorder, decided = TransitionRecorder(self._game), 0
-
-        cut, values = learner.watkins_cut or learner.td_lambda is not None, learner.td_lambda is not None
 
         def watch(decisions: Decisions, actions: Actions, earned: NDArray[np.float32]) -> None:
             nonlocal decided
@@ -110,9 +112,6 @@ class RolloutWorker:
                 decided += games.size
 
         states, totals = play(self._game, seeds, self._players, seats, self._reward, watch, observed=True)
-        if learner.td_lambda is None:
-            transitions = recorder.transitions(totals, learner.gamma, learner.n_step)
-        else:
-            transitions = recorder.lambda_transitions(totals, learner.gamma, learner.td_lambda)
+        transitions = recorder.transitions(totals, settings.learner.gamma, targets)
         occupied = self._game.occupied(states)
         return Rollout(request, transitions, decided, self.version, episode_return(totals, own, occupied))

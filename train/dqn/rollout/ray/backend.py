@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from busso.cards.matches.duplicate import Duel
 from busso.cards.stopping import Stop
-from busso.train.dqn.replay.transitions import Transitions
+from busso.train.dqn.replay.transitions import transitions_for
 from busso.train.dqn.rollout.ray.messages import SLOTS, Layout, Order, WeightArrays
 from busso.train.dqn.rollout.ray.process import RayProcess
 from busso.train.dqn.rollout.request import Rollout, RolloutRequest, Weights
@@ -39,7 +39,7 @@ class RayBackend:
     """
 
     def __init__(self, settings: TrainSettings) -> None:
-        self._rollout = settings.rollout
+        self._rollout, self._kind = settings.rollout, transitions_for(settings.target)
         self._lock = threading.Condition()  # of all that the process's thread writes
         self._description = ""
         self._workers = 0
@@ -73,7 +73,7 @@ class RayBackend:
     def _take_in(self, rollout: Rollout, slot: int, layout: Layout) -> None:
         arrays, lease = self._process.slots[slot].read(layout)
         weakref.finalize(lease, self._process.say, "free", slot).atexit = False
-        self._rollouts.append((replace(rollout, transitions=Transitions._make(arrays)), lease))
+        self._rollouts.append((replace(rollout, transitions=self._kind._make(arrays)), lease))
 
     def wants_weights(self) -> bool:
         return not self._published or time.monotonic() - self._published >= self._rollout.publish_ms / 1000
@@ -157,7 +157,8 @@ def _arrays(weights: Weights) -> WeightArrays:
 
 
 def _copied(rollout: Rollout) -> Rollout:
-    return replace(rollout, transitions=Transitions._make(array.copy() for array in rollout.transitions))
+    columns = (array.copy() for array in rollout.transitions)
+    return replace(rollout, transitions=type(rollout.transitions)._make(columns))
 
 
 def nodes_of_cluster(settings: TrainSettings) -> list[str]:

@@ -1,0 +1,45 @@
+"""Errors about choices of config groups: one that a group does not have, and a setting that another choice has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from busso.command.conf_folder import CONF, choices_with, groups_of
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.nearest import nearest
+from busso.command.settings.overrides import key_of
+from busso.command.settings.own_files import not_read
+from busso.command.settings.quoting import for_shell
+
+_ELSEWHERE = "'hydra.searchpath=[FOLDER/conf]', where FOLDER/conf/game/NAME.yaml is"
+
+
+def no_such_choice(group: str, choice: str, lines: Sequence[str]) -> SettingsError:
+    """The error for a choice that a group does not have; the lines of Hydra's message name those that there are."""
+    if own := not_read(group, choice, [line.partition("path=file://")[2] for line in lines if "path=file://" in line]):
+        return own
+    there = [line for line in lines[1:] if "search path" not in line and "provider=" not in line]
+    if not there:  # in the defaults list of a file of another group
+        name = group.rpartition("/")[2]
+        return SettingsError(
+            group, f"there is no {choice!r}", f"in the file's defaults list write `override /{name}: {choice}`"
+        )
+    if f"'{group}'" not in lines[0]:  # it follows from the game, and these are of the group above
+        outer = group.partition("/")[0]
+        choices = " or ".join(f"{outer}={each}" for each in there)
+        return SettingsError(outer, f"there is no conf/{group}/{choice}.yaml", f"say {choices}, or write that file")
+    elsewhere = f"; one of your own: {_ELSEWHERE}" if group == "game" else ""
+    near = nearest(choice, there)
+    known = f"did you mean {near}? There are" if near else "there are"
+    return SettingsError(group, f"there is no {choice!r}", f"{known} {', '.join(there)}{elsewhere}")
+
+
+def of_other_choice(key: str, overrides: Sequence[str], config_name: str) -> SettingsError | None:
+    """Return the error of a setting that another choice of its group has, such as `rollout.workers`."""
+    group = key.partition(".")[0]
+    choices = choices_with(key) if group in groups_of(CONF / f"{config_name}.yaml") else []
+    if not choices:
+        return None
+    own = (each for each in overrides if key_of(each).startswith(f"{group}."))
+    typed = [for_shell(each) for each in own if choices[0] in choices_with(key_of(each))]
+    return SettingsError(key, f"belongs to {' and '.join(choices)}", f"say {' '.join([choices[0], *typed])}")

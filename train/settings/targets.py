@@ -1,0 +1,68 @@
+"""The targets that a network learns: lambda returns, or what the learner bootstraps with a target network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, make_dataclass
+from typing import Any
+
+from busso.cards.base.bounds import bounded
+from busso.command.settings.checks import MAX_COUNT, SettingsError, check_numbers, check_one_of
+from busso.command.settings.compose import settings_from_dict
+
+
+@dataclass
+class LambdaReturns:
+    """Targets that the players compute, with the values by which they play."""
+
+    kind: str = "lambda_returns"
+    td_lambda: float = bounded(0.6, 0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        check_numbers("target", self)
+
+
+@dataclass
+class TargetNetwork:
+    """Targets that the learner computes, with a delayed copy of the network."""
+
+    kind: str = "target_network"
+    n_step: int = bounded(2, 1, 1_000_000)
+    watkins_cut: bool = False
+    double: bool = False
+    tau: float = bounded(0.01, 0.0, 1.0)
+    update_interval: int = bounded(2000, 1, MAX_COUNT)
+
+    def __post_init__(self) -> None:
+        check_numbers("target", self)
+
+
+Targets = LambdaReturns | TargetNetwork
+_SCHEMAS: dict[str, type[Targets]] = {schema.kind: schema for schema in (LambdaReturns, TargetNetwork)}
+
+
+def targets_of(values: Any) -> Targets:
+    """Return the settings of the group `target`. Raises SettingsError, also for a setting of another kind.
+
+    Such a setting comes from a file, or `target.kind` was changed alone.
+    """
+    if isinstance(values, Targets):
+        return values
+    if not isinstance(values, Mapping):
+        raise SettingsError("target", f"one of {', '.join(_SCHEMAS)}, not {values!r}")
+    kind = values.get("kind")
+    check_one_of("target.kind", str(kind), *_SCHEMAS)
+    schema = _SCHEMAS[str(kind)]
+    for other in _SCHEMAS.values():
+        strange = (_names(other) - _names(schema)) & values.keys()
+        if strange and not _names(schema) <= values.keys():
+            raise SettingsError("target.kind", f"the settings are of {other.kind}", f"say target={kind}")
+        if strange:
+            raise SettingsError(f"target.{min(strange)}", f"{kind} has no such setting", f"say target={other.kind}")
+    whole = make_dataclass("Settings", [("target", schema)])  # so that errors name `target.`
+    found: Targets = settings_from_dict(whole, {"target": values}).target
+    return found
+
+
+def _names(schema: type[Targets]) -> set[str]:
+    return {field.name for field in fields(schema)}
