@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,8 +74,7 @@ class ReplayBuffer:
     def add(self, transitions: Transitions) -> None:
         """Append rows, overwriting the oldest. Of more rows than the capacity, the last are kept.
 
-        Successors lie in the same rows, and are younger: so they are kept if their row is, and are overwritten after
-        it.
+        Successors lie in the same rows, and are younger: so they are kept if their row is, and overwritten after it.
         """
         rows = len(transitions.action)
         start = self.inserted % self.capacity
@@ -165,10 +165,17 @@ def row_bytes(kind: type[Transitions], words: int) -> int:
 def _allocate(kind: type[Transitions], capacity: int, words: int, device: torch.device) -> dict[str, Tensor]:
     shapes = {name: (capacity, words) if name == "observation" else (capacity,) for name in kind._fields}
     try:
-        return {name: torch.zeros(shape, dtype=_TYPES[name], device=device) for name, shape in shapes.items()}
-    except RuntimeError:
+        return {name: _zeros(shape, _TYPES[name], device) for name, shape in shapes.items()}
+    except (RuntimeError, MemoryError):
         size = capacity * row_bytes(kind, words) / 1e9
         raise MemoryError(f"replay.capacity: {capacity:,} transitions take {size:,.1f} GB on {device}") from None
+
+
+def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """On a CPU by NumPy: rows that were never written then take no memory, and the others lie in huge pages."""
+    if device.type != "cpu":
+        return torch.zeros(shape, dtype=dtype, device=device)
+    return torch.from_numpy(np.zeros(math.prod(shape) * dtype.itemsize, np.uint8)).view(dtype).view(shape)
 
 
 def _as_tensor(values: NDArray[Any]) -> Tensor:
