@@ -141,8 +141,8 @@ def test_actions_by_their_name_in_either_language_and_by_number() -> None:
 
 
 ERRORS = {
-    ("opponents=gredy",): "players",
-    ("partner=monte_carlo:depth:2",): "players",
+    ("opponents=gredy",): "opponents",
+    ("partner=monte_carlo:depth:2",): "opponents",
     ("game=chess",): "game",
     ("match=12",): "match",
     ("game=spike", "match=21"): "match",
@@ -161,7 +161,7 @@ ERRORS = {
     ("game.limit=3",): "game.limit",
     ("record=/",): "/",
     ("save=/",): "/",
-    ("opponents=runs/nowhere",): "players",
+    ("opponents=runs/nowhere",): "opponents",
 }
 
 

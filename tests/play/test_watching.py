@@ -148,7 +148,7 @@ def test_a_bad_record_is_one_line(tmp_path: Path) -> None:
         (("watch=agents", "save=x"), "save"),
         (("watch=agents", "record=x"), "record"),
         (("watch=agents", "opponents=human"), "watch"),
-        (("watch=agents", "opponents=nobody"), "players"),
+        (("watch=agents", "opponents=nobody"), "opponents"),
         (("watch=agents", "game=spike", "match=11"), "match"),
         (("watch=x.jsonl", "opponents=greedy"), "opponents"),
         (("watch=x.jsonl", "accusi=true"), "game.accusi"),

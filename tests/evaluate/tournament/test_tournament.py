@@ -154,9 +154,9 @@ def test_ratings_and_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_network_plays_on_every_chip_whatever_it_was_trained_in(runs: Path, tmp_path: Path, chip: Chip) -> None:
-    """A checkpoint of a run with float16 on a GPU plays on a CPU."""
+    """A checkpoint of a run with bfloat16 on a GPU plays on a CPU."""
     state = checkpoint.load(runs / "tressette" / "small" / "checkpoints" / "best.pt")
-    trained = state["settings"]["learner"] | {"precision": "float16"}
+    trained = state["settings"]["learner"] | {"precision": "bfloat16"}
     file = changed(runs, tmp_path / "half.pt", settings=state["settings"] | {"learner": trained})
     player = load_player(GAME, file, CPU)
     assert isinstance(player, NetworkPlayer)

@@ -159,7 +159,7 @@ def test_saved_tables_and_a_broken_one() -> None:
     assert Path("saves/broken.json").read_text() == "{"
 
 
-@pytest.mark.parametrize(("spec", "says"), [("nobody", "players: nobody"), ("'[", "'[")])
+@pytest.mark.parametrize(("spec", "says"), [("nobody", "opponents: nobody"), ("'[", "'[")])
 def test_a_bad_player_is_one_line_and_everything_stays(spec: str, says: str) -> None:
     async def script(pilot: Pilot[int]) -> None:
         await ready(pilot)
