@@ -214,6 +214,26 @@ def test_learning_goes_on_while_a_buffer_is_written(
     assert equal(other.state_dict(), before) == []
 
 
+def test_the_memory_of_a_copy_is_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the next checkpoint alone, and each file is what was there. `best.pt` comes in between, with equal names."""
+    allocated, sizes = background_writer._allocated, list[int]()
+    monkeypatch.setattr(background_writer, "_allocated", lambda like: sizes.append(like.nbytes) or allocated(like))
+    replay, writer, before = filled(1500), BackgroundWriter(), list[Any]()
+    for k in range(3):
+        state = {"acting": {"w": torch.full((5,), float(k))}, "replay": replay.state_dict()}
+        before.append(copied(state))
+        sizes.clear()
+        writer.save(checkpoint.path_for(tmp_path, k), state, keep=9)
+        writer.wait()
+        assert sum(sizes) == (0 if k else COPY + 20)
+        writer.save(tmp_path / checkpoint.BEST, {"acting": {"w": torch.full((5,), 100.0 + k)}})
+        replay.add(rows(1500 + 70 * k, 70))
+    writer.wait()
+    for k in range(3):
+        assert equal(checkpoint.load(checkpoint.path_for(tmp_path, k)), before[k]) == []
+    assert checkpoint.load(tmp_path / checkpoint.BEST)["acting"]["w"].tolist() == [102.0] * 5
+
+
 COPY = 1000 * 37 + 5056  # bytes: rows, and the state of the generator
 
 

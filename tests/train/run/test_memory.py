@@ -7,7 +7,7 @@ import pytest
 
 from tests.train.memory import over_buffer
 
-ROWS = 5_000_000  # of 141 bytes
+ROWS = 5_000_000  # of 125 bytes
 
 
 @pytest.mark.slow

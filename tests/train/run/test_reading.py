@@ -87,18 +87,25 @@ def test_a_read_that_fails_once_is_no_damage(tmp_path: Path) -> None:
     assert count == 3  # two last lines, and the newest file
 
 
+def newest(folder: Path) -> checkpoint.Found | None:
+    return checkpoint.Found(path := checkpoint.path_for(folder, 350), checkpoint.load(path), {})
+
+
 @pytest.mark.parametrize("number", NUMBERS)
-def test_what_cannot_be_opened_ends_the_start_and_nothing_else(tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize("load", [checkpoint.load_newest, checkpoint.load_best, newest])
+def test_what_cannot_be_opened_ends_the_start_and_nothing_else(
+    tmp_path: Path, load: Callable[[Path], checkpoint.Found | None], number: int
+) -> None:
     """A file that its folder lists and that is not found is one of them."""
     saved(tmp_path, 150, 350)
     before, part = everything(tmp_path), "episode_000000000350"
     with watched(tmp_path) as disk:
         disk.refuse_open = failing(part, 1, number)
-        found = checkpoint.load_newest(tmp_path)
+        found = load(tmp_path)
         assert found is not None and found.state["n"] == 350 and found.problems == {}
         disk.refuse_open = failing(part, 1_000, number)
         with pytest.raises(UnreadableError) as caught:
-            checkpoint.load_newest(tmp_path)
+            load(tmp_path)
     error = caught.value
     assert error.exit_code == 75 and part in error.key and "\n" not in str(error) and error.hint
     assert everything(tmp_path) == before

@@ -28,6 +28,7 @@ class BackgroundWriter:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
         self._pending: list[Future[None]] = []
         self._first: Exception | None = None  # that a save ended with; later ones may follow from it
+        self._spare: Any = None  # the copy of a checkpoint that is on disk, whose memory the next one takes
 
     def save(self, path: Path, state: dict[str, Any], keep: int | None = None) -> Future[None]:
         """Write `state` as it is now in the background, then delete all but `keep` checkpoints beside it.
@@ -36,7 +37,10 @@ class BackgroundWriter:
         """
         while self._pending and (self._pending[0].done() or not self._has_room(state)):
             self._finish(self._pending.pop(0))
-        self._pending.append(self._thread.submit(self._save_and_prune, path, copied(state), keep))
+        into = None
+        if keep is not None:
+            into, self._spare = self._spare, None
+        self._pending.append(self._thread.submit(self._save_and_prune, path, copied(state, into), keep))
         return self._pending[-1]
 
     def wait(self) -> None:
@@ -61,19 +65,28 @@ class BackgroundWriter:
         if keep is not None:
             self._allowed()
             prune(path.parent, keep)
+            self._spare = state
 
 
-def copied(state: Any) -> Any:
+def copied(state: Any, into: Any = None) -> Any:
     """Return a nested state as it is now, with its tensors on the CPU. Waits for a GPU that has some of them.
 
-    A view of a tensor becomes a tensor by itself: `torch.save` would write all that is behind it.
+    A view of a tensor becomes a tensor by itself: `torch.save` would write all that is behind it. `into` is an earlier
+    copy, which is overwritten where it has a tensor of the same kind: new memory takes longer than the copying.
     """
     if isinstance(state, Tensor):
-        tensor = state.detach()
-        return _allocated(tensor).copy_(tensor) if tensor.is_contiguous() else tensor.to("cpu", copy=True)
+        return _copied_tensor(state.detach(), into)
     if isinstance(state, dict):
-        return {key: copied(item) for key, item in state.items()}
+        before = into if isinstance(into, dict) else {}
+        return {key: copied(item, before.get(key)) for key, item in state.items()}
     return [copied(item) for item in state] if isinstance(state, list | tuple) else state
+
+
+def _copied_tensor(tensor: Tensor, into: Any) -> Tensor:
+    if not tensor.is_contiguous():
+        return tensor.to("cpu", copy=True)
+    fits = isinstance(into, Tensor) and into.dtype == tensor.dtype and into.shape == tensor.shape
+    return (into if fits else _allocated(tensor)).copy_(tensor)
 
 
 def _allocated(like: Tensor) -> Tensor:
