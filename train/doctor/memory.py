@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 
 import torch
 
@@ -48,14 +49,16 @@ def check_job_memory(settings: TrainSettings, limit: int) -> None:
     Each need is what is allocated at least, once the replay buffer is as full as it may become.
     """
     game, batch = settings.load_game(), settings.learner.batch_size
-    with torch.device("meta"):  # without its weights
+    own = settings.network.module is not None  # which was built before, and may do what a meta device cannot
+    with nullcontext() if own else torch.device("meta"):  # without its weights
         network = build_network(game, settings)
     each, rows = buffer_bytes(settings) * (1 + CHECKPOINT_SHARE), _rows(settings)
-    units = 4 * network.input.parts * sum(settings.network.hidden)  # bytes of what they give for one row
+    parts = 0 if own else network.input.parts  # what its layers give is not known
+    units = 4 * parts * sum(settings.network.hidden)  # bytes of what they give for one row
     needs = {
         "replay.capacity": rows * each,
         "learner.batch_size": 2.0 * batch * (2 * units + 16 * game.words),  # with gradients
-        "network.hidden": 4.0 * _COPIES * sum(each.numel() for each in network.parameters()),
+        "network" if own else "network.hidden": 4.0 * _COPIES * sum(each.numel() for each in network.parameters()),
         "rollout.games": float(_games(settings) * (game.dtype.itemsize + 16 * (game.words + 2))),
     }
     if sum(needs.values()) + _PROCESS <= limit:

@@ -6,9 +6,10 @@ import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import asdict
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
+from busso.cards.base import own_files
 from busso.cards.base.files import delete_left_over, make_folder, write_atomic
 from busso.command.lock.lock import InUseError, Lock, in_job
 from busso.command.settings.checks import SettingsError
@@ -33,6 +34,7 @@ CHANGEABLE = (*BUDGET_KEYS, *_MACHINE, "runs", "name", "dir", "log_every_episode
 CHANGEABLE_GROUPS = ("rollout.", "evaluation.", "checkpoint.")
 CAPACITY = "replay.capacity"  # may differ where a run resumes; its buffer then starts empty
 _WITHOUT_EFFECT = tuple(map("learner.{}".format, OF_BOOTSTRAPPING))
+_OWN_CODE = ("network.module", "learner.loss")
 LOCK = ".lock"  # in the folder of a run
 
 
@@ -179,6 +181,7 @@ class RunFolder:
             key: values
             for key, values in changes(before, asdict(self._settings)).items()
             if key not in (*CHANGEABLE, CAPACITY) and not key.startswith(CHANGEABLE_GROUPS)
+            if key not in _OWN_CODE or _in_any_folder(values[0]) != _in_any_folder(values[1])
         }
         if value_at(before, "learner.td_lambda") is not None:
             changed = {key: values for key, values in changed.items() if key not in _WITHOUT_EFFECT}
@@ -193,6 +196,12 @@ class RunFolder:
                 f"the run in {self.path} was started with {old!r}, not {new!r}{more}",
                 f"start another with name=..., or resume it with {former}",
             )
+
+
+def _in_any_folder(code: object) -> str:
+    """What names a class or function in a Python file, without its folder: other commands see it elsewhere."""
+    path, rest = own_files.parted(str(code)) or ("", str(code))
+    return f"{PurePath(path).name}:{rest}"
 
 
 def _override(key: str, value: object) -> str:

@@ -5,18 +5,23 @@ from __future__ import annotations
 import copy
 import logging
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
 from busso.cards.compiled.store import default_folder
 from busso.train.dqn.learner.muon import Muon
 from busso.train.dqn.network.matmul import by_own_code
+from busso.train.dqn.network.own_network import (
+    loss_of,
+    own_buffers,
+    random_state,
+    restore_random_state,
+    unchanged,
+)
 from busso.train.dqn.network.precision import learner_format
 from busso.train.dqn.network.q_network import QNetwork, legal_tensor
 from busso.train.dqn.replay.buffer import ReplayBatch, ReplayBuffer
@@ -24,7 +29,6 @@ from busso.train.settings.dqn import LearnerSettings
 
 log = logging.getLogger("train")
 
-LOSSES: dict[str, Callable[..., Tensor]] = {"huber": F.huber_loss, "mse": F.mse_loss}
 METRICS = ("train/loss", "train/q_mean", "train/td_error", "train/grad_norm")
 
 
@@ -41,13 +45,16 @@ class Learner:
         self.replay, self.settings, self.device, self.updates = replay, settings, device, 0
         self.online = network.to(device).requires_grad_(True)
         self.online.format = learner_format(settings.precision, device)
-        self.target = copy.deepcopy(self.online).requires_grad_(False)
+        self.target = copy.deepcopy(self.online).requires_grad_(False).eval()
         self.average = copy.deepcopy(self.target) if settings.ema_decay > 0 else None
         keep_compiled_code()
         self._parameters = weights_of(self.online)
         self._of_target, self._of_average = weights_of(self.target), weights_of(self.average)
         self._adam = torch.optim.Adam(self._parameters, lr=settings.lr, fused=True)
         self._muon = Muon(self.online.body, settings.muon, self.online.format) if settings.muon > 0 else None
+        self._buffers = own_buffers(self.online)
+        self._of_others = [own_buffers(each) for each in (self.target, self.average) if each is not None]
+        self._error = loss_of(settings.loss)
         self._loss = self.loss
         self._sums, self._summed = torch.zeros(len(METRICS), device=device), 0
 
@@ -75,7 +82,7 @@ class Learner:
         """
         target = self.td_target(batch) if bootstraps else batch.n_step_return  # first: afterwards it is 4% slower
         value = self.online(batch.observation).gather(1, batch.action.long().unsqueeze(1)).squeeze(1)
-        loss = LOSSES[self.settings.loss](value, target)
+        loss = self._error(value, target)
         return loss, value.detach(), (value - target).detach()
 
     @torch.no_grad()
@@ -100,6 +107,9 @@ class Learner:
             torch._foreach_copy_(self._of_target, self._parameters)
         if self.average is not None:
             torch._foreach_lerp_(self._of_average, self._parameters, share_of_newest(self.updates, how.ema_decay))
+        if self._buffers:
+            for buffers in self._of_others:
+                torch._foreach_copy_(buffers, self._buffers)
 
     def compile(self) -> None:
         """Have torch.compile compile `loss` for the batches of this run; where that fails, updates stay eager.
@@ -113,8 +123,9 @@ class Learner:
             # The function: a compiled network has other names of weights. One thread: no process outlives the run.
             compiled = torch.compile(self.loss, dynamic=False, options={"compile_threads": 1})
             batch = self.replay.zeros(self.settings.batch_size)
-            for bootstraps in (True, False):
-                compiled(batch, bootstraps)[0].backward()  # type: ignore[no-untyped-call]
+            with unchanged(self.online):
+                for bootstraps in (True, False):
+                    compiled(batch, bootstraps)[0].backward()  # type: ignore[no-untyped-call]
             self._loss = compiled
         except Exception as error:  # the compiler has hundreds of its own
             text = " ".join(str(error).split("\n")[:2]).strip()
@@ -123,7 +134,8 @@ class Learner:
 
     def warm_up(self, words: int) -> None:
         """Compile what the first update needs, while the first games are played. Changes nothing."""
-        self.online(torch.zeros(1, words, dtype=torch.int64, device=self.device)).sum().backward()
+        with unchanged(self.online):  # two rows: BatchNorm takes no single one
+            self.online(torch.zeros(2, words, dtype=torch.int64, device=self.device)).sum().backward()
         self._adam.zero_grad()
 
     def start_with(self, weights: dict[str, Tensor]) -> None:
@@ -163,6 +175,7 @@ class Learner:
             "averaged": self.average.state_dict() if self.average is not None else None,
             "optimizer": self._adam.state_dict(),
             "muon": self._muon.state_dict() if self._muon is not None else None,
+            "random": random_state(self.online),
             "updates": self.updates,
             "sums": self._sums,
             "summed": self._summed,
@@ -179,6 +192,7 @@ class Learner:
             self._muon.load_state_dict(state["muon"])
         self.updates, self._summed = state["updates"], state["summed"]
         self._sums.copy_(state["sums"])
+        restore_random_state(self.online, state["random"])
 
 
 def keep_compiled_code() -> None:
