@@ -21,6 +21,7 @@ from busso.cards.own.players import name_of, player_from
 from busso.cards.play import Actions, Decisions, Player
 from busso.command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, require
 from busso.command.settings.game import as_game
+from busso.command.settings.own_games import name_network
 from busso.evaluate.players import load_resolved
 from busso.train.dqn.players.resolve import resolve
 
@@ -31,13 +32,13 @@ if TYPE_CHECKING:
     from busso.train.run.read import Run
 
 
-def load_player(game: Game | str, player: str | Path | Run) -> Player:
+def load_player(game: Game | str, player: str | Path | Run, network: str | None = None) -> Player:
     """A player of the game by its name, or the one that a run has trained.
 
     A name is what the command line takes: `random`, a rule player of the game, `monte_carlo:samples:100`, a run folder
     or a checkpoint, `search:RUN`, a policy in a table, `champion`, the network that comes with the game, or a player in
-    a Python file, `./mine.py:NAME`. Networks play on the CPU. Raises BussoError for what is not there, or plays another
-    game.
+    a Python file, `./mine.py:NAME`. `network` is the file of a run's own network, `./net.py`. Networks play on the CPU.
+    Raises BussoError for what is not there, or plays another game.
 
     >>> import busso
     >>> game = busso.load_game("tressette")
@@ -47,6 +48,8 @@ def load_player(game: Game | str, player: str | Path | Run) -> Player:
     busso.command.settings.checks.SettingsError: players: gredy: tressette has no such player; it has random, ...
     """
     game = as_game(game)
+    if network is not None:
+        name_network(f"network={network}")
     return load_resolved(game, resolve(game, _text(player)))
 
 

@@ -46,13 +46,16 @@ def with_players(chosen: Chosen) -> Chosen:
 
     Nothing is written yet.
     """
+    from busso.train.dqn.network.build import with_tried_code
     from busso.train.dqn.players.load import check_players
     from busso.train.dqn.warm_start import with_shape_of_start
     from busso.train.settings.resolve import with_settings_of_begun
 
     chosen = with_shape_of_start(with_settings_of_begun(chosen))
     if isinstance(chosen.settings, TrainSettings):
-        check_players(chosen.settings)
+        settings = with_tried_code(chosen.settings)
+        check_players(settings)
+        chosen = replace(chosen, settings=settings)
     return chosen
 
 

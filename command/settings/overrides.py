@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+NETWORK_KEY = "network.module"  # for which `network=./net.py` is short
 _MIXTURES = "opponents.phases"  # the setting whose mappings have players for keys
 _WORDS = r"[^{},\s\\'\"]+"
 _PLAYER_IN_MAPPING = re.compile(rf"(?<=[{{,\s]){_WORDS}[:=]{_WORDS}(?=\s*:\s*[^:=,{{}}]*[,}}])")
@@ -47,6 +48,14 @@ def with_escapes(text: str) -> str:
     if key_of(text) != _MIXTURES:
         return text
     return key + equals + _PLAYER_IN_MAPPING.sub(lambda found: escaped(found[0]), value)
+
+
+def with_network_key(text: str) -> str:
+    """Return `network=./net.py:NAME` with the key for which `network` is short; any other override as it is."""
+    found = parsed(text)
+    if found.key != "network" or not found.value or found.value.startswith("{"):
+        return text
+    return f"{found.sign}{NETWORK_KEY}={found.value}"
 
 
 def escaped(text: str) -> str:

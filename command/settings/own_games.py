@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from busso.cards.base import own_files
+from busso.cards.base.errors import InputError
 from busso.command.conf_folder import CONF
 from busso.command.settings.checks import SettingsError, check_one_of
 from busso.command.settings.foreign import known_games, name_game
-from busso.command.settings.overrides import given
+from busso.command.settings.overrides import NETWORK_KEY, given, parsed, with_network_key
 from busso.command.settings.quoting import read_by_hydra
 
 if TYPE_CHECKING:
@@ -48,6 +49,25 @@ def name_players(values: Any) -> None:
             waiting += value
         elif isinstance(value, str) and (words := own_files.parted(value)) and Path(words[0]).is_file():
             own_files.trust(words[0])
+
+
+def name_network(override: str) -> bool:
+    """Name the files of `network=./net.py`, for a command that reads runs; returns whether it is such an override.
+
+    Raises SettingsError for what is no such file.
+    """
+    found = parsed(with_network_key(override))
+    if found.key != NETWORK_KEY:
+        return False
+    for text in (found.value or "").strip("[]").split(","):
+        words = own_files.parted(text.strip())
+        if words is None:
+            raise SettingsError("network", f"a Python file, as in network=./net.py, not {text}")
+        try:
+            own_files.trust(words[0])
+        except InputError as error:
+            raise SettingsError("network", error) from None
+    return True
 
 
 def _choices(override: str) -> Iterator[str]:

@@ -47,7 +47,8 @@ def facts(found: Champion, file: Path, game: Game) -> Iterator[str]:
     decisions = about.get("decisions") or []
     options = ", ".join(f"{key}={value_text(value)}" for key, value in asdict(game.options).items())
     networks = len(found.networks)
-    shape = f"hidden layers {list(found.settings.network.hidden)}"
+    network = found.settings.network
+    shape = code(network.module) if network.module else f"hidden layers {list(network.hidden)}"
     rows = {
         "game": f"{game.name}: {options}",
         "reward learned": literal(about.get("reward") or _UNKNOWN),

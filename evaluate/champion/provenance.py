@@ -14,12 +14,11 @@ import yaml
 
 from busso.cards.base.own_files import typed_game
 from busso.cards.game import Game
-from busso.command.settings.checks import SettingsError
 from busso.train.run.checkpoint.checkpoint import CheckpointError
 from busso.train.run.folder import CHANGEABLE, CHANGEABLE_GROUPS
 from busso.train.run.read import Run
 from busso.train.settings.dqn import TrainSettings
-from busso.train.settings.resolve import settings_of
+from busso.train.settings.resolve import defaults_of
 from busso.train.settings.run import BUDGET_KEYS
 from busso.train.settings.saved import changes
 
@@ -53,9 +52,8 @@ def hours_of(seconds: float) -> float | None:
 
 def command_of(settings: TrainSettings) -> str | None:
     """A command that trains with these settings: what differs from the game's defaults; None for a game elsewhere."""
-    try:
-        plain = settings_of([f"game={typed_game(settings.game_name)}"])
-    except SettingsError:
+    plain = defaults_of(settings)
+    if plain is None:
         return None
     if isinstance(plain, TrainSettings):  # a player knows the number of its bits
         plain.network.inputs = plain.network.inputs or settings.load_game().bits

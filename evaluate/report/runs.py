@@ -10,27 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from busso.cards.base.own_files import typed_game
 from busso.command.settings.checks import SettingsError
 from busso.evaluate.report.drawing import Line, Numbers
 from busso.train.run.folder import CHANGEABLE, CHANGEABLE_GROUPS
 from busso.train.run.read import Run, load_run
 from busso.train.run.results import read_results
-from busso.train.settings.resolve import AnyRunSettings, settings_of
+from busso.train.settings.resolve import AnyRunSettings
 from busso.train.settings.run import BUDGET_KEYS
 from busso.train.settings.saved import changes
 
 POINTS = 240  # of a drawn curve, at most
 BAND = "With several seeds a line is their mean, and the band reaches from the lowest to the highest."
 _NO_CHOICE = ("name", "runs")  # of how a run learns
-
-
-def defaults_of(settings: AnyRunSettings) -> AnyRunSettings | None:
-    """What a run of this game and algorithm has if nothing is said; None for a game whose settings are not found."""
-    try:
-        return settings_of([f"game={typed_game(settings.game_name)}", f"algo={settings.algo}"])
-    except SettingsError:
-        return None
 
 
 def differences(old: AnyRunSettings, new: AnyRunSettings) -> dict[str, tuple[Any, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 
 import torch
 
@@ -72,14 +73,16 @@ def check_job_memory(settings: TrainSettings, limit: int, on_gpu: bool = False) 
 
 def _needs_of_updates(settings: TrainSettings) -> dict[str, float]:
     """Bytes by the key to lower, where the learner computes on CPUs."""
-    game = settings.load_game()
-    with torch.device("meta"):  # without its weights
+    game, own = settings.load_game(), settings.network.module is not None
+    # Without its weights; one of the user's own was built before, and may do what a meta device cannot.
+    with nullcontext() if own else torch.device("meta"):
         network = build_network(game, settings)
     copies = _COPIES + isinstance(settings.target, TargetNetwork)
-    units = 4 * network.input.parts * sum(settings.network.hidden)  # bytes of what they give for one row
+    parts = 0 if own else network.input.parts  # what its layers give is not known
+    units = 4 * parts * sum(settings.network.hidden)  # bytes of what they give for one row
     return {
         "learner.batch_size": 2.0 * settings.learner.batch_size * (2 * units + 16 * game.words),  # with gradients
-        "network.hidden": 4.0 * copies * sum(each.numel() for each in network.parameters()),
+        "network" if own else "network.hidden": 4.0 * copies * sum(each.numel() for each in network.parameters()),
     }
 
 

@@ -108,6 +108,8 @@ class DqnTrainer:
 
     def _make_ready(self, fresh: bool) -> None:
         """Prepare to learn; `fresh`: not from a checkpoint."""
+        if fresh and self.settings.network.module is not None:
+            torch.manual_seed(self.settings.seed)  # its layers may draw numbers while they learn
         if fresh and self.settings.network.init_from is not None:
             self.learner.start_with(weights_to_begin_with(self.settings))
         if not self.learner.updates:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from typing import Any
 
 import torch
 
+from busso.cards.base import own_files
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.overrides import given, value_text
 from busso.train.dqn.network.build import build_network, weights_for
@@ -20,7 +22,7 @@ from busso.train.settings.learning import NetworkSettings
 from busso.train.settings.resolve import Chosen, begun_with
 
 KEY = "network.init_from"
-_SHAPE = ("hidden", "symmetric", "inputs", "dueling")
+_SHAPE = ("module", "hidden", "symmetric", "inputs", "dueling")
 
 
 def with_shape_of_start(chosen: Chosen) -> Chosen:
@@ -36,10 +38,11 @@ def with_shape_of_start(chosen: Chosen) -> Chosen:
     if begun is not None and begun.network.init_from == settings.network.init_from:
         return replace(chosen, settings=_as_begun(settings, begun, given_keys))
     trained = _read(settings)[1]
-    shape, learned = _whole(trained), _other_options(trained, settings)
+    shape, learned = _whole(trained, settings), _other_options(trained, settings)
     for name in _SHAPE:
         own, theirs = getattr(settings.network, name), getattr(shape, name)
-        if f"network.{name}" in given_keys and own != theirs:
+        typed = given_keys.get(f"network.{name}")
+        if typed is not None and own != theirs and not _names_file_of(typed.value, theirs):
             raise SettingsError(
                 KEY,
                 f"the network of {settings.network.init_from} has network.{name}={theirs}, not {own}",
@@ -49,7 +52,8 @@ def with_shape_of_start(chosen: Chosen) -> Chosen:
     explore = settings.exploration
     if "exploration.start" not in given_keys:  # it need not play at random first
         explore = replace(explore, start=explore.end)
-    begins = f"begins with the weights of {settings.network.init_from}, and its shape, hidden={network.hidden}"
+    shape_text = network.module or f"hidden={network.hidden}"
+    begins = f"begins with the weights of {settings.network.init_from}, and its shape, {shape_text}"
     return replace(
         chosen,
         settings=replace(settings, network=network, exploration=explore),
@@ -71,6 +75,8 @@ def weights_to_begin_with(settings: TrainSettings) -> Weights:
     A network that learned under other options of the game may not know all bits of an observation (`weights_for`).
     """
     weights, trained = _read(settings)
+    if settings.network.module is not None:
+        return weights
     learned, new = build_network(trained.load_game(), trained), build_network(settings.load_game(), settings)
     return weights_for(new, learned, weights)
 
@@ -101,7 +107,16 @@ def _other_options(trained: TrainSettings, settings: TrainSettings) -> str:
     return f"; it learned with {' '.join(other)}" if other else ""
 
 
-def _whole(trained: TrainSettings) -> NetworkSettings:
+def _whole(trained: TrainSettings, settings: TrainSettings) -> NetworkSettings:
     """The shape as a setting of today: where a network sees all bits, that is what null says."""
     shape, bits = trained.network, trained.load_game().bits
-    return NetworkSettings(**asdict(shape) | {"inputs": None if shape.inputs == bits else shape.inputs})
+    sees_all = shape.inputs == bits and (shape.module is None or bits == settings.load_game().bits)
+    return NetworkSettings(**asdict(shape) | {"inputs": None if sees_all else shape.inputs})
+
+
+def _names_file_of(typed: str | None, module: Any) -> bool:
+    """Whether `network=./net.py` was typed, which names the file of the module and nothing else."""
+    words = own_files.parted(typed or "")
+    if not module or words is None or words[1]:
+        return False
+    return own_files.find(words[0]) == own_files.find(module.partition(":")[0])

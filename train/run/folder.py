@@ -6,9 +6,10 @@ import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import asdict
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
+from busso.cards.base import own_files
 from busso.cards.base.files import delete_left_over, make_folder, write_atomic
 from busso.command.lock.lock import InUseError, Lock, in_job
 from busso.command.settings.checks import SettingsError
@@ -29,6 +30,7 @@ log = logging.getLogger("train")
 CHANGEABLE = (*BUDGET_KEYS, *OF_MACHINE, "log_every_episodes", "log_min_seconds")
 CHANGEABLE_GROUPS = ("rollout.", "evaluation.", "checkpoint.")
 CAPACITY = "replay.capacity"  # may differ where a run resumes; its buffer then starts empty
+_OWN_CODE = ("network.module", "learner.loss")
 LOCK = ".lock"  # in the folder of a run
 
 
@@ -172,6 +174,7 @@ class RunFolder:
             key: values
             for key, values in changes(asdict(self._settings), before).items()
             if key not in (*CHANGEABLE, CAPACITY) and not key.startswith(CHANGEABLE_GROUPS)
+            if key not in _OWN_CODE or _in_any_folder(values[0]) != _in_any_folder(values[1])
         }
         if "game.name" in changed:
             changed = {"game.name": changed["game.name"]}  # the rest follows from it
@@ -184,3 +187,9 @@ class RunFolder:
                 f"the run in {self.path} was started with {old!r}, not {new!r}{more}",
                 f"start another with name=..., or resume it with {former}",
             )
+
+
+def _in_any_folder(code: object) -> str:
+    """What names a class or function in a Python file, without its folder: other commands see it elsewhere."""
+    path, rest = own_files.parted(str(code)) or ("", str(code))
+    return f"{PurePath(path).name}:{rest}"

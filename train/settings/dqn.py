@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from busso.cards.base import own_files
 from busso.cards.base.bounds import bounded
 from busso.command.settings.checks import (
     MAX_COUNT,
@@ -26,6 +27,7 @@ from busso.train.settings.learning import (
     NetworkSettings,
     OpponentSettings,
     ReplaySettings,
+    spelled_code,
 )
 from busso.train.settings.players import check_phases, check_player
 from busso.train.settings.run import CheckpointSettings, RunSettings, job_minutes
@@ -37,6 +39,8 @@ ROLLOUT_KINDS = ("local", "ray")
 LEAST_LOOK_SECONDS, MOST_LOOK_SECONDS = 0.1, 0.5  # between two heartbeats of a Ray worker, while there are few
 MOST_HEARTBEATS = 200  # in a second, of all workers: a seventh of a core, at 0.7 ms each
 AUTO = "auto"
+# What is said of busso's own networks, so not beside `network.module`.
+OF_BUSSOS_NETWORKS = ("network.hidden", "network.symmetric", "network.dueling", "learner.muon", "learner.precision")
 NETWORK = "network"  # in `opponents.phases.mix`: the one that learns
 MOST_DECISIONS = 64  # of one game, on the safe side where memory is reckoned: 40 in Tressette
 
@@ -63,7 +67,10 @@ class LearnerSettings:
     def __post_init__(self) -> None:
         check_numbers("learner", self)
         require(self.lr_end <= self.lr, "learner.lr_end", "0 to learner.lr", self.lr_end)
-        check_one_of("learner.loss", self.loss, "huber", "mse")
+        if own_files.parted(self.loss):
+            self.loss = spelled_code("learner.loss", self.loss)
+        else:
+            check_one_of("learner.loss", self.loss, "huber", "mse", "a function in a Python file, ./net.py:NAME")
         check_one_of("learner.precision", self.precision, "auto", "float32", "bfloat16")
 
     @property
@@ -173,6 +180,8 @@ class TrainSettings(RunSettings):
         self.target = targets_of(self.target)
         game = self.load_game()
         self.network.check(game)
+        if self.network.module is not None:  # Muon and other formats are for the layers of busso's networks
+            self.learner = replace(self.learner, muon=0.0, precision="float32")
         check_phases(self.opponents.phases, self.episodes)
         for key, names in self.players.items():
             for player in names:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from busso.cards.base import own_files
 from busso.cards.base.bounds import bounded
 from busso.cards.game import Game
 from busso.command.settings.checks import (
@@ -20,18 +21,33 @@ MAX_BITS = 2**20  # of an observation that a network sees
 MAX_LAYERS = 100
 
 
+def spelled_code(key: str, text: str) -> str:
+    """The one spelling of what names a class or a function in a Python file. Raises SettingsError."""
+    if own_files.parted(text) is None:
+        raise SettingsError(key, f"a Python file, as in ./net.py:NAME, not {text}")
+    return spelled(key, text)
+
+
 @dataclass
 class NetworkSettings:
-    """Shape of the Q-network. Without `inputs` it sees all bits of an observation."""
+    """Shape of the Q-network. Without `inputs` it sees all bits of an observation.
+
+    With `module`, an nn.Module in a Python file of the user's own, what shapes busso's networks is left out.
+    """
 
     hidden: list[int] = bounded([256, 256, 256], 1, 65_536)
     symmetric: bool = False
     inputs: int | None = bounded(None, 1, MAX_BITS)
     dueling: bool = False
+    module: str | None = None
     init_from: str | None = None
 
     def __post_init__(self) -> None:
         check_numbers("network", self)
+        if self.module is not None:
+            self.module = spelled_code("network.module", self.module)
+            self.hidden, self.symmetric, self.dueling = [], False, False
+            return
         require(0 < len(self.hidden) <= MAX_LAYERS, "network.hidden", f"1 to {MAX_LAYERS} widths", self.hidden)
 
     def check(self, game: Game) -> None:

@@ -7,13 +7,15 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from busso.cards.base import own_files
+from busso.cards.base.own_files import typed_game
 from busso.command.conf_folder import choices_with
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose, settings_from_dict
 from busso.command.settings.foreign import read_yaml
 from busso.command.settings.overrides import Override, assigned, given
 from busso.train.settings.batch_q import BATCH_Q_LEARNING, BatchQSettings
-from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.dqn import OF_BUSSOS_NETWORKS, TrainSettings
 from busso.train.settings.run import BUDGET_KEYS, CHECKPOINTS, OF_MACHINE, RunSettings
 from busso.train.settings.saved import changes, value_at
 from busso.train.settings.tabular import ALGORITHMS, TabularSettings
@@ -47,6 +49,21 @@ def settings_of(overrides: Sequence[str]) -> AnyRunSettings:
     return compose(SCHEMAS, "train", overrides)
 
 
+def defaults_of(settings: AnyRunSettings) -> AnyRunSettings | None:
+    """What a run of this game and algorithm has if nothing is said; None for a game whose settings are not found.
+
+    Beside a network of the user's own it has no shape.
+    """
+    try:
+        plain = settings_of([f"game={typed_game(settings.game_name)}", f"algo={settings.algo}"])
+    except SettingsError:
+        return None
+    if isinstance(plain, TrainSettings) and isinstance(settings, TrainSettings) and settings.network.module:
+        plain = replace(plain, network=replace(plain.network, module=settings.network.module))
+        plain.network.module = None
+    return plain
+
+
 def resolve(overrides: Sequence[str]) -> Chosen:
     """The settings of a command line of `busso train`. Raises SettingsError."""
     return chosen_of(settings_of(overrides), overrides)
@@ -62,6 +79,13 @@ def chosen_of(settings: AnyRunSettings, overrides: Sequence[str]) -> Chosen:
         raise SettingsError(key, f"experiment={experiment} needs it", f"say {key}=...")
     if not isinstance(settings, TrainSettings):
         return Chosen(settings, given=tuple(overrides))
+    for key, code in (("network.module", settings.network.module), ("learner.loss", settings.learner.loss)):
+        words = own_files.parted(code or "")
+        if key in named and words and own_files.find(words[0]) is None:
+            raise SettingsError(key, f"there is no file {words[0]}")
+    if settings.network.module is not None and (typed := [key for key in OF_BUSSOS_NETWORKS if key in named]):
+        problem = f"is for busso's own networks, not for {settings.network.module}"
+        raise SettingsError(typed[0], problem, "leave it out, or leave out network=")
     return Chosen(_measured_against_opponent(settings, named, experiment), given=tuple(overrides))
 
 

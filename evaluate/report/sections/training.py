@@ -20,7 +20,6 @@ from busso.evaluate.report.runs import (
     band,
     by_decisions,
     by_minutes,
-    defaults_of,
     differences,
     shapes_learning,
 )
@@ -29,6 +28,7 @@ from busso.train.run.launches import this_hardware
 from busso.train.run.metrics.scalars import evaluation_scalar
 from busso.train.run.read import SPEED, UPDATE_SPEED, Run
 from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.resolve import defaults_of
 
 _MEASURE_SECONDS = 0.25  # for each stage
 _GIB = 1 << 30

@@ -16,7 +16,7 @@ class Bootstrap:
     """A delayed copy of the online network, whose values of later positions are part of the targets."""
 
     def __init__(self, online: QNetwork, settings: TargetNetwork) -> None:
-        self.network = copy.deepcopy(online).requires_grad_(False)
+        self.network = copy.deepcopy(online).requires_grad_(False).eval()
         self._settings = settings
         self._parameters: list[Tensor] = list(self.network.parameters())
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import copy
 import logging
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
@@ -18,6 +16,13 @@ from busso.cards.compiled.store import default_folder
 from busso.train.dqn.learner.bootstrap import Bootstrap
 from busso.train.dqn.learner.muon import Muon
 from busso.train.dqn.network.matmul import by_own_code
+from busso.train.dqn.network.own_network import (
+    loss_of,
+    own_buffers,
+    random_state,
+    restore_random_state,
+    unchanged,
+)
 from busso.train.dqn.network.precision import learner_format
 from busso.train.dqn.network.q_network import QNetwork
 from busso.train.dqn.replay.buffer import Batch, ReplayBuffer
@@ -26,7 +31,6 @@ from busso.train.settings.targets import TargetNetwork, Targets
 
 log = logging.getLogger("train")
 
-LOSSES: dict[str, Callable[..., Tensor]] = {"huber": F.huber_loss, "mse": F.mse_loss}
 METRICS = ("train/loss", "train/q_mean", "train/td_error", "train/grad_norm")
 
 
@@ -50,11 +54,14 @@ class Learner:
         self.online = network.to(device).requires_grad_(True)
         self.online.format = learner_format(settings.precision, device)
         self.bootstrap = Bootstrap(self.online, targets) if isinstance(targets, TargetNetwork) else None
-        self.average = copy.deepcopy(self.online).requires_grad_(False) if settings.ema_decay > 0 else None
+        self.average = copy.deepcopy(self.online).requires_grad_(False).eval() if settings.ema_decay > 0 else None
         keep_compiled_code()
         self._parameters, self._of_average = weights_of(self.online), weights_of(self.average)
         self._adam = torch.optim.Adam(self._parameters, lr=settings.lr, fused=True)
         self._muon = Muon(self.online.body, settings.muon, self.online.format) if settings.muon > 0 else None
+        self._buffers = own_buffers(self.online)
+        self._of_others = [own_buffers(each) for name, each in self._networks().items() if name != "online"]
+        self._error = loss_of(settings.loss)
         self._loss = self.loss
         self._sums, self._summed = torch.zeros(len(METRICS), device=device), 0
 
@@ -80,7 +87,7 @@ class Learner:
         # First: afterwards a pass of the target network is 4% slower.
         target = batch.returns if self.bootstrap is None else self.bootstrap.targets(batch, self.online)
         value = self.online(batch.observation).gather(1, batch.action.long().unsqueeze(1)).squeeze(1)
-        loss = LOSSES[self.settings.loss](value, target)
+        loss = self._error(value, target)
         return loss, value.detach(), (value - target).detach()
 
     @torch.no_grad()
@@ -91,6 +98,9 @@ class Learner:
         if self.average is not None:
             share = share_of_newest(self.updates, self.settings.ema_decay)
             torch._foreach_lerp_(self._of_average, self._parameters, share)
+        if self._buffers:
+            for buffers in self._of_others:
+                torch._foreach_copy_(buffers, self._buffers)
 
     def compile(self) -> None:
         """Have torch.compile compile `loss` for the batches of this run; where that fails, updates stay eager.
@@ -103,7 +113,8 @@ class Learner:
         try:
             # The function: a compiled network has other names of weights. One thread: no process outlives the run.
             compiled = torch.compile(self.loss, dynamic=False, options={"compile_threads": 1})
-            compiled(self.replay.zeros(self.settings.batch_size))[0].backward()  # type: ignore[no-untyped-call]
+            with unchanged(self.online):
+                compiled(self.replay.zeros(self.settings.batch_size))[0].backward()  # type: ignore[no-untyped-call]
             self._loss = compiled
         except Exception as error:  # the compiler has hundreds of its own
             text = " ".join(str(error).split("\n")[:2]).strip()
@@ -112,7 +123,8 @@ class Learner:
 
     def warm_up(self, words: int) -> None:
         """Compile what the first update needs, while the first games are played. Changes nothing."""
-        self.online(torch.zeros(1, words, dtype=torch.int64, device=self.device)).sum().backward()
+        with unchanged(self.online):  # two rows: BatchNorm takes no single one
+            self.online(torch.zeros(2, words, dtype=torch.int64, device=self.device)).sum().backward()
         self._adam.zero_grad()
 
     def start_with(self, weights: dict[str, Tensor]) -> None:
@@ -149,6 +161,7 @@ class Learner:
             **{name: network.state_dict() for name, network in self._networks().items()},
             "optimizer": self._adam.state_dict(),
             "muon": self._muon.state_dict() if self._muon is not None else None,
+            "random": random_state(self.online),
             "updates": self.updates,
             "sums": self._sums,
             "summed": self._summed,
@@ -163,6 +176,7 @@ class Learner:
             self._muon.load_state_dict(state["muon"])
         self.updates, self._summed = state["updates"], state["summed"]
         self._sums.copy_(state["sums"])
+        restore_random_state(self.online, state["random"])
 
     def _networks(self) -> dict[str, QNetwork]:
         """The networks that there are, by their names in checkpoints."""

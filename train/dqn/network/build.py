@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from busso.cards.base.own_files import OwnCodeError
 from busso.cards.game import Game
 from busso.train.dqn.network.equivariant_network import EquivariantNetwork
+from busso.train.dqn.network.own_network import LOSSES, build_own, full_name, try_own
 from busso.train.dqn.network.precision import fastest_format
 from busso.train.dqn.network.q_network import QNetwork
 from busso.train.run.checkpoint.checkpoint import CheckpointError
@@ -26,9 +30,27 @@ def build_network(game: Game, settings: TrainSettings) -> QNetwork:
     bits = shape.inputs or game.bits
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
+        if shape.module is not None:
+            return build_own(game, shape.module, bits)
         if shape.symmetric and game.symmetry is not None:
             return EquivariantNetwork(game.symmetry.first(bits), game.actions, shape.hidden, shape.dueling)
         return QNetwork(bits, game.actions, shape.hidden, shape.dueling)
+
+
+def with_tried_code(settings: TrainSettings) -> TrainSettings:
+    """The settings with the full names of the user's own network and loss, which are tried on a few observations.
+
+    Raises SettingsError for what there is not, OwnCodeError for whatever is wrong in a file.
+    """
+    network, learner, game = settings.network, settings.learner, settings.load_game()
+    if network.module is not None:
+        network = replace(network, module=full_name(network.module, "network"))
+    if learner.loss not in LOSSES:
+        learner = replace(learner, loss=full_name(learner.loss, "learner.loss"))
+    settings = replace(settings, network=network, learner=learner)
+    if network.module is not None or learner.loss not in LOSSES:
+        try_own(build_network(game, settings), game.words, learner.loss)
+    return settings
 
 
 def weights_for(new: QNetwork, learned: QNetwork, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -49,6 +71,9 @@ def check_size(settings: TrainSettings, weights: Any, path: Path) -> None:
 
     Before it is built: two layers of 65,536 take 17 GB, however small the file.
     """
+    if settings.network.module is not None:
+        _check_own_size(settings, weights, path)
+        return
     hidden = settings.network.hidden
     least = hidden[0] + hidden[-1] + sum(before * after for before, after in pairwise(hidden))
     tensors = [each for each in weights.values() if isinstance(each, torch.Tensor)]
@@ -57,6 +82,19 @@ def check_size(settings: TrainSettings, weights: Any, path: Path) -> None:
     if least > held or len(hidden) > len(tensors):
         problem = f"its settings mean a network of {least:,} weights and more, it holds {held:,}"
         raise CheckpointError(path, problem)
+
+
+def _check_own_size(settings: TrainSettings, weights: Any, path: Path) -> None:
+    """The same of a network of the user's own: its options may stand in a file of another person."""
+    game = settings.load_game()
+    with suppress(OwnCodeError), torch.device("meta"):  # an error is said where it is built
+        network = build_network(game, settings)
+        wanted = {name: tuple(each.shape) for name, each in network.state_dict().items()}
+        held = {name: tuple(each.shape) for name, each in weights.items() if isinstance(each, torch.Tensor)}
+        if wanted != held:
+            name = next(iter(sorted(wanted.items() ^ held.items())))[0]
+            says = f"{name} is {wanted.get(name, 'none')}, the file holds {held.get(name, 'none')}"
+            raise CheckpointError(path, f"its weights do not fit the network of its settings ({says})")
 
 
 def inference_network(game: Game, settings: TrainSettings, device: torch.device) -> QNetwork:

@@ -46,6 +46,11 @@ class QNetwork(nn.Module):
         self._hidden = [layer for layer in layers if isinstance(layer, nn.Linear)]
         self.requires_grad_(False)
 
+    @property
+    def device(self) -> torch.device:
+        """The device of its weights."""
+        return self.head.weight.device
+
     def to_format(self, dtype: torch.dtype) -> QNetwork:
         """This network to play with, whose hidden layers are kept in the format in which they multiply."""
         self.format = dtype
@@ -193,7 +198,7 @@ class NetworkPlayer:
     @torch.inference_mode()
     def values(self, words: NDArray[np.uint64]) -> NDArray[np.float32]:
         """Values `[rows, actions]` of packed observations."""
-        device = self._network.head.weight.device
+        device = self._network.device
         packed = torch.from_numpy(words.view(np.int64)).to(device)
         rows = FORWARD_ROWS if device.type == "cpu" else max(1, len(packed))
         if len(packed) <= rows:

@@ -53,7 +53,7 @@ def write(
 ) -> None:
     """Write the networks, whole or not at all, with weights in one of FORMATS; makes the folder."""
     tensors = {f"{k}.{name}": value for k, weights in enumerate(networks) for name, value in weights.items()}
-    tensors = {name: value.to("cpu", FORMATS[form]).contiguous().clone() for name, value in tensors.items()}
+    tensors = {name: _as(value.cpu(), FORMATS[form]).contiguous().clone() for name, value in tensors.items()}
     header = {"format": _FORMAT, "version": __version__, "settings": shaping(settings), "about": dict(about)}
     text = json.dumps(header | {"sha256": _digest(header, tensors)})
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -110,8 +110,13 @@ def _by_network(tensors: Mapping[str, Tensor]) -> list[Weights]:
     networks: dict[int, Weights] = {}
     for name, tensor in tensors.items():
         number, _, own = name.partition(".")
-        networks.setdefault(int(number), {})[own] = tensor.float()
+        networks.setdefault(int(number), {})[own] = _as(tensor, torch.float32)
     return [networks[number] for number in sorted(networks)]
+
+
+def _as(tensor: Tensor, dtype: torch.dtype) -> Tensor:
+    """A tensor of numbers in this format; integers, which the user's own networks may have, stay."""
+    return tensor.to(dtype) if tensor.is_floating_point() else tensor
 
 
 def _digest(header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:

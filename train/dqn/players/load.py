@@ -117,10 +117,11 @@ def _network_player(
 ) -> NetworkPlayer:
     # Where it sits there may be more to see than where it has learned, or less.
     settings.network.inputs = inputs = settings.network.inputs or settings.load_game().bits
-    here = replace(settings, network=replace(settings.network, inputs=min(inputs, game.bits)))
+    of_busso = settings.network.module is None  # others see zeros where there is less
+    here = replace(settings, network=replace(settings.network, inputs=min(inputs, game.bits) if of_busso else inputs))
     network = inference_network(game, here, device)
     try:
-        if inputs > game.bits:
+        if inputs > game.bits and of_busso:
             weights = weights_for(network, build_network(settings.load_game(), settings), weights)
         network.load_state_dict(weights)
     except (RuntimeError, AttributeError, TypeError, LookupError) as error:

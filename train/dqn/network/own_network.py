@@ -1,0 +1,275 @@
+"""Networks and losses of the user's own, in named Python files."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, make_dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from busso.cards.base import own_files
+from busso.cards.base.errors import InputError
+from busso.cards.base.own_files import OwnCodeError, OwnFile, own_code
+from busso.cards.compiled.bits import WORD, unpack
+from busso.cards.game import Game
+from busso.cards.player_specs import PlayerSpec, read_options
+from busso.command.settings.checks import SettingsError
+from busso.train.dqn.network.matmul import by_own_code
+from busso.train.dqn.network.q_network import QNetwork
+
+Loss = Callable[[Tensor, Tensor], Tensor]  # of values and targets, `[batch]`
+
+LOSSES: dict[str, Loss] = {"huber": F.huber_loss, "mse": F.mse_loss}
+_GIVEN = ("bits", "actions", "game")  # what a network is made with, where it asks for it by these names
+_OPTION_TYPES = (bool, int, float, str)
+_ROWS = 16  # of a trial
+
+
+class OwnNetwork(QNetwork):
+    """A module of the user's own: packed observations `[batch, words]` -> one value per action, always in float32.
+
+    It sees the first `bits` bits; those that an observation lacks are 0. Without gradients it is evaluated as at the
+    table, also while it learns: so targets leave the statistics of BatchNorm as they are.
+    """
+
+    def __init__(self, module: nn.Module, bits: int, actions: int, what: OwnPart) -> None:
+        nn.Module.__init__(self)
+        self.module, self.bits, self.actions, self._what = module, bits, actions, what
+        self.format = torch.float32
+        self._frozen = [each for each in module.parameters() if not each.requires_grad]
+        self.requires_grad_(False)
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.module.parameters()).device
+
+    def requires_grad_(self, requires_grad: bool = True) -> OwnNetwork:
+        """Leave what the module itself has frozen as it is."""
+        super().requires_grad_(requires_grad)
+        for each in self._frozen:
+            each.requires_grad_(False)
+        return self
+
+    def to_format(self, dtype: torch.dtype) -> OwnNetwork:
+        return self
+
+    def forward(self, words: Tensor) -> Tensor:
+        as_at_the_table = self.training and not torch.is_grad_enabled()
+        if as_at_the_table:
+            self.eval()
+        try:
+            with self._what.asked("forward"):
+                values: Tensor = self.module(_unpacked(words, self.bits))
+            return values.float()
+        finally:
+            if as_at_the_table:
+                self.train()
+
+
+def _unpacked(words: Tensor, bits: int) -> Tensor:
+    """The first bits of packed observations, `[batch, bits]` in float32; 0 where there are no more."""
+    there = min(bits, WORD * words.shape[1])
+    if by_own_code(words):
+        seen = torch.from_numpy(unpack(words.numpy().view(np.uint64), there))
+    else:
+        places = torch.arange(there, device=words.device)
+        seen = (words[:, places >> 6] >> (places & 63) & 1).float()
+    return seen if there == bits else F.pad(seen, (0, bits - there))
+
+
+def own_buffers(network: QNetwork | None) -> list[Tensor]:
+    """The buffers of a module of the user's own; those of other networks never change."""
+    return list(network.buffers()) if isinstance(network, OwnNetwork) else []
+
+
+@contextmanager
+def unchanged(network: QNetwork) -> Iterator[None]:
+    """Restore what a forward pass changes in a module of the user's own: buffers and PyTorch's generators."""
+    buffers, state = own_buffers(network), random_state(network)
+    kept = [each.clone() for each in buffers]
+    try:
+        yield
+    finally:
+        restore_random_state(network, state)
+        for each, before in zip(buffers, kept, strict=True):
+            each.copy_(before)
+
+
+def random_state(network: QNetwork) -> dict[str, Tensor]:
+    """The state of PyTorch's generators, which a module of the user's own may use while it learns; else nothing."""
+    if not isinstance(network, OwnNetwork):
+        return {}
+    on_gpu = network.device.type == "cuda"
+    return {"cpu": torch.get_rng_state()} | ({"cuda": torch.cuda.get_rng_state(network.device)} if on_gpu else {})
+
+
+def restore_random_state(network: QNetwork, state: Mapping[str, Tensor]) -> None:
+    """Restore `random_state`; the state of a device that the network is not on has no effect."""
+    if "cpu" in state:
+        torch.set_rng_state(state["cpu"].cpu())
+    if "cuda" in state and network.device.type == "cuda":
+        torch.cuda.set_rng_state(state["cuda"].cpu(), network.device)
+
+
+# ---------------------------------------------------------------------- what a file has
+
+
+@dataclass(frozen=True)
+class OwnPart:
+    """A network or a loss in a named file, with the options that were given."""
+
+    file: OwnFile
+    name: str
+    made: Callable[..., Any]
+    options: Mapping[str, Any]
+
+    @contextmanager
+    def asked(self, what: str) -> Iterator[None]:
+        """Have an error of it say its file and line, and `what` it was asked for. Raises OwnCodeError."""
+        code = getattr(getattr(self.made, what, self.made), "__code__", None)
+        its_own = code if code is not None and code.co_filename == self.file.path else None
+        place = f"{self.file.typed}:{its_own.co_firstlineno}" if its_own else self.file.typed
+        with own_code(self.file, f"{self.name}: {what}" if isinstance(self.made, type) else self.name, place):
+            yield
+
+    def __deepcopy__(self, memo: object) -> OwnPart:
+        return self
+
+
+def own_part(text: str, key: str) -> OwnPart:
+    """Look a network (`key` is `network`) or a loss up among what its own file defines.
+
+    Raises SettingsError for one that there is not, or whose file no person has named here; OwnCodeError for what is
+    wrong in the file.
+    """
+    try:
+        spec = PlayerSpec.parse(text)
+        file = own_files.required(spec.who, key)
+        wanted, kind = ("networks", "an nn.Module") if key == "network" else ("functions", "a function")
+        found = {name: made for name, made in file.defined().items() if _is_part(made, key)}
+        fitting = [name for name, made in found.items() if not _lacking(made, key)]
+        if spec.of is None and len(fitting) != 1:
+            hint = f"say which: {', '.join(fitting or found)}" if found else f"define {kind} there"
+            raise InputError(spec, f"{file.typed} has {len(fitting) or 'no'} {wanted}", hint)
+        name = fitting[0] if spec.of is None else spec.of
+        if name not in found:
+            problem = f"is not {kind}" if name in file.defined() else "is not defined there"
+            raise InputError(spec, f"{name} {problem}", f"it has {', '.join(found) or f'no {wanted}'}")
+        if lacking := _lacking(found[name], key):
+            raise InputError(spec, f"{name} needs {', '.join(lacking)}", "give each a default")
+        return OwnPart(file, name, found[name], _options(found[name], spec, name))
+    except OwnCodeError:
+        raise
+    except InputError as error:
+        raise SettingsError.of(error, key) if error.key == key else SettingsError(key, error) from None
+
+
+def _is_part(made: Any, key: str) -> bool:
+    return (isinstance(made, type) and issubclass(made, nn.Module)) == (key == "network") and callable(made)
+
+
+def _lacking(made: Callable[..., Any], key: str) -> Collection[str]:
+    """Return the arguments without a default that nothing is given for. A loss has its first two from busso."""
+    plain = [each for each in inspect.signature(made).parameters.values() if each.kind not in (2, 4)]
+    required = [each.name for each in plain if each.default is each.empty]
+    if key == "network":
+        return [name for name in required if name not in _GIVEN]
+    return required[2:] if len(plain) >= 2 else ["value and target"]
+
+
+def _options(made: Callable[..., Any], spec: PlayerSpec, name: str) -> dict[str, Any]:
+    """The options in the text, read by the types of the defaults; others may not be typed."""
+    arguments = inspect.signature(made).parameters.values()
+    typed = [(each.name, type(each.default), each.default) for each in arguments if type(each.default) in _OPTION_TYPES]
+    found = vars(read_options(make_dataclass(name, typed), spec, name))
+    return {key: value for key, value in found.items() if key in spec.options}
+
+
+def full_name(text: str, key: str) -> str:
+    """The text with the name of the only network, or loss, of its file, if it has none. Raises as `own_part`."""
+    spec = PlayerSpec.parse(text)
+    return str(PlayerSpec(spec.who, own_part(text, key).name, spec.options))
+
+
+def build_own(game: Game, text: str, bits: int) -> OwnNetwork:
+    """The network that a text names, for the first bits of an observation. Raises as `own_part`."""
+    part = own_part(text, "network")
+    arguments = inspect.signature(part.made).parameters
+    given = {"bits": bits, "actions": game.actions, "game": game}
+    with part.asked("__init__"):
+        module = part.made(**{key: given[key] for key in _GIVEN if key in arguments}, **part.options)
+        if not any(True for _ in module.parameters()):
+            raise ValueError("it has no parameters, so nothing to learn")
+    return OwnNetwork(module, bits, game.actions, part)
+
+
+def loss_of(text: str) -> Loss:
+    """The loss of `learner.loss`: the mean of that of each row, where one in a file returns these."""
+    if text in LOSSES:
+        return LOSSES[text]
+    part = own_part(text, "learner.loss")
+    function = partial(part.made, **part.options)
+
+    def loss(value: Tensor, target: Tensor) -> Tensor:
+        with part.asked("loss"):
+            found: Tensor = function(value, target)
+            return found.mean()
+
+    return loss
+
+
+# ---------------------------------------------------------------------- trials
+
+
+def try_own(network: QNetwork, words: int, loss: str) -> None:
+    """Try a network and a loss of the user's own on a few observations, before anything starts. Raises OwnCodeError."""
+    if isinstance(network, OwnNetwork):
+        _try_network(network, words)
+    if loss not in LOSSES:
+        _try_loss(own_part(loss, "learner.loss"))
+
+
+def _try_network(network: OwnNetwork, words: int) -> None:
+    generator = torch.Generator().manual_seed(1)
+    rows = torch.randint(-(2**63), 2**63 - 1, (_ROWS, words), generator=generator)
+    with network._what.asked("forward"), torch.random.fork_rng(devices=[]):
+        learning = copy.deepcopy(network).train().requires_grad_(True)
+        playing = copy.deepcopy(network).eval()
+        playing.load_state_dict(learning.state_dict())
+        with torch.inference_mode():
+            for batch in (rows, rows[:1]):
+                _check_values(playing, playing(batch), len(batch))
+        _check_values(learning, values := learning(rows), _ROWS)
+        if not values.requires_grad:
+            raise ValueError("its values have no gradient")
+        values.sum().backward()
+
+
+def _check_values(network: OwnNetwork, values: Tensor, rows: int) -> None:
+    wanted = (rows, network.actions)
+    if tuple(values.shape) != wanted:
+        raise ValueError(f"returned {list(values.shape)}, not {list(wanted)}, a value for each action")
+    if not values.isfinite().all():
+        raise ValueError("returned NaN or an infinity before it has learned anything")
+
+
+def _try_loss(part: OwnPart) -> None:
+    value, target = torch.linspace(-1, 1, _ROWS, requires_grad=True), torch.linspace(1, -0.5, _ROWS)
+    with part.asked("loss"):
+        found = part.made(value, target, **part.options)
+        if not isinstance(found, Tensor) or tuple(found.shape) not in ((), (_ROWS,)):
+            shape = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
+            raise ValueError(f"returned {shape}, not a number, or one for each of {_ROWS} rows")
+        if not found.isfinite().all():
+            raise ValueError("returned NaN or an infinity")
+        if not found.requires_grad:
+            raise ValueError("what it returned has no gradient")
+        found.mean().backward()  # type: ignore[no-untyped-call]
