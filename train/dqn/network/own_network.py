@@ -44,7 +44,7 @@ class OwnNetwork(QNetwork):
         nn.Module.__init__(self)
         self.module, self.bits, self.actions, self._what = module, bits, actions, what
         self.format = torch.float32
-        self._frozen = [each for each in module.parameters() if not each.requires_grad]
+        self._fixed = [each for each in module.parameters() if not each.requires_grad]
         self.requires_grad_(False)
 
     @property
@@ -54,7 +54,7 @@ class OwnNetwork(QNetwork):
     def requires_grad_(self, requires_grad: bool = True) -> OwnNetwork:
         """Leave what the module itself has frozen as it is."""
         super().requires_grad_(requires_grad)
-        for each in self._frozen:
+        for each in self._fixed:
             each.requires_grad_(False)
         return self
 
@@ -173,7 +173,8 @@ def own_part(text: str, key: str) -> OwnPart:
 
 
 def _is_part(made: Any, key: str) -> bool:
-    return (isinstance(made, type) and issubclass(made, nn.Module)) == (key == "network") and callable(made)
+    is_class = isinstance(made, type)
+    return is_class and issubclass(made, nn.Module) if key == "network" else not is_class
 
 
 def _lacking(made: Callable[..., Any], key: str) -> Collection[str]:
