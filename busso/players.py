@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from busso.cards.base import own_files
 from busso.cards.base.bounds import whole
 from busso.cards.compiled.splitmix import derive, stream
 from busso.cards.game import Game, States
 from busso.cards.matches.duplicate import Duel
 from busso.cards.matches.duplicate import duel as play_duel
+from busso.cards.own.players import name_of, player_from
 from busso.cards.play import Actions, Decisions, Player
-from busso.cards.players import checked_player
 from busso.command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, require
 from busso.command.settings.game import as_game
 from busso.evaluate.players import load_resolved
-from busso.train.dqn.players.resolve import resolve, resolve_all
+from busso.train.dqn.players.resolve import resolve
 
 if TYPE_CHECKING:
     from busso.evaluate.solve.solution import Solved
@@ -34,8 +35,9 @@ def load_player(game: Game | str, player: str | Path | Run) -> Player:
     """A player of the game by its name, or the one that a run has trained.
 
     A name is what the command line takes: `random`, a rule player of the game, `monte_carlo:samples:100`, a run folder
-    or a checkpoint, `search:RUN`, a policy in a table, or `champion`, the network that comes with the game. Networks
-    play on the CPU. Raises BussoError for what is not there, or plays another game.
+    or a checkpoint, `search:RUN`, a policy in a table, `champion`, the network that comes with the game, or a player in
+    a Python file, `./mine.py:NAME`. Networks play on the CPU. Raises BussoError for what is not there, or plays another
+    game.
 
     >>> import busso
     >>> game = busso.load_game("tressette")
@@ -50,6 +52,8 @@ def load_player(game: Game | str, player: str | Path | Run) -> Player:
 
 def _text(player: str | Path | Run) -> str:
     if isinstance(player, str):
+        if words := own_files.parted(player):
+            own_files.trust(words[0])
         return player
     if not _is_named(player):
         raise SettingsError("players", f"by name, a path or a run here, not {type(player).__name__}")
@@ -83,7 +87,7 @@ def choose(game: Game | str, player: Player | str, states: States, seed: int = 0
 def _player(game: Game, player: Player | str | Path | Run) -> Player:
     if _is_named(player):
         return load_player(game, player)  # type: ignore[arg-type]
-    return checked_player(game, player)
+    return player_from(game, player)
 
 
 def _is_named(player: object) -> bool:
@@ -99,8 +103,9 @@ def duel(
 ) -> Duel:
     """Two players on duplicate deals: each deal is played as often as makes it fair, in Tressette twice, sides swapped.
 
-    Players may be named as for `load_player`; one of your own has `begin(seeds)` and `act(decisions)`, see
-    `busso.Player`. `win_rate` and `points` of the result are means with their 95% intervals, `low` and `high`.
+    Players may be named as for `load_player`. One of your own has `begin(seeds)` and `act(decisions)`, see
+    `busso.Player`, or is a function of what one seat sees. `win_rate` and `points` of the result are means with their
+    95% intervals, `low` and `high`.
 
     >>> import busso
     >>> result = busso.duel("tressette", "greedy", "random", deals=512)  # or a game from load_game
@@ -121,10 +126,13 @@ class Tournament:
     ratings: Ratings
 
 
-def tournament(game: Game | str, players: Sequence[str | Path | Run], deals: int = 1024, seed: int = 7) -> Tournament:
-    """Every pair of players, named as for `load_player`, on the same duplicate deals, in this process.
+def tournament(
+    game: Game | str, players: Sequence[Player | str | Path | Run], deals: int = 1024, seed: int = 7
+) -> Tournament:
+    """Every pair of players, as for `duel`, on the same duplicate deals, in this process.
 
-    `busso tournament` plays the same deals with the same seed, on all CPUs, and can be resumed.
+    One of your own is called by the name of its class or function. `busso tournament` plays the same deals with the
+    same seed, on all CPUs, and can be resumed.
 
     >>> import busso
     >>> game = busso.load_game("tressette")
@@ -140,9 +148,13 @@ def tournament(game: Game | str, players: Sequence[str | Path | Run], deals: int
     deals = whole("deals", deals, 2, MAX_DEALS)
     require(isinstance(players, Iterable) and not isinstance(players, str), "players", "two or more", players)
     game = as_game(game)
-    found = resolve_all(game, [_text(player) for player in players])
-    require(len(found) >= 2, "players", "two or more", list(found))
-    loaded = {name: load_resolved(game, player) for name, player in found.items()}
+    loaded = dict[str, Player]()
+    for player in players:
+        found = resolve(game, _text(player)) if _is_named(player) else None  # type: ignore[arg-type]
+        name = name_of(player) if found is None else found.name
+        require(name not in loaded, "players", "each once", name)
+        loaded[name] = player_from(game, player) if found is None else load_resolved(game, found)
+    require(len(loaded) >= 2, "players", "two or more", list(loaded))
     duels = {pair: duel(game, loaded[pair[0]], loaded[pair[1]], deals, seed) for pair in combinations(loaded, 2)}
     return Tournament(duels, [pairing(*pair, found) for pair, found in duels.items()], rate(duels))
 

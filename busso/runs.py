@@ -11,7 +11,8 @@ from typing import Any
 
 from busso.cards.base.bounds import plain
 from busso.command.settings.checks import SettingsError, require
-from busso.command.settings.quoting import as_text, escaped, in_quotes
+from busso.command.settings.overrides import escaped
+from busso.command.settings.quoting import as_text, in_quotes
 from busso.command.terminal.visible import visible_output
 from busso.train.run import read
 from busso.train.run.read import Run

@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from busso.cards.base.own_files import OwnCodeError
 from busso.cards.compiled.batch import reward_loop
 from busso.cards.compiled.splitmix import derive
 from busso.cards.game import Game, Games, States
@@ -77,6 +78,18 @@ class Player(Protocol):
         """One legal action for each of the decisions."""
 
 
+class IllegalActionError(OwnCodeError):
+    """An action that a player may not play, in `game` of the games that it was asked about."""
+
+    def __init__(self, key: object, problem: object = None, hint: str = "", game: int = 0) -> None:
+        super().__init__(key, problem, hint)
+        self.game = game
+
+    def with_seed(self, seed: np.uint64) -> OwnCodeError:
+        """The same error, with the seed of that game."""
+        return OwnCodeError(self.key, f"{self.problem}, in the game of seed {seed}", self.hint)
+
+
 def play(
     game: Game,
     seeds: NDArray[np.uint64],
@@ -106,7 +119,10 @@ def play(
         decisions = Decisions(game, states, running)
         if observed:
             _ = decisions.observation
-        actions = decide(players, seating, decisions)
+        try:
+            actions = decide(players, seating, decisions)
+        except IllegalActionError as error:
+            raise error.with_seed(seeds[error.game]) from error
         decisions.check(actions)
         if watch is not None:
             watch(decisions, actions, totals)

@@ -6,7 +6,7 @@ from typing import Any
 
 from busso.cards.base.errors import InputError
 from busso.cards.game import Game, PlayerKind
-from busso.cards.player_specs import PlayerSpec, read_options
+from busso.cards.player_specs import PlayerSpec, options_of, read_options
 
 RULE = PlayerKind(searches=False)  # `random` and the policies of a game
 
@@ -22,8 +22,9 @@ def kind_and_options(game: Game, spec: PlayerSpec, others: str = "") -> tuple[Pl
     Raises InputError, one line, for a player that the game does not have and options that it does not take; `others`
     are then proposed beside the names.
     """
-    if spec.argument is not None or spec.name not in player_names(game):
-        name = spec.name if spec.argument is None else str(spec)
-        raise InputError(name, f"{game.name} has no such player", f"it has {', '.join(player_names(game))}{others}")
-    kind = game.kinds.get(spec.name, RULE)
+    if spec.who not in player_names(game):
+        raise InputError(spec.who, f"{game.name} has no such player", f"it has {', '.join(player_names(game))}{others}")
+    kind = game.kinds.get(spec.who, RULE)
+    if spec.of is not None:
+        raise InputError(spec, f"{spec.of!r} is not key:value", options_of(spec.who, kind.options))
     return kind, read_options(kind.options, spec)

@@ -1,4 +1,4 @@
-"""The text of a player, such as `monte_carlo:samples=100` or `search:runs/x:samples:10`, in its parts."""
+"""The text of a player, such as `monte_carlo:samples:100` or `search:runs/x:samples:10`, in its parts."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from busso.cards.base import own_files
 from busso.cards.base.errors import InputError
 from busso.cards.base.files import with_home
 from busso.cards.base.packages import package_of
@@ -23,106 +24,92 @@ if TYPE_CHECKING:
 
 CHAMPION = "champion"  # the player that is the network which travels with a game
 CHAMPION_FILE = "network.safetensors"
-_SPEC = re.compile(r"(?P<name>[A-Za-z]\w*)(?:\((?P<argument>.*)\))?(?::(?P<options>[^()]*))?")
-_OPTION = re.compile(r"\s*\w*\s*(?:=.*)?", re.DOTALL)  # what follows `name:`, unless it is the argument
 _RULES = ("rules", "bits", "actions", "seats", "teams")  # of a game whose networks may play
 MOST_SAMPLES = 1_000_000  # of a decision
-_SEPARATOR = re.compile("[:,]")
+_NAME = re.compile(r"[A-Za-z]\w*")
 _WANTED = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
 @dataclass(frozen=True)
 class PlayerSpec:
-    """`name(argument):key=value:key=value` in its parts; `argument` is None without one.
+    """`who:of:key:value:key:value` in its parts.
 
-    A path has no name: it is the argument alone. As a text it is in its one spelling: `:` between the options, a path
-    in its shortest form, which is never one word. `short` is the spelling that Hydra reads without quotes.
+    `who` is a name, or a path in its shortest form, which has a `/`. `of` is the run of a search, or the name of a
+    player in a file of Python. Only a name and such a file have more than `who`: any other path is all of the text.
     """
 
-    name: str
-    argument: str | None = None
+    who: str
+    of: str | None = None
     options: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @staticmethod
     def parse(text: str) -> PlayerSpec:
-        """The parts of what names a player, `name(argument):key=value` or in short `name:argument:key:value`.
+        """Return the parts of a text. Of an odd number of words after `who` the first is `of`.
 
-        In short, the argument is a path of more than one word, or `champion`. Options are divided by `:` or by commas.
-        Raises InputError for an option without a value and for one that is given twice.
+        Raises InputError for an empty word, for an option that is given twice, and for options of `champion`.
         """
         text = with_home(text)
-        match = _SPEC.fullmatch(text)
-        if match is None:
-            path = os.path.normpath(text) if text else ""
-            return PlayerSpec("", f"./{path}" if _SPEC.fullmatch(path) else path)
-        name, argument, options = match["name"], match["argument"], match["options"]
-        first, _, rest = (options or "").partition(":")
-        if argument is None and (first == CHAMPION or not _OPTION.fullmatch(first)):
-            argument, options = first, rest or None
-        return PlayerSpec(name, argument, _options(text, name, options))
+        who, colon, rest = text.partition(":")
+        if not _NAME.fullmatch(who):
+            who, rest = own_files.parted(text) or (text, "")
+            colon = rest
+            who = os.path.normpath(who) if who else ""
+            who = who if "/" in who or not who else f"./{who}"
+        words = [word.strip() for word in rest.split(":")] if colon else []
+        of = words.pop(0) if len(words) % 2 else None
+        options = dict(zip(words[::2], words[1::2], strict=True))
+        if "" in (of, *words):
+            raise InputError(text, "a word is missing after a colon", f"write options as {who}:samples:100")
+        if 2 * len(options) < len(words):
+            twice = next(key for key in options if words[::2].count(key) > 1)
+            raise InputError(text, f"the option {twice} is given twice")
+        if who == CHAMPION and (of or options):
+            raise InputError(text, f"{CHAMPION} has no options")
+        return PlayerSpec(who, of, options)
 
     @property
-    def short(self) -> str:
-        """The short spelling: `name:argument:key:value`."""
-        parts = (self.name, self.argument, *chain.from_iterable(self.options.items()))
-        return ":".join(part for part in parts if part)
-
-    @property
-    def file(self) -> str | None:
-        """What names a file or a run folder: a path, or `champion`; None for a player with a name of another kind."""
-        alone = self.argument is None and not self.options
-        return CHAMPION if alone and self.name == CHAMPION else None if self.name else self.argument
+    def path(self) -> str | None:
+        """The run folder or file that it names: a path, or `champion`; None for other names."""
+        return None if _NAME.fullmatch(self.who) and self.who != CHAMPION else self.who
 
     def __str__(self) -> str:
-        argument = "" if self.argument is None else f"({self.argument})" if self.name else self.argument
-        return self.name + argument + "".join(f":{key}={value}" for key, value in self.options.items())
-
-
-def _options(player: str, name: str, text: str | None) -> dict[str, str]:
-    """The options in `key=value:key=value`; `key:value` is the same. Raises InputError."""
-    options: dict[str, str] = {}
-    words = iter(_SEPARATOR.split(text) if text is not None else ())
-    for word in words:
-        key, equals, value = (part.strip() for part in word.partition("="))
-        if not equals and key:
-            value = next(words, "").strip()
-        if not (key and value) or (not equals and "=" in value):
-            raise InputError(player, f"{word!r} is not key:value", f"write options as {name}:samples:100")
-        if key in options:
-            raise InputError(player, f"the option {key} is given twice")
-        options[key] = value
-    return options
+        return ":".join((self.who, *([] if self.of is None else [self.of]), *chain.from_iterable(self.options.items())))
 
 
 def curve_name(player: str) -> str:
-    """A player's name in its one spelling as part of the name of a curve or a column: `monte_carlo.samples-100.ms-5`.
+    """Return a player's name as part of the name of a curve or a column: `monte_carlo.samples.100`, `search.runs_x`.
 
-    TensorBoard takes letters, digits, `_`, `-`, `.` and `/` alone.
+    `:` becomes `.`, a leading `./` is left out, and `_` stands for all that TensorBoard does not take: it takes
+    letters, digits, `_`, `-` and `.`.
     """
-    return re.sub(r"[^\w.-]", "_", player.replace(":", ".").replace("=", "-"), flags=re.ASCII)
+    return re.sub(r"[^\w.-]", "_", player.removeprefix("./").replace(":", "."), flags=re.ASCII)
 
 
-def read_options(schema: type[Any] | None, spec: PlayerSpec) -> Any:
-    """The options of a kind from their texts; None without a schema. InputError names an unknown or a bad option."""
-    if schema is None:
-        if spec.options:
-            raise InputError(spec, f"{spec.name} has no options")
-        return None
-    types = typing.get_type_hints(schema)
-    known = [field.name for field in dataclasses.fields(schema)]
+def read_options(schema: type[Any] | None, spec: PlayerSpec, name: str = "") -> Any:
+    """The options of a kind from their texts; None without a schema. InputError names an unknown or a bad option.
+
+    `name` is that of the kind, where it is not `spec.who`.
+    """
+    types = typing.get_type_hints(schema) if schema else {}
+    known = [field.name for field in dataclasses.fields(schema)] if schema else []
     values = {}
     for key, text in spec.options.items():
         if key not in known:
-            there = f"it has {', '.join(known)}" if known else "it has none"
-            raise InputError(spec, f"{spec.name} has no option {key!r}", there)
+            raise InputError(spec, f"unknown option {key!r}", options_of(name or spec.who, schema))
         try:
             values[key] = _value(types[key], text)
         except ValueError:
             raise InputError(spec, f"{key}: {_WANTED[types[key]]}, not {text!r}") from None
     try:
-        return schema(**values)
+        return schema(**values) if schema else None
     except ValueError as error:
         raise InputError(spec, error) from None
+
+
+def options_of(who: str, schema: type[Any] | None) -> str:
+    """Return a line that says which options a kind of player has."""
+    known = [field.name for field in dataclasses.fields(schema)] if schema else []
+    return f"{who} has {', '.join(known)}" if known else f"{who} has no options"
 
 
 def _value(kind: type[Any], text: str) -> Any:

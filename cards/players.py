@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from busso.cards.base.bounds import bounded, check_bounds
 from busso.cards.base.errors import InputError
+from busso.cards.base.own_files import OwnCodeError, fault
 from busso.cards.compiled.batch import first_illegal, next_bits, policy_loop, random_legal
 from busso.cards.compiled.jit import njit
 from busso.cards.game import Game, Games, PlayerKind
-from busso.cards.play import Actions, Decisions, Player
+from busso.cards.play import Actions, Decisions, IllegalActionError, Player
 from busso.cards.player_kinds import kind_and_options
 from busso.cards.player_specs import MOST_SAMPLES, PlayerSpec
 
@@ -107,16 +108,22 @@ def _draw(
 
 
 class CheckedPlayer:
-    """A player from elsewhere, whose faults are an InputError that names it, the game and the legal actions."""
+    """A player from elsewhere, whose faults are an OwnCodeError that names it, the game and the legal actions.
 
-    def __init__(self, game: Game, player: Player) -> None:
-        self._game, self._player = game, player
+    `place` is where a player in a named file stands, for an error that says no other line.
+    """
+
+    def __init__(self, game: Game, player: Player, name: str = "", place: str = "") -> None:
+        self._game, self._player, self._place = game, player, place
+        self._name = name or type(player).__name__
+        if hasattr(player, "action_values"):
+            self.action_values = self._action_values
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:
         try:
             self._player.begin(seeds)
         except Exception as error:
-            raise self._fault("begin", f"{type(error).__name__}: {error}") from error
+            raise self._fault("begin", error) from error
 
     def act(self, decisions: Decisions) -> Actions:
         legal = decisions.legal
@@ -126,21 +133,43 @@ class CheckedPlayer:
             given = self._player.act(decisions)
             found = np.asarray(given)
         except Exception as error:
-            raise self._fault("act", f"{type(error).__name__}: {error}", legal[0]) from error
+            raise self._fault("act", error, legal[0]) from error
         if found.shape != legal.shape or found.dtype.kind not in "iu":
             what = "None" if given is None else f"{type(given).__name__} of {found.dtype} {found.shape}"
             raise self._fault("act", f"{legal.size} whole numbers, one for each decision, not {what}", legal[0])
         actions = np.where((found >= 0) & (found < self._game.actions), found, _NO_ACTION).astype(np.uint8)
         wrong = first_illegal(legal, actions)
         if wrong >= 0:
-            raise self._fault("act", f"{found[wrong]} is not legal", legal[wrong])
+            raise self._illegal(decisions, wrong, int(found[wrong]))
         return actions
 
-    def _fault(self, where: str, problem: str, mask: np.uint64 | None = None) -> InputError:
+    def _action_values(self, decisions: Decisions) -> NDArray[np.float64]:
+        try:
+            values = np.asarray(self._player.action_values(decisions), np.float64)  # type: ignore[attr-defined]
+        except Exception as error:
+            raise self._fault("action_values", error) from error
+        wanted = (decisions.games.size, self._game.actions)
+        if values.shape != wanted:
+            raise self._fault("action_values", f"numbers of the shape {wanted}, not {values.shape}")
+        return values
+
+    def _illegal(self, decisions: Decisions, row: int, action: int) -> IllegalActionError:
+        game, number = self._game, int(decisions.games[row])
+        text = f" ({game.action_text(action)})" if 0 <= action < game.actions else ""
+        seat = f" for seat {decisions.states['turn'][number]}" if decisions.states.size else ""  # an environment's
+        error = self._fault("act", f"{action}{text} is not legal{seat} of {game.name}", decisions.legal[row])
+        return IllegalActionError(error.key, error.problem, error.hint, number)
+
+    def _fault(self, where: str, problem: str | Exception, mask: np.uint64 | None = None) -> OwnCodeError:
         texts = [] if mask is None else [(a, self._game.action_text(a)) for a in range(self._game.actions)]
         legal = ", ".join(f"{action} ({text})" for action, text in texts if int(mask or 0) >> action & 1)
-        key = f"{type(self._player).__name__}.{where} in {self._game.name}"
-        return InputError(key, " ".join(problem.split()), f"legal: {legal}" if legal else "")
+        hint = f"legal: {legal}" if legal else ""
+        key = self._place or f"{self._name}.{where} in {self._game.name}"
+        what = f"{self._name}: {where}" if self._place else ""
+        if isinstance(problem, Exception):
+            found = fault(problem, what, key)
+            return OwnCodeError(found.key, found.problem, hint)
+        return OwnCodeError(key, f"{what}: {problem}".removeprefix(": "), hint)
 
 
 def checked_player(game: Game, player: Any, key: str = "players") -> Player:
@@ -148,7 +177,7 @@ def checked_player(game: Game, player: Any, key: str = "players") -> Player:
     if isinstance(player, type) or not all(callable(getattr(player, name, None)) for name in ("begin", "act")):
         given = f"the class {player.__name__}" if isinstance(player, type) else type(player).__name__
         raise InputError(key, f"a name, or an object with begin and act, not {given}")
-    return CheckedPlayer(game, player)
+    return player if isinstance(player, CheckedPlayer) else CheckedPlayer(game, player)
 
 
 def named_player(game: Game, text: str) -> Player:
@@ -157,7 +186,7 @@ def named_player(game: Game, text: str) -> Player:
     Raises InputError, one line, for a player that the game does not have and options that it does not take.
     """
     spec = PlayerSpec.parse(text)
-    return make_player(game, spec.name, *kind_and_options(game, spec))
+    return make_player(game, spec.who, *kind_and_options(game, spec))
 
 
 def make_player(game: Game, name: str, kind: PlayerKind, options: Any) -> Player:

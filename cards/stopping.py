@@ -30,7 +30,7 @@ def stoppable(game: Game, name: str, player: Player, stop: Stop) -> Player:
     """The player of this name, whose games end with StoppedError once `stop` says so; the same choices until then."""
     if stop is never:
         return player
-    return InPieces(player, stop) if PlayerSpec.parse(name).name in game.kinds else Stoppable(player, stop)
+    return InPieces(player, stop) if PlayerSpec.parse(name).who in game.kinds else Stoppable(player, stop)
 
 
 class Stoppable:

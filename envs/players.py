@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from busso.cards.base.errors import InputError
 from busso.cards.compiled.bits import words_for
 from busso.cards.game import Game
+from busso.cards.own.players import player_from
 from busso.cards.play import Decisions, Player
-from busso.cards.players import PolicyPlayer, checked_player
+from busso.cards.players import PolicyPlayer
 from busso.cards.tables import TablePlayer
 
 
@@ -33,7 +34,7 @@ class Seated:
         if isinstance(player, PolicyPlayer | TablePlayer):
             raise InputError("player", f"{type(player).__name__} decides by the game's state", "ask it with env.ask")
         self._game = game
-        self._player = checked_player(game, player, "player")
+        self._player = player_from(game, player, "player")
         self._games = games
         self._none = np.zeros(0, game.dtype)
         self._player.begin(np.arange(seed, seed + games, dtype=np.uint64))

@@ -11,8 +11,8 @@ from busso.cards.base.errors import InputError
 from busso.cards.compiled.splitmix import derive
 from busso.cards.game import Game, States
 from busso.cards.hand import Hand
+from busso.cards.own.players import player_from
 from busso.cards.play import Decisions, Player
-from busso.cards.players import checked_player
 from busso.cards.presentation import presentation_of
 from busso.envs.choosing import Reward, check_action, check_seed
 from busso.envs.seeds import later_seed
@@ -122,7 +122,7 @@ class SteppedGame:
             raise InputError(self.game.name, "the game is over, no seat may play")
         # Another generator for each decision, and the same one for the same. By what is seen: the bytes of a state have
         # gaps, in which anything may lie, and what is hidden.
-        player = checked_player(self.game, player, "player")
+        player = player_from(self.game, player, "player")
         player.begin(derive(np.array([zlib.crc32(self.observation.tobytes()) ^ self.seed], np.uint64), _PLAYER))
         return self.chosen(player)
 

@@ -9,6 +9,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from busso.cards.base import own_files
 from busso.cards.base.bounds import whole
 from busso.cards.base.errors import InputError
 from busso.cards.compiled.batch import reward_loop
@@ -16,8 +17,9 @@ from busso.cards.compiled.bits import unpack
 from busso.cards.compiled.splitmix import derive
 from busso.cards.game import Game, Games
 from busso.cards.own.files import game_with
+from busso.cards.own.players import player_from
 from busso.cards.play import Decisions, Player, decide
-from busso.cards.players import checked_player, named_player
+from busso.cards.players import named_player
 from busso.envs.choosing import SEEDS, check_seed, reward_of
 from busso.envs.seeds import later_seeds
 from busso.envs.stepping import settle_loop
@@ -224,8 +226,8 @@ def players_of(game: Game, others: Others, learner: Sequence[int]) -> tuple[list
 
 
 def _player(game: Game, player: str | Player) -> Player:
-    if not isinstance(player, str):
-        return checked_player(game, player, "others")
+    if not isinstance(player, str) or own_files.parted(player):
+        return player_from(game, player, "others")
     try:
         return named_player(game, player)
     except ValueError as error:

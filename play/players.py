@@ -18,12 +18,12 @@ HUMAN = "human"
 _LATER = 8  # actions after which a search is asked once: two tricks of Tressette, in which it plays as its network
 
 
-def seated_player(game: Game, text: str) -> Player:
-    """The player that is meant, as in tournaments. Raises SettingsError or CheckpointError, one line."""
+def seated_player(game: Game, text: str, key: str = "opponents") -> Player:
+    """The player that `key` names, as in tournaments. Raises SettingsError or CheckpointError, one line."""
     from busso.evaluate.players import load_resolved  # with Numba, for which no settings wait
 
-    found = resolve(game, text, others=(HUMAN,))
-    player = load_resolved(game, found, _cpu)
+    found = resolve(game, text, key, others=(HUMAN,))
+    player = load_resolved(game, found, _cpu, key)
     if found.path is not None:
         _ask_once(game, player)
     return player

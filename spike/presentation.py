@@ -95,8 +95,8 @@ PRESENTATION = Presentation(
     phases=tuple(f"round {k}, {phase}" for k in range(ROUNDS + 1) for phase in _PHASES.values()),
     phase=_phase,
     judging=Judging(
-        graders=("search(champion)", "monte_carlo:samples=2000"),
-        coaches=("monte_carlo:samples=1000",),
+        graders=("search:champion", "monte_carlo:samples:2000"),
+        coaches=("monte_carlo:samples:1000",),
         # Of all hands to come, not of one alone.
         units=lambda game: (
             {reward: (*unit, 0.0) for reward, unit in _units(game).items()} | {"win": ("wins", 1.0, 0.0)}

@@ -9,43 +9,34 @@ from hypothesis import strategies as st
 
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose
-from busso.command.settings.quoting import as_text, escaped, for_shell, hint_for, spelled
+from busso.command.settings.overrides import escaped, with_escapes
+from busso.command.settings.quoting import as_text, for_shell, hint_for, spelled
 from busso.evaluate.tournament.settings import TournamentSettings
 from busso.train.settings.dqn import TrainSettings
 from tests.errors import error_about
 
-SHORT = {
-    "greedy,monte_carlo:samples:100": ["greedy", "monte_carlo:samples=100"],
-    "monte_carlo:samples:100:ms:0.5,search:runs/x": ["monte_carlo:samples=100:ms=0.5", "search(runs/x)"],
-    "search:champion:samples:10,champion": ["search(champion):samples=10", "champion"],
-    "'monte_carlo:samples=100,ms=5','search(runs/x):samples=10'": [
-        "monte_carlo:samples=100:ms=5",
-        "search(runs/x):samples=10",
-    ],
+TYPED = {
+    "greedy,monte_carlo:samples:100": ["greedy", "monte_carlo:samples:100"],
+    "monte_carlo:samples:100:ms:0.5,search:runs/x": ["monte_carlo:samples:100:ms:0.5", "search:runs/x"],
+    "search:champion:samples:10,champion": ["search:champion:samples:10", "champion"],
+    "'search:runs/lr=1,2:samples:10',runs//x/": ["search:runs/lr=1,2:samples:10", "runs/x"],
+    "./mine.py:Lowest:depth:3,../m/mine.py,/m/mine.py:x": ["./mine.py:Lowest:depth:3", "../m/mine.py", "/m/mine.py:x"],
 }
 
 
-@pytest.mark.parametrize("typed", SHORT)
+@pytest.mark.parametrize("typed", TYPED)
 def test_hydra_reads_players(typed: str) -> None:
     players = compose(TournamentSettings, "tournament", [f"players=[{typed}]"]).players
-    assert [spelled("players", player) for player in players] == SHORT[typed]
+    assert [spelled("players", player) for player in players] == TYPED[typed]
 
 
 PROPOSED = {  # where Hydra refuses
-    "players=[greedy,monte_carlo:samples=100]": (
-        """ "players=[greedy,'monte_carlo:samples=100']" or players=[greedy,monte_carlo:samples:100]"""
-    ),
-    "players=[random,search(runs/x):samples=10]": (
-        """ "players=[random,'search(runs/x):samples=10']" or players=[random,search:runs/x:samples:10]"""
-    ),
-    "players=[monte_carlo:samples=100, ms=5,greedy]": (
-        """ "players=['monte_carlo:samples=100, ms=5',greedy]" or players=[monte_carlo:samples:100:ms:5,greedy]"""
-    ),
-    "players=['a:b=1',search(x,y)]": """ "players=['a:b=1','search(x,y)']" """,
-    "evaluation.opponents=[random],[greedy:a=1]": (
-        """ "evaluation.opponents=[random],['greedy:a=1']" or evaluation.opponents=[random],[greedy:a:1]"""
-    ),
-    "hint=monte_carlo:samples=400": """ "hint='monte_carlo:samples=400'" or hint=monte_carlo:samples:400""",
+    "players=[greedy,monte_carlo:samples=100]": " players=[greedy,monte_carlo:samples:100]",
+    "players=[monte_carlo:samples=100,ms=5,greedy]": " players=[monte_carlo:samples:100:ms:5,greedy]",
+    "evaluation.opponents=[random],[greedy:a=1]": " evaluation.opponents=[random],[greedy:a:1]",
+    "hint=monte_carlo:samples=400": " hint=monte_carlo:samples:400",
+    "players=[random,search:runs/x=1:samples:10]": """ "players=[random,'search:runs/x=1:samples:10']" """,
+    "players=['a:b=1',runs/x(2)]": """ "players=['a:b=1','runs/x(2)']" """,
     "players=[runs/x/lr=0.1,seed=0,greedy]": """ "players=['runs/x/lr=0.1,seed=0',greedy]" """,
     "network.init_from=runs/x/lr=0.1,seed=0": """ "network.init_from='runs/x/lr=0.1,seed=0'" """,
     r"init_from=runs/x/lr=1\,seed=0": """ "init_from='runs/x/lr=1,seed=0'" """,
@@ -53,18 +44,14 @@ PROPOSED = {  # where Hydra refuses
     "run=runs/a b (2)": """ "run='runs/a b (2)'" """,
     "name=$a=b": """ 'name='"'"'$a=b'"'"''""",
     "+name=it's": r""" "+name='it\\'s'" """,
-    "mix={network: 0.5, monte_carlo:samples=20:ms=5: 0.5, runs/lr=1: 0}": (
-        r""" 'mix={network: 0.5, monte_carlo\:samples\=20\:ms\=5: 0.5, runs/lr\=1: 0}'"""
-    ),
 }
 
 
 @pytest.mark.parametrize("typed", PROPOSED)
 def test_what_is_proposed_where_hydra_refuses(typed: str) -> None:
     assert hint_for(typed) == f"write {PROPOSED[typed].strip()}"
-    for line in PROPOSED[typed].split(" or "):
-        (word,) = shlex.split(line)
-        assert hint_for(word) == "" and value_of(word) is not None
+    (word,) = shlex.split(PROPOSED[typed])
+    assert hint_for(word) == "" and value_of(word) is not None
 
 
 def value_of(override: str) -> object:
@@ -83,21 +70,37 @@ def test_nothing_is_proposed_for_mistakes_of_other_kinds(typed: str) -> None:
 
 
 def test_the_error_has_the_whole_line() -> None:
-    line = "\"players=[greedy,'monte_carlo:samples=9']\" or players=[greedy,monte_carlo:samples:9]"
+    line = "players=[greedy,monte_carlo:samples:9]"
     with error_about(SettingsError, "players", "Hydra cannot read [greedy,monte_carlo:samples=9]", f"write {line}"):
         compose(TournamentSettings, "tournament", ["players=[greedy,monte_carlo:samples=9]"])
     with error_about(SettingsError, "folder=a/b,c", "--multirun", "write \"folder='a/b,c'\""):
         compose(TournamentSettings, "tournament", ["folder=a/b,c"])
 
 
-def test_players_with_options_in_a_mapping() -> None:
-    phases = "opponents.phases=[{until: null, mix: {network: 0.7, KEY: 0.2, runs/a: 0.1}}]"
-    typed = phases.replace("KEY", escaped("alpha_beta:samples:20:ms=5"))
-    (phase,) = compose(TrainSettings, "train", [typed, "rollout=local"]).opponents.phases
-    assert phase.mix == {"network": 0.7, "alpha_beta:samples=20:ms=5": 0.2, "runs/a": 0.1}
-    misread = phases.replace("KEY", "alpha_beta:samples:20")  # for Hydra the key ends at the first colon
-    with error_about(SettingsError, "mix.alpha_beta", hint=r"alpha_beta\:samples\:20: 0.2"):
-        compose(TrainSettings, "train", [misread, "rollout=local"])
+@pytest.mark.parametrize(
+    "player", ["monte_carlo:samples:20", "alpha_beta:samples:20:ms:5", "champion", "./runs/lr=1", "./runs/a"]
+)
+@pytest.mark.parametrize(
+    "phases",
+    [
+        "[{until: 9, mix: {network: 1.0}}, {until: null, each: side, mix: {network: 0.7, KEY: 0.2, random: 0.1}}]",
+        "[{mix:{KEY:0.2,network:0.7,random:0.1},until:null}]",
+        "[{until: null, mix: {network: 0.7, random: 0.1, KEY: 2e-1}}]",
+    ],
+)
+def test_players_with_options_in_a_mapping(player: str, phases: str) -> None:
+    for key in (player, escaped(player)):
+        typed = [f"opponents.phases={phases.replace('KEY', key)}", "rollout=local", "episodes=100"]
+        phase = compose(TrainSettings, "train", typed).opponents.phases[-1]
+        assert phase.mix == {"network": 0.7, spelled("mix", player): 0.2, "random": 0.1}
+
+
+def test_only_players_of_a_mapping_get_backslashes() -> None:
+    for same in ("players=[a:b:1,c:d:2]", "opponents.phases=[{until: 5, mix: {network: 1}}]", "opponents.only=a:b:1"):
+        assert with_escapes(same) == same
+    with error_about(SettingsError, "opponents.phases.mix", "'samples'", hint="alpha_beta has samples"):
+        phases = "opponents.phases=[{until: null, mix: {alpha_beta:samples: 1.0}}]"
+        compose(TrainSettings, "train", [phases, "rollout=local"])
 
 
 values = st.text("ab/=,:()[]{}'\" \\$!1.", min_size=1).map(str.strip).filter(bool)

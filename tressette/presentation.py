@@ -98,8 +98,8 @@ PRESENTATION = Presentation(
     phases=tuple(f"trick {k + 1}" for k in range(TRICKS)),
     phase=_trick,
     judging=Judging(
-        graders=("search(champion):samples=256", "monte_carlo:samples=1000"),
-        coaches=("search(champion)", "monte_carlo:samples=400"),
+        graders=("search:champion:samples:256", "monte_carlo:samples:1000"),
+        coaches=("search:champion", "monte_carlo:samples:400"),
         solvers={
             "exact": (endgame.ExactOptions, endgame.EndgameAdviser),
             "cheating": (cheating.CheatingOptions, endgame.Cheating),

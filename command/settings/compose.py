@@ -19,7 +19,7 @@ from busso.command.conf_folder import CONF, groups_of
 from busso.command.settings.checks import SettingsError, check_one_of
 from busso.command.settings.foreign import check_values, name_game
 from busso.command.settings.nearest import dotted, nearest
-from busso.command.settings.overrides import key_of
+from busso.command.settings.overrides import key_of, with_escapes
 from busso.command.settings.own_files import misplaced, not_read, not_utf8, syntax_error
 from busso.command.settings.own_games import name_games, name_players
 from busso.command.settings.quoting import for_shell, hint_for
@@ -40,7 +40,7 @@ def compose(schema: type[T] | Mapping[str, type[T]], config_name: str, overrides
 
     Raises SettingsError, one line that names the key, for anything Hydra or the dataclasses refuse.
     """
-    overrides = fitting(schema, [with_home(each) for each in overrides])
+    overrides = fitting(schema, [with_escapes(with_home(each)) for each in overrides])
     name_games(overrides)
     with refused_by_name(overrides, config_name):
         return from_config(schema, _composed(config_name, overrides))
@@ -59,7 +59,7 @@ def fitting(
 
         overrides = with_game_options(overrides, default_game, schema)
     if "game" not in own:  # files that the command reads may be of the game that is named
-        return [each for each in overrides if not _names_game(each)]
+        return [each for each in overrides if not _names_game(each) and not _names_code(each)]
     return overrides
 
 
@@ -75,6 +75,14 @@ def from_config(schema: type[T] | Mapping[str, type[T]], config: DictConfig) -> 
         check_one_of("algo", str(config.algo), *schema)
         schema = schema[str(config.algo)]
     return _settings(schema, config)
+
+
+def _names_code(override: str) -> bool:
+    """Name the Python file of a run's opponent, for a command that reads the run."""
+    key, _, value = override.partition("=")
+    if key == "opponents.only":
+        name_players(value)
+    return key == "opponents.only"
 
 
 def _names_game(override: str) -> bool:
@@ -132,9 +140,7 @@ def refused_by_name(overrides: Sequence[str], config_name: str = "", of_flags: S
             raise SettingsError(keys[0], found.problem, found.hint) from None
         named = any(key.partition(".")[0] in str(found) for key in keys)
         given = "" if named or not keys else f" (given: {' '.join(overrides)})"
-        misread = map(hint_for, (override for override in overrides if "{" in override))
-        hint = found.hint or next(filter(None, misread), "")
-        raise SettingsError(found.key, found.problem + given, hint) from None
+        raise SettingsError(found.key, found.problem + given, found.hint) from None
 
 
 def explained(error: SettingsError, overrides: Sequence[str], config_name: str) -> SettingsError:

@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+_MIXTURES = "opponents.phases"  # the setting whose mappings have players for keys
+_WORDS = r"[^{},\s\\'\"]+"
+_PLAYER_IN_MAPPING = re.compile(rf"(?<=[{{,\s]){_WORDS}[:=]{_WORDS}(?=\s*:\s*[^:=,{{}}]*[,}}])")
 _FORM = re.compile(r"(?P<sign>\+\+|\+|~|)(?P<key>[^=@]*)(?:@[^=]*)?(?:=(?P<value>.*))?", re.DOTALL)
 
 
@@ -33,6 +36,22 @@ def key_of(text: str) -> str:
 def given(overrides: Iterable[str]) -> dict[str, Override]:
     """The overrides by their keys; the last one of a key counts."""
     return {each.key: each for each in map(parsed, overrides)}
+
+
+def with_escapes(text: str) -> str:
+    """Return the override as Hydra reads it: with backslashes in the players of `opponents.phases`.
+
+    For Hydra a key of a mapping ends at its first colon.
+    """
+    key, equals, value = text.partition("=")
+    if key_of(text) != _MIXTURES:
+        return text
+    return key + equals + _PLAYER_IN_MAPPING.sub(lambda found: escaped(found[0]), value)
+
+
+def escaped(text: str) -> str:
+    """A key of a mapping, where quotes may not stand, as Hydra reads it."""
+    return re.sub(r"[\\:=,(){}\[\] ]", r"\\\g<0>", text)
 
 
 def value_text(value: object) -> str:

@@ -89,7 +89,7 @@ def grader_of(game: Game, by: str, device: torch.device, limits: list[float] | N
             problem = error
         else:
             grades = limits_of(game, adviser.unit) if limits is None else Limits(*limits)
-            return Grader(str(spec), adviser, grades, cheats=spec.name == CHEATING)
+            return Grader(str(spec), adviser, grades, cheats=spec.who == CHEATING)
     raise problem
 
 
@@ -101,7 +101,7 @@ def _spec(by: str) -> PlayerSpec:
 
 
 def _adviser(game: Game, spec: PlayerSpec, device: torch.device) -> Adviser:
-    if spec.argument is None and spec.name in (EXACT, CHEATING):
+    if spec.who in (EXACT, CHEATING):
         return _solver(game, spec)
     player = resolve(game, spec, "by")
     if not player.kind.values:
@@ -129,13 +129,15 @@ def _as_learned(game: Game, player: ResolvedPlayer) -> Game:
 
 
 def _solver(game: Game, spec: PlayerSpec) -> Adviser:
-    if game.model is not None and spec.name == EXACT:
+    if spec.of is not None:
+        raise SettingsError("by", f"{spec}: {spec.of!r} is not key:value")
+    if game.model is not None and spec.who == EXACT:
         if spec.options:
             raise SettingsError("by", f"exact has no options for {game.name}")
         return ExactAdviser(game_defaults(game.name) | asdict(game.options))
-    solver = presentation_of(game).judging.solvers.get(spec.name)
+    solver = presentation_of(game).judging.solvers.get(spec.who)
     if solver is None:
-        there = "an exact solution" if spec.name == EXACT else "a solver of open cards"
+        there = "an exact solution" if spec.who == EXACT else "a solver of open cards"
         raise SettingsError("by", f"{game.name} does not have {there}", f"name a network, or {valuing(game)}")
     try:
         options, make = solver

@@ -111,7 +111,7 @@ def about(settings: TournamentSettings, game: Game, players: Mapping[str, Resolv
         "seating": settings.seating,
         "seed": settings.seed,
         "batch_deals": settings.batch_for(players.values()),
-        "device": choose_device(settings.device).type if any(files.values()) else "cpu",
+        "device": choose_device(settings.device).type if any(player.path for player in players.values()) else "cpu",
         "players": files,
     }
 

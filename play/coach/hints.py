@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from busso.cards.compiled.splitmix import derive
@@ -20,6 +20,7 @@ from busso.play.players import seated_player
 
 _ODDS = 0x6F646473 << 16  # salt, by the number of the move
 EXACT = "exact"
+_adviser_by = partial(seated_player, key="hint")
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Coach:
         game: Game,
         settings: dict[str, Any],
         spec: str | None,
-        player_of: Callable[[Game, str], Player] = seated_player,
+        player_of: Callable[[Game, str], Player] = _adviser_by,
     ) -> None:
         self.game, self.chosen = game, spec is not None
         self._names = (spec,) if spec else (EXACT,) if game.model else presentation_of(game).judging.coaches

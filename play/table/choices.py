@@ -194,7 +194,7 @@ def offered_players(game: Game, runs: Path = RUNS) -> tuple[str, ...]:
     shipped = [CHAMPION] if player_specs.champion_file(game) is not None else []
     first = shipped + [run for run in trained if Path(run).name == CHAMPION]
     searching = [name for name, kind in game.kinds.items() if kind.of_network]
-    searches = [f"{name}({run})" for name in searching for run in [*shipped, *networks]]
+    searches = [f"{name}:{run}" for name in searching for run in [*shipped, *networks]]
     rules = [default_opponent(game), *game.policies, *player_names(game)]
     return tuple(dict.fromkeys([*first, *rules, *trained, *searches, HUMAN]))
 

@@ -20,7 +20,7 @@ from busso.cards.game import Game
 from busso.cards.hand import Hand, Move
 from busso.cards.matches.match import Matches, match_rules
 from busso.cards.matches.records import in_match
-from busso.cards.play import Player
+from busso.cards.play import IllegalActionError, Player
 from busso.play.language import Message
 from busso.play.players import HUMAN, seated_player
 from busso.play.views import why_not
@@ -156,7 +156,11 @@ class Table:
             raise ValueError("no player is to move")
         player = self._players[self.setup.seats[self.turn]]
         player.begin(derive(self.hand.seeds, _REPLIES + len(self.hand.moves)))
-        return self.play(int(player.act(self.hand.decisions())[0]))
+        try:
+            action = int(player.act(self.hand.decisions())[0])
+        except IllegalActionError as error:
+            raise error.with_seed(self.hand.seeds[0]) from error
+        return self.play(action)
 
     def player(self, name: str) -> Player:
         """Who sits here by that name."""

@@ -56,11 +56,10 @@ def counting(spec: str) -> Counts:
 
 def test_options_have_the_types_of_their_fields() -> None:
     assert counting("counting") == Counts()
-    assert counting("counting:cards=12") == Counts(cards=12)
-    assert counting("counting:cards=2:ms=3:aloud=true:tone=high") == Counts(2, 3.0, True, "high")
-    assert counting("counting:ms=1e-2,aloud=False") == Counts(ms=0.01)
+    assert counting("counting:cards:12") == Counts(cards=12)
     assert counting("counting:cards:2:ms:3:aloud:true:tone:high") == Counts(2, 3.0, True, "high")
-    assert isinstance(counting("counting:ms=3").ms, float)
+    assert counting("counting:ms:1e-2: aloud : False") == Counts(ms=0.01)
+    assert isinstance(counting("counting:ms:3").ms, float)
 
 
 def test_other_players_as_before() -> None:
@@ -75,31 +74,32 @@ def test_a_kind_plays_with_its_options() -> None:
     def watch(decisions: Decisions, actions: Actions, totals: Any) -> None:
         first.append(actions)
 
-    play(GAME, seeds, [named_player(GAME, "counting:cards=1")], np.zeros((5, 2), np.uint8), watch=watch)
+    play(GAME, seeds, [named_player(GAME, "counting:cards:1")], np.zeros((5, 2), np.uint8), watch=watch)
     hands = GAME.deal(seeds)["hands"][:, 0]
     assert [int(action) for action in first[0]] == [[a for a in range(8) if int(h) >> a & 1][1] for h in hands]
 
 
+HAS = "counting has cards, ms, aloud, tone"
 BAD = {  # what is said, and the way out
-    "counting:card=5": ("'card'", "it has cards, ms, aloud, tone"),
-    "counting:cards=x": ("cards: a whole number, not 'x'", ""),
-    "counting:cards=1.5": ("cards: a whole number, not '1.5'", ""),
-    "counting:ms=soon": ("ms: a number, not 'soon'", ""),
-    "counting:ms=nan": ("ms: a number, not 'nan'", ""),
-    "counting:aloud=1": ("aloud: true or false, not '1'", ""),
-    "counting:cards=0": ("cards: 1 and more, not 0", ""),
-    "counting:": ("''", "counting:samples:100"),
-    "counting:cards": ("'cards'", "counting:samples:100"),
-    "counting:cards=": ("'cards='", "counting:samples:100"),
-    "counting:cards:": ("'cards'", "counting:samples:100"),
-    "counting:cards:ms=5": ("'cards'", "counting:samples:100"),
-    "counting:ms:3:cards": ("'cards'", "counting:samples:100"),
-    "counting:cards=1:cards:2": ("cards is given twice", ""),
-    "counting:cards=1:cards=2": ("cards is given twice", ""),
-    "lowest:cards=1": ("no options", ""),
-    "random:": ("''", "random:samples:100"),
-    "counter:cards=1": ("toy", "it has random, lowest, counting"),
-    "counting(x):cards=1": ("toy", "it has random, lowest, counting"),
+    "counting:card:5": ("'card'", HAS),
+    "counting:cards:x": ("cards: a whole number, not 'x'", ""),
+    "counting:cards:1.5": ("cards: a whole number, not '1.5'", ""),
+    "counting:ms:soon": ("ms: a number, not 'soon'", ""),
+    "counting:ms:nan": ("ms: a number, not 'nan'", ""),
+    "counting:aloud:1": ("aloud: true or false, not '1'", ""),
+    "counting:cards:0": ("cards: 1 and more, not 0", ""),
+    "counting:": ("a word is missing", "counting:samples:100"),
+    "counting:cards:": ("a word is missing", "counting:samples:100"),
+    "counting::5": ("a word is missing", "counting:samples:100"),
+    "counting:cards": ("'cards' is not key:value", HAS),
+    "counting:cards=3": ("'cards=3' is not key:value", HAS),
+    "counting:ms:3:cards": ("'ms' is not key:value", HAS),
+    "counting:cards:1:cards:2": ("cards is given twice", ""),
+    "lowest:cards:1": ("'cards'", "lowest has no options"),
+    "lowest:runs/toy/x": ("'runs/toy/x'", "lowest has no options"),
+    "random:": ("a word is missing", "random:samples:100"),
+    "champion:samples:1": ("champion has no options", ""),
+    "counter:cards:1": ("toy", "it has random, lowest, counting"),
     "runs/toy/x": ("toy", "it has random"),
     "": ("toy", "it has random"),
 }
@@ -114,47 +114,56 @@ def test_what_is_refused(spec: str) -> None:
 
 def test_a_kind_of_another_game() -> None:
     with error_about(InputError, "counting", hint="random"):
-        named_player(load_game("blackjack"), "counting:cards=1")
+        named_player(load_game("blackjack"), "counting:cards:1")
 
 
 @pytest.mark.parametrize(
-    ("text", "spec", "file"),
+    ("text", "spec", "path"),
     [
         ("greedy", PlayerSpec("greedy"), None),
-        ("m:samples=100,ms=5", PlayerSpec("m", None, {"samples": "100", "ms": "5"}), None),
-        ("search(runs/t/a=b,c:d):samples=5", PlayerSpec("search", "runs/t/a=b,c:d", {"samples": "5"}), None),
-        ("search(runs/t (2))", PlayerSpec("search", "runs/t (2)"), None),
         ("m:samples:100:ms:0.5", PlayerSpec("m", None, {"samples": "100", "ms": "0.5"}), None),
-        ("m:samples:100,ms=5", PlayerSpec("m", None, {"samples": "100", "ms": "5"}), None),
         ("search:runs/x", PlayerSpec("search", "runs/x"), None),
-        ("search:champion", PlayerSpec("search", "champion"), None),
+        ("search:x", PlayerSpec("search", "x"), None),
+        ("search:champion:samples:5", PlayerSpec("search", "champion", {"samples": "5"}), None),
         ("search:./x:samples:5:near:0", PlayerSpec("search", "./x", {"samples": "5", "near": "0"}), None),
-        ("search:a/b=1,c=2:samples=5", PlayerSpec("search", "a/b=1,c=2", {"samples": "5"}), None),
-        ("search(champion):samples:5", PlayerSpec("search", "champion", {"samples": "5"}), None),
+        ("search:a/b=1,c=2 (2):samples:5", PlayerSpec("search", "a/b=1,c=2 (2)", {"samples": "5"}), None),
         ("champion", PlayerSpec("champion"), "champion"),
-        ("./runs/", PlayerSpec("", "./runs"), "./runs"),
-        ("runs//t/a.pt", PlayerSpec("", "runs/t/a.pt"), "runs/t/a.pt"),
-        ("a b", PlayerSpec("", "a b"), "a b"),
-        ("", PlayerSpec("", ""), ""),
+        ("./runs/", PlayerSpec("./runs"), "./runs"),
+        ("runs//t/a.pt", PlayerSpec("runs/t/a.pt"), "runs/t/a.pt"),
+        ("runs/a:b:c", PlayerSpec("runs/a:b:c"), "runs/a:b:c"),
+        ("best.pt", PlayerSpec("./best.pt"), "./best.pt"),
+        ("a b", PlayerSpec("./a b"), "./a b"),
+        ("./mine.py", PlayerSpec("./mine.py"), "./mine.py"),
+        ("mine.py:Lowest", PlayerSpec("./mine.py", "Lowest"), "./mine.py"),
+        ("../a/mine.py:Lowest:depth:3", PlayerSpec("../a/mine.py", "Lowest", {"depth": "3"}), "../a/mine.py"),
+        ("./mine.py:depth:3", PlayerSpec("./mine.py", None, {"depth": "3"}), "./mine.py"),
+        ("runs/x.pyc", PlayerSpec("runs/x.pyc"), "runs/x.pyc"),
+        ("", PlayerSpec(""), ""),
     ],
 )
-def test_parts_of_a_name(text: str, spec: PlayerSpec, file: str | None) -> None:
-    assert PlayerSpec.parse(text) == spec and spec.file == file
-
-
-words = st.from_regex(r"[a-z]\w{0,5}", fullmatch=True)
-
-
-@given(words, st.none() | st.text("ab/=:,. ", min_size=1), st.dictionaries(words, words, max_size=3))
-def test_a_name_is_read_as_it_is_written(name: str, argument: str | None, options: dict[str, str]) -> None:
-    spec = PlayerSpec(name, argument, options)
+def test_parts_of_a_name(text: str, spec: PlayerSpec, path: str | None) -> None:
+    assert PlayerSpec.parse(text) == spec and spec.path == path
     assert PlayerSpec.parse(str(spec)) == spec
-    if argument is None:
-        assert PlayerSpec.parse(str(spec).replace(":", ",").replace(",", ":", 1)) == spec
-        assert PlayerSpec.parse(spec.short) == spec
 
 
-def test_names_of_curves() -> None:
-    assert curve_name("study_heuristic") == "study_heuristic"
-    assert curve_name("monte_carlo:samples=100:ms=0.5") == "monte_carlo.samples-100.ms-0.5"
-    assert curve_name("search(runs/t):a=b c") == "search_runs_t_.a-b_c"
+words = st.from_regex(r"[a-z]\w{0,5}", fullmatch=True).filter(lambda word: word != "champion")
+names = words | words.map(lambda word: f"./{word}.py")
+
+
+@given(names, st.none() | st.text("ab/=,.()", min_size=1), st.dictionaries(words, words, max_size=3))
+def test_a_name_is_read_as_it_is_written(who: str, of: str | None, options: dict[str, str]) -> None:
+    spec = PlayerSpec(who, of, options)
+    assert PlayerSpec.parse(str(spec)) == spec
+
+
+@pytest.mark.parametrize(
+    ("player", "name"),
+    [
+        ("study_heuristic", "study_heuristic"),
+        ("monte_carlo:samples:100:ms:0.5", "monte_carlo.samples.100.ms.0.5"),
+        ("search:runs/t/a=b c", "search.runs_t_a_b_c"),
+        ("./mine.py:Lowest:depth:3", "mine.py.Lowest.depth.3"),
+    ],
+)
+def test_names_of_curves(player: str, name: str) -> None:
+    assert curve_name(player) == name

@@ -124,12 +124,12 @@ def test_it_is_a_player_wherever_players_are_named(
     as_champion: None, made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert isinstance(load_player(GAME, CHAMPION, CPU), NetworkPlayer)
-    assert isinstance(load_player(GAME, "search(champion):samples=4", CPU), SearchPlayer)
-    found = [resolve(GAME, text).sha256 for text in (CHAMPION, str(made), "search(champion)")]
+    assert isinstance(load_player(GAME, "search:champion:samples:4", CPU), SearchPlayer)
+    found = [resolve(GAME, text).sha256 for text in (CHAMPION, str(made), "search:champion")]
     assert len(set(found)) == 1 and found[0]
     assert isinstance(seated_player(GAME, CHAMPION), NetworkPlayer)
     offered = offered_players(GAME, tmp_path)
-    assert offered[0] == CHAMPION and "search(champion)" in offered
+    assert offered[0] == CHAMPION and "search:champion" in offered
     results = [f"folder={tmp_path / 'cup'}", "deals=4", "processes=1"]
     assert tournament(["players=[champion,random]", *results]) == 0
     check_players(settings(tmp_path, "opponents.only=champion", "evaluation.opponents=[champion]"))

@@ -250,7 +250,7 @@ def runs(trained_run: TrainedRuns, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.mark.parametrize("name", ["points", "points_and_win"])
 def test_a_run_is_searched_with(runs: Path, name: str) -> None:
-    player = load_player(GAME, f"search({runs / name}):samples=4", CPU)
+    player = load_player(GAME, f"search:{runs / name}:samples:4", CPU)
     result = duel(GAME, player, load_player(GAME, str(runs / name), CPU), stream(10, "duel", 0, 4))
     assert 0 <= result.win_rate.mean <= 1 and isinstance(player, SearchPlayer) and player.simulator.rows > 1000
 
@@ -258,16 +258,16 @@ def test_a_run_is_searched_with(runs: Path, name: str) -> None:
 @pytest.mark.parametrize(
     "spec, words",
     [
-        ("search({runs}/points):samples=0", "samples: "),
-        ("search({runs}/points):draws=-1", "draws: "),
-        ("search({runs}/points):samples=many", "samples: "),
-        ("search({runs}/points):budget=3", "'budget'"),
-        ("search({runs}/points):slack=0", "slack: "),
-        ("search({runs}/points):temperature=0", "temperature: "),
-        ("search({runs}/points):prior=-1", "prior: "),
-        ("search({runs}/points):near=-1", "near: "),
-        ("cheating_search({runs}/study)", "reward study"),
-        ("search({runs}/study)", "reward study"),
+        ("search:{runs}/points:samples:0", "samples: "),
+        ("search:{runs}/points:draws:-1", "draws: "),
+        ("search:{runs}/points:samples:many", "samples: "),
+        ("search:{runs}/points:budget:3", "'budget'"),
+        ("search:{runs}/points:slack:0", "slack: "),
+        ("search:{runs}/points:temperature:0", "temperature: "),
+        ("search:{runs}/points:prior:-1", "prior: "),
+        ("search:{runs}/points:near:-1", "near: "),
+        ("cheating_search:{runs}/study", "reward study"),
+        ("search:{runs}/study", "reward study"),
         ("search", "search"),
     ],
 )
@@ -278,6 +278,6 @@ def test_what_cannot_be_searched_with_is_one_line(runs: Path, spec: str, words: 
 
 def test_a_run_of_another_game_or_none(runs: Path) -> None:
     with error_about(SettingsError, "players", "blackjack"):
-        load_player(load_game("blackjack"), f"search({runs / 'points'})", CPU)
+        load_player(load_game("blackjack"), f"search:{runs / 'points'}", CPU)
     with pytest.raises(Exception, match="nowhere"):
-        load_player(GAME, "search(nowhere)", CPU)
+        load_player(GAME, "search:nowhere", CPU)

@@ -131,7 +131,7 @@ PATHS = {
     "~/x": "H/x",
     "runs=~/x": "runs=H/x",
     "runs='~/x y'": "runs='H/x y'",
-    "players=[~/a,search:~/b,'search(~/c):samples=10']": "players=[H/a,search:H/b,'search(H/c):samples=10']",
+    "players=[~/a,search:~/b,'search:~/c:samples:10']": "players=[H/a,search:H/b,'search:H/c:samples:10']",
     "mix={network: 0.5, ~/a: 0.5}": "mix={network: 0.5, H/a: 0.5}",
     "--config-dir=~/conf": "--config-dir=H/conf",
     **{same: same for same in ("~game", "~hydra/launcher", "runs=./~/x", "runs=a~/x", "x=~", "run=~other/x")},
@@ -155,7 +155,7 @@ def test_paths_in_settings_may_begin_at_home(home: Path, own: Callable[[str, byt
     assert (filed.runs, filed.network.init_from) == (f"{home}/scratch", f"{home}/n.pt")
     tournament = compose(TournamentSettings, "tournament", ["players=[~/a,greedy]", "folder=~/t"])
     assert (tournament.players[0], tournament.folder) == (f"{home}/a", f"{home}/t")
-    assert str(PlayerSpec.parse("search:~/a:samples:10")) == f"search({home}/a):samples=10"
+    assert str(PlayerSpec.parse("search:~/a:samples:10")) == f"search:{home}/a:samples:10"
     with error_about(SettingsError, "run", f"{home}/nowhere"):
         busso.load_run("~/nowhere")
 

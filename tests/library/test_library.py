@@ -116,7 +116,7 @@ def test_what_a_caller_can_mend_is_one_line(tmp_path: Path) -> None:
     assert (states == before).all()
     assert refused(busso.duel, game, "random", "greedy", deals=0) == "deals"
     assert refused(busso.tournament, game, ["greedy", "greedy"]) == "players"
-    assert refused(busso.tournament, game, [busso.load_player(game, "random"), "greedy"]) == "players"
+    assert refused(busso.tournament, game, [object(), "greedy"]) == "players"
     assert refused(busso.load_player, game, tmp_path / "nothing") == "players"
     assert refused(busso.solve, "tressette") == "game"
     assert refused(busso.train_agent, game="tressette", learner={"rate": 1}) == "learner.rate"
@@ -160,10 +160,10 @@ def test_settings_are_those_of_the_command_line() -> None:
             "episodes": 1000,
             "network": {"hidden": (16, 8), "dueling": True},
             "learner": {"lr": 1e-4},
-            "evaluation": {"opponents": ["random", "monte_carlo:samples=20"]},
+            "evaluation": {"opponents": ["random", "monte_carlo:samples:20"]},
             "opponents": {
                 "phases": [
-                    {"until": 9, "mix": {"monte_carlo:samples=20": 0.5, "network": 0.5}},
+                    {"until": 9, "mix": {"monte_carlo:samples:20": 0.5, "network": 0.5}},
                     {"until": None, "mix": {"network": 1}},
                 ]
             },
@@ -175,8 +175,8 @@ def test_settings_are_those_of_the_command_line() -> None:
     assert (settings.runs, settings.episodes, settings.minutes) == ("a b/it's", 1000, None)
     assert settings.network.hidden == [16, 8] and settings.network.dueling and settings.game["signals"] is True
     assert settings.learner.lr == 1e-4 and settings.rollout.kind == "local"
-    assert settings.evaluation.opponents == ["random", "monte_carlo:samples=20"]
-    assert typing.cast(Any, settings.opponents.phases)[0].mix == {"monte_carlo:samples=20": 0.5, "network": 0.5}
+    assert settings.evaluation.opponents == ["random", "monte_carlo:samples:20"]
+    assert typing.cast(Any, settings.opponents.phases)[0].mix == {"monte_carlo:samples:20": 0.5, "network": 0.5}
 
 
 def test_a_run_is_that_of_the_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

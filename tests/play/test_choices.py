@@ -53,7 +53,7 @@ def test_partner_and_opponents_apart() -> None:
     choices.choose("match", "21")
     choices.choose("seed", "7")
     settings = settings_of(choices)
-    assert seats_of(settings, choices.game) == ("human", "human", "monte_carlo:samples=20:ms=5", "greedy")
+    assert seats_of(settings, choices.game) == ("human", "human", "monte_carlo:samples:20:ms:5", "greedy")
     assert (settings.match, settings.seed) == (21, 7)
     choices.choose("seat", "3")
     assert [row.key for row in choices.rows() if row.key.startswith("seat.")] == ["seat.0", "seat.2"]
@@ -107,11 +107,11 @@ def test_players_that_are_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     champion, default = f"{tmp_path}/tressette/champion", f"{tmp_path}/tressette/default"
     offered = offered_players(game, tmp_path)
     assert offered[:2] == (champion, "greedy") and "cheating" in offered
-    searches = [f"{kind}({run})" for kind in ("search", "cheating_search") for run in (champion, default)]
+    searches = [f"{kind}:{run}" for kind in ("search", "cheating_search") for run in (champion, default)]
     assert sorted(offered[-5:-1]) == sorted(searches) and offered[-6] == default and offered[-1] == "human"
     spike = offered_players(Choices("spike").game, tmp_path)
     net, table = f"{tmp_path}/spike/net", f"{tmp_path}/spike/table"
-    assert spike[0] == "cautious" and spike[-4:] == (net, table, f"search({net})", "human")
+    assert spike[0] == "cautious" and spike[-4:] == (net, table, f"search:{net}", "human")
 
 
 def test_every_row_has_its_texts_and_no_text_is_without_a_row() -> None:

@@ -52,12 +52,12 @@ def test_exact_hints_are_those_of_the_solution(game: str, options: dict[str, int
 
 def test_hints_of_tressette_are_mean_points_of_the_team() -> None:
     table = reply(sit_down("seed=7").table)
-    coach = Coach(table.game, game_defaults("tressette"), "monte_carlo:samples=300")
+    coach = Coach(table.game, game_defaults("tressette"), "monte_carlo:samples:300")
     hint = coach.hint(table.hand)
     assert [each.action for each in hint] != [] and {each.action for each in hint} == set(table.hand.legal)
     values = [each.value for each in hint]
     assert values == sorted(values, reverse=True) and all(0 <= value <= 11 for value in values)  # type: ignore
-    player = named_player(table.game, "monte_carlo:samples=300")
+    player = named_player(table.game, "monte_carlo:samples:300")
     player.begin(derive(table.hand.seeds, (0x68696E74 << 16) + len(table.hand.moves)))
     assert int(player.act(table.hand.decisions())[0]) == hint[0].action
     assert coach.hint(table.hand) == hint
@@ -65,10 +65,10 @@ def test_hints_of_tressette_are_mean_points_of_the_team() -> None:
 
 def test_the_champion_searches_for_hints_where_it_knows_the_rules() -> None:
     for given, name in (
-        ((), "search(champion)"),
-        (("signals=true", "accusi=true"), "search(champion)"),
-        (("signals=true",), "search(champion)"),
-        (("first_leader=four_of_denari",), "search(champion)"),
+        ((), "search:champion"),
+        (("signals=true", "accusi=true"), "search:champion"),
+        (("signals=true",), "search:champion"),
+        (("first_leader=four_of_denari",), "search:champion"),
     ):
         table = reply(sit_down("seed=7", *given).table)
         options = {name: value == "true" or value for name, value in (each.split("=") for each in given)}
@@ -79,7 +79,7 @@ def test_the_champion_searches_for_hints_where_it_knows_the_rules() -> None:
 
 def test_hints_use_only_what_the_seat_knows() -> None:
     table = sit_down("seed=7", "accusi=true", "signals=true").table
-    coach = Coach(table.game, game_defaults("tressette"), "monte_carlo:samples=20")
+    coach = Coach(table.game, game_defaults("tressette"), "monte_carlo:samples:20")
     random, changed = np.random.default_rng(4), 0
     while not reply(table).hand.over:
         state = table.hand.state.copy()
@@ -95,7 +95,7 @@ def test_hints_use_only_what_the_seat_knows() -> None:
 
 def test_a_review_says_what_each_decision_cost() -> None:
     table = sit_down("seed=7").table
-    coach = Coach(table.game, game_defaults("tressette"), "monte_carlo:samples=50")
+    coach = Coach(table.game, game_defaults("tressette"), "monte_carlo:samples:50")
     hints: list[list[Worth]] = []
     while not reply(table).hand.over:
         if len(table.hand.legal) > 1:

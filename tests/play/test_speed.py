@@ -52,5 +52,5 @@ def test_a_search_is_compiled_when_it_sits_down(monkeypatch: pytest.MonkeyPatch,
             return super().log_likelihood(worlds, *how)
 
     monkeypatch.setattr("busso.tressette.search.network_search.WorldSimulator", Watched)
-    player = seated_player(load_game("tressette"), "search(champion):samples=4")
+    player = seated_player(load_game("tressette"), "search:champion:samples:4")
     assert isinstance(player, SearchPlayer) and replayed == [8] and player.simulator.rows > 100

@@ -62,7 +62,7 @@ def ends(monkeypatch: pytest.MonkeyPatch, errors: list[Exception | int]) -> list
         ("wide", "seed=2", "wide,seed=2"),
         ("default", "row=double,seed=2", "double,seed=2"),
         ("default", "network.hidden=[64,64]", "network.hidden=64,64"),
-        ("default", "opponents.only='search(runs/x)'", "opponents.only=searchruns_x"),
+        ("default", "opponents.only='search:runs/x'", "opponents.only=search_runs_x"),
         ("default", "learner.lr=0.00012345678901234567", "learner.lr=0.000123457"),
         ("default", "", "default"),
     ],

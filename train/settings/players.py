@@ -28,10 +28,10 @@ def check_player(game: Game, key: str, text: str) -> None:
     """
     try:
         spec = PlayerSpec.parse(text)
-        if spec.name in game.kinds and game.kinds[spec.name].of_network:
-            alone = spec.argument or CHAMPION
+        if spec.who in game.kinds and game.kinds[spec.who].of_network:
+            alone = spec.of or CHAMPION
             raise InputError(spec, "a search with a network does not play in training", f"say {alone}")
-        if not spec.file:
+        if spec.path is None:
             kind_and_options(game, spec, f", {CHAMPION}, or give a run folder or a checkpoint file")
     except InputError as error:
         raise SettingsError(key, error) from None

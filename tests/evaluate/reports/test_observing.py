@@ -91,7 +91,7 @@ def test_the_highest_card_left_takes_the_trick(watched: Watched) -> None:
 
 def test_who_sees_all_hands_loses_nothing_in_the_endgame(agent: Agent) -> None:
     """The player that solves the last tricks plays a best card in each of them, and a card at random does not."""
-    cheating = Agent(agent.game, named_player(agent.game, "cheating:tricks=3"), None, "points", 1.0)
+    cheating = Agent(agent.game, named_player(agent.game, "cheating:tricks:3"), None, "points", 1.0)
     found = solve_endgame(watch_games(cheating, 60, seed=6), tricks=3, seed=1)
     assert found.tricks_left.size > 30 and found.tricks_left.max() <= 3
     assert (found.regret["the agent"] == 0).all() and (found.right["the agent"] == 1).all()

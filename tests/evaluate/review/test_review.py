@@ -87,12 +87,12 @@ def test_small_games_cost_what_the_exact_solution_says(game: str, options: dict[
 @pytest.mark.parametrize(
     ("game", "by", "numbers"),
     [
-        ("tressette", "monte_carlo:samples=20", range(0, 40, 3)),
-        ("tressette", "exact:tricks=3:samples=30", range(0, 40, 3)),
+        ("tressette", "monte_carlo:samples:20", range(0, 40, 3)),
+        ("tressette", "exact:tricks:3:samples:30", range(0, 40, 3)),
         ("tressette", "champion", range(0, 40, 3)),
-        ("tressette", "cheating:tricks=4", range(24, 34)),
-        ("spike", "search(champion):samples=16", range(8)),
-        ("spike", "monte_carlo:samples=20", range(8)),
+        ("tressette", "cheating:tricks:4", range(24, 34)),
+        ("spike", "search:champion:samples:16", range(8)),
+        ("spike", "monte_carlo:samples:20", range(8)),
         ("spike", "champion", range(8)),
     ],
 )
@@ -117,8 +117,8 @@ def test_hidden_cards_enter_no_grade_but_of_cheating(game: str, by: str, numbers
     [
         ("spike", "exact", "exact solution"),
         ("blackjack", "cheating", "open cards"),
-        ("blackjack", "exact:tricks=3", "no options"),
-        ("tressette", "exact:tricks=11", "tricks: "),
+        ("blackjack", "exact:tricks:3", "no options"),
+        ("tressette", "exact:tricks:11", "tricks: "),
         ("tressette", "greedy", "greedy"),
         ("tressette", "nobody", "nobody"),
         ("tressette", "exact:tricks", "'tricks' is not key:value"),
@@ -242,7 +242,7 @@ def test_a_review_never_replaces_its_records(
 
 def test_a_search_grades_the_cards_that_it_would_not_try(tressette: Path) -> None:
     (hand,) = hands_in(tressette)
-    grader = grader_of(hand.game, "search(champion):samples=8:near=0", CPU, None)
+    grader = grader_of(hand.game, "search:champion:samples:8:near:0", CPU, None)
     for number in (1, 5, 12):
         judged = grader.judge(hand, number)
         assert judged is None or all(worth.value is not None for worth in judged.worths)

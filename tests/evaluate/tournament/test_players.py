@@ -34,14 +34,14 @@ def test_players_made_of_a_network(trained_run: TrainedRuns) -> None:
 
     game = dataclasses.replace(GAME, kinds={"seek": PlayerKind(SampleOptions, make, of_network=True)})
     run = trained_run()
-    assert isinstance(load_player(game, f"seek({run}):samples=5", CPU), PolicyPlayer)
+    assert isinstance(load_player(game, f"seek:{run}:samples:5", CPU), PolicyPlayer)
     ((options, network, *others),) = made
     assert options == SampleOptions(5) and others == ["points_and_win", False]
     assert network.values(GAME.observe(GAME.deal(torch.arange(3).numpy().astype("uint64")))).shape == (3, 40)
     for text, says, hint in (
-        ("seek:samples=5", "seek:samples=5", "seek:runs/tressette/default"),
-        ("seek()", "seek()", "seek:runs/tressette/default"),
-        (f"seek({run}):samples=0", "samples", ""),
+        ("seek:samples:5", "seek:samples:5", "seek:runs/tressette/default"),
+        ("seek", "seek", "seek:runs/tressette/default"),
+        (f"seek:{run}:samples:0", "samples", ""),
         ("nobody", "nobody", f"it has random, {', '.join(GAME.policies)}, champion, seek:RUN, or give a run folder"),
     ):
         with error_about(SettingsError, "players", says, hint):
@@ -58,8 +58,8 @@ def test_another_file_is_another_player(
 
     run = trained_run()
     before = sha256(str(run))
-    assert len(before) == 64 and sha256(f"search({run}):samples=1") == before
-    assert sha256("greedy") == sha256("monte_carlo:samples=2") == ""
+    assert len(before) == 64 and sha256(f"search:{run}:samples:1") == before
+    assert sha256("greedy") == sha256("monte_carlo:samples:2") == ""
     out = [f"players=[{run},random]", "deals=4", f"folder={tmp_path / 'out'}"]
     assert main(out) == 0
     best = run / "checkpoints" / "best.pt"
@@ -72,8 +72,8 @@ def test_another_file_is_another_player(
 
 
 @pytest.mark.parametrize("name", ["blackjack", "sette_mezzo", "spike"])
-@pytest.mark.parametrize("load", [lambda game, text: load_player(game, text, CPU), seated_player])
+@pytest.mark.parametrize("load", [lambda game, text: load_player(game, text, CPU, "opponents"), seated_player])
 def test_search_is_proposed_where_it_can_play_alone(name: str, load: Callable[[Game, str], Player]) -> None:
-    with error_about(SettingsError, "players", "nobody", "or give a run folder") as error:
+    with error_about(SettingsError, "opponents", "nobody", "or give a run folder") as error:
         load(load_game(name), "nobody")
     assert ("champion, search:RUN" in error.value.hint) == ("search" in error.value.hint) == (name == "spike")

@@ -116,7 +116,7 @@ BAD = {
     "processes=all": "processes",
     "players=[greedy:samples:5,random]": "players",
     "players=[greedy,monte_carlo:sample:5]": "players",
-    "players=[greedy,seek(runs/x):samples=5]": "players",
+    "players=[greedy,seek:runs/x:samples:5]": "players",
     "players=[monte_carlo:samples:5,monte_carlo:samples:5]": "players",
 }
 

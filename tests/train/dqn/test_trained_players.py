@@ -12,7 +12,6 @@ import torch
 
 from busso.cards import player_specs
 from busso.command.settings.checks import SettingsError
-from busso.command.settings.quoting import escaped
 from busso.train.__main__ import main
 from busso.train.dqn.players.load import check_players, load_network
 from busso.train.dqn.rollout.request import RolloutRequest
@@ -33,7 +32,7 @@ def trained(trained_run: TrainedRuns) -> Path:
 
 
 def mix(**shares: Any) -> str:
-    shared = ", ".join(f"{escaped(name)}: {share}" for name, share in shares.items())
+    shared = ", ".join(f"{name}: {share}" for name, share in shares.items())
     return f"opponents.phases=[{{until: null, mix: {{{shared}}}}}]"
 
 
@@ -65,7 +64,7 @@ def test_who_learned_without_accusi_sits_where_seats_declare(trained: Path) -> N
 
 
 def test_resumed_equals_uninterrupted_with_all_kinds_of_players(trained: Path, tmp_path: Path) -> None:
-    players = mix(network=0.6, **{str(trained): 0.2, "monte_carlo:samples=1": 0.1, "greedy": 0.1})
+    players = mix(network=0.6, **{str(trained): 0.2, "monte_carlo:samples:1": 0.1, "greedy": 0.1})
     given = [players, f"evaluation.opponents=[{trained},random]", "episodes=128"]
     whole = run(tmp_path / "a", *given)
     assert list(whole["players"]) == [str(trained)] and len(whole["players"][str(trained)]) == 64
@@ -135,7 +134,7 @@ def test_a_run_is_not_its_own_opponent(trained: Path) -> None:
         ("evaluation.opponents=[./runs//x,runs/x]", "evaluation.opponents", ""),
         (mix(**{"runs/x": 0.5, "runs/x/": 0.5}), "opponents.phases.mix", ""),
         ("evaluation.opponents=[nobody]", "evaluation.opponents", "champion, or give a run folder"),
-        (mix(**{"search(runs/x)": 1.0}), "opponents.phases.mix", "say runs/x"),
+        (mix(**{"search:runs/x": 1.0}), "opponents.phases.mix", "say runs/x"),
     ],
 )
 def test_spellings(tmp_path: Path, given: str, key: str, hint: str) -> None:

@@ -56,7 +56,7 @@ def test_alpha_beta_plays_the_card_with_the_best_mean(tricks: int) -> None:
     """Two samples, so that no card is dropped early: after each, `greedy` to the last tricks and minimax from there."""
     states = endings(40, 4 * tricks + 4, seed=tricks)
     seeds = stream(1, "generators", 0, 40)
-    found = choices(GAME, f"alpha_beta:samples=1:tricks={tricks}", states, seeds)
+    found = choices(GAME, f"alpha_beta:samples:1:tricks:{tricks}", states, seeds)
     samples = sampled_states(states, np.arange(40), 1, seeds.copy())
     for k, chosen in enumerate(found):
         worth = {card: played_on(samples[k : k + 1], card, tricks) for card in legal_names(states[k : k + 1])}
@@ -114,21 +114,21 @@ def choices_on_other_hands(options: dict[str, Any], spec: str) -> Iterator[tuple
     "name", sorted(name for name, kind in GAME.kinds.items() if not kind.of_network and name != "cheating")
 )
 def test_cards_that_a_seat_cannot_see_do_not_matter(name: str, options: dict[str, Any]) -> None:
-    for true, other in choices_on_other_hands(options, f"{name}:samples=6"):
+    for true, other in choices_on_other_hands(options, f"{name}:samples:6"):
         assert true == other
 
 
 def test_cheating_looks_at_them() -> None:
-    assert any(true != other for true, other in choices_on_other_hands({}, "cheating:tricks=4"))
+    assert any(true != other for true, other in choices_on_other_hands({}, "cheating:tricks:4"))
 
 
 def test_a_choice_of_alpha_beta_does_not_depend_on_the_other_games() -> None:
     states = endings(9, 15, seed=6)
     seeds = stream(7, "generators", 0, 9)
-    player = named_player(GAME, "alpha_beta:samples=4:tricks=3")
+    player = named_player(GAME, "alpha_beta:samples:4:tricks:3")
     player.begin(seeds)
     some = np.array([7, 2])
-    together = choices(GAME, "alpha_beta:samples=4:tricks=3", states, seeds)
+    together = choices(GAME, "alpha_beta:samples:4:tricks:3", states, seeds)
     assert player.act(Decisions(GAME, states, some)).tolist() == [together[k] for k in some]
 
 
@@ -138,7 +138,7 @@ def test_time_is_a_budget_too() -> None:
     seeds = stream(9, "generators", 0, 5)
     drawn = []
     for ms in (0.001, 30):
-        player = named_player(GAME, f"alpha_beta:samples=1:ms={ms}")
+        player = named_player(GAME, f"alpha_beta:samples:1:ms:{ms}")
         player.begin(seeds)
         GAME.check(states, np.arange(5), player.act(Decisions(GAME, states, np.arange(5))))
         drawn.append((player._generators - seeds) * np.uint64(pow(int(GAMMA), -1, 2**64)))
@@ -149,11 +149,11 @@ def test_time_is_a_budget_too() -> None:
 @pytest.mark.parametrize(
     "spec, words",
     [
-        ("alpha_beta:samples=0", "samples: "),
-        ("alpha_beta:ms=-1", "ms: "),
-        ("alpha_beta:tricks=0", "tricks: "),
-        ("cheating:tricks=11", "tricks: "),
-        ("cheating:samples=3", "'samples'"),
+        ("alpha_beta:samples:0", "samples: "),
+        ("alpha_beta:ms:-1", "ms: "),
+        ("alpha_beta:tricks:0", "tricks: "),
+        ("cheating:tricks:11", "tricks: "),
+        ("cheating:samples:3", "'samples'"),
     ],
 )
 def test_bad_options_are_one_line(spec: str, words: str) -> None:
@@ -163,6 +163,6 @@ def test_bad_options_are_one_line(spec: str, words: str) -> None:
 
 def test_whom_they_beat() -> None:
     """Shares far below what was measured: 66% and 86% on 150 deals."""
-    for name, at_least in (("alpha_beta:samples=20:tricks=4", 0.55), ("cheating:tricks=5", 0.75)):
+    for name, at_least in (("alpha_beta:samples:20:tricks:4", 0.55), ("cheating:tricks:5", 0.75)):
         result = duel(GAME, named_player(GAME, name), named_player(GAME, "greedy"), stream(9, "duel", 0, 60))
         assert result.win_rate.mean > at_least

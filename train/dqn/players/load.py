@@ -34,8 +34,11 @@ OfTable = Callable[[Game, Path, dict[str, Any]], Player]  # a player by a checkp
 
 
 def player_of(game: Game, text: str, device: torch.device, key: str = "players") -> Player:
-    """The player that is meant by a text; `key` is the setting that names it. Raises as `resolve` and `load_player`."""
-    return load_player(game, resolve(game, text, key), device, key)
+    """The player that is meant by a text; `key` is the setting that names it. Raises as `resolve` and `load_player`.
+
+    One in a Python file is not tried: that was done before this process started.
+    """
+    return load_player(game, resolve(game, text, key, tried=False), device, key)
 
 
 def load_player(
@@ -160,11 +163,11 @@ def files_of_training(settings: TrainSettings) -> dict[str, str]:
     """The sha256 of the players made of files that a network learns with, by their names."""
     game = settings.load_game()
     players = [resolve(game, name) for name in settings.learns_with]
-    return {player.name: player.sha256 for player in players if player.path is not None}
+    return {player.name: player.sha256 for player in players if player.path is not None or player.code is not None}
 
 
 def check_players(settings: TrainSettings) -> None:
-    """Load every player of a run that is made of a file, before anything starts.
+    """Load every player of a run that is made of a file, and try those in Python files, before anything starts.
 
     Raises SettingsError, naming the key, for one that is missing, is for another game, is the run itself, or is named
     twice; CheckpointError for one that is damaged.

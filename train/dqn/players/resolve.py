@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from busso.cards import player_specs
+from busso.cards.base import own_files
 from busso.cards.base.errors import InputError
+from busso.cards.base.own_files import OwnCodeError
 from busso.cards.game import Game, PlayerKind
 from busso.cards.player_kinds import kind_and_options, player_names
 from busso.cards.player_specs import CHAMPION, PlayerSpec, read_options
@@ -27,12 +29,16 @@ TABLE = PlayerKind(searches=False)  # a policy in a table
 
 @dataclass(frozen=True)
 class ResolvedPlayer:
-    """A player that there is: `name` in its one spelling, `path` the file or run folder that it is made of, if any."""
+    """A player that there is: `name` in its one spelling, `path` the file or run folder that it is made of, if any.
+
+    `code` is the path of the user's own Python file that it is made of, if any.
+    """
 
     name: str
     kind: PlayerKind
     options: Any = None
     path: Path | None = None
+    code: str | None = None
 
     @cached_property
     def file(self) -> Path | None:
@@ -49,34 +55,58 @@ class ResolvedPlayer:
         return self.sha256_now()
 
     def sha256_now(self) -> str:
-        """The digest of its file as it is now."""
+        """The digest of its file as it is now; of a Python file, as it was when it was named."""
+        if self.code is not None:
+            return own_files.required(self.code, "players").sha256
         return "" if self.file is None else hashlib.sha256(self.file.read_bytes()).hexdigest()
 
 
-def resolve(game: Game, player: str | PlayerSpec, key: str = "players", others: Sequence[str] = ()) -> ResolvedPlayer:
+def resolve(
+    game: Game, player: str | PlayerSpec, key: str = "players", others: Sequence[str] = (), tried: bool = True
+) -> ResolvedPlayer:
     """The player that is meant, for this game; `others` are proposed, too, where there is no such player.
 
     That is a player of the game by its name and options, `monte_carlo:samples:100`; `champion`, the network that comes
     with the game; a run folder, which means its best network, else its newest, or the newest of its tables; a
-    checkpoint; a `.json` or `.npz` file, a policy in a table; or one of a network, `search:RUN:samples:100`.
+    checkpoint; a `.json` or `.npz` file, a policy in a table; one of a network, `search:RUN:samples:100`; or one in a
+    named Python file, `./mine.py:Lowest`, which is `tried` for 16 games.
 
-    Raises SettingsError naming `key` for a player or a file that there is not, and for options that it does not take.
+    Raises SettingsError naming `key` for a player or a file that there is not, and for options that it does not take;
+    OwnCodeError for what is wrong in a Python file.
     """
     try:
         spec = player if isinstance(player, PlayerSpec) else PlayerSpec.parse(player)
-        kind, file = game.kinds.get(spec.name), spec.file
+        kind, file = game.kinds.get(spec.who), spec.path
         if kind is not None and kind.of_network:
-            if not spec.argument:
-                raise InputError("", f"{spec} needs a run", f"write {spec.name}:runs/{game.name}/default")
-            return ResolvedPlayer(str(spec), kind, read_options(kind.options, spec), _found(game, spec.argument))
-        if file is None and spec.name not in player_names(game) and Path(str(spec)).exists():
+            if spec.of is None:
+                raise InputError(spec, "needs a run", f"write {spec.who}:runs/{game.name}/default")
+            return ResolvedPlayer(str(spec), kind, read_options(kind.options, spec), _found(game, spec.of))
+        if file is None and spec.who not in player_names(game) and Path(str(spec)).exists():
             file = str(spec)  # a folder named by one word
+        if file is not None and own_files.parted(file):
+            return _of_code(game, spec, key, tried)
         if file is None:
             return ResolvedPlayer(str(spec), *kind_and_options(game, spec, _of_files(game, others)))
         path = _found(game, file)
         return ResolvedPlayer(str(spec), TABLE if path.suffix in TABLES else TRAINED, None, path)
+    except OwnCodeError:
+        raise
     except InputError as error:
         raise SettingsError(key, error) from None
+
+
+def _of_code(game: Game, spec: PlayerSpec, key: str, tried: bool) -> ResolvedPlayer:
+    from busso.cards.own.players import own_player, try_player  # with Numba, for which other players do not wait
+
+    if own_files.find(str(spec.path)) is None and not Path(str(spec.path)).is_file():
+        raise InputError("", f"{spec.path} does not exist")
+    if own_files.find(str(spec.path)) is None:
+        typed = f"{key.removesuffix('.mix')}=..."
+        raise InputError("", f"{spec} is code, which no file may name", f"if you trust it, type {typed} with {spec}")
+    found = own_player(spec, key)
+    if tried:
+        try_player(game, found)
+    return ResolvedPlayer(str(spec), found.kind, code=found.file.path)
 
 
 def resolve_all(game: Game, players: Iterable[str]) -> dict[str, ResolvedPlayer]:
