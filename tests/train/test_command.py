@@ -13,7 +13,6 @@ from busso.train.__main__ import main
 from busso.train.dqn.rollout.backend import LocalBackend
 from busso.train.dqn.trainer import DqnTrainer
 from busso.train.run.checkpoint import checkpoint
-from busso.train.run.checkpoint.checkpoint import path_for
 from busso.train.run.folder import RunFolder
 from busso.train.run.results import read_results
 from busso.train.run.runner import Runner
@@ -169,7 +168,7 @@ def test_the_same_command_without_a_budget_goes_on_to_the_end_of_the_run(
         trainer = DqnTrainer(chosen, its, CPU, LocalBackend(chosen, CPU))
         assert trainer.budget.minutes == 233
         trainer.counters.seconds = trainer.budget.seconds_before = 60.0 * 100
-        checkpoint.save(path_for(its.checkpoints, 0), trainer.state_dict())
+        its.save_checkpoint(0, trainer.state_dict(), keep=1).result()
     monkeypatch.delenv("BUSSO_MINUTES")
     for override, minutes in (("minutes=null", 233), ("minutes=120", 120)):
         again = settings(tmp_path, "episodes=null", override)
