@@ -37,6 +37,14 @@ class Recorder:
         return self._player.act(decisions)
 
 
+class Seeded(RandomPlayer):
+    """Notes the seeds of its generators."""
+
+    def begin(self, seeds: NDArray[np.uint64]) -> None:
+        self.seeds = seeds
+        super().begin(seeds)
+
+
 class Fixed:
     """Always the same action, legal or not."""
 
@@ -67,6 +75,12 @@ def test_each_seat_is_played_by_the_player_named_for_it(rows: list[list[int]]) -
     for index, recorder in enumerate(recorders):
         own = [(int(game), int(seat)) for game, seat in np.argwhere(seating == index)]
         assert Counter(recorder.asked) == Counter((*place, cards) for place in own for cards in range(1, 11))
+
+
+def test_each_player_has_a_generator_of_its_own_in_each_game() -> None:
+    seeds, players = stream(1, "lots", 0, 50), [Seeded(), Seeded()]
+    play(TRESSETTE, seeds, players, np.tile(np.array([0, 1, 0, 1], np.uint8), (50, 1)))
+    assert np.unique([seeds, *(player.seeds for player in players)]).size == 150
 
 
 def test_players_choices_reach_the_game() -> None:

@@ -154,10 +154,10 @@ def test_ratings_and_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_network_plays_on_every_chip_whatever_it_was_trained_in(runs: Path, tmp_path: Path, chip: Chip) -> None:
-    """A checkpoint of a run with float16 on a GPU plays on a CPU."""
+    """A checkpoint of a run in bfloat16 plays in the format of the chip."""
     state = checkpoint.load(runs / "tressette" / "small" / "checkpoints" / "best.pt")
-    trained = state["settings"]["learner"] | {"precision": "float16"}
-    file = changed(runs, tmp_path / "half.pt", settings=state["settings"] | {"learner": trained})
+    trained = state["settings"]["learner"] | {"precision": "bfloat16"}
+    file = changed(runs, tmp_path / "trained.pt", settings=state["settings"] | {"learner": trained})
     player = load_player(GAME, file, CPU)
     assert isinstance(player, NetworkPlayer)
     hidden = {parameter.dtype for parameter in player._network.body.parameters()}
