@@ -1,6 +1,6 @@
 """Settings as checkpoints hold them."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from busso.train.__main__ import main
 from busso.train.run.checkpoint import checkpoint
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.saved import changes
+from busso.train.settings.targets import LambdaReturns, TargetNetwork
 from tests.errors import error_about
 from tests.train.runs import settings, small
 
@@ -45,6 +46,14 @@ def test_changes_are_dotted_and_only_of_keys_that_both_have() -> None:
     new = {"a": {"b": 1, "c": 5}, "e": 4, "f": [{"g": 1, "h": 2}]}
     assert changes(old, new) == {"a.c": (2, 5), "f": ([{"g": 1}], [{"g": 1, "h": 2}])}
     assert changes(old, old) == {}
+
+
+def test_another_target_is_a_change_and_so_is_what_it_has_beyond_its_defaults() -> None:
+    """As it may be typed, also where the two have no key in common."""
+    old, new = {"target": asdict(LambdaReturns(td_lambda=0.8))}, {"target": asdict(TargetNetwork(n_step=4))}
+    assert changes(old, new) == {"target": ("lambda_returns", "target_network"), "target.n_step": (2, 4)}
+    assert changes(new, old) == {"target": ("target_network", "lambda_returns"), "target.td_lambda": (0.6, 0.8)}
+    assert changes(old, {"target": asdict(LambdaReturns())}) == {"target.td_lambda": (0.8, 0.6)}
 
 
 @pytest.mark.parametrize("game", own_games())

@@ -93,6 +93,7 @@ def test_the_best_is_an_experiment_that_trains(tmp_path: Path, capsys: pytest.Ca
     best = yaml.safe_load((folder(tmp_path) / "experiment" / "small.yaml").read_text())
     assert best["learner"]["lr"] == float(rows(tmp_path)[0]["learner.lr"]) and best["network"]["hidden"] == [16]
     assert "episodes" not in best and "runs" not in best and "rollout" not in best
+    assert {"override /target": "lambda_returns"} in best["defaults"]
     assert train([*flags[1].split(), "--cfg", "job"]) == 0
     settings = yaml.safe_load(capsys.readouterr().out)
     for key, value in best["learner"].items():

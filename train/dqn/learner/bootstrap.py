@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from busso.train.dqn.network.q_network import QNetwork, legal_tensor
-from busso.train.dqn.replay.buffer import NStepBatch
+from busso.train.dqn.replay.buffer import Batch, NStepBatch
 from busso.train.settings.targets import TargetNetwork
 
 
@@ -21,12 +21,13 @@ class Bootstrap:
         self._parameters: list[Tensor] = list(self.network.parameters())
 
     @torch.no_grad()
-    def targets(self, batch: NStepBatch, online: QNetwork) -> Tensor:
+    def targets(self, batch: Batch, online: QNetwork) -> Tensor:
         """The n-step return, and the discounted value of the best legal next action of the same seat, `[batch]`.
 
         The value is that of the target network. With `double`, the online network chooses the action by its values
         (van Hasselt et al., 2016, equation 4). Where the discount is 0 the game is over, and the return is all.
         """
+        assert isinstance(batch, NStepBatch)  # as there is a target network
         values = self.network(batch.next_observation)
         choosing = online(batch.next_observation) if self._settings.double else values
         best = masked_argmax(choosing, legal_tensor(batch.next_legal, values.shape[1]))

@@ -19,6 +19,7 @@ import torch
 from busso.cards.stopping import never
 from busso.command.settings.checks import SettingsError
 from busso.command.system import shared_file
+from busso.train.dqn.replay.transitions import LambdaTransitions, NStepTransitions, Transitions
 from busso.train.dqn.rollout.backend import BackendLostError
 from busso.train.dqn.rollout.ray.backend import RayBackend
 from busso.train.dqn.rollout.ray.messages import Order, Slot
@@ -27,7 +28,7 @@ from busso.train.dqn.rollout.ray.supervisor import descendants
 from busso.train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
 from tests.limits import until
 from tests.train.processes import alive, named
-from tests.train.runs import settings
+from tests.train.runs import LAMBDA_RETURNS, TARGET_NETWORK, settings
 
 
 def test_arrays_come_through_shared_memory_as_they_were() -> None:
@@ -97,6 +98,8 @@ def test_requests_of_the_dead_are_played_with_other_games() -> None:
 class Gone:
     """A process that ends after it has sent two rollouts."""
 
+    kind: type[Transitions] = LambdaTransitions
+
     def __init__(self, order: Order, says: Path, patience: float, hear: Callable[..., None]) -> None:
         self.slots = [Slot(shared_file()) for _ in range(2)]
         self.failure: Exception | None = None
@@ -106,7 +109,7 @@ class Gone:
     def end(self) -> None:
         for k, slot in enumerate(self.slots):
             rollout = Rollout(RolloutRequest(k, 1, 0.0), None, 3, 0, EpisodeReturn(0.0, 0.0))
-            self._hear("rollout", rollout, k, slot.write([np.full(3, k, np.uint8)] * 6))
+            self._hear("rollout", rollout, k, slot.write([np.full(3, k, np.uint8)] * len(self.kind._fields)))
         self.failure = BackendLostError("rollout=ray", "gone")
         self._hear("failed")
 
@@ -114,9 +117,14 @@ class Gone:
         pass
 
 
-def test_what_came_before_the_end_is_learned_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", [LambdaTransitions, NStepTransitions])
+def test_what_came_before_the_end_is_learned_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[Transitions]
+) -> None:
     monkeypatch.setattr("busso.train.dqn.rollout.ray.backend.RayProcess", Gone)
-    rollouts = RayBackend(settings(tmp_path, "rollout=ray"))
+    monkeypatch.setattr(Gone, "kind", kind)
+    targets = LAMBDA_RETURNS if kind is LambdaTransitions else TARGET_NETWORK
+    rollouts = RayBackend(settings(tmp_path, "rollout=ray", *targets))
     rollouts._hear("workers", 4)
     rollouts.evaluate(5, {}, never)
     assert rollouts.free_slots() == 8
@@ -124,7 +132,8 @@ def test_what_came_before_the_end_is_learned_from(tmp_path: Path, monkeypatch: p
     assert rollouts.free_slots() == 0
     with pytest.raises(BackendLostError):
         rollouts.evaluated(wait=True)
-    assert [rollouts.ready(wait=k == 1)[0].transitions.action.tolist() for k in range(2)] == [[0, 0, 0], [1, 1, 1]]
+    found = [rollouts.ready(wait=k == 1)[0].transitions for k in range(2)]
+    assert [each.action.tolist() for each in found] == [[0, 0, 0], [1, 1, 1]] and isinstance(found[0], kind)
     with pytest.raises(BackendLostError):
         rollouts.ready(wait=False)
 
