@@ -178,10 +178,10 @@ def test_an_error_of_the_gpu_that_a_save_meets_first(
     """The copy of a checkpoint is what reads the GPU."""
     copied = background_writer.copied
 
-    def read(state: Any) -> Any:
+    def read(state: Any, into: Any = None) -> Any:
         if isinstance(state, dict) and state.get("counters", {}).get("episodes", 0) > 64:
             raise RuntimeError(ILLEGAL)
-        return copied(state)
+        return copied(state, into)
 
     monkeypatch.setattr(background_writer, "copied", read)
     assert train(tmp_path) == EXIT_REQUEUE
