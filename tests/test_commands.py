@@ -42,10 +42,11 @@ def test_a_command_of_the_pages_has_settings_that_exist(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """In a folder with an experiment of a study, where runs that others begin with are not trained yet."""
+    """In a folder with the examples and a study's experiment, where runs that others begin with are not trained yet."""
     study = tmp_path / "runs" / "tressette" / "lr" / "experiment"
     study.mkdir(parents=True)
     (study / "lr.yaml").write_text("# @package _global_\nlearner:\n  lr: 1e-4\n")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     command = COMMANDS[name]
     main = import_module(command.module).main

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -176,10 +177,9 @@ def test_a_run_names_its_network_and_its_loss(trained: Path) -> None:
 
 COMMANDS: dict[str, tuple[Callable[[list[str]], int], list[str]]] = {
     "tournament": (tournament, ["players=[{run},random]", "deals=4"]),
-    "search": (tournament, ["players=['search:{run}',random]", "deals=4"]),
     "play": (play, ["opponents={run}", "ui=plain"]),
     "report": (report, ["{run}"]),
-    "compare": (compare, ["{run}", "{run}/../small", "deals=4", "opponents=[random]"]),
+    "compare": (compare, ["{run}", "copy", "deals=4", "opponents=[random]"]),
     "champion": (champion, ["run={run}", "to=champion", "players=[random]", "deals=4"]),
     "export": (export, ["run={run}", "to=exported"]),
     "init_from": (train, ["network.init_from={run}", "name=next", "runs=runs"]),
@@ -191,6 +191,9 @@ def test_nothing_loads_it_without_its_file(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    shutil.copytree(trained, "copy")
+    config = Path("copy/config.yaml")
+    config.write_text(config.read_text().replace("lr: 0.001", "lr: 0.002"))
     main, given = COMMANDS[command]
     code = main([f"game={WAR}", *(each.format(run=trained) for each in given)])
     line = capsys.readouterr().err.strip().splitlines()[-1]
