@@ -20,6 +20,7 @@ from busso.evaluate.report.sections.training import (
     settings_section,
     throughput_section,
 )
+from busso.train.dqn.network.own_network import NETWORK
 from busso.train.run.read import Run
 
 Say = Callable[[str], None]
@@ -67,6 +68,8 @@ def _playing(run: Run, wanted: Wanted, say: Say) -> list[Section]:
             return found  # a table of the values of a policy is no player
         agent = load_agent(run)
     except UserError as error:
+        if error.key == NETWORK:  # the file of its network is there, but was not typed
+            raise
         return [Section("How it plays", [Text(f"No games were played: {code(error)}.")])]
     say(f"playing {wanted.games:,} games")
     return [*found, *_sections(watch_games(agent, wanted.games, wanted.seed), wanted, say)]

@@ -190,6 +190,9 @@ def test_nothing_loads_it_without_its_file(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    shutil.copytree(trained, "copy")
+    config = Path("copy/config.yaml")
+    config.write_text(config.read_text().replace("lr: 0.001", "lr: 0.002"))
     main, given = COMMANDS[command]
     copy = shutil.copytree(trained, tmp_path / "copy")
     code = main([f"game={WAR}", *(each.format(run=trained, copy=copy) for each in given)])

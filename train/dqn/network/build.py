@@ -15,7 +15,7 @@ from torch import Tensor
 from busso.cards.base.own_files import OwnCodeError
 from busso.cards.game import Game
 from busso.train.dqn.network.equivariant_network import EquivariantNetwork
-from busso.train.dqn.network.own_network import LOSSES, build_own, full_name, try_own
+from busso.train.dqn.network.own_network import LOSS, LOSSES, NETWORK, build_own, full_name, try_own
 from busso.train.dqn.network.precision import fastest_format
 from busso.train.dqn.network.q_network import QNetwork
 from busso.train.run.checkpoint.checkpoint import CheckpointError
@@ -44,9 +44,9 @@ def with_tried_code(settings: TrainSettings) -> TrainSettings:
     """
     network, learner, game = settings.network, settings.learner, settings.load_game()
     if network.module is not None:
-        network = replace(network, module=full_name(network.module, "network"))
+        network = replace(network, module=full_name(network.module, NETWORK))
     if learner.loss not in LOSSES:
-        learner = replace(learner, loss=full_name(learner.loss, "learner.loss"))
+        learner = replace(learner, loss=full_name(learner.loss, LOSS))
     settings = replace(settings, network=network, learner=learner)
     if network.module is not None or learner.loss not in LOSSES:
         try_own(build_network(game, settings), game.words, learner.loss)

@@ -28,6 +28,7 @@ from busso.train.dqn.network.q_network import QNetwork
 Loss = Callable[[Tensor, Tensor], Tensor]  # of values and targets, `[batch]`
 
 LOSSES: dict[str, Loss] = {"huber": F.huber_loss, "mse": F.mse_loss}
+NETWORK, LOSS = "network", "learner.loss"  # the keys that name them
 _GIVEN = ("bits", "actions", "game")  # what a network is made with, where it asks for it by these names
 _OPTION_TYPES = (bool, int, float, str)
 _ROWS = 16  # of a trial
@@ -145,7 +146,7 @@ class OwnPart:
 
 
 def own_part(text: str, key: str) -> OwnPart:
-    """Look a network (`key` is `network`) or a loss up among what its own file defines.
+    """Look a network (`key` is NETWORK) or a loss up among what its own file defines.
 
     Raises SettingsError for one that there is not, or whose file no person has named here; OwnCodeError for what is
     wrong in the file.
@@ -153,7 +154,7 @@ def own_part(text: str, key: str) -> OwnPart:
     try:
         spec = PlayerSpec.parse(text)
         file = own_files.required(spec.who, key)
-        wanted, kind = ("networks", "an nn.Module") if key == "network" else ("functions", "a function")
+        wanted, kind = ("networks", "an nn.Module") if key == NETWORK else ("functions", "a function")
         found = {name: made for name, made in file.defined().items() if _is_part(made, key)}
         fitting = [name for name, made in found.items() if not _lacking(made, key)]
         if spec.of is None and len(fitting) != 1:
@@ -181,7 +182,7 @@ def _lacking(made: Callable[..., Any], key: str) -> Collection[str]:
     """Return the arguments without a default that nothing is given for. A loss has its first two from busso."""
     plain = [each for each in inspect.signature(made).parameters.values() if each.kind not in (2, 4)]
     required = [each.name for each in plain if each.default is each.empty]
-    if key == "network":
+    if key == NETWORK:
         return [name for name in required if name not in _GIVEN]
     return required[2:] if len(plain) >= 2 else ["value and target"]
 
@@ -202,7 +203,7 @@ def full_name(text: str, key: str) -> str:
 
 def build_own(game: Game, text: str, bits: int) -> OwnNetwork:
     """The network that a text names, for the first bits of an observation. Raises as `own_part`."""
-    part = own_part(text, "network")
+    part = own_part(text, NETWORK)
     arguments = inspect.signature(part.made).parameters
     given = {"bits": bits, "actions": game.actions, "game": game}
     with part.asked("__init__"):
@@ -216,7 +217,7 @@ def loss_of(text: str) -> Loss:
     """The loss of `learner.loss`: the mean of that of each row, where one in a file returns these."""
     if text in LOSSES:
         return LOSSES[text]
-    part = own_part(text, "learner.loss")
+    part = own_part(text, LOSS)
     function = partial(part.made, **part.options)
 
     def loss(value: Tensor, target: Tensor) -> Tensor:
@@ -235,7 +236,7 @@ def try_own(network: QNetwork, words: int, loss: str) -> None:
     if isinstance(network, OwnNetwork):
         _try_network(network, words)
     if loss not in LOSSES:
-        _try_loss(own_part(loss, "learner.loss"))
+        _try_loss(own_part(loss, LOSS))
 
 
 def _try_network(network: OwnNetwork, words: int) -> None:
