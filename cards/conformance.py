@@ -104,7 +104,7 @@ def same_seed_same_game(case: Case) -> None:
     for k, state in enumerate(states):
         _expect_same(game.deal(seeds[k : k + 1])[0], state, "a seed deals another game when dealt alone")
     own = {*(game.dtype.names or ())} - {SEED}  # that is another for each seed in any case
-    assert any(np.any(states[name] != states[name][:1]) for name in own), "all seeds deal the same game"
+    assert any(np.any(states[name] != states[name][:1]) for name in own), "all games are alike"
     _, used = played(case)
     game.loops.deal(used, seeds)
     _expect_same(used, states, "a deal into a used state leaves something of the old game in it")

@@ -178,7 +178,7 @@ def test_a_run_names_its_network_and_its_loss(trained: Path) -> None:
 COMMANDS: dict[str, tuple[Callable[[list[str]], int], list[str]]] = {
     "tournament": (tournament, ["players=[{run},random]", "deals=4"]),
     "play": (play, ["opponents={run}", "ui=plain"]),
-    "compare": (compare, ["{run}", "{copy}", "deals=4", "opponents=[random]"]),
+    "compare": (compare, ["{run}", "copy", "deals=4", "opponents=[random]"]),
     "champion": (champion, ["run={run}", "to=champion", "players=[random]", "deals=4"]),
     "export": (export, ["run={run}", "to=exported"]),
     "init_from": (train, ["network.init_from={run}", "name=next", "runs=runs"]),
@@ -194,8 +194,7 @@ def test_nothing_loads_it_without_its_file(
     config = Path("copy/config.yaml")
     config.write_text(config.read_text().replace("lr: 0.001", "lr: 0.002"))
     main, given = COMMANDS[command]
-    copy = shutil.copytree(trained, tmp_path / "copy")
-    code = main([f"game={WAR}", *(each.format(run=trained, copy=copy) for each in given)])
+    code = main([f"game={WAR}", *(each.format(run=trained) for each in given)])
     line = capsys.readouterr().err.strip().splitlines()[-1]
     assert code == 2 and line.startswith("error: "), line
     assert f"{NET} is code, which no file may name; if you trust it, say network={NET}" in line

@@ -109,7 +109,7 @@ class Gone:
     def end(self) -> None:
         for k, slot in enumerate(self.slots):
             rollout = Rollout(RolloutRequest(k, 1, 0.0), None, 3, 0, EpisodeReturn(0.0, 0.0))
-            self._hear("rollout", rollout, k, slot.write([np.full(3, k, np.uint8)] * 3))
+            self._hear("rollout", rollout, k, slot.write([np.full(3, k, np.uint8)] * len(self.kind._fields)))
         self.failure = BackendLostError("rollout=ray", "gone")
         self._hear("failed")
 
