@@ -9,9 +9,6 @@ from busso.blackjack.records import read, record
 from busso.blackjack.rewards import REWARDS
 from busso.blackjack.rules import ACTION_TEXT, RULES, Options, blank
 from busso.cards.game import Game
-from busso.one_name import require
-
-require(__name__)
 
 GAME = Game(
     name="blackjack",

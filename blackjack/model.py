@@ -32,7 +32,7 @@ from busso.blackjack.cards import (
 from busso.blackjack.rules import DEALER_STANDS, HIT, STAND, Options, add, blank, check
 from busso.cards.compiled.jit import njit
 from busso.cards.records import check_copies
-from busso.cards.tabular.mdp import HandEndedError, Layout, Mdp, Model, Observed
+from busso.cards.tabular.mdp import HandEndedError, Mdp, Model, Observed, StateGrid
 from busso.cards.tabular.multisets import OUTCOMES, Hands, cards_text, hit_or_stand
 
 SUMS = MAX_SUM + 1
@@ -185,20 +185,20 @@ def locate(player: Sequence[str], opponent: str, decks: int | str) -> int:
     return (hand if isinstance(decks, int) else total + SUMS * soft) * KINDS + kind_of(other)
 
 
-def _sum_layouts() -> tuple[Layout, ...]:
+def _sum_layouts() -> tuple[StateGrid, ...]:
     layouts = []
     for name, offset, lowest in (("hard", 0, 4), ("soft", SUMS, 12)):
         sums = range(MAX_SUM - 1, lowest - 1, -1)
         states = np.array([[(offset + total) * KINDS + kind for kind in range(KINDS)] for total in sums], np.int64)
         rows = tuple(map(str, sums))
-        layouts.append(Layout(name, f"{name} sums", "player's sum", "dealer's card", rows, KIND_TEXT, states))
+        layouts.append(StateGrid(name, f"{name} sums", "player's sum", "dealer's card", rows, KIND_TEXT, states))
     return tuple(layouts)
 
 
-def _pair_layout() -> Layout:
+def _pair_layout() -> StateGrid:
     """All pairs but the ace and ten, which decides the game, against every card of the dealer."""
     pairs = [(a, b) for a in range(KINDS) for b in range(a, KINDS) if (a, b) != (ACE, TEN)]
     hands = [int(HANDS.child[HANDS.child[0, a], b]) for a, b in pairs]
     states = np.array([[hand * KINDS + kind for kind in range(KINDS)] for hand in hands], np.int64)
     rows = tuple(f"{KIND_TEXT[a]} {KIND_TEXT[b]}" for a, b in pairs)
-    return Layout("pairs", "first two cards", "player's cards", "dealer's card", rows, KIND_TEXT, states)
+    return StateGrid("pairs", "first two cards", "player's cards", "dealer's card", rows, KIND_TEXT, states)

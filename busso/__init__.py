@@ -82,8 +82,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "train":  # before anything has imported it: the function of this name, until 0.5
-        return import_module("busso.train")
     if name not in _MODULES:
         raise AttributeError(f"busso has no {name!r}; it has {', '.join(__all__)}")
     found = getattr(import_module(_MODULES[name]), _ELSEWHERE.get(name, name))

@@ -14,6 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from busso.cards.base import own_files
 from busso.cards.base.errors import InputError
 from busso.cards.base.files import with_home
 from busso.cards.base.packages import package_of
@@ -26,7 +27,6 @@ CHAMPION_FILE = "network.safetensors"
 _RULES = ("rules", "bits", "actions", "seats", "teams")  # of a game whose networks may play
 MOST_SAMPLES = 1_000_000  # of a decision
 _NAME = re.compile(r"[A-Za-z]\w*")
-_CODE = re.compile(r"(.*?\.py)(:|\Z)(.*)", re.DOTALL)  # a file of Python, and what follows it
 _WANTED = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
@@ -51,8 +51,8 @@ class PlayerSpec:
         text = with_home(text)
         who, colon, rest = text.partition(":")
         if not _NAME.fullmatch(who):
-            code = _CODE.fullmatch(text)
-            who, colon, rest = code.groups() if code else (text, "", "")
+            who, rest = own_files.parted(text) or (text, "")
+            colon = rest
             who = os.path.normpath(who) if who else ""
             who = who if "/" in who or not who else f"./{who}"
         words = [word.strip() for word in rest.split(":")] if colon else []

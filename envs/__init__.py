@@ -10,10 +10,6 @@ docs/howto/environments.md has what each of them hands out.
 
 from __future__ import annotations
 
-from busso.one_name import require
-
-require(__name__)
-
 try:
     import gymnasium
     import pettingzoo  # noqa: F401 - that it is there

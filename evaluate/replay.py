@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from busso.cards.base.errors import InputError
+from busso.cards.base.own_files import game_file
 from busso.cards.game import Game
 from busso.command.main import command
 from busso.command.settings.checks import SettingsError
@@ -66,11 +67,13 @@ def replay_records(path: Path) -> Iterator[tuple[int, Any, Replayed | ValueError
 def _game(name: object) -> Game:
     if not isinstance(name, str):
         raise InputError("game", "not a string")
-    return _game_named(name)
+    file = game_file(name)
+    return _game_named(name, file.sha256 if file else "")
 
 
 @cache
-def _game_named(name: str) -> Game:
+def _game_named(name: str, sha256: str) -> Game:
+    """The game of that name, of which the file with this digest may have been named anew."""
     try:
         return load_configured_game({"name": name})
     except SettingsError as error:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from busso.cards.game import Game
-from busso.one_name import require
 from busso.sette_mezzo.model import model
 from busso.sette_mezzo.observation import BITS
 from busso.sette_mezzo.players import POLICIES
 from busso.sette_mezzo.records import read, record
 from busso.sette_mezzo.rewards import REWARDS
 from busso.sette_mezzo.rules import ACTION_TEXT, RULES, Options, blank
-
-require(__name__)
 
 GAME = Game(
     name="sette_mezzo",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from busso.cards.compiled.jit import njit
 from busso.cards.records import check_copies
-from busso.cards.tabular.mdp import HandEndedError, Layout, Mdp, Model, Observed
+from busso.cards.tabular.mdp import HandEndedError, Mdp, Model, Observed, StateGrid
 from busso.cards.tabular.multisets import OUTCOMES, Hands, cards_text, hit_or_stand
 from busso.sette_mezzo.cards import (
     COPIES,
@@ -115,8 +115,8 @@ def locate(player: Sequence[str], opponent: str) -> int:
     return hand * KINDS + kind_of(other)
 
 
-def _starts() -> Layout:
+def _starts() -> StateGrid:
     kinds = [kind_of(rank) for rank in range(RANKS)]
     states = np.array([[HANDS.child[0, own] * KINDS + other for other in kinds] for own in kinds], np.int64)
     ranks = tuple(RANK_TEXT)
-    return Layout("starts", "after the first cards", "player", "opponent", ranks, ranks, states)
+    return StateGrid("starts", "after the first cards", "player", "opponent", ranks, ranks, states)

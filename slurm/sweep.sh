@@ -43,13 +43,15 @@ table=table-$SLURM_ARRAY_JOB_ID
 if ((SLURM_ARRAY_TASK_ID == SLURM_ARRAY_TASK_MIN)) && [[ ! $(squeue --noheader --me --name="$table" --format=%i) ]]; then
     folders=$(env -u SLURM_ARRAY_TASK_ID "${python[@]}" -m busso.train "${overrides[@]}" hydra.verbose=false) || exit 2 # those of all runs
     mapfile -t runs <<<"$folders"
+    own=() # a game in a file, which the table has to be told as well
+    for word in "$@"; do [[ $word == game=*[./]* && $word != *,* ]] && own=("$word"); done
     # Without TMPDIR: Slurm makes that folder where the job starts, and this task's is not removed a second time. And without
     # SBATCH_*, which may ask for an array and its GPUs.
     ((SLURM_ARRAY_TASK_MAX >= ${#runs[@]})) || (
         unset TMPDIR "${!SBATCH_@}"
         sbatch --job-name="$table" --partition="$SLURM_JOB_PARTITION" ${SLURM_JOB_ACCOUNT:+--account="$SLURM_JOB_ACCOUNT"} \
             ${SLURM_JOB_QOS:+--qos="$SLURM_JOB_QOS"} --dependency="afterany:$SLURM_ARRAY_JOB_ID" \
-            slurm/sweep_table.sh "${runs[@]}"
+            slurm/sweep_table.sh "${runs[@]}" ${own[@]+"${own[@]}"}
     ) || say "no job for the table; later say: busso compare RUN RUN ..."
 fi
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The table of a sweep; sweep.sh submits it with the folders of all runs, of which some may not have begun.
+# The table of a sweep; sweep.sh submits it with the folders of all runs, of which some may not have begun, and perhaps game=FILE.
 #
 #SBATCH --nodes=1
 #SBATCH --ntasks-per-node=1
@@ -18,6 +18,6 @@ fi
 source slurm/lib/job.sh
 begun=()
 for run in "$@"; do
-    if [[ -f $run/config.yaml ]]; then begun+=("$run"); else say "not started: $run"; fi
+    if [[ $run == game=* || -f $run/config.yaml ]]; then begun+=("$run"); else say "not started: $run"; fi
 done
 "${python[@]}" -m busso.evaluate.compare "folder='${1%/*}/compare-${SLURM_JOB_NAME#table-}'" "${begun[@]}"

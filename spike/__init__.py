@@ -7,7 +7,6 @@ from typing import Any
 
 from busso.cards.game import Game, PlayerKind
 from busso.cards.players import SampleOptions
-from busso.one_name import require
 from busso.spike.cards import ACTIONS, action_text
 from busso.spike.numbering import numbering
 from busso.spike.observation import BITS
@@ -18,8 +17,6 @@ from busso.spike.rules import RULES
 from busso.spike.search.monte_carlo import monte_carlo
 from busso.spike.search.network_search import SpikeSearchOptions, network_search
 from busso.spike.state import Options, blank
-
-require(__name__)
 
 
 def _varying(options: Options) -> Mapping[str, Any]:

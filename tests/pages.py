@@ -8,8 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
-MIGRATION = ("migration.md", "migration_0_4.md")  # the pages about what is gone
-TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES if page.name not in MIGRATION)
+TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 BLOCKS: list[str] = re.findall(r"^```[^\n]*\n(.*?)^```", TEXT, re.M | re.S)
 _PLACEHOLDER = re.compile(r"\b(FILE|FOLDER|GAME|NAME|PATH|RUN)\b")
 _SHELL = ("|", ">", "<", "&&", "&", ";")

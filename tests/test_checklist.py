@@ -1,4 +1,4 @@
-"""Every place that docs/howto/own_game.md lists names each game; the tests of the example stand alone."""
+"""Every place that docs/reference/own_game.md lists names each game."""
 
 import re
 
@@ -8,7 +8,7 @@ from busso.command.conf_folder import own_games
 from busso.play.language import texts_of
 from tests.pages import ROOT
 
-PAGE = (ROOT / "docs" / "howto" / "own_game.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "own_game.md").read_text(encoding="utf-8")
 ROWS = [
     (place, what)
     for places, what in re.findall(r"^\| (`.+`) \| (.+) \|$", PAGE.partition("\n## A game of busso\n")[2], re.M)

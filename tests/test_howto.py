@@ -1,17 +1,12 @@
-"""The how-to pages about games, rewards and players of one's own: what they show works as it stands there."""
+"""The pages about games, rewards and players of one's own: what they show works as it stands there."""
 
 import re
 import shlex
-from collections.abc import Iterator
+import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from busso.cards.game import load_game
-from busso.cards.play import play
-from busso.cards.players import named_player
-from busso.command.settings.foreign import name_game
 from busso.evaluate.tournament.__main__ import main as tournament
 from busso.train.__main__ import main as train
 from tests.pages import ROOT
@@ -21,61 +16,52 @@ HOWTO = ROOT / "docs" / "howto"
 SHORT = [line for line in SMALL if not line.startswith("evaluation.opponents")]
 
 
-def commands(page: str, command: str) -> list[str]:
-    (found,) = re.findall(rf"^\.venv/bin/busso {command} (.*searchpath.*|game=(?:briscola|tressette_).*)$", page, re.M)
-    return shlex.split(found)
+def commands(page: str, command: str) -> list[list[str]]:
+    found = re.findall(rf"^\.venv/bin/busso {command} (.*game=(?:\./|examples/).*)$", page, re.M)
+    assert found
+    return [shlex.split(each) for each in found]
 
 
 @pytest.fixture
-def with_reward(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The page, in a folder with the files that it shows."""
-    page = (HOWTO / "own_reward.md").read_text(encoding="utf-8")
-    files = re.findall(r"^`(mine/\S+)`:\n\n```\w+\n(.*?)^```$", page, re.M | re.S)
-    assert len(files) == 3
-    for name, text in files:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The tutorial, in a folder with the files that it begins with."""
+    page = (ROOT / "docs" / "tutorial" / "own.md").read_text(encoding="utf-8")
+    (from_path, to), *more = re.findall(r"^cp (\S+) (\S+)$", page, re.M)
+    assert not more
+    shutil.copytree(ROOT / "examples" / "own", tmp_path / "examples" / "own")
+    shutil.copy(ROOT / from_path, tmp_path / to)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path / "mine"))
-    yield page
+    return page
 
 
-def test_the_reward_of_the_page_trains_and_plays(with_reward: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert train([*commands(with_reward, "train"), *SHORT]) == 0
-    assert tournament([*commands(with_reward, "tournament"), "deals=8", "processes=1"]) == 0
-    assert "tressette_tricks" in capsys.readouterr().out
+def test_the_tutorial_trains_and_plays(copied: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in commands(copied, "train"):
+        own = any(each.startswith("network=") for each in arguments)
+        short = [each for each in SHORT if not (own and each.startswith("network."))]
+        assert train([*(each for each in arguments if not each.startswith(("minutes", "episodes"))), *short]) == 0
+    for arguments in commands(copied, "tournament"):
+        assert (
+            tournament([*(each for each in arguments if not each.startswith("deals")), "deals=8", "processes=1"]) == 0
+        )
+    said = capsys.readouterr().out
+    assert "sluff" in said and "champion" in said
 
 
-def test_the_reward_of_the_page_pays_for_tricks_and_sums_to_zero(with_reward: str) -> None:
-    name_game("tressette_tricks")
-    game = load_game("tressette_tricks")
-    seeds = np.arange(32, dtype=np.uint64)
-    players = [named_player(game, "greedy")]
-    states, paid = play(game, seeds, players, np.zeros((32, 4), np.uint8), game.rewards["tricks"])
-    own = states["tricks"][:, [0, 1, 0, 1]].astype(float)
-    assert paid == pytest.approx(0.1 * (own - (10 - own)), abs=1e-6)
+def test_the_change_of_the_tutorial_is_refused_as_it_says(copied: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (change,) = re.findall(r"^```python\n(@njit\ndef returns.*?)^```$", copied, re.M | re.S)
+    (line,) = re.findall(r"^(error: \./mygame\.py.*)$", copied, re.M)
+    file = Path("mygame.py")
+    text = file.read_text()
+    start = text.index("@njit\ndef returns")
+    file.write_text(text[:start] + change + text[text.index("\n\n\n", start) :])
+    assert train(["game=./mygame.py", "--cfg", "job"]) == 2
+    assert capsys.readouterr().err.splitlines() == [line]
+    file.write_text(file.read_text().replace("total=TRICKS", "total=TRICKS + 1"))
+    assert train(["game=./mygame.py", "--cfg", "job"]) == 0
 
 
-def test_the_game_of_the_page_is_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (HOWTO / "own_game.md").read_text(encoding="utf-8")
-    monkeypatch.chdir(ROOT)
-    monkeypatch.syspath_prepend(str(ROOT / "examples" / "briscola"))
-    assert train([*commands(page, "train"), "--cfg", "job"]) == 0
-    assert tournament([*commands(page, "tournament"), "--cfg", "job"]) == 0
-    assert "briscola" in capsys.readouterr().out
-
-
-def test_the_players_of_the_page_play(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_player_of_the_page_plays(capsys: pytest.CaptureFixture[str]) -> None:
     page = (HOWTO / "own_player.md").read_text(encoding="utf-8")
-    a_class, rule_player = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
-    exec(compile(a_class, "own_player.md", "exec"), {})
+    (in_python,) = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
+    exec(compile(in_python, "own_player.md", "exec"), {})
     assert capsys.readouterr().out.count("±") == 2
-    package = tmp_path / "tressette_mine"
-    package.mkdir()
-    (package / "__init__.py").write_text(rule_player)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    assert tournament([*commands(page, "tournament"), "deals=8", "processes=1"]) == 0
-    assert "lowest_card" in capsys.readouterr().out

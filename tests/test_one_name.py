@@ -1,4 +1,4 @@
-"""Every module is busso.NAME and has no other name, also in Ray's workers; the old commands say the new ones."""
+"""Every module is busso.NAME and has no other name, also in Ray's workers."""
 
 import json
 import os
@@ -49,16 +49,6 @@ sys.modules["busso_own.probe"].note()
 """
 
 
-IMPORTS_EACH = """
-import importlib, sys
-for name in sys.argv[1:]:
-    try:
-        importlib.import_module(name)
-    except ImportError as error:
-        print(str(error).partition(";")[0].partition(":")[0])
-"""
-
-
 def called(*command: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PYTHONPATH": f"{cwd}{os.pathsep}{ROOT}"}
     return subprocess.run(command, cwd=cwd, env=environment, check=False, capture_output=True, text=True)
@@ -90,14 +80,6 @@ def test_each_file_is_one_module(tmp_path: Path) -> None:
         ] == []
 
 
-def test_a_folder_of_a_clone_is_no_second_module() -> None:
-    folders = sorted(path.name for path in (ROOT / "busso").iterdir() if path.is_symlink() and path.name != "conf")
-    found = called(sys.executable, "-c", IMPORTS_EACH, *folders)
-    assert found.stdout.splitlines() == [f"{name} is busso.{name} now" for name in folders], found.stderr
-
-
-def test_an_old_command_runs_and_says_the_new_one() -> None:
-    old, new = "evaluate.tournament", "tournament"
-    found = called(sys.executable, "-m", old, "--cfg", "job")
-    assert found.returncode == 0 and found.stderr.count("\n") == 1 and f"busso.{old} now" in found.stderr
-    assert found.stdout == called(sys.executable, "-m", "busso", new, "--cfg", "job").stdout
+def test_the_folder_train_of_a_clone_is_no_second_module() -> None:
+    found = called(sys.executable, "-c", "import train")
+    assert found.stderr.splitlines()[-1] == "ImportError: train is busso.train: import that"

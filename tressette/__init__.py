@@ -7,7 +7,6 @@ from typing import Any
 
 from busso.cards.game import Game, MatchRules, PlayerKind
 from busso.cards.players import SampleOptions
-from busso.one_name import require
 from busso.tressette.cards import CARDS, card_text
 from busso.tressette.observation import BITS, BITS_WITH_ACCUSI, symmetry
 from busso.tressette.players import POLICIES
@@ -16,8 +15,6 @@ from busso.tressette.rewards import REWARDS
 from busso.tressette.rules import POINTS, RULES, SEATS, Options, blank, lead_next, match_score, opener
 from busso.tressette.search import alpha_beta, cheating, monte_carlo
 from busso.tressette.search.network_search import TressetteSearchOptions, cheating_search, network_search
-
-require(__name__)
 
 
 def _varying(options: Options) -> Mapping[str, Any]:

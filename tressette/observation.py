@@ -22,9 +22,8 @@
 
 Each seat's 19 bits of declarations are those of accusi.py. What a signal still owes (`owed` in the state) is
 not here: a network has the newest signals and the cards played. Bits 782 to 917 follow from the bits before; a
-network learns sooner with them (docs/explanation/experiments/suits.md). The first 462 bits are those of older versions,
-whose networks see no others. A network that learned without accusi sees the first 918 if seats declare
-(`network.inputs`).
+network learns sooner with them (docs/explanation/experiments/suits.md). A network that learned without accusi sees the
+first 918 if seats declare (`network.inputs`).
 """
 
 from functools import cache

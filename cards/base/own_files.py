@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import itertools
 import os
 import re
 import sys
@@ -20,17 +19,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.abc import ExecutionLoader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from importlib.util import decode_source, spec_from_loader
+from importlib.util import decode_source, spec_from_file_location
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
 from busso.cards.base.errors import InputError, UserError
+from busso.cards.base.problems import NUMBA_PLACE, is_of_numba, problem_of
 
 PREFIX = "busso_own"  # the package of these modules, so that ./random.py does not replace Python's
 _WORDS = re.compile(r"(?P<path>(?:[^:]*/)?[^:/]*\.py)(?::(?P<rest>.*))?", re.DOTALL)
 _LARGEST = 4_000_000  # bytes of a file, or of a folder's files together
-_NUMBA_PLACE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+):?')
 
 
 class OwnCodeError(UserError):
@@ -55,7 +54,7 @@ class OwnFile:
         """The source of the file itself."""
         return self.sources[""][1]
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         """The digest of the source."""
         return hashlib.sha256(repr(sorted(self.sources.items())).encode()).hexdigest()
@@ -102,8 +101,8 @@ class _Sources(MetaPathFinder, ExecutionLoader):
         source = self._source(fullname)
         if source is None:
             return None
-        is_package = source[0].endswith("__init__.py")
-        return spec_from_loader(fullname, self, origin=source[0], is_package=is_package)
+        inside = [str(Path(source[0]).parent)] if source[0].endswith("__init__.py") else None
+        return spec_from_file_location(fullname, source[0], loader=self, submodule_search_locations=inside)
 
     def get_filename(self, fullname: str) -> str:
         """See ExecutionLoader."""
@@ -128,7 +127,7 @@ class _Sources(MetaPathFinder, ExecutionLoader):
 _SOURCES = _Sources()
 _named: dict[str, OwnFile] = {}  # by path
 _games: dict[str, str] = {}  # paths by the name of the game in the file
-sys.meta_path.append(_SOURCES)
+sys.meta_path.insert(0, _SOURCES)  # before the way to files, which may have changed
 sys.modules.setdefault(PREFIX, ModuleType(PREFIX)).__path__ = []
 
 
@@ -250,16 +249,16 @@ def own_code(file: OwnFile | None = None, what: str = "", place: str = "") -> It
 
 def fault(error: BaseException, what: str = "", place: str = "") -> OwnCodeError:
     """The error of the user's code in one line, about the last line of a named file that it went through."""
-    return OwnCodeError(place_of(error) or place, ": ".join(filter(None, [what, _said(error)])))
+    return OwnCodeError(place_of(error) or place, ": ".join(filter(None, [what, problem_of(error)])))
 
 
 def place_of(error: BaseException) -> str:
     """File and line in a named file; empty if the error was in none."""
     if isinstance(error, SyntaxError) and (file := _displayed(error.filename)):
         return f"{file}:{error.lineno}"
-    if _of_numba(error):
+    if is_of_numba(error):
         places = [
-            (file, found["line"]) for found in _NUMBA_PLACE.finditer(str(error)) if (file := _by_end(found["file"]))
+            (file, found["line"]) for found in NUMBA_PLACE.finditer(str(error)) if (file := _by_end(found["file"]))
         ]
         if places:
             return ":".join(places[-1])
@@ -269,32 +268,6 @@ def place_of(error: BaseException) -> str:
         if (file := _displayed(frame.f_code.co_filename))
     ]
     return "{}:{}".format(*frames[-1]) if frames else ""
-
-
-def _said(error: BaseException) -> str:
-    """What went wrong, in one line."""
-    if isinstance(error, SyntaxError):
-        return f"{type(error).__name__}: {error.msg}"
-    if _of_numba(error):
-        return f"cannot be compiled: {_numba_problem(str(error))}"
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _of_numba(error: BaseException) -> bool:
-    return type(error).__module__.startswith("numba.") and hasattr(error, "contexts")
-
-
-def _numba_problem(text: str) -> str:
-    """The first sentence of Numba's message that says something, with the line of code it is about."""
-    lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()]
-    said = [
-        line
-        for line in lines
-        if line and not line.startswith(("Failed in ", "During:", "File ", "- Resolution", "There are", "<source"))
-    ]
-    marked = [before for before, line in itertools.pairwise(lines) if line and set(line) <= {"^", "~"}]
-    return (said[0] if said else "it is no code for Numba") + (f" in `{marked[-1]}`" if marked else "")
 
 
 def _displayed(path: str | None) -> str:

@@ -34,7 +34,7 @@ def number(most: int) -> Number:
 
 
 @dataclass(frozen=True)
-class Block:
+class ObservedBlock:
     """Some bits of an observation with one meaning. `things` are the names of its bits, if they have any."""
 
     name: str
@@ -82,13 +82,13 @@ class Layout:
     """Blocks of an observation, one after the other: `Layout(hand=40, tricks=number(10), trumps=["denari", ...])`.
 
     It is a tuple of their offsets by name, which compiled code takes for constants: `put(words, SEES.hand, bits)`.
-    A block is as many bits, a `number`, or a list of things with a bit each. `bits` are all of them, `blocks` a `Block`
-    each.
+    A block is as many bits, a `number`, or a list of things with a bit each. `bits` are all of them, `blocks` has an
+    `ObservedBlock` for each.
     """
 
     __slots__ = ()
     bits: int
-    blocks: tuple[Block, ...]
+    blocks: tuple[ObservedBlock, ...]
 
     def __new__(cls, **blocks: int | Number | Sequence[str]) -> Any:
         """The tuple. Raises InputError for a name or a size that cannot be."""
@@ -104,15 +104,15 @@ class Layout:
         return offsets.__new__(made, *(block.offset for block in found))
 
 
-def _block(name: str, offset: int, size: int | Number | Sequence[str]) -> Block:
+def _block(name: str, offset: int, size: int | Number | Sequence[str]) -> ObservedBlock:
     if name in _TAKEN or name.startswith("_") or keyword.iskeyword(name):
         raise InputError(f"Layout: {name}", "this name is taken", "give the block another")
     if isinstance(size, Number):
-        return Block(name, offset, size.most, is_number=True)
+        return ObservedBlock(name, offset, size.most, is_number=True)
     if isinstance(size, Sequence) and not isinstance(size, str) and size and all(isinstance(x, str) for x in size):
-        return Block(name, offset, len(size), tuple(size))
+        return ObservedBlock(name, offset, len(size), tuple(size))
     if isinstance(size, int) and not isinstance(size, bool) and size > 0:
-        return Block(name, offset, size)
+        return ObservedBlock(name, offset, size)
     raise InputError(f"Layout: {name}", f"a number of bits, number(MOST) or a list of names, not {size!r}")
 
 

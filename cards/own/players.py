@@ -25,6 +25,7 @@ from busso.cards.player_specs import PlayerSpec, read_options
 from busso.cards.players import CheckedPlayer, PolicyPlayer, RandomPlayer, checked_player
 
 TRIAL_GAMES = 16
+_WANTED = "write a class with begin and act, or a function of what one seat sees"
 _OPTION_TYPES = (bool, int, float, str)
 _tried = set[tuple[str, str, str]]()  # digests of files, players of them and games, of this process
 
@@ -204,7 +205,7 @@ def own_player(spec: PlayerSpec, key: str = "players") -> OwnPlayer:
     found = dict(_players_of(file))
     if spec.of is None and len(found) != 1:
         problem = f"{file.typed} has {len(found) or 'no'} players"
-        raise InputError(spec, problem, f"say which: {', '.join(found)}" if found else "see docs/howto/own_player.md")
+        raise InputError(spec, problem, f"say which: {', '.join(found)}" if found else _WANTED)
     name = next(iter(found)) if spec.of is None else spec.of
     if name not in found:
         made = file.defined().get(name)

@@ -43,7 +43,7 @@ class Observed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Layout:
+class StateGrid:
     """A table of states for a person to look at: `states[row, column]`, NOWHERE for an empty cell."""
 
     name: str
@@ -82,7 +82,7 @@ class Model:
     locate: Callable[[Sequence[str], str], int]
     parse_card: Callable[[object], int]
     first_cards: int
-    layouts: tuple[Layout, ...]
+    layouts: tuple[StateGrid, ...]
     observed: Callable[[], Observed]
 
     @property

@@ -32,8 +32,8 @@ def results_table(results: Mapping[str, Any], game: Game) -> Iterator[str]:
     yield f"| against | deals | games won | 95% interval | {unit} more | 95% interval |"
     yield "|---|---|---|---|---|---|"
     for name, result in results.items():
-        won, around = result["win_rate"]
-        low, high = result.get("win_rate" + INTERVAL) or (won - around, won + around)
+        won, _ = result["win_rate"]
+        low, high = result["win_rate" + INTERVAL]
         more, half = result[unit]
         places = decimals(half)
         share = f"{won:.1%} | {100 * low:.1f} to {high:.1%}"

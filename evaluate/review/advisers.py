@@ -55,7 +55,7 @@ def adviser_of(game: Game, player: Any) -> Adviser | None:
 def valuing(game: Game) -> str:
     """Who says what actions of a game are worth, as a proposal."""
     names = [f"{name}:RUN" if kind.of_network else name for name, kind in game.kinds.items() if kind.values]
-    return " or ".join(["exact"] * (game.model is not None) + names)
+    return " or ".join([*["exact"] * (game.model is not None), *names, "a class of yours with action_values"])
 
 
 class ExactAdviser:

@@ -12,7 +12,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from busso.cards.tabular.mdp import NOWHERE, Layout
+from busso.cards.tabular.mdp import NOWHERE, StateGrid
 from busso.command.settings.checks import SettingsError
 from busso.evaluate.solve.solution import Solved
 
@@ -30,14 +30,14 @@ def make_folder(name: str | Path) -> Path:
     return folder
 
 
-def arranged(layout: Layout, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+def arranged(layout: StateGrid, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """One number per state as the table of a layout, NaN where it has no state."""
     return np.where(layout.states == NOWHERE, np.nan, numbers[layout.states])
 
 
 def draw(
     solved: Solved,
-    layout: Layout,
+    layout: StateGrid,
     values: NDArray[np.float64],
     policy: NDArray[np.int64] | None,
     folder: Path,
@@ -52,7 +52,7 @@ def draw(
         policy_heatmap(layout, policy, actions, f"{name}: policy, {whose}", path)
 
 
-def value_heatmap(layout: Layout, values: NDArray[np.float64], title: str, path: Path) -> None:
+def value_heatmap(layout: StateGrid, values: NDArray[np.float64], title: str, path: Path) -> None:
     """Numbers by state, coloured from the lowest to the highest; around 0 when there are both signs."""
     cells = arranged(layout, values)
     low, high = float(np.nanmin(cells)), float(np.nanmax(cells))
@@ -65,7 +65,9 @@ def value_heatmap(layout: Layout, values: NDArray[np.float64], title: str, path:
     figure.savefig(path, dpi=130)
 
 
-def policy_heatmap(layout: Layout, policy: NDArray[np.int64], actions: Sequence[str], title: str, path: Path) -> None:
+def policy_heatmap(
+    layout: StateGrid, policy: NDArray[np.int64], actions: Sequence[str], title: str, path: Path
+) -> None:
     """Actions by state, each with its colour and first letter."""
     cells = actions_of(layout, policy)
     figure = _figure(cells)
@@ -78,7 +80,7 @@ def legend(actions: Sequence[str]) -> str:
     return ", ".join(f"{action[0].upper()} {action}" for action in actions)
 
 
-def actions_of(layout: Layout, policy: NDArray[np.int64]) -> NDArray[np.float64]:
+def actions_of(layout: StateGrid, policy: NDArray[np.int64]) -> NDArray[np.float64]:
     """The actions of a policy as the table of a layout, NaN where there is nothing to decide."""
     cells = arranged(layout, policy.astype(np.float64))
     return np.where(cells < 0, np.nan, cells)
@@ -86,7 +88,7 @@ def actions_of(layout: Layout, policy: NDArray[np.int64]) -> NDArray[np.float64]
 
 def draw_actions(
     axes: Axes,
-    layout: Layout,
+    layout: StateGrid,
     cells: NDArray[np.float64],
     right: NDArray[np.float64],
     actions: Sequence[str],
@@ -112,7 +114,7 @@ def _figure(cells: NDArray[np.float64]) -> Figure:
 
 def _draw_cells(
     axes: Axes,
-    layout: Layout,
+    layout: StateGrid,
     cells: NDArray[np.float64],
     texts: Sequence[Sequence[str]],
     title: str,

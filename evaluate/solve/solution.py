@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from busso.cards.game import Game
-from busso.cards.tabular.mdp import END, NOWHERE, Layout, Model, reachable
+from busso.cards.tabular.mdp import END, NOWHERE, Model, StateGrid, reachable
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.game import load_configured_game
 
@@ -124,7 +124,7 @@ def title(solved: Solved) -> str:
     return f"{solved.game.name}: {options}, reward {solved.reward}"
 
 
-def layout_text(layout: Layout, text: Callable[[int], str]) -> list[str]:
+def layout_text(layout: StateGrid, text: Callable[[int], str]) -> list[str]:
     """A layout as lines, each of its states as `text` has it."""
     rows = [["", *layout.columns]]
     for name, states in zip(layout.rows, layout.states.tolist(), strict=True):

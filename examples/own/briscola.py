@@ -107,8 +107,9 @@ def observe(state, seat, words):
     """What the seat may know, in the blocks of SEES."""
     other, turned = 1 - seat, state.deck[CARDS - 1]
     put(words, SEES.hand, state.hands[seat])
-    if state.trick[other] != NONE:
-        put(words, SEES.table, bit(state.trick[other]))
+    for card in state.trick:
+        if card != NONE:
+            put(words, SEES.table, bit(card))
     put(words, SEES.own_played, state.played[seat])
     put(words, SEES.other_played, state.played[other])
     put(words, SEES.turned, bit(turned))

@@ -1,6 +1,6 @@
-"""War of tricks: two seats, 20 cards, follow suit. Who takes more of the ten tricks wins.
+"""War of tricks: two seats, 20 cards, follow suit; more of the ten tricks win.
 
-Suits D C S B, ranks 1 to 5; card = 5 * suit + rank - 1. Seat 0 leads the first trick, then whoever took the last one.
+Suits D C S B, ranks 1 to 5; card = 5 * suit + rank - 1. Seat 0 leads the first trick, then the taker of the last one.
 """
 
 import numpy as np

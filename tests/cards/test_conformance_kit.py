@@ -120,7 +120,7 @@ def rules(**functions: Callable[..., Any]) -> Game:
 
 FAULTS: list[tuple[str, Game, str]] = [
     ("same_seed_same_game", rules(deal=deal_onto_old_points), "something of the old game"),
-    ("same_seed_same_game", rules(deal=deal_always_the_same), "all seeds deal the same game"),
+    ("same_seed_same_game", rules(deal=deal_always_the_same), "all games are alike"),
     ("copies_are_independent", rules(apply=apply_by_chance), "ends otherwise"),
     ("legal_until_over", rules(legal=legal_after_the_end), "still has legal actions"),
     ("legal_until_over", rules(legal=nothing_legal), "no legal action"),

@@ -135,7 +135,7 @@ def test_a_kind_of_another_game() -> None:
         ("a b", PlayerSpec("./a b"), "./a b"),
         ("./mine.py", PlayerSpec("./mine.py"), "./mine.py"),
         ("mine.py:Lowest", PlayerSpec("./mine.py", "Lowest"), "./mine.py"),
-        ("../a:b/mine.py:Lowest:depth:3", PlayerSpec("../a:b/mine.py", "Lowest", {"depth": "3"}), "../a:b/mine.py"),
+        ("../a/mine.py:Lowest:depth:3", PlayerSpec("../a/mine.py", "Lowest", {"depth": "3"}), "../a/mine.py"),
         ("./mine.py:depth:3", PlayerSpec("./mine.py", None, {"depth": "3"}), "./mine.py"),
         ("runs/x.pyc", PlayerSpec("runs/x.pyc"), "runs/x.pyc"),
         ("", PlayerSpec(""), ""),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from busso.cards.tabular.mdp import NOWHERE, Layout
+from busso.cards.tabular.mdp import NOWHERE, StateGrid
 from busso.evaluate.solve.__main__ import main
 from busso.train.__main__ import main as train
 from busso.train.run.checkpoint import checkpoint
@@ -172,4 +172,4 @@ def test_errors(arguments: list[str], key: str, capsys: pytest.CaptureFixture) -
     assert key_of(said) == key
 
 
-LAYOUT = Layout("x", "x", "down", "across", ("1", "2"), ("a", "b", "c"), np.array([[2, 0, NOWHERE], [1, 1, 0]]))
+LAYOUT = StateGrid("x", "x", "down", "across", ("1", "2"), ("a", "b", "c"), np.array([[2, 0, NOWHERE], [1, 1, 0]]))

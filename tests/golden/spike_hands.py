@@ -1,6 +1,12 @@
-"""Matches of Corellian Spike as readable text; see `tests.golden.transcripts`."""
+"""Matches of Corellian Spike as readable text: a change of rule or of observation shows as a readable difference.
+
+`tests/golden/*.txt` hold what `transcript` gives, and a test compares. After a change that is meant, write them anew
+with `python -m tests.golden.spike_hands` and read the difference before it is committed. Tressette has a second
+implementation, which says all of this (`tests/tressette/reference.py`).
+"""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +22,7 @@ from busso.spike.rules import legal, next_hand
 from busso.spike.showdown import PRIME_SABACC, PURE_SABACC, YEE_HAA, card_sum, special
 from busso.spike.state import MAX_SEATS, ROUNDS
 
+FOLDER = Path(__file__).parent
 PHASES = ("betting", "buying", "exchange")
 SPECIAL = {0: "", PURE_SABACC: ", pure sabacc", PRIME_SABACC: ", prime sabacc", YEE_HAA: ", yee-haa"}
 OWN = ("lower", "higher", "spike", "bought")
@@ -215,3 +222,13 @@ def _one(one_hot: list[int]) -> int | None:
 
 def _listed(values: Any) -> str:
     return " ".join(str(value) for value in values)
+
+
+def main() -> None:
+    """Write every transcript anew."""
+    for name, script in SCRIPTS.items():
+        (FOLDER / f"{name}.txt").write_text(transcript(script))
+
+
+if __name__ == "__main__":
+    main()

@@ -194,9 +194,7 @@ def test_a_run_is_that_of_the_command(tmp_path: Path, capfd: pytest.CaptureFixtu
     states = busso.deal(game, range(30))
     chosen = [busso.choose(game, busso.load_player(game, each), states) for each in (run, by_command.folder)]
     assert np.array_equal(*chosen)
-    with pytest.warns(DeprecationWarning, match="is busso.train_agent"):
-        again = busso.train(*small(tmp_path, "name=other"), quiet=True)  # complete: shown again
-    assert again == run
+    assert busso.train_agent(*small(tmp_path, "name=other"), quiet=True) == run  # complete: shown again
     file = busso.export(run, to=tmp_path / "out", input="bits")
     assert file == tmp_path / "out" / "model.onnx" and file.exists()
     assert read_results(run.folder) == run.results and run.results.keys() == {"random"}

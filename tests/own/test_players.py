@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,9 @@ from busso.cards.own.players import own_player, player_from
 from busso.cards.play import Decisions, play
 from busso.cards.player_specs import PlayerSpec
 from busso.command.settings.checks import SettingsError
+from busso.evaluate.review.__main__ import main as review
 from busso.evaluate.tournament.__main__ import main as tournament
+from busso.play.__main__ import main as table
 from busso.train.__main__ import main as train
 from busso.train.dqn.players.load import check_players
 from busso.train.dqn.players.resolve import resolve
@@ -72,6 +76,21 @@ def late(seen, most=400):
     GAMES.append(1)
     return seen.legal[0 if len(GAMES) < most else 99]
 """
+VALUER = """import numpy as np
+
+class Valuer:
+    def __init__(self, game, scale: float = 1.0):
+        self.game, self.scale = game, scale
+    def begin(self, seeds):
+        pass
+    def act(self, decisions):
+        return np.nanargmax(self.action_values(decisions), axis=1)
+    def action_values(self, decisions):
+        worth = self.scale * np.arange(self.game.actions)
+        legal = decisions.legal[:, None] >> np.arange(self.game.actions, dtype=np.uint64) & np.uint64(1)
+        return np.where(legal, worth, np.nan)
+"""
+NAMES = [rank + suit for suit in "DCSB" for rank in "12345"]
 # By the name in bad.py: the part of its line, what is said and the way out.
 WRONG = {
     "Breaks": ("return self.table", "act: AttributeError: 'Breaks' object has no attribute 'table'", "legal: "),
@@ -219,3 +238,40 @@ def test_as_an_opponent_in_training(tmp_path: Path, capsys: pytest.CaptureFixtur
     (folder,) = (tmp_path / "war").iterdir()
     assert f"{MINE}:thrifty" in json.loads((folder / "results.json").read_text())
     assert f"win_rate_vs_{MINE.replace('/', '_').replace(':', '.')}.thrifty" in (folder / "metrics.csv").read_text()
+
+
+def test_at_the_table(write: Write, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A save names a file, which runs if it is typed again."""
+    mine = write("mine.py", Path(MINE).read_text())
+    for words, code, says in (
+        ((f"opponents={mine}:thrifty", "save=s.json", "seed=3"), 0, f"Seat 1: {mine}:thrifty."),
+        (("save=s.json",), 2, f"error: opponents: {mine}:thrifty is code, which no file may name; if you trust it"),
+        (("save=s.json", f"opponents={mine}:thrifty"), 0, f"Seat 1: {mine}:thrifty."),
+        (
+            (f"opponents={mine}:nobody",),
+            2,
+            f"error: opponents: {mine}:nobody: {mine} defines no 'nobody'; it has Lowest",
+        ),
+    ):
+        monkeypatch.setattr(own_files, "_named", {})
+        monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
+        assert table([f"game={WAR}", "ui=plain", *words]) == code
+        found = capsys.readouterr()
+        assert says in found.out + found.err
+
+
+def test_a_class_with_action_values_grades(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the rule that a card is worth its number, the highest is the best, and `first` often plays another."""
+    given = [f"game={WAR}", f"players=[{MINE}:first,random]", "deals=2", "records=2", "folder=t", "processes=1"]
+    assert tournament(given) == 0
+    valuer = write("val.py", VALUER)
+    assert review([f"game={WAR}", "t/games.jsonl", f"by={valuer}:Valuer:scale:2"]) == 0
+    text = capsys.readouterr().out
+    assert f"graded by {valuer}:Valuer:scale:2" in text
+    worths = re.findall(r"worth +(.*)$", text, re.M)
+    assert worths
+    for found in worths:
+        values = {name: float(value) for name, value in re.findall(r"(\d[DCSB]) \+([\d.]+)", found)}
+        assert values == {name: 2.0 * NAMES.index(name) for name in values}
+    assert review([f"game={WAR}", "t/games.jsonl", f"by={MINE}:first"]) == 2
+    assert "gives no values; name a network, or a class of yours with action_values" in capsys.readouterr().err

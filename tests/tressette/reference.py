@@ -175,7 +175,7 @@ class Hand:
         return bits
 
     def _more_observation(self, observer: int, order: list[int]) -> list[bool]:
-        """What older versions did not show."""
+        """What was led and discarded, and what follows from the table."""
         tricks = [*self.tricks(), self.trick()]
         bits = []
         for seat in order:

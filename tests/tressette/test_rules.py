@@ -59,6 +59,13 @@ def test_an_illegal_card_is_named_with_seat_and_legal_cards() -> None:
         GAME.apply(states, np.array([40], np.uint8))
 
 
+def test_the_deal_of_a_seed_stays() -> None:
+    """Everywhere and in all versions, as environments and records promise."""
+    (state,) = GAME.deal(np.array([1], np.uint64))
+    hands = ("CD AD 2D 3C 4S 6S FS 3S AB 2B", "4D FC CC 2C 5S 7S RS 2S FB 3B", "5D 6D 7D 3D 5C 6C CS AS 7B RB")
+    assert state["hands"][:3].tolist() == [mask(cards) for cards in hands] and state["leader"] == 0
+
+
 def test_four_of_denari_leads() -> None:
     game = load_game("tressette", {"first_leader": "four_of_denari"})
     states = game.deal(stream(1, "four", 0, 200))

@@ -71,6 +71,6 @@ def passes(before: int, reached: int, dense: int | None) -> bool:
 
 
 def restore(all_of: Mapping[str, Every], passed: Mapping[str, int]) -> None:
-    """Set each to the count that a checkpoint holds for it; one that the checkpoint lacks starts from 0."""
-    for name in all_of.keys() & passed.keys():
-        all_of[name].passed = passed[name]
+    """Set each to the count that a checkpoint holds for it. Raises KeyError where one is missing."""
+    for name, each in all_of.items():
+        each.passed = passed[name]

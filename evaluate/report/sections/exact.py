@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from busso.cards.tabular.mdp import Layout
+from busso.cards.tabular.mdp import StateGrid
 from busso.evaluate.report.content import Block, Figure, Section, Text, TextTable
 from busso.evaluate.report.drawing import new_figure, style, to_svg
 from busso.evaluate.solve.compare import Beside, beside_exact
@@ -30,7 +30,7 @@ def section(run: Run) -> Section:
     return Section("Beside the exact solution", blocks)
 
 
-def _policies(layout: Layout, found: Beside, actions: Sequence[str]) -> Figure:
+def _policies(layout: StateGrid, found: Beside, actions: Sequence[str]) -> Figure:
     assert found.policy is not None and found.exact_policy is not None
     learned, exact = (actions_of(layout, policy) for policy in (found.policy, found.exact_policy))
     known = ~np.isnan(exact)

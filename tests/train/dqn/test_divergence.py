@@ -110,7 +110,7 @@ def test_a_stop_request_writes_nothing_either(tmp_path: Path) -> None:
 def test_a_diverged_checkpoint_counts_as_damaged(
     tmp_path: Path, trained_run: TrainedRuns, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As an older version wrote them: weights, or those of an evaluation that was under way, are not finite."""
+    """Its weights, or those of an evaluation that was under way, are not finite."""
     trained_run(runs=tmp_path)
     newest, before = checkpoint.listed(folder(tmp_path))[:2]
     state = checkpoint.load(newest)

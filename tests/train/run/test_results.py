@@ -14,15 +14,9 @@ from tests.errors import error_about
 ROWS = {"random": {"deals": 8, "win_rate": [0.5, 0.1]}}
 
 
-def write(folder: Path, done: int | None) -> Path:
-    about = (
-        {}
-        if done is None
-        else {"_run": {"id": "a", "checkpoint": checkpoint.path_for(folder, done).name, "env_steps": 40 * done}}
-    )
-    path = folder / results.FILE
-    path.write_text(json.dumps(about | ROWS))
-    return path
+def write(folder: Path, done: int) -> None:
+    about = {"id": "a", "checkpoint": checkpoint.path_for(folder, done).name, "env_steps": 40 * done}
+    (folder / results.FILE).write_text(json.dumps({"_run": about} | ROWS))
 
 
 def add_checkpoint(folder: Path, done: int) -> Path:

@@ -402,14 +402,8 @@ def test_a_file_of_a_search_needs_no_plugin(
     assert params == {"learner.lr": "tag(log,interval(1e-4,5e-3))", "learner.n_step": "1,2"}
 
 
-def test_a_journal_has_what_is_searched_in_the_words_of_0_3_0(tmp_path: Path) -> None:
-    found = study(tmp_path, "learner.batch_size=int(interval(64,512))", "network.hidden=[8],[8,8]")
-    assert found._study.user_attrs["space"] == {
-        "learner.lr": "Interval(low=0.0001, high=0.01, log=True, whole=False)",
-        "learner.batch_size": "Interval(low=64, high=512, log=False, whole=True)",
-        "network.hidden": "Categorical(values=('[8]', '[8,8]'))",
-    }
-    trial = found.next_trial(set())
+def test_values_may_be_lists(tmp_path: Path) -> None:
+    trial = study(tmp_path, "network.hidden=[8],[8,8]").next_trial(set())
     assert trial is not None and trial.user_attrs["values"]["network.hidden"] in ("[8]", "[8,8]")
 
 

@@ -45,7 +45,7 @@ class OwnNetwork(QNetwork):
         nn.Module.__init__(self)
         self.module, self.bits, self.actions, self._what = module, bits, actions, what
         self.format = torch.float32
-        self._frozen = [each for each in module.parameters() if not each.requires_grad]
+        self._fixed = [each for each in module.parameters() if not each.requires_grad]
         self.requires_grad_(False)
 
     @property
@@ -53,9 +53,9 @@ class OwnNetwork(QNetwork):
         return next(self.module.parameters()).device
 
     def requires_grad_(self, requires_grad: bool = True) -> OwnNetwork:
-        """Leave what the module itself has frozen as it is."""
+        """Leave what the module itself has fixed as it is."""
         super().requires_grad_(requires_grad)
-        for each in self._frozen:
+        for each in self._fixed:
             each.requires_grad_(False)
         return self
 

@@ -1,0 +1,239 @@
+"""A game in one file by every command, from any folder, in other processes, and after it was edited."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import shlex
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import busso
+from busso.cards.base import own_files
+from busso.command.settings.compose import compose
+from busso.evaluate.tournament.settings import TournamentSettings
+from busso.train.__main__ import main as train
+from busso.train.run import sources
+from busso.train.sweep import sweep_name
+from tests.own.examples import TRICKS, WAR
+from tests.train.runs import SMALL
+
+ROOT = Path(__file__).parents[2]
+SHORT = [each for each in SMALL if not each.startswith("evaluation.opponents")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with war.py, a run of it and records of a tournament."""
+    folder = tmp_path_factory.mktemp("war")
+    shutil.copy(WAR, folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert train(["game=./war.py", *SHORT, "name=r"]) == 0
+        players = "players=[runs/war/r,sluff,random]"
+        assert called("evaluate.tournament", "game=./war.py", players, "deals=4", "records=4", "folder=cup") == 0
+    return folder
+
+
+@pytest.fixture
+def here(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of that folder, as the working folder."""
+    copied = tmp_path / "copy"
+    shutil.copytree(folder, copied)
+    monkeypatch.chdir(copied)
+    return copied
+
+
+def called(command: str, *arguments: str) -> int:
+    found: int = import_module(f"busso.{command}.__main__").main(list(arguments)) or 0
+    return found
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "made"),
+    [
+        ("evaluate.report", ["runs/war/r", "games=64", "measure=false"], "runs/war/r/report/report.html"),
+        ("evaluate.export", ["run=runs/war/r", "to=out"], "out/model.onnx"),
+        ("evaluate.champion", ["run=runs/war/r", "to=made", "deals=64"], "made/network.safetensors"),
+        ("evaluate.review", ["cup/games.jsonl", "by=runs/war/r", "format=html", "to=page.html"], "page.html"),
+    ],
+    ids=lambda each: each if isinstance(each, str) and "." in each and "/" not in each else "",
+)
+def test_a_command_reads_what_is_of_the_game_that_is_typed(
+    command: str, arguments: list[str], made: str, here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
+) -> None:
+    """In a folder below, too. Without the file one line says what to type."""
+    monkeypatch.setattr(own_files, "_named", {})
+    monkeypatch.setattr(own_files, "_games", {})
+    assert called(command, *arguments) != 0
+    assert "game=./war.py" in capsys.readouterr().err
+    Path(made).unlink(missing_ok=True)  # a review of no record is a page, too
+    assert called(command, *arguments, "game=./war.py") == 0, capsys.readouterr().err
+    assert Path(made).exists()
+
+
+def test_runs_are_compared_from_another_folder(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from busso.evaluate.compare import main as compare
+
+    shutil.copytree("runs/war/r", "runs/war/s")
+    (here / "below").mkdir()
+    monkeypatch.chdir(here / "below")
+    assert compare(["../runs/war/r", "../runs/war/s", "game=../war.py", "folder=found"]) == 0
+    assert Path("found/report.md").exists()
+
+
+def test_records_replay_and_say_their_returns(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from busso.evaluate.replay import main as replay
+
+    assert replay(["cup/games.jsonl", "game=./war.py"]) == 0
+    outcomes = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(outcomes) == 24 and all(sum(outcome["returns"]) == 10 for outcome in outcomes)
+    Path("war.py").write_text(Path("war.py").read_text().replace("card > state.led:", "card < state.led:"))
+    assert replay(["cup/games.jsonl", "game=./war.py"]) == 1
+    assert "the record says" in capsys.readouterr().out
+
+
+def test_it_is_played_saved_and_resumed_by_the_line_that_says_so(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("show\nquit\n"))
+    assert called("play", "game=./war.py", "ui=plain", "seed=3", "opponents=sluff") == 0
+    said = capsys.readouterr().out
+    assert "hand: 3D 1C 2C 3C 1S 2S 3S 4S 5S 5B" in said and "own tricks: 0" in said
+    command = said.splitlines()[-1].partition("busso play ")[2]
+    assert command.startswith("game=./war.py ")
+    monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
+    assert called("play", *shlex.split(command), "ui=plain") == 0
+
+
+def test_environments_and_the_library_take_the_file(here: Path) -> None:
+    from busso.envs.aec import SeatsEnv
+    from busso.envs.vector import SeatsVectorEnv
+
+    env = SeatsEnv("./war.py", 0, None, "ansi")
+    env.reset(seed=3)
+    assert "own tricks: 0" in str(env.render()) and env.metadata["name"] == "war_v0"
+    vector = SeatsVectorEnv("./war.py", 4)
+    assert vector.reset(seed=1)[0]["observation"].shape == (4, 100)
+    game = busso.load_game("./war.py")
+    assert busso.duel(game, "sluff", "random", deals=64).win_rate.mean > 0
+    assert busso.load_run("runs/war/r").game == "war"
+    Path("war.py").write_text(Path("war.py").read_text().replace('unit="tricks"', 'unit="rounds"'))
+    assert (game.unit, busso.load_game("./war.py").unit) == ("tricks", "rounds")  # read anew
+
+
+def test_a_sweep_names_its_runs_by_the_file(here: Path) -> None:
+    shutil.copy("war.py", "peace.py")
+    given = ["-m", "game=./war.py,./peace.py", *(each for each in SHORT if not each.startswith("name"))]
+    assert train(given) == 0
+    assert Path("runs/war/game=war/results.json").exists() and Path("runs/peace/game=peace/results.json").exists()
+    assert sweep_name("default", "game=../own/war.py,seed=2") == "game=war,seed=2"
+
+
+def test_other_processes_play_by_the_text_that_was_typed(here: Path) -> None:
+    """A tournament's, started anew: neither the file nor the folder is needed there."""
+    settings = compose(TournamentSettings, "tournament", ["game=./war.py", "players=[sluff,random]", "deals=2"])
+    sent = pickle.dumps(settings)
+    Path("war.py").write_text("raise SystemExit('read from the disk')\n")
+    code = "import pickle, sys; s = pickle.load(sys.stdin.buffer)\n"
+    code += "from busso.evaluate.tournament.batches import TournamentWorker\n"
+    code += "print(TournamentWorker(s, {}).game.unit)"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=sent, capture_output=True, cwd="/", env=environment, check=False
+    )
+    assert done.stdout == b"tricks\n", done.stderr
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_workers_of_ray_play_it(here: Path) -> None:
+    given = [each for each in SHORT if not each.startswith("rollout")]
+    assert train(["game=./war.py", *given, "rollout=ray", "rollout.workers=1", "name=ray"]) == 0
+
+
+def test_a_run_keeps_the_text_and_says_when_it_differs(
+    here: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    kept = Path("runs/war/r/code/war.py")
+    assert kept.read_text() == Path("war.py").read_text()
+    play = ("evaluate.tournament", "game=./war.py", "players=[runs/war/r,random]", "deals=2", "processes=1")
+    sources.warn_of_changes.cache_clear()
+    assert called(*play) == 0 and "has changed since runs" not in capsys.readouterr().err
+    Path("war.py").write_text(Path("war.py").read_text() + "# edited\n")
+    sources.warn_of_changes.cache_clear()
+    assert called(*play) == 0
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "has changed since runs" in line]
+    assert line.startswith("warning: ./war.py") and "runs/war/r/code/war.py" in line
+    assert train(["game=./war.py", *SHORT, "name=r", "episodes=1200"]) == 0
+    assert "./war.py has changed since this run was last started" in caplog.text
+    assert kept.read_text().endswith("# edited\n")
+
+
+def test_what_lies_in_the_run_folder_never_runs(here: Path) -> None:
+    Path("runs/war/r/code/war.py").write_text("raise SystemExit('it ran')\n")
+    assert called("evaluate.tournament", "game=./war.py", "players=[runs/war/r,random]", "deals=2", "processes=1") == 0
+
+
+def test_a_variant_meets_the_champion_and_keeps_its_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    typed = f"game={TRICKS}"
+    assert called("evaluate.tournament", typed, "players=[champion,random]", "deals=4", "processes=1") == 0
+    monkeypatch.setattr("sys.stdin", io.StringIO("show\nquit\n"))
+    assert called("play", typed, "ui=plain", "seed=3", "opponents=greedy") == 0
+    assert "Your hand: " in capsys.readouterr().out  # as Tressette's
+
+
+def test_what_is_typed_without_a_path_has_a_hint(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train(["game=war", "--cfg", "job"]) == 2
+    assert "say game=./war.py" in capsys.readouterr().err
+    assert train(["game=./nowhere.py", "--cfg", "job"]) == 2
+    assert capsys.readouterr().err == "error: game: ./nowhere.py: there is no such file\n"
+
+
+def test_options_and_recipe_of_the_file_are_composed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from tests.tiny_game import TYPED
+
+    assert train([TYPED, "game.bet=3", "--cfg", "job"]) == 0
+    composed = capsys.readouterr().out
+    assert "bet: 3" in composed and "- equilibrium" in composed
+    assert train([TYPED, "game.bet=11", *SMALL, f"runs={tmp_path}"]) == 2
+    assert capsys.readouterr().err.startswith("error: game.bet: a whole number from 1 to 10")
+
+
+def test_check_says_which_check_fails(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from busso.evaluate.check import main as check
+
+    assert check(["./war.py"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 11 and [line for line in lines if not line.endswith(" ok")] == [
+        "hidden cards do not matter  not checked; write reshuffle_hidden(states, seat, random)"
+    ]
+    text = Path("war.py").read_text()
+    hidden = "\n\ndef reshuffle_hidden(states, seat, random):\n    states['played'][0, 1 - seat] ^= np.uint64(1)\n"
+    Path("war.py").write_text(text + hidden)
+    assert check(["./war.py"]) == 1
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if not line.endswith(" ok")]
+    assert line.startswith("hidden cards do not matter") and "sees hidden cards" in line
+
+
+def test_a_folder_with_modules_is_a_game(here: Path) -> None:
+    text = Path("war.py").read_text()
+    Path("wars").mkdir()
+    Path("wars/rules.py").write_text(text)
+    Path("wars/__init__.py").write_text("from .rules import GAME\n")
+    game = busso.load_game("./wars")
+    assert game.name == "wars" and game.deal(np.arange(2, dtype=np.uint64)).size == 2
+    assert train(["game=./wars", *SHORT, "name=p"]) == 0
+    assert Path("runs/wars/p/code/wars/rules.py").read_text() == text
