@@ -19,7 +19,7 @@ from busso.command.conf_folder import CONF
 from busso.command.settings.overrides import key_of
 from busso.command.terminal.console import output_may_fail, result_console
 from busso.train.run.objective import meaning
-from busso.train.settings.resolve import resolve
+from busso.train.settings.resolve import defaults_of
 from busso.train.settings.saved import changes, value_at
 from busso.train.tune.study import WHY, Study, values_of
 
@@ -79,8 +79,8 @@ def write_experiment(study: Study, best: FrozenTrial) -> Path:
     chosen = study.search.trial(best.number, values_of(best)).settings
     found = asdict(chosen)
     game = typed_game(chosen.game_name)
-    given = [f"game={game}", f"algo={chosen.algo}"]
-    plain = resolve(given).settings
+    plain = defaults_of(chosen)
+    assert plain is not None  # its trials have run
     name = study.search.settings.study.rpartition("/")[2]
     if (CONF / "experiment" / f"{name}.yaml").exists():
         name += "_best"  # Hydra would take the other one
