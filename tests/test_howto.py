@@ -36,10 +36,9 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_the_tutorial_trains_and_plays(copied: str, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in commands(copied, "train"):
-        given = [*(each for each in arguments if not each.startswith(("minutes", "episodes"))), *SHORT]
-        if any(each.startswith("network=") for each in given):
-            given = [each for each in given if not each.startswith("network.hidden")]
-        assert train(given) == 0
+        own = any(each.startswith("network=") for each in arguments)
+        short = [each for each in SHORT if not (own and each.startswith("network."))]
+        assert train([*(each for each in arguments if not each.startswith(("minutes", "episodes"))), *short]) == 0
     for arguments in commands(copied, "tournament"):
         assert (
             tournament([*(each for each in arguments if not each.startswith("deals")), "deals=8", "processes=1"]) == 0

@@ -49,13 +49,13 @@ def settings_of(overrides: Sequence[str]) -> AnyRunSettings:
     return compose(SCHEMAS, "train", overrides)
 
 
-def defaults_of(settings: AnyRunSettings) -> AnyRunSettings | None:
-    """What a run of this game and algorithm has if nothing is said; None for a game whose settings are not found.
+def defaults_of(settings: AnyRunSettings, *groups: str) -> AnyRunSettings | None:
+    """The defaults of a run of this game and algorithm, and of `groups` such as target=target_network.
 
-    Beside a network of the user's own it has no shape.
+    None for a game whose settings are not found. Beside a network of the user's own they have no shape.
     """
     try:
-        plain = settings_of([f"game={typed_game(settings.game_name)}", f"algo={settings.algo}"])
+        plain = settings_of([f"game={typed_game(settings.game_name)}", f"algo={settings.algo}", *groups])
     except SettingsError:
         return None
     if isinstance(plain, TrainSettings) and isinstance(settings, TrainSettings) and settings.network.module:

@@ -20,7 +20,7 @@ from busso.command.settings.overrides import key_of
 from busso.command.terminal.console import output_may_fail, result_console
 from busso.train.run.objective import meaning
 from busso.train.settings.dqn import TrainSettings
-from busso.train.settings.resolve import resolve
+from busso.train.settings.resolve import defaults_of
 from busso.train.settings.saved import changes, value_at
 from busso.train.tune.study import WHY, Study, values_of
 
@@ -83,8 +83,8 @@ def write_experiment(study: Study, best: FrozenTrial) -> Path:
     choices = {"game": game, "algo": chosen.algo}
     if isinstance(chosen, TrainSettings):
         choices["target"] = chosen.target.kind
-    given = [f"{group}={choice}" for group, choice in choices.items()]
-    plain = resolve(given).settings
+    plain = defaults_of(chosen, *([f"target={chosen.target.kind}"] if isinstance(chosen, TrainSettings) else []))
+    assert plain is not None  # its trials have run
     name = study.search.settings.study.rpartition("/")[2]
     if (CONF / "experiment" / f"{name}.yaml").exists():
         name += "_best"  # Hydra would take the other one

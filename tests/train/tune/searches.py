@@ -8,6 +8,7 @@ from functools import cache
 from hydra import compose, initialize_config_dir
 
 from busso.command.conf_folder import CONF
+from busso.command.settings.own_games import name_games
 from busso.train.tune.settings import Search, as_params, search_of
 
 
@@ -18,6 +19,7 @@ def search(overrides: Sequence[str]) -> Search:
 
 @cache  # several processes with one command line, as tests pretend them, compose the same, and that takes 0.3 s
 def _search(*overrides: str) -> Search:
+    name_games(overrides)  # as the command does, for a game in a file
     with initialize_config_dir(str(CONF), version_base="1.3"):
         config = compose("tune", list(overrides), return_hydra_config=True)
     return search_of(config, config.hydra.sweeper.params, overrides)

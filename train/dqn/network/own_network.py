@@ -53,7 +53,7 @@ class OwnNetwork(QNetwork):
         return next(self.module.parameters()).device
 
     def requires_grad_(self, requires_grad: bool = True) -> OwnNetwork:
-        """Leave what the module itself has frozen as it is."""
+        """Leave what the module itself has fixed as it is."""
         super().requires_grad_(requires_grad)
         for each in self._fixed:
             each.requires_grad_(False)
