@@ -87,7 +87,7 @@ def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Traine
 
 
 def checked(settings: TrainSettings, device: torch.device) -> TrainSettings:
-    """The settings with a number of threads for a learner on CPUs.
+    """The settings, with a number of threads for a learner on CPUs.
 
     Raises SettingsError if the run will not fit into the memory.
     """

@@ -75,7 +75,7 @@ class LearnerSettings:
 
     @property
     def cpu_threads(self) -> int:
-        """`threads`; 1 where that is `auto` and nothing was measured yet."""
+        """`threads`; 1 for `auto`, before `with_learner_threads` has put a number there."""
         return self.threads if isinstance(self.threads, int) else 1
 
 
