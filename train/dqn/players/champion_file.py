@@ -33,7 +33,6 @@ FORMATS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 _FORMAT = 1
 _KEY = "busso"
 _SHAPING = ("game", "network")  # groups of settings; the others are of how a run learned, and name files of a machine
-_SELF_PLAY = {"phases": [{"until": None, "mix": {"network": 1.0}}]}
 
 Weights = dict[str, Tensor]
 
@@ -77,7 +76,7 @@ def read(path: Path) -> Champion:
             raise CheckpointError(path, problem)
         if header.pop("sha256") != _digest(header, tensors):
             raise CheckpointError(path, "damaged (its checksum does not match)")
-        settings = settings_from_dict(TrainSettings, header["settings"] | {"opponents": _SELF_PLAY, "device": "cpu"})
+        settings = settings_from_dict(TrainSettings, header["settings"] | {"device": "cpu"})
         networks = _by_network(tensors)
         _check_about(header)
     except OSError as error:
