@@ -59,7 +59,7 @@ def _choose_all(
 
 @njit
 def _best_card(state: Any, cards: np.uint64, tricks: int, scratch: Any, table: TranspositionTable) -> int:
-    """Of `cards`, the one with the most points for its team; of equal ones that with the fewest thirds, the weakest."""
+    """The card with the most points for its team; of equal ones that with the fewest thirds, then the weakest."""
     guess, team = middle(state), state.turn & 1
     best, most, least = -1, -1, 0
     while cards != np.uint64(0):

@@ -50,7 +50,7 @@ class RayProcess:
         self.say(order)
 
     def listen(self) -> None:
-        """Start to send and receive: whoever hears must be ready."""
+        """Start to send and receive, once all that `hear` needs is there."""
         self._threads = [threading.Thread(target=run, daemon=True) for run in (self._receive, self._send)]
         for thread in self._threads:
             thread.start()
