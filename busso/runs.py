@@ -138,8 +138,8 @@ def export(
 ) -> Path:
     """Write the network of a run, a checkpoint or `champion` as ONNX, with a card; returns the file.
 
-    As `busso export`, whose other settings are keywords: `game` for whose champion it is, `input`, `license`. The file
-    has been compared with the network. Raises BussoError.
+    As `busso export`, whose other settings are keywords: `game` for whose champion it is, `format`, `input`, `license`.
+    An ONNX file has been compared with the network. Raises BussoError.
 
     >>> import busso
     >>> busso.export("champion", to="my-agent").name

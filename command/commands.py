@@ -37,7 +37,6 @@ COMMANDS = {
     "solve": Command("busso.evaluate.solve.__main__"),
     "report": Command("busso.evaluate.report.__main__"),
     "compare": Command("busso.evaluate.compare"),
-    "champion": Command("busso.evaluate.champion.__main__"),
     "export": Command("busso.evaluate.export.__main__"),
     "tune": Command("busso.train.tune.__main__"),
     "check": Command("busso.evaluate.check"),

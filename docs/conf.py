@@ -10,7 +10,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc"]
 # The source folder is the root of the repository.
 root_doc = "docs/index"
 include_patterns = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**"]
-include_patterns += ["*/champion/CARD.md", "*/champion/*/CARD.md"]  # Sphinx's ** needs a folder between
+include_patterns += ["*/champion/README.md", "*/champion/*/README.md"]  # Sphinx's ** needs a folder between
 exclude_patterns = ["docs/site"]
 
 myst_heading_anchors = 4  # GitHub's anchors

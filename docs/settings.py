@@ -15,7 +15,6 @@ import yaml
 from busso.cards.base.bounds import bounds_of
 from busso.cards.game import load_game
 from busso.command.conf_folder import own_games
-from busso.evaluate.champion.__main__ import ChampionSettings
 from busso.evaluate.compare import CompareSettings
 from busso.evaluate.export.__main__ import ExportSettings
 from busso.evaluate.report.__main__ import ReportSettings
@@ -47,7 +46,6 @@ SCHEMAS: dict[str, type[Any]] = {
     "play": PlaySettings,
     "report": ReportSettings,
     "compare": CompareSettings,
-    "champion": ChampionSettings,
     "export": ExportSettings,
     "tune": TuneSettings,
 }
@@ -58,7 +56,6 @@ COMMANDS = (
     ("play", "busso play"),
     ("report", "busso report"),
     ("compare", "busso compare"),
-    ("champion", "busso champion"),
     ("export", "busso export"),
     ("tune", "busso tune"),
 )

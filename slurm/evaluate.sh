@@ -2,7 +2,7 @@
 # A tournament on a node: every pair of players on the same deals, both ways round.
 #
 #   sbatch slurm/evaluate.sh 'players=[runs/tressette/default,greedy,random]' deals=100000 seed=7
-#   sbatch slurm/evaluate.sh 'players=[monte_carlo:samples:100,alpha_beta,greedy]' until=0.5% folder=tournaments/search
+#   sbatch slurm/evaluate.sh 'players=[monte_carlo:samples:100,greedy,random]' until=0.5% folder=tournaments/search
 #   sbatch --gres=gpu:l40:1 slurm/evaluate.sh game=spike 'players=[runs/spike/default,cautious]'
 #
 # What follows the script are settings of `busso tournament`, conf/tournament.yaml. The tables are in the log.

@@ -52,7 +52,6 @@ MAY_IMPORT: dict[str, tuple[Sequence[str], set[str]]] = {
 HELP_MAY_IMPORT: dict[str, set[str]] = {
     "replay": set(),
     # These describe themselves from where they work on networks, or on compiled code.
-    "champion": SETTINGS | {"torch", "numba", "safetensors", "rich"},
     "export": SETTINGS | {"torch", "numba", "safetensors"},
     "warm": {"numba"},
 }

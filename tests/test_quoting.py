@@ -78,7 +78,7 @@ def test_the_error_has_the_whole_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "player", ["monte_carlo:samples:20", "alpha_beta:samples:20:ms:5", "champion", "./runs/lr=1", "./runs/a"]
+    "player", ["monte_carlo:samples:20", "cheating:tricks:5", "champion", "./runs/lr=1", "./runs/a"]
 )
 @pytest.mark.parametrize(
     "phases",
@@ -98,8 +98,8 @@ def test_players_with_options_in_a_mapping(player: str, phases: str) -> None:
 def test_only_players_of_a_mapping_get_backslashes() -> None:
     for same in ("players=[a:b:1,c:d:2]", "opponents.phases=[{until: 5, mix: {network: 1}}]", "opponents.only=a:b:1"):
         assert with_escapes(same) == same
-    with error_about(SettingsError, "opponents.phases.mix", "'samples'", hint="alpha_beta has samples"):
-        phases = "opponents.phases=[{until: null, mix: {alpha_beta:samples: 1.0}}]"
+    with error_about(SettingsError, "opponents.phases.mix", "'samples'", hint="monte_carlo has samples"):
+        phases = "opponents.phases=[{until: null, mix: {monte_carlo:samples: 1.0}}]"
         compose(TrainSettings, "train", [phases, "rollout=local"])
 
 

@@ -73,11 +73,13 @@ def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Traine
     else:
         import torch
 
+        from busso.train.dqn.learner.learner import keep_compiled_code
         from busso.train.dqn.learner_threads import with_one_if_forked
         from busso.train.dqn.trainer import DqnTrainer
         from busso.train.run.device import choose_device
         from busso.train.run.launches import began_on_gpu
 
+        keep_compiled_code()
         settings = with_one_if_forked(settings)
         torch.set_num_threads(settings.learner.cpu_threads)
         device = choose_device(settings.device, began_on_gpu(folder.path))
@@ -87,7 +89,7 @@ def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Traine
 
 
 def checked(settings: TrainSettings, device: torch.device) -> TrainSettings:
-    """The settings with a number of threads for a learner on CPUs.
+    """The settings, with a number of threads for a learner on CPUs.
 
     Raises SettingsError if the run will not fit into the memory.
     """

@@ -13,7 +13,7 @@ from busso.tressette.players import POLICIES
 from busso.tressette.records import in_match, read, record
 from busso.tressette.rewards import REWARDS
 from busso.tressette.rules import POINTS, RULES, SEATS, Options, blank, lead_next, match_score, opener
-from busso.tressette.search import alpha_beta, cheating, monte_carlo
+from busso.tressette.search import cheating, monte_carlo
 from busso.tressette.search.network_search import TressetteSearchOptions, cheating_search, network_search
 
 
@@ -36,7 +36,6 @@ GAME = Game(
     policies=POLICIES,
     kinds={
         "monte_carlo": PlayerKind(SampleOptions, monte_carlo.make, values=True),
-        "alpha_beta": PlayerKind(alpha_beta.AlphaBetaOptions, alpha_beta.make),
         "cheating": PlayerKind(cheating.CheatingOptions, cheating.make),
         "cheating_search": PlayerKind(None, cheating_search, of_network=True),
         "search": PlayerKind(TressetteSearchOptions, network_search, values=True, of_network=True),

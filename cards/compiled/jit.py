@@ -9,7 +9,6 @@ way, functions are compiled in every process: slow, never wrong.
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import itertools
 import logging
@@ -28,7 +27,6 @@ import llvmlite
 import numba
 import numpy as np
 from llvmlite.binding import address_of_symbol
-from numba import types
 from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
@@ -59,11 +57,6 @@ def njit(function: Callable[..., Any] | None = None, *, nogil: bool = False) -> 
     dispatcher: Any = numba.njit(nogil=nogil)(function)  # noqa: TID251 - here it is
     dispatcher._cache = _Kept(dispatcher)
     return dispatcher
-
-
-def c_function(name: str, signature: Any) -> Any:
-    """A function of the C library for compiled code, by its name: code that holds an address cannot be kept."""
-    return getattr(ctypes.CDLL(None), name) if numba.config.DISABLE_JIT else types.ExternalFunction(name, signature)
 
 
 @cache

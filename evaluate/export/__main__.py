@@ -1,7 +1,7 @@
-"""`busso export run=runs/tressette/default`: write a network to a file for other programs.
+"""`busso export run=runs/tressette/default`: write a network to a file for other programs, or for busso.
 
-It is ONNX, for onnxruntime and other readers. A model card is written beside it. The file is compared with the network
-before it replaces an older one. `busso champion` writes a file for busso itself.
+For others it is ONNX, which onnxruntime reads, compared with the network before it replaces an older file. With
+format=safetensors it is a file for busso, which runs no code when it is read. A model card is written beside it.
 
 example:
   busso export run=champion game=spike input=bits to=spike-agent
@@ -10,22 +10,26 @@ example:
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from busso.cards.base.files import replacing, write_atomic
+from busso.cards.player_specs import CHAMPION_FILE
 from busso.command.app import settings_command, typed
-from busso.command.settings.checks import SettingsError, check_one_of
+from busso.command.settings.checks import SettingsError, check_one_of, require
 from busso.command.settings.game import load_configured_game
 from busso.command.settings.overrides import given
 from busso.evaluate.export import hub_card
 from busso.evaluate.export.agreement import ROWS, Agreement, agreement, observations
-from busso.evaluate.export.source import BITS, ONNX, PACKED, open_source
-from busso.evaluate.export.usage import layout_of, usage
+from busso.evaluate.export.source import BITS, ONNX, PACKED, ExportSource, open_source
+from busso.evaluate.export.usage import layout_of, usage, usage_in_busso
 from busso.train.dqn.players import champion_file as champion
+from busso.train.run import results
+from busso.train.settings.saved import changes
 
 ONNX_FILE = "model.onnx"
+SAFETENSORS = "safetensors"
 
 
 @dataclass
@@ -33,23 +37,33 @@ class ExportSettings:
     """The settings of `busso export`; conf/export.yaml explains them."""
 
     game: dict[str, Any]
-    run: str = "champion"
+    run: Any = "champion"
+    format: str = ONNX
     input: str = PACKED
     to: str | None = None
     license: str = "unknown"
+    limits: str | None = None
 
     def __post_init__(self) -> None:
+        check_one_of("format", self.format, ONNX, SAFETENSORS)
         check_one_of("input", self.input, PACKED, BITS)
+        named = bool(self.runs) and all(isinstance(run, str) and run for run in self.runs)
+        require(named, "run", "a run folder, a checkpoint or champion, or a list of them", self.run)
         if self.to is not None and Path(self.to).suffix in (f".{ONNX}", champion.SUFFIX):
             raise SettingsError("to", f"a folder, for the file and its card, not {self.to}")
+
+    @property
+    def runs(self) -> list[Any]:
+        """Whose networks go into the file."""
+        return list(self.run) if isinstance(self.run, list) else [self.run]
 
 
 @dataclass(frozen=True)
 class Exported:
-    """The file that was written, and how it agrees with the network."""
+    """The file that was written and, of ONNX, how it agrees with the network."""
 
     file: Path
-    checked: Agreement
+    checked: Agreement | None
 
 
 @settings_command(ExportSettings, "export")
@@ -59,35 +73,70 @@ def main(settings: ExportSettings) -> None:
     if option := next((key for key in keys if key.startswith("game.")), None):
         raise SettingsError(option, "a network is exported with the options that it was trained with", "leave it out")
     done = export(settings, "game" in keys)
-    print(f"{done.file} ({done.file.stat().st_size / 1e6:.2f} MB) agrees with the network: {done.checked}")
+    agrees = f" agrees with the network: {done.checked}" if done.checked else ""
+    print(f"{done.file} ({done.file.stat().st_size / 1e6:.2f} MB){agrees}")
     print(f"its card: {done.file.parent / hub_card.FILE}")
 
 
 def export(settings: ExportSettings, game_is_named: bool = False) -> Exported:
-    """Write the file and its card; the file is there only if it does what the network does.
+    """Write the file and its card; an ONNX file is there only if it does what the network does.
 
     `game_is_named`: a network of another game than that of the settings is refused. Raises SettingsError,
     CheckpointError, and ExportError where the file does something else.
     """
-    _check_packages()
-    from busso.evaluate.export import onnx_file
-
-    source = open_source(settings.run, load_configured_game(settings.game))
+    if settings.format == ONNX:
+        _check_packages()
+    source = _source(settings)
     if game_is_named and source.game.name != settings.game["name"]:
         raise SettingsError(
             "game", f"{settings.run} plays {source.game.name}, not {settings.game['name']}", "leave it out"
         )
-    folder = Path(settings.to) if settings.to else source.beside / ONNX
+    folder = Path(settings.to) if settings.to else source.beside / settings.format
     hub_card.check_free(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / ONNX_FILE
+    if settings.format == ONNX:
+        done = _as_onnx(folder / ONNX_FILE, source, settings)
+        layout, use = layout_of(source.game), usage(source, settings.input)
+    else:
+        found, done = source.found, Exported(folder / CHAMPION_FILE, None)
+        champion.write(done.file, found.settings, found.networks, found.about, found.version)
+        results.write(folder, source.results)
+        layout, use = "", usage_in_busso(source)
+    text = hub_card.card(source, done.file, settings.format, layout, use, settings.license)
+    write_atomic(folder / hub_card.FILE, text)
+    return done
+
+
+def _source(settings: ExportSettings) -> ExportSource:
+    """The network of the run, or those of several runs of one shape. Raises SettingsError."""
+    game = load_configured_game(settings.game)
+    first, *others = [open_source(run, game) for run in settings.runs]
+    found = first.found
+    if settings.format == ONNX and (module := found.settings.network.module):
+        problem = f"{settings.run} has a network of your own, {module}, and only busso's own are exported as ONNX"
+        raise SettingsError("run", problem, f"torch.onnx.export writes any nn.Module; or say format={SAFETENSORS}")
+    for run, other in zip(settings.runs[1:], others, strict=True):
+        if differing := changes(champion.shaping(found.settings), champion.shaping(other.found.settings)):
+            raise SettingsError(
+                "run", f"{run} has another {next(iter(differing))} than {settings.runs[0]}", "name runs that share it"
+            )
+    about = found.about | ({"limits": settings.limits} if settings.limits else {})
+    if not others:
+        return replace(first, found=replace(found, about=about))
+    each = [found, *(other.found for other in others)]
+    about["decisions"] = [count for one in each for count in one.about.get("decisions") or []]
+    about["hours"] = sum(one.about.get("hours") or 0.0 for one in each) or None
+    networks = [weights for one in each for weights in one.networks]
+    return replace(first, found=replace(found, networks=networks, about=about), results={})
+
+
+def _as_onnx(file: Path, source: ExportSource, settings: ExportSettings) -> Exported:
+    from busso.evaluate.export import onnx_file
+
     with replacing(file) as temporary:
         onnx_file.write(temporary, source, settings.input)
         values = onnx_file.values_of(temporary, source.game, settings.input, len(source.networks))
-        checked = agreement(source.networks, values, *observations(source.game, ROWS))
-    text = hub_card.card(source, file, layout_of(source.game), usage(source, settings.input), settings.license)
-    write_atomic(folder / hub_card.FILE, text)
-    return Exported(file, checked)
+        return Exported(file, agreement(source.networks, values, *observations(source.game, ROWS)))
 
 
 def _check_packages() -> None:

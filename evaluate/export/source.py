@@ -13,7 +13,7 @@ import torch
 from busso.cards.game import Game
 from busso.cards.player_specs import CHAMPION
 from busso.command.settings.checks import SettingsError
-from busso.evaluate.champion.provenance import command_of, decisions_of, game_of, hours_of, seconds_of
+from busso.evaluate.export.provenance import command_of, commit_of, decisions_of, game_of, hours_of, seconds_of
 from busso.train.dqn.network.build import build_network
 from busso.train.dqn.network.q_network import QNetwork
 from busso.train.dqn.players import champion_file as champion
@@ -63,11 +63,7 @@ def open_source(run: str, game: Game) -> ExportSource:
     Raises SettingsError for what is not there or holds no network, CheckpointError for a file that is damaged.
     """
     path = resolve_network(game, run, "run")
-    source = _of_champion(path, run) if path.suffix == champion.SUFFIX else _of_checkpoint(path)
-    if module := source.found.settings.network.module:
-        problem = f"{run} has a network of your own, {module}, and only busso's own are exported"
-        raise SettingsError("run", problem, "torch.onnx.export writes any nn.Module")
-    return source
+    return _of_champion(path, run) if path.suffix == champion.SUFFIX else _of_checkpoint(path)
 
 
 def _of_champion(path: Path, run: str) -> ExportSource:
@@ -89,7 +85,7 @@ def _of_checkpoint(named: Path) -> ExportSource:
     _, settings = load_network(game, path, state, _CPU, "run")
     about = {
         "command": command_of(settings),
-        "commit": None,  # that of today need not be that of then
+        "commit": commit_of(path, settings),
         "decisions": [decisions_of(state)],
         "hours": hours_of(seconds_of(path, settings)),
         "reward": settings.reward_name(game),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from dataclasses import asdict
 
+from busso.cards.base.own_files import typed_game
 from busso.cards.game import Game
 from busso.evaluate.export.source import PACKED, ExportSource
 
@@ -16,6 +19,13 @@ legal = np.ones((1, {actions}), bool)  # the actions that it may take
 {feed}values = session.run(["values"], inputs)[0]
 action = np.where(legal, values, -np.inf).argmax(1)
 """
+_USE_BUSSO = """
+import busso
+
+game = busso.load_game({game})
+player = busso.load_player(game, "./"{network})  # the folder of this file
+print(busso.duel(game, player, "random", deals=64).win_rate)
+"""
 
 
 def usage(source: ExportSource, form: str) -> str:
@@ -27,6 +37,21 @@ def usage(source: ExportSource, form: str) -> str:
         feed = feed.replace("observation}", 'observation, "network": network}')
     width, kind = (game.words, "uint64") if form == PACKED else (game.bits, "float32")
     return _USE_ONNX.format(width=width, kind=kind, actions=game.actions, feed=feed)
+
+
+def usage_in_busso(source: ExportSource) -> str:
+    """How a file for busso is loaded."""
+    game, settings = source.game, source.found.settings
+    defaults = asdict(type(game.options)())
+    other = {key: value for key, value in asdict(game.options).items() if value != defaults[key]}
+    named = [_python(typed_game(settings.game_name)), *(f"{key}={_python(value)}" for key, value in other.items())]
+    module = settings.network.module
+    network = f", network={_python(module.partition(':')[0])}" if module else ""
+    return _USE_BUSSO.format(game=", ".join(named), network=network)
+
+
+def _python(value: object) -> str:
+    return json.dumps(value) if isinstance(value, str) else repr(value)
 
 
 def layout_of(game: Game) -> str:

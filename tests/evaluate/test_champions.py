@@ -1,17 +1,21 @@
 """Champions: made of runs by a command, named wherever players are, and as strong as their cards say."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 import torch
 
 from busso.cards import player_specs
+from busso.cards.compiled.splitmix import stream
 from busso.cards.game import load_game
+from busso.cards.matches.duplicate import duel
 from busso.cards.player_specs import CHAMPION, CHAMPION_FILE
+from busso.cards.players import named_player
 from busso.command.conf_folder import own_games
 from busso.command.settings.checks import SettingsError
-from busso.evaluate.champion.__main__ import main, measure
+from busso.evaluate.export.__main__ import main
 from busso.evaluate.players import load_player
 from busso.evaluate.tournament.__main__ import main as tournament
 from busso.play.players import seated_player
@@ -44,7 +48,7 @@ def made(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a champion."""
     folder = tmp_path_factory.mktemp("made") / "champion"
     limits = "limits=It has learned for a second."
-    assert main([f"run={run}", f"to={folder}", "deals=256", "commit=abc", "players=[random,greedy]", limits]) == 0
+    assert main([f"run={run}", "format=safetensors", f"to={folder}", limits]) == 0
     return folder
 
 
@@ -83,41 +87,54 @@ def test_it_is_as_strong_as_it_says(which: str, made: Path) -> None:
     folder = made if which == "made here" else player_specs.champion_folder(game) / options
     stated = json.loads((folder / "results.json").read_text())
     assert "random" in stated
-    found = champion.read(folder / CHAMPION_FILE)
-    rules = found.settings.load_game()
+    rules = champion.read(folder / CHAMPION_FILE).settings.load_game()
     quick = [name for name in stated if name == "random" or name in rules.policies]
-    for name, duel in measure(rules, folder / CHAMPION_FILE, quick, 512, seed=2026).items():
-        for key, mine in (("win_rate", duel.win_rate), (rules.unit, duel.points)):
+    own, seeds = load_player(rules, str(folder), CPU), stream(2026, "stated", 0, 512)
+    for name in quick:
+        found = duel(rules, own, named_player(rules, name), seeds)
+        for key, mine in (("win_rate", found.win_rate), (rules.unit, found.points)):
             value, half_width = stated[name][key]
             within = 2 * mine.half_width + half_width
             assert abs(value - mine.mean) < within, (name, key, value, str(mine))
-    card = (folder / "CARD.md").read_text()
+    card = (folder / "README.md").read_text()
     for name in stated:
         assert f"| `{name}` | {stated[name]['deals']:,} | {stated[name]['win_rate'][0]:.1%} |" in card
 
 
+def test_the_code_on_its_card_runs(
+    made: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (made / "README.md").read_text(), re.S)
+    monkeypatch.chdir(made)
+    exec(code, {})
+    assert "±" in capsys.readouterr().out
+
+
 def test_several_runs_make_a_mixture(run: Path, tmp_path: Path) -> None:
     newest = sorted((run / "checkpoints").glob("episode_*.pt"))[-1]
-    given = [f"run=[{run},{newest}]", "weights=float32", "deals=8", "players=[random]"]
-    assert main([*given, f"to={tmp_path / 'two'}"]) == 0
+    assert main([f"run=[{run},{newest}]", "format=safetensors", f"to={tmp_path / 'two'}"]) == 0
     player = load_player(GAME, str(tmp_path / "two"), CPU)
     assert isinstance(player, MixturePlayer) and len(player.members) == 2
-    assert "2 networks, one of which is drawn for each game" in (tmp_path / "two" / "CARD.md").read_text()
+    card = (tmp_path / "two" / "README.md").read_text()
+    assert "2 networks, one of which is drawn for each game" in card and "Not measured" in card
 
 
 @pytest.mark.parametrize(
     ("given", "key"),
     [
-        ([], "to"),
-        (["to=TMP/x"], "TMP/x/network.safetensors"),
-        (["to=TMP/x", "run=TMP/nothing"], "TMP/nothing"),
-        (["to=TMP/x", "run=3"], "run"),
-        (["to=TMP/x", "weights=int8"], "weights"),
+        (["run=TMP/nothing"], "run"),
+        (["run=3"], "run"),
+        (["run=[]"], "run"),
+        (["run=[RUN,champion]"], "run"),
+        (["format=pickle"], "format"),
     ],
 )
-def test_what_is_refused(tmp_path: Path, given: list[str], key: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([each.replace("TMP", str(tmp_path)) for each in given]) == 2
-    assert key_of(capsys.readouterr().err) == key.replace("TMP", str(tmp_path))
+def test_what_is_refused(
+    run: Path, tmp_path: Path, given: list[str], key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = [each.replace("TMP", str(tmp_path)).replace("RUN", str(run)) for each in given]
+    assert main([f"to={tmp_path}/x", *(["format=safetensors"] if "format" not in given[0] else []), *typed]) == 2
+    assert key_of(capsys.readouterr().err) == key and not list(tmp_path.rglob("*.*"))
 
 
 def test_it_is_a_player_wherever_players_are_named(

@@ -241,7 +241,7 @@ def test_what_cannot_be_exported_is_one_line(
     few: None, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused("run", "train it first", "run=no/where")
-    refused("run", "busso champion", "game=blackjack")
+    refused("run", "busso export", "game=blackjack")
     refused("run", "run folder", f"run=search:{run}")
     refused("game", "leave it out", f"run={run}", "game=spike")
     refused("to", "", f"to={tmp_path}/model.onnx")

@@ -29,7 +29,7 @@ GAMES: dict[str, dict[str, Any]] = {
 }
 HANDS = 4
 SEARCHES = {
-    "tressette": ("monte_carlo:samples:2", "alpha_beta:samples:2:tricks:2"),
+    "tressette": ("monte_carlo:samples:2", "cheating:tricks:2"),
     "spike": ("monte_carlo:samples:2",),
 }
 RECORD = np.dtype([("word", np.uint64), ("sum", np.uint8), ("cards", np.uint8, 3)])

@@ -73,7 +73,7 @@ READERS = {
     "play against": ("busso.play.__main__", ["opponents={}", "ui=plain", "seed=1"], "best"),
     "tournament": ("busso.evaluate.tournament.__main__", ["players=[{},random]", "deals=2", "processes=1"], "champion"),
     "export, champion": ("busso.evaluate.export.__main__", ["run={}"], "champion"),
-    "champion": ("busso.evaluate.champion.__main__", ["run={}", "to=made"], "best"),
+    "export": ("busso.evaluate.export.__main__", ["run={}", "format=safetensors", "to=made"], "best"),
     "report": ("busso.evaluate.report.__main__", ["{}"], "run"),
     "review": ("busso.evaluate.review.__main__", ["{}", "by=random"], "records"),
     "train from, champion": ("busso.train.__main__", [*TRAIN, "network.init_from={}"], "champion"),

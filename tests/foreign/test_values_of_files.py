@@ -87,7 +87,6 @@ READERS = {
     "compare": ("busso.evaluate.compare", ["{}", "runs/tressette"], "run"),
     "export": ("busso.evaluate.export.__main__", ["run={}", "to=made"], "best"),
     "export, champion": ("busso.evaluate.export.__main__", ["run={}", "to=made"], "champion"),
-    "champion": ("busso.evaluate.champion.__main__", ["run={}", "to=made"], "best"),
     "tournament": ("busso.evaluate.tournament.__main__", ["players=[{},random]", "deals=2", "processes=1"], "best"),
     "train": ("busso.train.__main__", ["rollout=local", "episodes=9", "name=new", "network.init_from={}"], "champion"),
 }

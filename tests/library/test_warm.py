@@ -24,7 +24,7 @@ def test_every_step_of_a_game_works(game: str) -> None:
 
 def test_every_kind_of_player_plays() -> None:
     """Searches of the champion, too, where the game has one."""
-    assert {"search:champion:samples:2", "cheating_search:champion", "alpha_beta:samples:2"} <= set(
+    assert {"search:champion:samples:2", "cheating_search:champion", "monte_carlo:samples:2"} <= set(
         warm._players(load_game("tressette"))
     )
     assert not any("(" in player for player in warm._players(load_game("blackjack")))

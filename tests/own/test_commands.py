@@ -63,7 +63,7 @@ def called(command: str, *arguments: str) -> int:
     [
         ("evaluate.report", ["runs/war/r", "games=64", "measure=false"], "runs/war/r/report/report.html"),
         ("evaluate.export", ["run=runs/war/r", "to=out"], "out/model.onnx"),
-        ("evaluate.champion", ["run=runs/war/r", "to=made", "deals=64"], "made/network.safetensors"),
+        ("evaluate.export", ["run=runs/war/r", "format=safetensors", "to=made"], "made/network.safetensors"),
         ("evaluate.review", ["cup/games.jsonl", "by=runs/war/r", "format=html", "to=page.html"], "page.html"),
     ],
     ids=lambda each: each if isinstance(each, str) and "." in each and "/" not in each else "",

@@ -19,7 +19,6 @@ from busso.cards.base.own_files import OwnCodeError
 from busso.cards.own.files import name_game_file
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import settings_from_dict
-from busso.evaluate.champion.__main__ import main as champion
 from busso.evaluate.compare import main as compare
 from busso.evaluate.export.__main__ import main as export
 from busso.evaluate.tournament.__main__ import main as tournament
@@ -179,7 +178,7 @@ COMMANDS: dict[str, tuple[Callable[[list[str]], int], list[str]]] = {
     "tournament": (tournament, ["players=[{run},random]", "deals=4"]),
     "play": (play, ["opponents={run}", "ui=plain"]),
     "compare": (compare, ["{run}", "copy", "deals=4", "opponents=[random]"]),
-    "champion": (champion, ["run={run}", "to=champion", "players=[random]", "deals=4"]),
+    "safetensors": (export, ["run={run}", "format=safetensors", "to=champion"]),
     "export": (export, ["run={run}", "to=exported"]),
     "init_from": (train, ["network.init_from={run}", "name=next", "runs=runs"]),
 }
@@ -217,8 +216,8 @@ def test_a_champion_of_it_plays_with_its_file_and_nothing_exports_it(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = [f"game={WAR}", f"network={NET}"]
-    assert champion([*given, f"run={trained}", f"to={tmp_path}", "players=[random]", "deals=4"]) == 0
-    card = (tmp_path / "CARD.md").read_text()
+    assert export([*given, f"run={trained}", "format=safetensors", f"to={tmp_path}"]) == 0
+    card = (tmp_path / "README.md").read_text()
     assert f"network.module={RESIDUAL}" in card and "network.hidden" not in card and "learner.muon" not in card
     capsys.readouterr()
     file = tmp_path / "network.safetensors"

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from busso.train.doctor import scaling
 from busso.train.doctor.scaling import Scaling
-from busso.train.dqn.learner.learner import Learner
+from busso.train.dqn.learner.learner import Learner, keep_compiled_code
 from busso.train.dqn.network.build import build_network
 from busso.train.dqn.rollout.request import Rollout, RolloutRequest
 from busso.train.dqn.rollout.worker import RolloutWorker, build_replay
@@ -89,6 +89,7 @@ def measure(settings: TrainSettings, seconds: float = _SECONDS) -> Measured:
     inserting = seconds_of(lambda: buffer.add(transitions), device, seconds) / played.decisions
     replay = Stage("replay", 1 / inserting, "writing to the buffer", "nothing: it does nothing else")
     torch.set_num_threads(settings.learner.cpu_threads)
+    keep_compiled_code()
     learner = Learner(build_network(game, settings), buffer, settings.learner, settings.target, device)
     if settings.learner.compile:
         learner.compile()

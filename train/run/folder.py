@@ -156,7 +156,7 @@ class RunFolder:
         return found.path if found else None
 
     def write_settings(self, used: RunSettings) -> None:
-        """Keep the settings of the newest start in config.yaml, with what was measured at it, and the user's files."""
+        """Keep the settings of the newest start in config.yaml, with its device and threads, and the user's files."""
         self.require_own()
         write_atomic(self.path / "config.yaml", as_yaml(used))
         for name in write_sources(self.path, used):

@@ -22,6 +22,7 @@ from busso.command.settings.checks import (
 )
 from busso.command.settings.quoting import spelled
 from busso.train.settings.learning import (
+    NETWORK,
     SIDE,
     ExplorationSettings,
     NetworkSettings,
@@ -41,7 +42,6 @@ MOST_HEARTBEATS = 200  # in a second, of all workers: a seventh of a core, at 0.
 AUTO = "auto"
 # What is said of busso's own networks, so not beside `network.module`.
 OF_BUSSOS_NETWORKS = ("network.hidden", "network.symmetric", "network.dueling", "learner.muon", "learner.precision")
-NETWORK = "network"  # in `opponents.phases.mix`: the one that learns
 MOST_DECISIONS = 64  # of one game, on the safe side where memory is reckoned: 40 in Tressette
 
 
@@ -75,7 +75,7 @@ class LearnerSettings:
 
     @property
     def cpu_threads(self) -> int:
-        """`threads`; 1 where that is `auto` and nothing was measured yet."""
+        """`threads`; 1 for `auto`, before `with_learner_threads` has put a number there."""
         return self.threads if isinstance(self.threads, int) else 1
 
 
@@ -83,7 +83,7 @@ class LearnerSettings:
 class RolloutSettings:
     """Who plays the games. `games` are played in one rollout. Without `workers` there is one for every CPU but one."""
 
-    kind: str = "local"
+    kind: str = "ray"
     games: int = bounded(512, 1, 100_000_000)
     workers: int | None = bounded(None, 1, 1_000_000)
     in_flight: int = bounded(2, 1, 1_000_000)

@@ -16,6 +16,7 @@ from busso.command.settings.checks import (
 )
 from busso.command.settings.quoting import spelled
 
+NETWORK = "network"  # in `opponents.phases.mix`: the one that learns
 SEAT, SIDE = "seat", "side"  # what a draw of `opponents.phases.mix` is for
 MAX_BITS = 2**20  # of an observation that a network sees
 MAX_LAYERS = 100
@@ -111,7 +112,7 @@ class OpponentSettings:
     """Who sits in the seats while learning: by `phases`, or `only` one player, against which one side learns."""
 
     only: str | None = None
-    phases: list[PhaseSettings] = field(default_factory=list)
+    phases: list[PhaseSettings] = field(default_factory=lambda: [PhaseSettings(mix={NETWORK: 1.0})])
 
     def __post_init__(self) -> None:
         self.only = None if self.only is None else spelled("opponents.only", self.only)

@@ -26,7 +26,7 @@ class TabularSettings(RunSettings):
     # Robbins and Monro: the sum of the steps must grow for ever, that of their squares must not.
     step_power: float = bounded(1.0, 0.5, 1.0, above=True)
     min_visits: int = bounded(10_000, 1, MAX_COUNT)
-    checkpoint: CheckpointSettings = field(default_factory=CheckpointSettings)
+    checkpoint: CheckpointSettings = field(default_factory=lambda: CheckpointSettings(20_000_000, 5.0))
 
     def __post_init__(self) -> None:
         super().__post_init__()

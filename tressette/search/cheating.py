@@ -7,14 +7,15 @@ import numpy as np
 
 from busso.cards.base.bounds import bounded
 from busso.cards.compiled.batch import at
+from busso.cards.compiled.bits import lowest, popcount
 from busso.cards.compiled.jit import njit
 from busso.cards.game import Game
 from busso.cards.play import Actions
 from busso.cards.players import PlayerOptions, StochasticPlayer
-from busso.tressette.cards import CARDS
-from busso.tressette.rules import STATE, TRICKS
-from busso.tressette.search.alpha_beta import add_points, best_card
-from busso.tressette.solver.double_dummy import TranspositionTable, new_table
+from busso.tressette.cards import RANKS, THIRDS
+from busso.tressette.rules import POINTS, STATE, TRICKS
+from busso.tressette.solver.double_dummy import TranspositionTable, middle, new_table
+from busso.tressette.solver.endings import points_after
 from busso.tressette.solver.moves import distinct
 from busso.tressette.solver.positions import FRAMES, set_frame
 
@@ -35,7 +36,7 @@ def make(game: Game, options: CheatingOptions) -> StochasticPlayer:
     plays on for all seats until only these are left, after each card. Of equal cards it plays the one with the fewest
     thirds, then the weakest. Nothing is drawn: its choice follows from the state.
     """
-    return StochasticPlayer(_choose_all, options.tricks, np.zeros(2, STATE), new_table(_TABLE_BITS))
+    return StochasticPlayer(_choose_all, options.tricks, np.zeros(1, STATE), new_table(_TABLE_BITS))
 
 
 @njit(nogil=True)
@@ -49,12 +50,24 @@ def _choose_all(
     table: TranspositionTable,
     actions: Actions,
 ) -> None:
-    totals = np.empty(CARDS, np.int64)
     for k in range(games.size):
-        scratch[1] = at(states, games[k])
-        totals[:] = 0
-        set_frame(scratch[1], table.frames[FRAMES])
+        state = at(states, games[k])
+        set_frame(state, table.frames[FRAMES])
         cards = distinct(table.frames[FRAMES])
-        if cards & (cards - np.uint64(1)) != np.uint64(0):
-            add_points(cards, tricks, scratch, table, totals)
-        actions[k] = best_card(cards, totals)
+        actions[k] = lowest(cards) if popcount(cards) == 1 else _best_card(state, cards, tricks, scratch, table)
+
+
+@njit
+def _best_card(state: Any, cards: np.uint64, tricks: int, scratch: Any, table: TranspositionTable) -> int:
+    """The card with the most points for its team; of equal ones that with the fewest thirds, then the weakest."""
+    guess, team = middle(state), state.turn & 1
+    best, most, least = -1, -1, 0
+    while cards != np.uint64(0):
+        card = lowest(cards)
+        cards &= cards - np.uint64(1)
+        guess = points_after(state, card, tricks, guess, scratch, table)
+        points = guess if team == 0 else POINTS - guess
+        cost = RANKS * THIRDS[card % RANKS] + card % RANKS
+        if points > most or (points == most and cost < least):
+            best, most, least = card, points, cost
+    return best

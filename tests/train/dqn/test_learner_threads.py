@@ -1,4 +1,4 @@
-"""`learner.threads=auto`: what hand-made timings lead to, and where nothing is measured."""
+"""`learner.threads=auto`: the number by CPUs and workers, and what a resumed run keeps."""
 
 import re
 from collections.abc import Iterator
@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from busso.train.api import open_trainer
-from busso.train.dqn import learner_threads
-from busso.train.dqn.learner_threads import measured, with_learner_threads, worth_it
+from busso.train.dqn.learner_threads import with_learner_threads
 from busso.train.run.folder import RunFolder
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.saved import value_at
@@ -28,38 +27,6 @@ def cpus(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     monkeypatch.setattr("busso.train.run.metrics.resources.cpus", lambda: number)
 
 
-@pytest.mark.parametrize(
-    ("rates", "most", "threads", "asked"),
-    [
-        ({1: 10.0, 2: 19.0, 4: 34.0, 8: 50.0}, 60, 8, 4),
-        ({1: 10.0, 2: 19.0, 4: 34.0, 8: 44.0}, 60, 4, 4),
-        ({1: 10.0, 2: 19.0, 4: 34.0, 8: 50.0}, 7, 4, 3),
-        ({1: 10.0, 2: 12.9, 4: 100.0}, 7, 1, 2),
-        ({1: 10.0, 2: 13.0, 4: 12.0}, 7, 2, 3),
-        ({1: 10.0}, 1, 1, 1),
-    ],
-)
-def test_hand_made_timings(rates: dict[int, float], most: int, threads: int, asked: int) -> None:
-    found = worth_it(rates.__getitem__, most)
-    assert found == (threads, dict(list(rates.items())[:asked]))
-
-
-def test_players_pay_for_updates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However fast threads are, a step that leaves too few workers is not worth it."""
-    chosen = settings(tmp_path, "rollout=ray", "learner.threads=auto")
-    cpus(monkeypatch, 9)
-    monkeypatch.setattr(learner_threads, "seconds_of_update", lambda learner, threads: 1e-9 / threads)
-    threads, rates = measured(chosen, 8)
-    assert threads == 1 and list(rates) == [1, 2] and rates[2] / rates[1] == pytest.approx(7 / 8)
-    monkeypatch.setattr(learner_threads, "seconds_of_update", lambda learner, threads: 1e3 / threads)
-    assert measured(chosen, 8) == (8, {1: 1e-3, 2: 2e-3, 4: 4e-3, 8: 8e-3})
-    monkeypatch.setattr(learner_threads, "_PLAYING_SECONDS", -1.0)  # opponents that think long
-    assert measured(chosen, 8) == (1, {})
-
-
-MEASURED = 500  # and the most that might be taken, as what a measurement gives
-
-
 def threads_of(chosen: TrainSettings) -> object:
     return with_learner_threads(chosen).learner.threads
 
@@ -68,20 +35,23 @@ def threads_of(chosen: TrainSettings) -> object:
     ("number", "overrides", "threads"),
     [
         (2, ["rollout=ray"], 1),
+        (3, ["rollout=ray"], 1),
+        (4, ["rollout=ray"], 2),
+        (64, ["rollout=ray"], 2),
         (64, ["rollout=local"], 1),
+        (8, ["rollout=ray", "rollout.workers=6"], 2),
         (8, ["rollout=ray", "rollout.workers=7"], 1),
         (8, ["rollout=ray", "rollout.workers=12"], 1),
+        (8, ["rollout=ray", "rollout.workers=12", "rollout.nodes=2"], 2),
+        (8, ["rollout=ray", "rollout.workers=13", "rollout.nodes=2"], 1),
         (64, ["rollout=ray", "learner.threads=3"], 3),
         (2, ["rollout=local", "learner.threads=3"], 3),
-        (64, ["rollout=ray"], MEASURED + 63),
-        (64, ["rollout=ray", "rollout.workers=80", "rollout.nodes=2"], MEASURED + 24),
     ],
 )
-def test_where_nothing_is_measured(
+def test_the_number_of_a_new_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, overrides: list[str], threads: int
 ) -> None:
     cpus(monkeypatch, number)
-    monkeypatch.setattr(learner_threads, "measured", lambda _, most: (MEASURED + most, {}))
     assert threads_of(settings(tmp_path, *overrides)) == threads
 
 
@@ -94,11 +64,8 @@ def test_a_resumed_run_keeps_the_number(
     assert re.search(r"^device: (cpu|cuda:\d+)$", config.read_text(), re.M)
     config.write_text(config.read_text().replace("\n  threads: 1\n", "\n  threads: 2\n"))  # as of learner.threads=2
     local = settings(tmp_path)
+    cpus(monkeypatch, 2)
     with RunFolder(local) as held, open_trainer(local, held) as trainer:
         assert torch.get_num_threads() == 2 and value_at(asdict(trainer.settings), "learner.threads") == 2
     elsewhere = replace(local, rollout=replace(local.rollout, kind="ray"))
-    monkeypatch.setattr(learner_threads, "measured", lambda *_: (4, {}))
-    assert threads_of(local) == threads_of(elsewhere) == 2
-    cpus(monkeypatch, 64)
-    assert (threads_of(local), threads_of(elsewhere)) == (2, 4)
-    assert threads_of(replace(local, name="another")) == 1
+    assert (threads_of(local), threads_of(elsewhere), threads_of(replace(local, name="another"))) == (2, 1, 1)

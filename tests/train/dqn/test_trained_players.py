@@ -105,7 +105,7 @@ def test_who_cannot_play_is_one_line_before_anything_starts(
         (f"opponents.only={tmp_path}/x", SettingsError, "opponents.only", "train it first"),
         (f"evaluation.opponents=[{trained},{best}]", SettingsError, opponents, "each once"),
         (f"evaluation.opponents=[{damaged}]", CheckpointError, damaged, ""),
-        ("evaluation.opponents=[champion]", SettingsError, opponents, "busso champion"),
+        ("evaluation.opponents=[champion]", SettingsError, opponents, "busso export"),
     ):
         with error_about(error, key, hint=hint):
             check_players(settings(tmp_path, given))

@@ -37,7 +37,6 @@ NEEDED = {
     "review": ["file=a"],
     "report": ["run=a"],
     "compare": ["run=[a,b]"],
-    "champion": ["to=a"],
 }
 # What another check wants beside a number at one of its ends.
 BESIDE: dict[str, dict[str, Any]] = {

@@ -7,8 +7,10 @@ import pytest
 from busso.command.conf_folder import CONF, own_games
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import as_yaml, compose, settings_from_dict
-from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.dqn import RolloutSettings, TrainSettings
 from busso.train.settings.resolve import settings_of
+from busso.train.settings.tabular import TabularSettings
+from busso.train.settings.targets import LambdaReturns
 from tests.errors import error_about
 
 
@@ -91,28 +93,12 @@ def test_bad_setting_is_one_line_that_names_it(override: str) -> None:
 
 
 def test_defaults_of_the_dataclasses_are_those_of_conf() -> None:
-    from dataclasses import asdict
-
-    from busso.train.settings.dqn import EvaluationSettings, LearnerSettings, RolloutSettings
-    from busso.train.settings.learning import ExplorationSettings, NetworkSettings, ReplaySettings
-    from busso.train.settings.run import CheckpointSettings
-    from busso.train.settings.targets import LambdaReturns, TargetNetwork
-
-    settings = asdict(compose(TrainSettings, "train", ["~recipe"]))
-    plain = {
-        "network": NetworkSettings(),
-        "target": LambdaReturns(),
-        "learner": LearnerSettings(),
-        "replay": ReplaySettings(),
-        "exploration": ExplorationSettings(),
-        "evaluation": EvaluationSettings(),
-        "checkpoint": CheckpointSettings(),
-    }
-    assert {group: settings[group] for group in plain} == {group: asdict(each) for group, each in plain.items()}
-    assert compose(TrainSettings, "train", ["target=target_network"]).target == TargetNetwork()
-    assert compose(TrainSettings, "train", ["rollout=local"]).rollout == RolloutSettings()
-    for given in ([], ["rollout=ray"]):
-        assert compose(TrainSettings, "train", given).rollout == RolloutSettings(kind="ray")
+    plain = compose(TrainSettings, "train", ["~recipe", "target=target_network"])
+    assert plain == TrainSettings(game=plain.game)
+    other = compose(TrainSettings, "train", ["target=lambda_returns", "rollout=local"])
+    assert (other.target, other.rollout) == (LambdaReturns(), RolloutSettings(kind="local"))
+    table = compose(TabularSettings, "train", ["algo=q_learning"])
+    assert table == TabularSettings(game=table.game)
 
 
 def test_settings_survive_a_dictionary(tmp_path: Path) -> None:

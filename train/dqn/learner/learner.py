@@ -55,7 +55,6 @@ class Learner:
         self.online.format = learner_format(settings.precision, device)
         self.bootstrap = Bootstrap(self.online, targets) if isinstance(targets, TargetNetwork) else None
         self.average = copy.deepcopy(self.online).requires_grad_(False).eval() if settings.ema_decay > 0 else None
-        keep_compiled_code()
         self._parameters, self._of_average = weights_of(self.online), weights_of(self.average)
         self._adam = torch.optim.Adam(self._parameters, lr=settings.lr, fused=True)
         self._muon = Muon(self.online.body, settings.muon, self.online.format) if settings.muon > 0 else None
@@ -74,7 +73,7 @@ class Learner:
         loss.backward()  # type: ignore[no-untyped-call]
         norm = clip_grad_norm_(self._parameters, self.settings.grad_clip, foreach=True)
         if self._muon is not None:
-            self._muon.step(self.lr, norm)
+            self._muon.step(self.lr)
         self._adam.step()
         self.updates += 1
         self._follow()

@@ -31,14 +31,10 @@ class Muon:
         self._momenta = [torch.zeros_like(torch.stack(group), requires_grad=False) for group in self._groups]
 
     @torch.no_grad()
-    def step(self, lr: float, norm: Tensor) -> None:
-        """One step by the gradients, which are None then, so that Adam passes these matrices over.
-
-        `norm` is that of the whole gradient. Where it is not finite, the gradient counts as 0.
-        """
+    def step(self, lr: float) -> None:
+        """One step by the gradients, which are None then, so that Adam passes these matrices over."""
         for group, momentum in zip(self._groups, self._momenta, strict=True):
             gradient = torch.stack([each.grad for each in group])  # type: ignore[misc]
-            gradient = torch.where(norm.isfinite(), gradient, 0.0)
             momentum.mul_(_MOMENTUM).add_(gradient)
             step = orthogonal((gradient + _MOMENTUM * momentum).to(self._dtype)).float()
             step = step * (self._factor * _RMS * max(momentum.shape[1:]) ** 0.5 * lr)

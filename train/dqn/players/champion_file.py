@@ -29,11 +29,9 @@ from busso.train.run.checkpoint.content import not_finite
 from busso.train.settings.dqn import TrainSettings
 
 SUFFIX = ".safetensors"
-FORMATS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 _FORMAT = 1
 _KEY = "busso"
 _SHAPING = ("game", "network")  # groups of settings; the others are of how a run learned, and name files of a machine
-_SELF_PLAY = {"phases": [{"until": None, "mix": {"network": 1.0}}]}
 
 Weights = dict[str, Tensor]
 
@@ -49,12 +47,16 @@ class Champion:
 
 
 def write(
-    path: Path, settings: TrainSettings, networks: Sequence[Weights], about: Mapping[str, Any], form: str = "float32"
+    path: Path,
+    settings: TrainSettings,
+    networks: Sequence[Weights],
+    about: Mapping[str, Any],
+    version: str = __version__,
 ) -> None:
-    """Write the networks, whole or not at all, with weights in one of FORMATS; makes the folder."""
+    """Write the networks, whole or not at all, with weights in bfloat16; makes the folder."""
     tensors = {f"{k}.{name}": value for k, weights in enumerate(networks) for name, value in weights.items()}
-    tensors = {name: _as(value.cpu(), FORMATS[form]).contiguous().clone() for name, value in tensors.items()}
-    header = {"format": _FORMAT, "version": __version__, "settings": shaping(settings), "about": dict(about)}
+    tensors = {name: _as(value.cpu(), torch.bfloat16).contiguous().clone() for name, value in tensors.items()}
+    header = {"format": _FORMAT, "version": version, "settings": shaping(settings), "about": dict(about)}
     text = json.dumps(header | {"sha256": _digest(header, tensors)})
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, save(tensors, {_KEY: text}))
@@ -77,7 +79,7 @@ def read(path: Path) -> Champion:
             raise CheckpointError(path, problem)
         if header.pop("sha256") != _digest(header, tensors):
             raise CheckpointError(path, "damaged (its checksum does not match)")
-        settings = settings_from_dict(TrainSettings, header["settings"] | {"opponents": _SELF_PLAY, "device": "cpu"})
+        settings = settings_from_dict(TrainSettings, header["settings"] | {"device": "cpu"})
         networks = _by_network(tensors)
         _check_about(header)
     except OSError as error:

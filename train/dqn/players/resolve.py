@@ -146,7 +146,7 @@ def _found(game: Game, text: str) -> Path:
         return path
     if text == CHAMPION:
         where = player_specs.champion_folder(game.name)
-        makes = f"busso champion run=RUN to={where} makes one of a run"
+        makes = f"busso export format=safetensors run=RUN to={where} makes one of a run"
         hint = "name a run folder" if where.parent.is_file() else makes
         raise InputError("", f"{game.name} has no champion", hint)
     raise InputError("", f"{text or repr(text)} does not exist", "train it first, or name a run folder or a checkpoint")

@@ -212,7 +212,8 @@ def lambda_returns(
 
     That is `value`, the greatest there, and with the share `lam` the lambda return from there. Where the next action is
     not `greedy` it is `value` alone, as in Watkins's Q(lambda) (Sutton and Barto, 2018, section 12.10). `earned` and
-    `final` are as in `n_step_returns`. Sums are in float64, so that all chips compute the same bits.
+    `final` are as in `n_step_returns`. Numba fuses no products and sums, so the same values give the same bits on all
+    chips.
     """
     for k in range(following.size - 1, -1, -1):
         then = following[k]

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from busso.cards.compiled.splitmix import derive
 from busso.cards.game import Game
-from busso.train.settings.dqn import NETWORK, TrainSettings
-from busso.train.settings.learning import SEAT, SIDE, PhaseSettings
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.learning import NETWORK, SEAT, SIDE, PhaseSettings
 
 _SEATING, _SIDE = 0x5EA7, 0x51DE
 

@@ -53,6 +53,7 @@ class RayBackend:
         order = Order(settings.rollout, settings.learner.cpu_threads, pickle.dumps(settings))
         says = settings.folder / _LOG
         self._process = RayProcess(order, says, self._rollout.heartbeat_seconds, self._hear)
+        self._process.listen()
 
     def _hear(self, name: str, *message: Any) -> None:
         """From the process, in a thread of its own."""
@@ -174,6 +175,7 @@ def nodes_of_cluster(settings: TrainSettings) -> list[str]:
     order = Order(settings.rollout, settings.learner.cpu_threads, b"", describe_nodes=True)
     process = RayProcess(order, Path(os.devnull), settings.rollout.heartbeat_seconds, hear)
     try:
+        process.listen()
         heard.wait()
     finally:
         process.close()

@@ -30,9 +30,9 @@ _NO_UPLOAD = {"RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
 
 
 class RayProcess:
-    """The supervisor with the driver below it. Messages come to `hear`, in a thread of their own, until it ends.
+    """The supervisor with the driver below it. From `listen` on messages come to `hear`, in a thread of their own.
 
-    After that, or when nothing came for `patience` seconds, `failure` says why it is of no use any more:
+    Once it has ended, or when nothing came for `patience` seconds, `failure` says why it is of no use any more:
     BackendLostError where the same command may do better. A cluster that is started here has a folder of its own, which
     goes with it.
     """
@@ -45,9 +45,13 @@ class RayProcess:
         self._says, self._patience, self._hear = says, patience, hear
         self._see = "" if str(says) == os.devnull else f", see {says}"
         self._outbox: queue.SimpleQueue[tuple[Any, ...] | Order | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
         self._start()
-        self._threads = [threading.Thread(target=run, daemon=True) for run in (self._listen, self._speak)]
         self.say(order)
+
+    def listen(self) -> None:
+        """Start to send and receive, once all that `hear` needs is there."""
+        self._threads = [threading.Thread(target=run, daemon=True) for run in (self._receive, self._send)]
         for thread in self._threads:
             thread.start()
 
@@ -120,16 +124,16 @@ class RayProcess:
 
     # ------------------------------------------------------------------ threads
 
-    def _speak(self) -> None:
+    def _send(self) -> None:
         try:
             while (message := self._outbox.get()) is not None:
                 self._channel.send(message)
         except OSError:
-            pass  # `_listen` sees it too, and knows what to say
+            pass  # `_receive` sees it too, and knows what to say
         except Exception as error:  # whatever cannot be sent: no other process would say it
             self._fail(self._lost(f"a message could not be sent: {error}"))
 
-    def _listen(self) -> None:
+    def _receive(self) -> None:
         silent = 0.0
         try:
             while True:

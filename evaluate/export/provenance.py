@@ -45,6 +45,13 @@ def seconds_of(path: Path, settings: TrainSettings) -> float:
     return float(Run(path.parent.parent, settings).counters.get("seconds", 0.0))
 
 
+def commit_of(path: Path, settings: TrainSettings) -> str | None:
+    """The commit of the program at the last start of a checkpoint's run; None where it is not known."""
+    starts = Run(path.parent.parent, settings).launches
+    found = starts[-1].get("commit") if starts else None
+    return found if isinstance(found, str) else None
+
+
 def hours_of(seconds: float) -> float | None:
     """As a card has them; None where they are not known."""
     return round(seconds / 3600, 2) or None

@@ -1,1 +1,0 @@
-"""Champions: the networks that travel with the package, and their cards."""
