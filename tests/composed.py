@@ -12,11 +12,13 @@ from unittest import mock
 
 import yaml
 from hydra._internal.core_plugins import file_config_source
+from hydra._internal.hydra import Hydra
 from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf._utils import get_yaml_loader
 
 from busso.command.settings import compose
+from busso.command.settings.overrides import parsed
 
 _PATH = re.compile(r"(\w+)=(/[\w./-]+)")  # as pytest names folders
 _OF_FILES = ("searchpath", ".py", "./")  # games and settings that lie in files, which tests change
@@ -27,10 +29,15 @@ def composed_once() -> Iterator[None]:
     """Have Hydra compose what differs in paths alone once. Schemas, bounds and messages are applied anew.
 
     Where it composes, it reads no file of conf/ twice, and leaves the registered schemas where they are, of which it
-    makes three copies for each composition.
+    makes three copies for each composition. Of a command it composes the settings a first time only to learn whether
+    they say `hydra.mode`, which those of busso do not.
     """
-    from_hydra = compose._composed
+    from_hydra, mode_of = compose._composed, Hydra.get_mode
     known: dict[tuple[str, ...], DictConfig] = {}
+
+    def get_mode(hydra: Hydra, config_name: str | None, overrides: list[str]) -> Any:
+        own = "provider=command-line" in str(hydra.config_loader.get_search_path())
+        return mode_of(hydra, config_name, overrides) if own or not all(map(_is_ours, overrides)) else None
 
     def composed(config_name: str, overrides: Sequence[str]) -> DictConfig:
         paths = dict(found.groups() for each in overrides if (found := _PATH.fullmatch(each)))
@@ -47,10 +54,18 @@ def composed_once() -> Iterator[None]:
 
     with (
         mock.patch.object(compose, "_composed", composed),
+        mock.patch.object(Hydra, "get_mode", get_mode),
         mock.patch.object(ConfigStore, "__deepcopy__", lambda store, memo: store, create=True),
         mock.patch.object(file_config_source, "OmegaConf", _ReadOnce),
     ):
         yield
+
+
+def _is_ours(override: str) -> bool:
+    """Return whether an override chooses nothing but files of busso's conf/, and nothing of Hydra."""
+    found = parsed(override)
+    choice = not (compose.CONF / found.key).is_dir() or (compose.CONF / found.key / f"{found.value}.yaml").exists()
+    return choice and not found.sign and "hydra" not in override
 
 
 class _ReadOnce(OmegaConf):
