@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import yaml
 from omegaconf import DictConfig, OmegaConf
 
 from busso.command.commands import COMMANDS
@@ -88,7 +89,7 @@ def test_commands_of_the_pages_have_settings_that_exist(
     out = capsys.readouterr().out
     assert out.count(":") > 3
     if not stops:
-        check(name, OmegaConf.create(out))
+        check(name, OmegaConf.create(yaml.load(out, yaml.CSafeLoader)))
 
 
 def check(name: str, config: DictConfig) -> None:

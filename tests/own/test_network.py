@@ -134,7 +134,8 @@ class Net(nn.Linear):
 
 def arguments(runs: Path, *given: str) -> list[str]:
     """Those of a small run without what is for busso's own networks."""
-    return [each for each in small(runs, f"game={WAR}", *given) if not each.startswith("network.hidden")]
+    short = small(runs, f"game={WAR}", "episodes=128", *given)
+    return [each for each in short if not each.startswith("network.hidden")]
 
 
 def words(*rows: int) -> Tensor:
