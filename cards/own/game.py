@@ -81,7 +81,7 @@ def game(  # noqa: PLR0913 - six functions, and what has a default
         unit=unit,
         total=None if total is None else float(total),
         rewards=dict(rewards) if rewards is not None else default_rewards(rules, sides, unit_reward),
-        policies=policies if isinstance(policies, Mapping) else {policy.__name__: policy for policy in policies},
+        policies=_by_name(policies),
         action_text=texts.__getitem__,
         record=record or recorder(lambda: made, chosen),
         read=read or reader(lambda: made),
@@ -110,6 +110,8 @@ def variant(of: Game, name: str | None = None, **changes: Any) -> Game:
         hands, outcome = of.read(found | {"game": of.name})
         return Replayed([_played_as(made, hand) for hand in hands], outcome)
 
+    if "policies" in changes:
+        changes["policies"] = _by_name(changes["policies"])
     parts = {"name": called, "record": record, "read": read, "presentation": presentation_of(of), "base": of}
     made = replace(of, **{**parts, **changes})
     return made
@@ -127,6 +129,10 @@ def own_name(depth: int = 1) -> str:
 
 
 # ---------------------------------------------------------------------- defaults
+
+
+def _by_name(policies: Iterable[Callable[..., int]] | Mapping[str, Callable[..., int]]) -> Mapping[str, Any]:
+    return policies if isinstance(policies, Mapping) else {policy.__name__: policy for policy in policies}
 
 
 def _aligned(state: np.dtype[np.void], with_seed: bool) -> np.dtype[np.void]:

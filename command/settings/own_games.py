@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from busso.cards.game import Game
 
 _LEARNER = "dqn"  # whose settings a RECIPE holds
-_TARGET = "lambda_returns"  # of a game without a RECIPE that says it
+# The target of a game whose RECIPE does not choose one: better than lambda returns in both games of examples/own
+# (docs/reference/own_game.md).
+_TARGET = "target_network"
 
 
 def name_games(overrides: Sequence[str]) -> None:
@@ -89,20 +91,41 @@ def _store(choice: str) -> None:
     folder, _, name = choice.rpartition("/")
     parts = "/".join(["", *(part for part in folder.split("/") if part)])
     store = ConfigStore.instance()
-    recipe = dict(recipe_of_game(game.name))
-    target = _target_of(recipe.pop("target", {}))
+    own = dict(recipe_of_game(game.name))
+    target = _target_of(game, own.pop("target", {}))
+    recipe = _base_recipe(game)
+    for key, value in own.items():
+        recipe[key] = {**recipe.get(key, {}), **value} if isinstance(value, dict) else value
     store.store(group=f"game{parts}", name=name, node=group_of(game), package="game", provider="busso")
     store.store(group=f"target/{_LEARNER}{parts}", name=name, node=target, package="target", provider="busso")
     store.store(group=f"recipe/{_LEARNER}{parts}", name=name, node=recipe, package="_global_", provider="busso")
 
 
-def _target_of(settings: Any) -> dict[str, Any]:
-    """Return the group `target` of a RECIPE: its `kind`, and what differs from that choice. Raises SettingsError."""
+def _target_of(game: Game, settings: Any) -> dict[str, Any]:
+    """Return the group `target` of a RECIPE: its `kind`, and the settings that differ from it. Raises SettingsError.
+
+    Without a `kind` a variant of a shipped game has the target of that game.
+    """
     if not isinstance(settings, dict):
         raise SettingsError("RECIPE", f"target: a dictionary of settings, not {type(settings).__name__}")
     kind = settings.get("kind", _TARGET)
     check_one_of("RECIPE: target.kind", str(kind), *(path.stem for path in sorted((CONF / "target").glob("*.yaml"))))
-    return {"defaults": [f"/target/{kind}@_here_", "_self_"], **settings}
+    shipped = f"{_LEARNER}/{game.shown_as}"
+    inherited = "kind" not in settings and (CONF / "target" / f"{shipped}.yaml").is_file()
+    return {"defaults": [f"/target/{shipped if inherited else kind}@_here_", "_self_"], **settings}
+
+
+def _base_recipe(game: Game) -> dict[str, Any]:
+    """Return the recipe of the shipped game of which this one is a variant, with what the variant replaces left out."""
+    shipped = f"recipe/{_LEARNER}/{game.shown_as}"
+    if game.base is None or not (CONF / f"{shipped}.yaml").is_file():
+        return {}
+    found: dict[str, Any] = {"defaults": [f"/{shipped}@_global_", "_self_"]}
+    if game.rewards is not game.base.rewards:
+        found["game"] = {"reward": next(iter(game.rewards))}
+    if game.policies is not game.base.policies:
+        found["evaluation"] = {"opponents": ["random"]}
+    return found
 
 
 def group_of(game: Game) -> dict[str, Any]:

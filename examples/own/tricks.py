@@ -14,4 +14,3 @@ def by_tricks(before, card, after, totals):
 
 
 GAME = variant(TRESSETTE, rewards={"tricks": by_tricks})
-RECIPE = {"network": {"symmetric": True, "hidden": [64, 64]}}
