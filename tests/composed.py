@@ -21,7 +21,7 @@ from busso.command.settings import compose
 from busso.command.settings.overrides import parsed
 
 _PATH = re.compile(r"(\w+)=(/[\w./-]+)")  # as pytest names folders
-_OF_FILES = ("searchpath", ".py", "./")  # games and settings that lie in files, which tests change
+_OF_FILES = (".py", "./")  # games and players, which tests change
 
 
 @contextmanager
@@ -42,7 +42,8 @@ def composed_once() -> Iterator[None]:
     def composed(config_name: str, overrides: Sequence[str]) -> DictConfig:
         paths = dict(found.groups() for each in overrides if (found := _PATH.fullmatch(each)))
         rest = [each for each in overrides if not _PATH.fullmatch(each)]
-        if len(rest) + len(paths) < len(overrides) or any(part in each for each in overrides for part in _OF_FILES):
+        of_files = any(part in each for each in overrides for part in _OF_FILES)
+        if of_files or len(rest) + len(paths) < len(overrides) or not all(map(_is_ours, overrides)):
             return from_hydra(config_name, overrides)
         key = (str(compose.CONF), config_name, *rest, *sorted(paths))
         if key not in known:

@@ -20,7 +20,8 @@ from busso.evaluate.replay import replay_file
 from busso.play.app.serve import _ssh
 from tests.limits import seconds, until
 from tests.play.app.browser import CHROMIUM, Browser
-from tests.play.people import ENVIRONMENT, command
+from tests.play.conftest import Piped
+from tests.play.people import ENVIRONMENT
 from tests.processes import alive
 
 
@@ -125,10 +126,10 @@ def _saves(folder: Path) -> set[str]:
     return {path.name for path in (folder / "saves").glob("[!.]*.json")}
 
 
-def test_a_port_in_use_is_one_line(served: Served) -> None:
-    second = command(served.folder, "", "serve=true", f"port={served.port}")
-    assert second.returncode == 2 and second.stdout == ""
-    assert second.stderr.startswith(f"error: port: {served.port} on 127.0.0.1: Address already in use; give another")
+def test_a_port_in_use_is_one_line(served: Served, piped: Piped) -> None:
+    code, out, err = piped("", "serve=true", f"port={served.port}")
+    assert code == 2 and out == ""
+    assert err.startswith(f"error: port: {served.port} on 127.0.0.1: Address already in use; give another")
 
 
 def test_a_node_is_reached_through_its_login_node(monkeypatch: pytest.MonkeyPatch) -> None:
