@@ -232,7 +232,11 @@ def test_a_fault_in_any_process_is_one_line(write: Write, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize(
-    "rollout", [("rollout=local",), pytest.param(("rollout=ray", "rollout.workers=1"), marks=pytest.mark.ray)]
+    "rollout",
+    [
+        pytest.param(("rollout=local",), id="local"),
+        pytest.param(("rollout=ray", "rollout.workers=1"), id="ray", marks=pytest.mark.ray),
+    ],
 )
 def test_as_an_opponent_in_training(
     write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str], rollout: tuple[str, ...]
