@@ -13,7 +13,7 @@ from tests.pages import ROOT
 from tests.train.runs import SMALL
 
 HOWTO = ROOT / "docs" / "howto"
-SHORT = [line for line in SMALL if not line.startswith("evaluation.opponents")]
+SHORT = [line for line in SMALL if not line.startswith(("evaluation.opponents", "episodes="))] + ["episodes=64"]
 
 
 def commands(page: str, command: str) -> list[list[str]]:

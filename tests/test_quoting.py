@@ -1,6 +1,8 @@
 """Players and paths on a command line: what Hydra reads, and what to write where it does not."""
 
+import itertools
 import shlex
+from typing import Any
 
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -77,22 +79,25 @@ def test_the_error_has_the_whole_line() -> None:
         compose(TournamentSettings, "tournament", ["folder=a/b,c"])
 
 
+PHASES = [
+    "[{until: 9, mix: {network: 1.0}}, {until: null, each: side, mix: {network: 0.7, KEY: 0.2, random: 0.1}}]",
+    "[{mix:{KEY:0.2,network:0.7,random:0.1},until:null}]",
+    "[{until: null, mix: {network: 0.7, random: 0.1, KEY: 2e-1}}]",
+]
+
+
 @pytest.mark.parametrize(
     "player", ["monte_carlo:samples:20", "cheating:tricks:5", "champion", "./runs/lr=1", "./runs/a"]
 )
-@pytest.mark.parametrize(
-    "phases",
-    [
-        "[{until: 9, mix: {network: 1.0}}, {until: null, each: side, mix: {network: 0.7, KEY: 0.2, random: 0.1}}]",
-        "[{mix:{KEY:0.2,network:0.7,random:0.1},until:null}]",
-        "[{until: null, mix: {network: 0.7, random: 0.1, KEY: 2e-1}}]",
-    ],
-)
-def test_players_with_options_in_a_mapping(player: str, phases: str) -> None:
-    for key in (player, escaped(player)):
-        typed = [f"opponents.phases={phases.replace('KEY', key)}", "rollout=local", "episodes=100"]
-        phase = compose(TrainSettings, "train", typed).opponents.phases[-1]
-        assert phase.mix == {"network": 0.7, spelled("mix", player): 0.2, "random": 0.1}
+def test_players_with_options_in_a_mapping(player: str) -> None:
+    """By Hydra's grammar in every form; composed in one."""
+    for key, phases in itertools.product((player, escaped(player)), PHASES):
+        found: Any = value_of(with_escapes(f"opponents.phases={phases.replace('KEY', key)}"))
+        mix = {str(name): value for name, value in found[-1]["mix"].items()}
+        assert mix == {"network": 0.7, player: 0.2, "random": 0.1}
+    typed = [f"opponents.phases={PHASES[0].replace('KEY', player)}", "rollout=local", "episodes=100"]
+    phase = compose(TrainSettings, "train", typed).opponents.phases[-1]
+    assert phase.mix == {"network": 0.7, spelled("mix", player): 0.2, "random": 0.1}
 
 
 def test_only_players_of_a_mapping_get_backslashes() -> None:

@@ -1,4 +1,4 @@
-"""The rules of examples/own/briscola.py, and what is typed to play it."""
+"""The rules of examples/own/briscola.py."""
 
 from typing import Any
 
@@ -6,7 +6,6 @@ from busso.cards.base.own_files import trust
 from busso.cards.game import Game
 from tests.own.examples import BRISCOLA
 
-TYPED = f"game={BRISCOLA}"
 MODULE: Any = trust(BRISCOLA).module
 GAME: Game = MODULE.GAME
 CARD_TEXT: list[str] = MODULE.NAMES

@@ -96,10 +96,3 @@ ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
 def start(folder: Path, arguments: Sequence[str], **streams: int) -> "subprocess.Popen[bytes]":
     """`busso play` in a folder of its own."""
     return subprocess.Popen([*COMMAND, *arguments], cwd=folder, env=ENVIRONMENT, **streams)
-
-
-def command(folder: Path, typed: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """`busso play` with this input, to its end."""
-    return subprocess.run(
-        [*COMMAND, *arguments], cwd=folder, env=ENVIRONMENT, input=typed, check=False, capture_output=True, text=True
-    )

@@ -33,16 +33,6 @@ def test_thirds_are_rounded_down_and_the_last_trick_is_a_point(
     assert [points(state, team) for team in (0, 1)] == expected
 
 
-def test_any_hand_is_worth_eleven_points() -> None:
-    state = table(["", "", "", ""])[0]
-    for own in range(33):
-        for taker in range(4):
-            state["thirds"], state["last_taker"] = [own, 32 - own], taker
-            both = [points(state, team) for team in (0, 1)]
-            assert sum(both) == 11
-            assert both[0] != both[1]
-
-
 def test_a_whole_hand() -> None:
     states = play(table(CROSSED), CROSSED_PLAYS)
     assert GAME.over(states).all()

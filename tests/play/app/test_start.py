@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.limits import seconds
-from tests.play.people import command
+from tests.play.conftest import Piped
 from tests.play.terminals import Terminal
 
 RESUME = "Saved: resume with busso play save=saves/sette_mezzo-3.json"
@@ -50,8 +50,7 @@ def test_a_terminal_of_lines_alone_gets_lines(tmp_path: Path) -> None:
     assert terminal.end() == 0 and "\x1b" not in terminal.said and RESUME in terminal.said
 
 
-def test_a_pipe_gets_lines_and_the_application_says_that_it_needs_a_terminal(tmp_path: Path) -> None:
-    assert command(tmp_path, "quit\n", "game=sette_mezzo", "seed=3").stdout.startswith("busso: Sette e mezzo, seed 3.")
-    refused = command(tmp_path, "", "ui=app")
-    assert refused.returncode == 2 and refused.stdout == ""
-    assert refused.stderr == "error: ui: app needs a terminal for input and output; use ui=plain for pipes\n"
+def test_a_pipe_gets_lines_and_the_application_says_that_it_needs_a_terminal(piped: Piped) -> None:
+    assert piped("quit\n", "game=sette_mezzo", "seed=3")[1].startswith("busso: Sette e mezzo, seed 3.")
+    said = "error: ui: app needs a terminal for input and output; use ui=plain for pipes\n"
+    assert piped("", "ui=app") == (2, "", said)

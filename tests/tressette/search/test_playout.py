@@ -42,7 +42,7 @@ def legal_cards(states: States, k: int, game: object) -> list[int]:
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: str(game.options))
 @pytest.mark.parametrize("player", ["random", "greedy"])
 def test_a_play_out_is_what_greedy_plays(game: object, player: str) -> None:
-    for states, _ in moments(game, stream(1, player, 0, 8), player, range(40)):  # type: ignore[arg-type]
+    for states, _ in moments(game, stream(1, player, 0, 4), player, range(40)):  # type: ignore[arg-type]
         for k in range(states.size):
             for card in legal_cards(states, k, game):
                 expected = played_by_the_engine(states[k].copy(), card)
