@@ -1,40 +1,53 @@
-"""Settings that tests ask for again and again, each time for another folder: Hydra needs a tenth of a second each."""
+"""Settings that tests ask for again and again, each time for another folder: Hydra needs a fifth of a second each."""
 
 from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from busso.command.settings import compose
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra.core.config_store import ConfigStore
+from hydra.core.utils import JobRuntime
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 _FOLDER = re.compile(r"runs=(/[\w./-]+)")  # as pytest names them
+_ELSEWHERE = "runs=elsewhere"
+_OF_FILES = (".py", "searchpath")  # what such an override chooses may be another thing the next time
 
 
 @contextmanager
 def composed_once() -> Iterator[None]:
     """Have Hydra compose what differs in `runs=FOLDER` alone once. Schemas, bounds and messages are applied anew."""
-    from_hydra = compose._composed
-    known: dict[tuple[str, ...], DictConfig] = {}
+    load = ConfigLoaderImpl.load_configuration
+    known: dict[tuple[Any, ...], DictConfig] = {}
 
-    def composed(config_name: str, overrides: Sequence[str]) -> DictConfig:
-        folders = [each for each in overrides if each.startswith("runs=")]
-        found = _FOLDER.fullmatch(folders[0]) if len(folders) == 1 else None
-        if found is None or any("searchpath" in each for each in overrides):
-            return from_hydra(config_name, overrides)
-        rest = [each for each in overrides if not each.startswith("runs=")]
-        key = (str(compose.CONF), config_name, *rest)
+    def loaded(loader: ConfigLoaderImpl, config_name: str | None, overrides: list[str], **how: Any) -> DictConfig:
+        places = loader.config_search_path.get_path()
+        if any(each.provider == "command-line" for each in places) or any(
+            part in each for part in _OF_FILES for each in overrides
+        ):
+            return load(loader, config_name, overrides, **how)
+        folders = [each for each in overrides if _FOLDER.fullmatch(each)]
+        plain = [_ELSEWHERE if folders == [each] else each for each in overrides]
+        where = tuple(str(each.path) for each in places)
+        key = (where, id(ConfigStore.instance().repo), JobRuntime().get("name"), config_name, *how.items(), *plain)
         if key not in known:
-            known[key] = from_hydra(config_name, [*rest, "runs=elsewhere"])
+            known[key] = load(loader, config_name, plain, **how)
         own = copy.deepcopy(known[key])
-        own.runs = found[1]
+        own.hydra.runtime.cwd = str(Path.cwd())
+        if len(folders) == 1:
+            (folder,) = folders
+            own.runs = folder.removeprefix("runs=")
+            own.hydra.overrides.task = [folder if each == _ELSEWHERE else each for each in own.hydra.overrides.task]
+            own.hydra.job.override_dirname = own.hydra.job.override_dirname.replace(_ELSEWHERE, folder)
         return own
 
-    with mock.patch.object(compose, "_composed", composed):
+    with mock.patch.object(ConfigLoaderImpl, "load_configuration", loaded):
         yield
