@@ -7,15 +7,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 from unittest import mock
 
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.config_store import ConfigStore
 from hydra.core.utils import JobRuntime
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 _FOLDER = re.compile(r"runs=(/[\w./-]+)")  # as pytest names them
 _ELSEWHERE = "runs=elsewhere"
@@ -45,8 +43,9 @@ def composed_once() -> Iterator[None]:
         if len(folders) == 1:
             (folder,) = folders
             own.runs = folder.removeprefix("runs=")
-            own.hydra.overrides.task = [folder if each == _ELSEWHERE else each for each in own.hydra.overrides.task]
-            own.hydra.job.override_dirname = own.hydra.job.override_dirname.replace(_ELSEWHERE, folder)
+            told = cast("dict[str, Any]", OmegaConf.to_container(own.hydra, resolve=False))
+            own.hydra.overrides.task[told["overrides"]["task"].index(_ELSEWHERE)] = folder
+            own.hydra.job.override_dirname = told["job"]["override_dirname"].replace(_ELSEWHERE, folder)
         return own
 
     with mock.patch.object(ConfigLoaderImpl, "load_configuration", loaded):
