@@ -22,12 +22,12 @@ def test_every_step_of_a_game_works(game: str) -> None:
     assert warm.fill(game).failed == ()
 
 
-def test_every_kind_of_player_plays() -> None:
+def test_every_kind_of_search_plays() -> None:
     """Searches of the champion, too, where the game has one."""
     assert {"search:champion:samples:2", "cheating_search:champion", "alpha_beta:samples:2"} <= set(
-        warm._players(load_game("tressette"))
+        warm._searches(load_game("tressette"))
     )
-    assert not any("(" in player for player in warm._players(load_game("blackjack")))
+    assert not any("(" in player for player in warm._searches(load_game("blackjack")))
 
 
 def command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
