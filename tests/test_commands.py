@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from collections.abc import Iterator
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 from busso.command.commands import COMMANDS
-from busso.command.conf_folder import own_games
+from busso.command.conf_folder import CONF, own_games
 from busso.command.settings.compose import from_config
 from busso.train.__main__ import main as train
 from busso.train.settings.resolve import SCHEMAS as RUNS
@@ -29,13 +30,45 @@ COMMANDS_OF_PAGES = [
     for name, arguments in dict.fromkeys(commands())
     if name in COMMANDS and name not in WITHOUT_CFG and not ELSEWHERE.search(" ".join(arguments))
 ]
+FLAGS = {"--help", "--cfg", "--info"}
+SETTING = re.compile(r"(?!hydra\.)([a-z_]+(?:\.[a-z_]+)*)=.*")
+
+
+def first(argument: str) -> str:
+    """One value of a setting that sweeps, and a network that is there."""
+    found = re.sub(r"^(row=)glob\(.*", r"\1recipe", argument)
+    found = re.sub(r"^([\w./]+=[^\[{(,']+),.*", r"\1", found)
+    return re.sub(r"^(network.init_from=)runs/tressette/default$", r"\1champion", found)
+
+
+def together() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The commands of the pages; those that choose the same of every group as one, where no key has two values."""
+    made: dict[tuple[str, ...], list[dict[str, str]]] = {}
+    for name, arguments in COMMANDS_OF_PAGES:
+        settings, choices = dict[str, str](), [name]
+        for argument in (first(each) for each in arguments if each not in MULTIRUN):
+            found = SETTING.fullmatch(argument)
+            if found is None or (CONF / found[1]).is_dir() or not FLAGS.isdisjoint(arguments):
+                choices.append(argument)
+            else:
+                settings[found[1]] = argument
+        several = made.setdefault(tuple(choices), [])
+        fitting = (each for each in several if all(each.get(key, own) == own for key, own in settings.items()))
+        if (others := next(fitting, None)) is None:
+            several.append(settings)
+        else:
+            others |= settings
+    for (name, *choices), several in made.items():
+        yield from ((name, (*choices, *settings.values())) for settings in several)
+
+
 TARGETS = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.M)
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments"), COMMANDS_OF_PAGES, ids=lambda each: each if isinstance(each, str) else " ".join(each)
+    ("name", "arguments"), list(together()), ids=lambda each: each if isinstance(each, str) else " ".join(each)
 )
-def test_a_command_of_the_pages_has_settings_that_exist(
+def test_commands_of_the_pages_have_settings_that_exist(
     name: str,
     arguments: tuple[str, ...],
     tmp_path: Path,
@@ -50,20 +83,12 @@ def test_a_command_of_the_pages_has_settings_that_exist(
     monkeypatch.chdir(tmp_path)
     command = COMMANDS[name]
     main = import_module(command.module).main
-    stops = not {"--help", "--cfg", "--info"}.isdisjoint(arguments)
-    asked = [first(each) for each in arguments if each not in MULTIRUN]
-    assert main([*command.first, *asked, *(() if stops else ("--cfg", "job"))]) == 0
+    stops = not FLAGS.isdisjoint(arguments)
+    assert main([*command.first, *arguments, *(() if stops else ("--cfg", "job"))]) == 0
     out = capsys.readouterr().out
     assert out.count(":") > 3
     if not stops:
         check(name, OmegaConf.create(out))
-
-
-def first(argument: str) -> str:
-    """One value of a setting that sweeps, and a network that is there."""
-    found = re.sub(r"^(row=)glob\(.*", r"\1recipe", argument)
-    found = re.sub(r"^([\w./]+=[^\[{(,']+),.*", r"\1", found)
-    return re.sub(r"^(network.init_from=)runs/tressette/default$", r"\1champion", found)
 
 
 def check(name: str, config: DictConfig) -> None:

@@ -51,7 +51,9 @@ def check_game(name: str) -> None:
     It may name those of busso, installed ones, those in files that the user of this process has named, and what is
     imported already. Nothing is looked for: that would run code.
     """
-    if own_files.game_file(name) or name in known_games() or (name.isidentifier() and package_of(name) in sys.modules):
+    if own_files.game_file(name) or name in own_games() or name in installed_games():
+        return
+    if name.isidentifier() and package_of(name) in sys.modules:
         return
     hint = f"if {name}.py is yours, say game=./{name}.py" if name.isidentifier() else ""
     raise SettingsError("game.name", f"there is no game {name!r} here", hint)

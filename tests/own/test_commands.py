@@ -154,13 +154,6 @@ def test_other_processes_play_by_the_text_that_was_typed(here: Path) -> None:
     assert done.stdout == b"tricks\n", done.stderr
 
 
-@pytest.mark.ray
-@pytest.mark.slow
-def test_workers_of_ray_play_it(here: Path) -> None:
-    given = [each for each in SHORT if not each.startswith("rollout")]
-    assert train(["game=./war.py", *given, "rollout=ray", "rollout.workers=1", "name=ray"]) == 0
-
-
 def test_a_run_keeps_the_text_and_says_when_it_differs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept = Path("runs/war/r/code/war.py")
     assert kept.read_text() == Path("war.py").read_text()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -262,12 +261,6 @@ def test_a_run_resumes_from_another_folder_and_not_with_another_network(
     assert f"was started with '{RESIDUAL}'" in capsys.readouterr().err
 
 
-@pytest.mark.ray
-def test_workers_get_its_source(tmp_path: Path, norm: str) -> None:
-    assert train(arguments(tmp_path, norm, "rollout=ray", "rollout.workers=1", "episodes=64")) == 0
-    assert "random" in json.loads((tmp_path / "war" / "small" / "results.json").read_text())
-
-
 # ---------------------------------------------------------------------- learning
 
 
@@ -411,11 +404,6 @@ def test_a_file_that_was_not_typed_does_not_run(trained: Path, write: Write, tmp
         loss_of(loss.learner.loss)
     assert not Path("ran").exists()
     own_files.trust(NET)
-    state = (
-        torch.load(next((trained / "checkpoints").glob("best.pt")), weights_only=True, mmap=False) if False else None
-    )
-    assert state is None
-
     chosen.network.module = f"{NET}:Residual:width:1000000"
     weights = build_network(chosen.load_game(), settings(tmp_path, f"game={WAR}", f"network={RESIDUAL}")).state_dict()
     with error_about(CheckpointError, "x.pt", "do not fit the network of its settings"):

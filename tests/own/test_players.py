@@ -26,7 +26,8 @@ from busso.train.dqn.players.resolve import resolve
 from tests.errors import error_about
 from tests.own.conftest import Write
 from tests.own.examples import FOLDER, WAR
-from tests.train.runs import settings, small
+from tests.own.test_network import NORM, arguments
+from tests.train.runs import settings
 
 MINE = str(FOLDER / "mine.py")
 PLAYERS = ["Lowest:depth:1", "thrifty", "chance", "first"]
@@ -230,11 +231,16 @@ def test_a_fault_in_any_process_is_one_line(write: Write, capsys: pytest.Capture
     assert line.startswith(f"error: {typed}:4: {typed}: act: IndexError: list index out of range")
 
 
-@pytest.mark.parametrize("rollout", ["local", pytest.param("ray", marks=pytest.mark.ray)])
-def test_as_an_opponent_in_training(tmp_path: Path, capsys: pytest.CaptureFixture[str], rollout: str) -> None:
+@pytest.mark.parametrize(
+    "rollout", [("rollout=local",), pytest.param(("rollout=ray", "rollout.workers=1"), marks=pytest.mark.ray)]
+)
+def test_as_an_opponent_in_training(
+    write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str], rollout: tuple[str, ...]
+) -> None:
+    """Workers get the source of the game, of the players and of the network."""
     mix = f"opponents.phases=[{{until: null, mix: {{network: 0.7, {MINE}:Lowest:depth:2: 0.2, {MINE}:first: 0.1}}}}]"
-    given = [f"game={WAR}", f"rollout={rollout}", f"evaluation.opponents=[{MINE}:thrifty]", mix, "episodes=64"]
-    assert train([*small(tmp_path), *given]) == 0
+    given = [f"network={write('norm.py', NORM)}", f"evaluation.opponents=[{MINE}:thrifty]", mix, "episodes=64"]
+    assert train(arguments(tmp_path, *rollout, *given)) == 0
     (folder,) = (tmp_path / "war").iterdir()
     assert f"{MINE}:thrifty" in json.loads((folder / "results.json").read_text())
     assert f"win_rate_vs_{MINE.replace('/', '_').replace(':', '.')}.thrifty" in (folder / "metrics.csv").read_text()

@@ -10,6 +10,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from textual._compositor import Compositor
 
 PERIOD = 0.012  # seconds between updates of the screen; Textual's 60 a second are for people's eyes
 QUIET = 0.016  # seconds: an update, and what follows a new size, come sooner
@@ -35,3 +36,17 @@ def _pilots_wait_for_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("textual.app", "textual.pilot"):
         monkeypatch.setattr(f"{module}.wait_for_idle", _idle)
     monkeypatch.setattr("textual.pilot.Pilot._wait_for_screen", _at_once)
+
+
+@pytest.fixture(autouse=True)
+def _screens_are_drawn_for_who_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody reads what goes to the terminal. `text_of` and pictures draw the whole screen themselves."""
+    draw = Compositor.render_update
+
+    def only_whole(self: Compositor, full: bool = False, **more: Any) -> Any:
+        if full:
+            return draw(self, full, **more)
+        self._dirty_regions.clear()
+        return None
+
+    monkeypatch.setattr(Compositor, "render_update", only_whole)

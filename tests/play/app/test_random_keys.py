@@ -35,6 +35,11 @@ GAMES = {
 }
 
 
+@pytest.fixture
+def _screens_are_drawn_for_who_looks() -> None:
+    """Here each update is drawn, as at a terminal."""
+
+
 async def press_anything(pilot: Pilot[int], number: int, chance: random.Random) -> int:
     """So many keys and clicks, or fewer if one of them was to leave; how many."""
     for done in range(number):

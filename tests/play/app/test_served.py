@@ -58,27 +58,15 @@ def folder(tmp_path: Path) -> Path:
     return folder_in(tmp_path)
 
 
-def sette_mezzo(folder: Path) -> Iterator[Served]:
-    server = Served(folder, "game=sette_mezzo", "limit=4", "seed=3", "pace=0", 'record="it\'s a $record.jsonl"')
-    yield server
-    if server.process.poll() is None:
-        assert server.end() == 0
-
-
-@pytest.fixture
-def own(folder: Path) -> Iterator[Served]:
-    yield from sette_mezzo(folder)
-
-
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server for the tests that do not end it, started as by nohup."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    servers = sette_mezzo(folder_in(tmp_path_factory.mktemp("served")))
-    server = next(servers)
+    folder = folder_in(tmp_path_factory.mktemp("served"))
+    server = Served(folder, "game=sette_mezzo", "limit=4", "seed=3", "pace=0", 'record="it\'s a $record.jsonl"')
     signal.signal(signal.SIGHUP, before)
     yield server
-    next(servers, None)
+    assert server.end() == 0
 
 
 def test_who_does_not_know_the_address_is_refused(served: Served) -> None:
@@ -113,6 +101,8 @@ def test_who_does_not_know_the_address_is_refused(served: Served) -> None:
 
 
 def test_nohup_stays_nohup_for_the_server_and_its_tables(served: Served) -> None:
+    """And what is not over when its page is closed is saved."""
+
     async def script() -> None:
         async with aiohttp.ClientSession() as http, http.ws_connect(f"{served.address}ws?width=80&height=24") as page:
             await _turn(page)
@@ -123,7 +113,16 @@ def test_nohup_stays_nohup_for_the_server_and_its_tables(served: Served) -> None
                 status = Path(f"/proc/{each.pid}/status").read_text()
                 assert int(re.findall(r"SigIgn:\s*(\w+)", status)[0], 16) >> (signal.SIGHUP - 1) & 1, each
 
+    before = _saves(served.folder)
     asyncio.run(script())
+    until("a save", lambda: len(_saves(served.folder)) > len(before), 20)
+    (name,) = _saves(served.folder) - before
+    until("the way back", lambda: f"resume with busso play save=saves/{name}" in served.said, 20)
+
+
+def _saves(folder: Path) -> set[str]:
+    """The saves of whole files; one that is being written has another name."""
+    return {path.name for path in (folder / "saves").glob("[!.]*.json")}
 
 
 def test_a_port_in_use_is_one_line(served: Served) -> None:
@@ -179,36 +178,13 @@ async def _loaded(browser: Browser, expression: str) -> Any:
     return found
 
 
-def test_what_is_not_over_is_saved(own: Served) -> None:
-    """When its page is closed, and when the server ends."""
-    saves = own.folder / "saves"
-
-    def saved(*names: str) -> None:
-        until("a save", lambda: saves.exists() and {path.name for path in saves.iterdir()} == set(names), 20)
-
-    async def script() -> None:
-        address = f"{own.address}ws?width=80&height=24"
-        async with aiohttp.ClientSession() as http:
-            async with http.ws_connect(address) as page:
-                await _turn(page)
-            await asyncio.to_thread(saved, "sette_mezzo-3.json")
-            async with http.ws_connect(address) as page:
-                await _turn(page)
-                assert await asyncio.to_thread(own.end, signal.SIGHUP) == 0
-
-    asyncio.run(script())
-    names = "sette_mezzo-3.json", "sette_mezzo-3-2.json"
-    saved(*names)
-    assert all(f"resume with busso play save=saves/{name}" in own.said for name in names)
-
-
 SHORT_GRACE = (
     "import sys, busso.play.app.serve as s, busso.play.__main__ as p; s._SECONDS_TO_SAVE = 2; p.main(sys.argv[1:])"
 )
 
 
 @pytest.mark.slow  # two tables start, and one gets its grace
-@pytest.mark.parametrize("ending", ["page", signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("ending", ["page", signal.SIGHUP, signal.SIGKILL])
 def test_a_table_that_hangs_ends_with_its_page_and_with_the_server(folder: Path, ending: str | int) -> None:
     """Also with a server that is killed; the other table saves."""
     server = Served(folder, "game=sette_mezzo", "limit=4", "seed=3", "pace=0", python=("-c", SHORT_GRACE))
@@ -233,7 +209,8 @@ def test_a_table_that_hangs_ends_with_its_page_and_with_the_server(folder: Path,
     assert [path.name for path in (folder / "saves").iterdir()] == ["sette_mezzo-3.json"]
     if ending == "page":
         assert server.process.poll() is None and server.end() == 0
-    elif ending == signal.SIGINT:
+    elif ending == signal.SIGHUP:
         assert server.process.wait(seconds(20)) == 0
+        assert "resume with busso play save=saves/sette_mezzo-3.json" in server.said
     else:
         server.process.wait()
