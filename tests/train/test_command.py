@@ -66,15 +66,6 @@ def test_without_opponents_the_newest_is_best(tmp_path: Path) -> None:
     assert checkpoint.load(folder(tmp_path) / "checkpoints" / "best.pt")["env_steps"] == 64 * 40
 
 
-def test_table_of_a_finished_run_whose_best_is_damaged(
-    tmp_path: Path, trained_run: TrainedRuns, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (trained_run(runs=tmp_path) / "checkpoints" / "best.pt").write_bytes(b"x")
-    assert main(small(tmp_path)) == 0
-    captured = capsys.readouterr()
-    assert "best.pt: not a checkpoint" in captured.err and "games won" in captured.out
-
-
 def test_damaged_checkpoint_does_not_cost_the_good_one(tmp_path: Path) -> None:
     """With one checkpoint kept, the damaged newest one must not count as it."""
     keep = "checkpoint.keep=1"
@@ -88,7 +79,7 @@ def test_damaged_checkpoint_does_not_cost_the_good_one(tmp_path: Path) -> None:
     assert (newest.with_name(newest.name + ".damaged")).exists()
 
 
-@pytest.mark.parametrize("name", ["metrics.csv", "train.log", "config.yaml"])
+@pytest.mark.parametrize("name", ["metrics.csv", "config.yaml"])
 def test_folder_where_a_file_belongs(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     (folder(tmp_path) / name).mkdir(parents=True)
     assert main(small(tmp_path)) == 2
