@@ -79,8 +79,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _side_by_side(games: Sequence[str]) -> Iterator[Filled]:
-    """Fill the games that have the most players first: they take longest, and the others fit beside them."""
-    longest_first = sorted(games, key=lambda name: len(_players(load_game(name))), reverse=True)
+    """Fill the games that have the most searches first: they take longest, and the others fit beside them."""
+    longest_first = sorted(games, key=lambda name: len(_searches(load_game(name))), reverse=True)
     # Not forked: this process has Numba's threads and locks.
     workers = min(len(games), cpus(), _MOST)
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
@@ -97,15 +97,20 @@ def fill(name: str) -> Filled:
 
     start, failed, game = time.monotonic(), [], load_game(name)
     loaded, made = compiled.loaded.total(), compiled.made.total()  # of the games that this process has had before
-    players, here = _players(game), f"game={name}"
+    here, searches = f"game={name}", _searches(game)
+    grader = next((search for search in searches if search.startswith("search:")), "auto")
     with tempfile.TemporaryDirectory(prefix="busso-warm-") as folder, contextlib.chdir(folder):
+        # Searches take their time: each with one other, not in all pairs.
         steps: list[tuple[Callable[[Sequence[str]], int], list[str]]] = [
             (
                 tournament.main,
-                [here, f"players=[{','.join(players)}]", "deals=2", "records=1", "processes=1", "folder=t"],
-            ),
-            (replay.main, ["t/games.jsonl"]),
-            (review.main, ["t/games.jsonl", "hands=1", "to=review.txt"]),
+                [here, f"players=[{players},random]", "deals=2", "records=1", "processes=1", f"folder={number}"],
+            )
+            for number, players in enumerate([",".join([*game.policies, *_champion(game)]), *searches])
+        ]
+        steps += [
+            (replay.main, ["0/games.jsonl"]),
+            (review.main, ["0/games.jsonl", f"by={grader}", "hands=1", "to=review.txt"]),
             (train.main, [here, "algo=dqn", "name=warm", *_TRAINING]),
         ]
         if game.model is not None:
@@ -120,14 +125,18 @@ def fill(name: str) -> Filled:
     return Filled(name, made, loaded, time.monotonic() - start, tuple(failed))
 
 
-def _players(game: Game) -> list[str]:
-    """One of each kind that the game has; searches with few samples."""
-    kinds, champion = [], [CHAMPION] if champion_file(game) else []
+def _champion(game: Game) -> list[str]:
+    return [CHAMPION] if champion_file(game) else []
+
+
+def _searches(game: Game) -> list[str]:
+    """One player of each kind that the game has, with few samples; those with a network have the champion's."""
+    kinds = []
     for name, kind in game.kinds.items():
         player = f"{name}:{CHAMPION}" if kind.of_network else name
-        if champion or not kind.of_network:
+        if _champion(game) or not kind.of_network:
             kinds.append(f"{player}:samples:2" if hasattr(kind.options, "samples") else player)
-    return [*game.policies, *champion, *kinds, "random"]
+    return kinds
 
 
 if __name__ == "__main__":

@@ -5,15 +5,18 @@ from __future__ import annotations
 import copy
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 from unittest import mock
 
 import yaml
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.core_plugins import file_config_source
 from hydra._internal.hydra import Hydra
 from hydra.core.config_store import ConfigStore
+from hydra.core.utils import JobRuntime
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf._utils import get_yaml_loader
 
@@ -32,29 +35,36 @@ def composed_once() -> Iterator[None]:
     makes three copies for each composition. Of a command it composes the settings a first time only to learn whether
     they say `hydra.mode`, which those of busso do not.
     """
-    from_hydra, mode_of = compose._composed, Hydra.get_mode
-    known: dict[tuple[str, ...], DictConfig] = {}
+    load, mode_of = ConfigLoaderImpl.load_configuration, Hydra.get_mode
+    known: dict[tuple[Any, ...], DictConfig] = {}
 
     def get_mode(hydra: Hydra, config_name: str | None, overrides: list[str]) -> Any:
         own = "provider=command-line" in str(hydra.config_loader.get_search_path())
         return mode_of(hydra, config_name, overrides) if own or not all(map(_is_ours, overrides)) else None
 
-    def composed(config_name: str, overrides: Sequence[str]) -> DictConfig:
-        paths = dict(found.groups() for each in overrides if (found := _PATH.fullmatch(each)))
-        rest = [each for each in overrides if not _PATH.fullmatch(each)]
-        of_files = any(part in each for each in overrides for part in _OF_FILES)
-        if of_files or len(rest) + len(paths) < len(overrides) or not all(map(_is_ours, overrides)):
-            return from_hydra(config_name, overrides)
-        key = (str(compose.CONF), config_name, *rest, *sorted(paths))
+    def loaded(loader: ConfigLoaderImpl, config_name: str | None, overrides: list[str], **how: Any) -> DictConfig:
+        places = loader.get_search_path().get_path()
+        paths = {found[1]: found for each in overrides if (found := _PATH.fullmatch(each))}
+        plain = [f"{found[1]}=elsewhere" if (found := _PATH.fullmatch(each)) else each for each in overrides]
+        own_files = any(each.provider == "command-line" for each in places) or not all(map(_is_ours, overrides))
+        if own_files or len(set(plain)) < len(plain) or any(part in each for each in overrides for part in _OF_FILES):
+            return load(loader, config_name, overrides, **how)
+        of_process = (id(ConfigStore.instance().repo), JobRuntime().get("name"), *(str(each.path) for each in places))
+        key = (*of_process, config_name, *how.items(), *plain)
         if key not in known:
-            known[key] = from_hydra(config_name, [*rest, *(f"{name}=elsewhere" for name in paths)])
+            known[key] = load(loader, config_name, plain, **how)
         own = copy.deepcopy(known[key])
-        for name, path in paths.items():
-            own[name] = path
+        own.hydra.runtime.cwd = str(Path.cwd())
+        told = cast("dict[str, Any]", OmegaConf.to_container(own.hydra, resolve=False))
+        for name, found in paths.items():
+            own[name] = found[2]
+            own.hydra.overrides.task[told["overrides"]["task"].index(f"{name}=elsewhere")] = found[0]
+            told["job"]["override_dirname"] = told["job"]["override_dirname"].replace(f"{name}=elsewhere", found[0])
+        own.hydra.job.override_dirname = told["job"]["override_dirname"]
         return own
 
     with (
-        mock.patch.object(compose, "_composed", composed),
+        mock.patch.object(ConfigLoaderImpl, "load_configuration", loaded),
         mock.patch.object(Hydra, "get_mode", get_mode),
         mock.patch.object(ConfigStore, "__deepcopy__", lambda store, memo: store, create=True),
         mock.patch.object(file_config_source, "OmegaConf", _ReadOnce),

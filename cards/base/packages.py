@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from pathlib import Path
 
 from busso.cards.base import own_files
@@ -23,10 +24,14 @@ def is_ours(game: str) -> bool:
     return game.isidentifier() and (_BUSSO / game / "rules.py").is_file()
 
 
-def installed_games() -> set[str]:
+def installed_games() -> frozenset[str]:
     """The games of installed packages; a package that lies in the working folder is not installed."""
+    return _installed_in(tuple(place for place in sys.path if Path(place or ".").resolve() != Path.cwd()))
+
+
+@cache  # every reader of settings asks, and a look at all packages takes 10 ms
+def _installed_in(places: tuple[str, ...]) -> frozenset[str]:
     from importlib import metadata  # with forty modules, for which --help does not wait
 
-    places = [place for place in sys.path if Path(place or ".").resolve() != Path.cwd()]
-    found = (point for each in metadata.distributions(path=places) for point in each.entry_points)
-    return {point.name for point in found if point.group == ENTRY_POINTS}
+    found = (point for each in metadata.distributions(path=list(places)) for point in each.entry_points)
+    return frozenset(point.name for point in found if point.group == ENTRY_POINTS)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import yaml
 
@@ -231,6 +232,13 @@ def settings_from_dict(schema: type[T], values: Any) -> T:
     return _settings(schema, values)
 
 
+@cache  # `merge` copies it; to read the types of all fields anew takes longer than the rest
+def _structured(schema: Hashable) -> Any:
+    from omegaconf import OmegaConf
+
+    return OmegaConf.structured(schema)
+
+
 def _settings(schema: type[T], values: Any) -> T:
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
@@ -238,7 +246,7 @@ def _settings(schema: type[T], values: Any) -> T:
     try:
         if OmegaConf.is_config(values):
             values = _with_homes(OmegaConf.to_container(values, resolve=True))
-        settings = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(schema), values))
+        settings = OmegaConf.to_object(OmegaConf.merge(_structured(cast("Hashable", schema)), values))
     except SettingsError:
         raise
     except OverflowError:  # a whole number, where others may stand; OmegaConf does not say which

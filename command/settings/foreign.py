@@ -59,7 +59,7 @@ def check_game(name: str) -> None:
     raise SettingsError("game.name", f"there is no game {name!r} here", hint)
 
 
-def known_games() -> set[str]:
+def known_games() -> frozenset[str]:
     """The games of busso and of installed packages."""
     return installed_games().union(own_games())
 

@@ -3,11 +3,15 @@
 import json
 import re
 import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from busso.train.settings.resolve import settings_of
 from tests.bench import __main__ as bench
 from tests.bench.strength import compare, curves, peers, sides
 from tests.bench.strength.curves import Curve, Point
@@ -99,19 +103,32 @@ def test_when_a_peer_is_evaluated(tmp_path: Path) -> None:
     assert watch.spent() == 1.0
 
 
-@pytest.mark.slow
-@pytest.mark.ray
-@pytest.mark.timeout(300)
-def test_a_short_comparison(
+@pytest.mark.parametrize("name", peers.PEERS)
+def test_a_peer_learns_until_its_time_is_up(name: str, tmp_path: Path) -> None:
+    """Of a process, so this one has two seconds more than it has had."""
+    pytest.importorskip("sb3_contrib", reason="needs sb3-contrib")
+    file = tmp_path / "points.jsonl"
+    seconds = f"--seconds={time.process_time() + 2}"
+    assert peers.main([name, str(file), seconds, "--deals=16", *sides.SETTINGS[name].split()]) == 0
+    last = sides.of_lines(file)[-1]
+    assert last["decisions"] > 0 and all(0 <= last[opponent] <= 1 for opponent in peers.OPPONENTS)
+
+
+def test_a_comparison_is_kept(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All three sides for some seconds, as processes of their own."""
-    pytest.importorskip("sb3_contrib", reason="needs sb3-contrib")
     kept: list[dict[str, Any]] = []
+    ran: list[sides.Side] = []
+
+    def run(together: Sequence[sides.Side], folder: Path, limit: float) -> list[Curve]:
+        ran.extend(together)
+        return [replace(CURVE, name=each.name) for each in together]
+
+    monkeypatch.setattr(sides, "run", run)
     monkeypatch.setattr(compare, "KEPT", tmp_path / "kept.json")
     monkeypatch.setattr(compare, "write_page", kept.append)
-    assert bench.main(["time_to_strength", "--minutes", "0.1", "--peer-minutes", "0.15", "--commit"]) == 0
+    assert bench.main(["time_to_strength", "--minutes", "3", "--peer-minutes", "4", "--commit"]) == 0
     found = curves.of_json(json.loads((tmp_path / "kept.json").read_text()))
     assert [each.name for each in found] == list(sides.NAMES.values()) and len(kept) == 1
-    assert all(each.points[-1].won["random"] > 0.4 for each in found)
     assert "| hands won against | busso train | single-file DQN | MaskablePPO |" in capsys.readouterr().out
+    assert settings_of(ran[0].command[3:]).training_minutes == 3 and "--seconds=240" in ran[1].command

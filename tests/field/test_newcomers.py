@@ -20,7 +20,6 @@ from tests.train.runs import settings
 GAME = "sette_mezzo"
 WRONG_GAMES = (None, 3, ["tressette"], busso)
 WRONG_STATES = (None, "random", 3, [1, 2], np.zeros(3))
-WRONG_PLAYERS = (None, 3, ["random"], object(), busso)
 WITH_STATES: dict[str, Callable[[Any, Any], object]] = {
     "look": busso.look,
     "step": lambda game, states: busso.step(game, states, [0]),
@@ -57,17 +56,6 @@ def test_states_are_those_of_the_game(name: str) -> None:
     of_another = busso.deal("blackjack", range(2))
     for wrong in (*WRONG_STATES, of_another):
         assert "deal returns" in refused("states", lambda wrong=wrong: WITH_STATES[name](GAME, wrong))  # type: ignore[misc]
-
-
-def test_a_player_is_named_or_acts() -> None:
-    states = busso.deal(GAME, range(2))
-    for wrong in WRONG_PLAYERS:
-        for call in (
-            lambda wrong=wrong: busso.duel(GAME, "random", wrong, deals=2),
-            lambda wrong=wrong: busso.choose(GAME, wrong, states),
-        ):
-            assert "begin and act" in refused("players", call)
-    refused("states", lambda: busso.choose(GAME, states, "random"))  # type: ignore[arg-type] # in the wrong order
 
 
 @pytest.mark.parametrize("command", ["tournament", "play"])

@@ -1,5 +1,6 @@
-"""Standard streams that are objects without `fileno()`, as notebooks and servers have them, or none at all."""
+"""Standard streams that know fewer letters than UTF-8, that are closed, or that are hardly streams, as in notebooks."""
 
+import io
 import sys
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ import pytest
 
 import busso
 from busso.evaluate.replay import main as replay
+from busso.evaluate.review.__main__ import main as review
+from busso.evaluate.solve.__main__ import main as solve
 from busso.evaluate.tournament.__main__ import main as tournament
 from busso.train.__main__ import main as train
 from tests.train.runs import SMALL
@@ -29,6 +32,17 @@ class Written:
 
     def flush(self) -> None:
         pass
+
+
+class NoFlush:
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+def closed() -> io.StringIO:
+    stream = io.StringIO()
+    stream.close()
+    return stream
 
 
 class Full(Written):
@@ -66,10 +80,27 @@ def test_a_stream_that_takes_no_more_is_an_exit_code(kind: Any, monkeypatch: pyt
     assert replay(["games/games.jsonl"]) == 2
 
 
-@pytest.mark.parametrize("kind", [Written, lambda: None], ids=["text", "none"])
-def test_a_run_trains(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("encoding", ["ascii", "iso-8859-1"])
+def test_commands_print_what_the_encoding_has(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", out)
+    assert tournament(RECORDED) == 0
+    if encoding == "ascii":  # which has the fewest letters
+        assert review(["games/games.jsonl", "hands=1", "by=monte_carlo:samples:2"]) == 0
+        assert solve(["game=blackjack"]) == 0
+    out.flush()
+    said = out.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]
+    assert "greedy" in said and "random" in said
+    assert ("?" if encoding == "ascii" else "±") in said
+
+
+@pytest.mark.parametrize("kind", [Written, lambda: None, closed, NoFlush], ids=["text", "none", "closed", "no flush"])
+def test_a_run_is_complete_whatever_its_streams_are(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     out, _ = put(monkeypatch, kind)
-    assert train([*TINY, "name=command"]) == 0
-    put(monkeypatch, kind)
-    assert busso.train_agent(*TINY, "name=library").results["random"]["deals"] == 8
+    assert train(TINY) == 0
     assert "random" in getattr(out, "text", "random")
+
+
+def test_the_library_trains_without_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    put(monkeypatch, closed)
+    assert busso.train_agent(*TINY).results["random"]["deals"] == 8

@@ -84,7 +84,9 @@ def _ask_in_environment(player: Own) -> None:
 def test_what_is_no_player_is_refused_and_what_is_one_plays() -> None:
     assert refused(busso.duel, "blackjack", BadBegin(), "random").key == "BadBegin.begin in blackjack"
     assert "the class Own" in refused(busso.duel, "blackjack", Own, "random").problem
-    assert refused(busso.choose, "blackjack", object(), busso.deal("blackjack", 1)).key == "players"
+    for wrong in (None, 3, ["random"], object(), busso):
+        found = refused(busso.choose, "blackjack", wrong, busso.deal("blackjack", 1))
+        assert found.key == "players" and "begin and act" in str(found)
     assert refused(SeatsVectorEnv, "spike", others=Own).key == "others"
     assert refused(Seated, busso.load_game("spike"), Own).key == "player"
     assert busso.duel("blackjack", Own(), Own(), deals=2).points.mean == 0

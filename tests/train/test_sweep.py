@@ -296,7 +296,6 @@ def jobs_of(process: subprocess.Popen[str]) -> list[int]:
     ("launcher", "number", "code"),
     [
         ("basic", signal.SIGUSR1, 75),
-        ("basic", signal.SIGINT, 130),
         ("joblib", signal.SIGTERM, 143),
         ("joblib", signal.SIGKILL, -signal.SIGKILL),
         ("submitit_local", signal.SIGINT, 130),

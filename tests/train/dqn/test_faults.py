@@ -5,8 +5,8 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, nullcontext
+from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +15,22 @@ import torch
 
 from busso.command.settings.checks import SettingsError
 from busso.train.__main__ import main
-from busso.train.api import make_backend
 from busso.train.dqn.learner.learner import Learner
 from busso.train.dqn.requests import Requests
-from busso.train.dqn.rollout.backend import BackendLostError, LocalBackend, RolloutBackend
+from busso.train.dqn.rollout.backend import BackendLostError, LocalBackend
 from busso.train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from busso.train.dqn.rollout.worker import RolloutWorker
 from busso.train.dqn.trainer import DqnTrainer
 from busso.train.run.checkpoint import checkpoint
 from busso.train.run.folder import RunFolder
 from busso.train.run.runner import Runner
-from busso.train.settings.dqn import TrainSettings
 from tests.errors import key_of
 from tests.limits import seconds
 from tests.train.runs import OWN_TO_A_RUN, equal, settings, small
 from tests.train.warm import train
 
 CPU = torch.device("cpu")
-KILLS = 20
+KILLS = 12
 # A checkpoint after every batch, and a buffer large enough that writing one takes a while.
 LONG = ("checkpoint.every_episodes=32", "replay.capacity=200000", "evaluation.every_episodes=400")
 
@@ -61,15 +59,13 @@ def being_written(folder: Path, driver: int) -> bool:
     return any(folder.rglob(f".*.{driver}.*.tmp"))
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(KILLS, marks=pytest.mark.slow)])
-def test_drivers_killed_at_any_moment_end_where_an_uninterrupted_one_does(
-    tmp_path: Path, drivers: Any, kills: int
-) -> None:
+@pytest.mark.slow
+def test_drivers_killed_at_any_moment_end_where_an_uninterrupted_one_does(tmp_path: Path, drivers: Any) -> None:
     """Half of them while a checkpoint is being written."""
     moments, folder = random.Random(4), tmp_path / "killed" / "tressette" / "small" / "checkpoints"
-    run = (f"episodes={100 * kills}", *LONG)
+    run = (f"episodes={60 * KILLS}", *LONG)
     while_writing, saved = 0, set[Path]()
-    for kill in range(kills):
+    for kill in range(KILLS):
         driver = drivers.Process(target=train, args=(small(tmp_path / "killed", *run),))
         driver.start()
         # By what it has done, not by the clock: the run must last for all kills, on a machine of any speed.
@@ -83,8 +79,8 @@ def test_drivers_killed_at_any_moment_end_where_an_uninterrupted_one_does(
         os.kill(driver.pid, signal.SIGKILL)
         driver.join()
         while_writing += being_written(folder, driver.pid)
-    assert while_writing >= kills // 4
-    print(f"\n{kills} drivers killed, {while_writing} of them while a checkpoint was being written")
+    assert while_writing >= KILLS // 4
+    print(f"\n{KILLS} drivers killed, {while_writing} of them while a checkpoint was being written")
     assert main(small(tmp_path / "killed", *run)) == 0
     assert main(small(tmp_path / "whole", *run)) == 0
     found = equal(state_of(tmp_path / "whole"), state_of(tmp_path / "killed"))
@@ -212,17 +208,15 @@ class OneWorker(LocalBackend):
         return 2 - len(self._done)
 
 
-@pytest.mark.parametrize("backend", [OneWorker, pytest.param(make_backend, marks=[pytest.mark.ray, pytest.mark.slow])])
-def test_a_learner_that_is_slow_holds_the_workers_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: Callable[[TrainSettings, torch.device], RolloutBackend]
-) -> None:
-    """However slow it is, no more requests are out than fit, so the object store holds at most as many rollouts."""
+def test_a_learner_that_is_slow_holds_the_workers_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow it is, no more requests are out than fit, so Ray's object store holds at most as many rollouts."""
     quick = Learner.update
     monkeypatch.setattr(Learner, "update", lambda learner: (time.sleep(0.02), quick(learner))[1])
     chosen = settings(tmp_path, "rollout=ray", "rollout.workers=1", "rollout.games=32", "episodes=100000")
     out: list[int] = []
     due: list[int] = []
-    with RunFolder(chosen) as folder, closing(backend(chosen, CPU)) as rollouts:
+    with RunFolder(chosen) as folder:
+        rollouts = OneWorker(chosen, CPU)
         trainer = DqnTrainer(chosen, folder, CPU, rollouts)
         submit, ready, before = rollouts.submit, rollouts.ready, [0]
 

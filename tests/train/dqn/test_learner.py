@@ -99,24 +99,11 @@ def filled(it: Learner, discount: float = 0.0) -> Learner:
     return it
 
 
-@pytest.mark.parametrize(
-    ("double", "dueling"),
-    [(False, False), (True, False), (False, True)],
-)
-def test_solves_a_chain_by_bootstrapping(double: bool, dueling: bool) -> None:
-    """Both, on every chip, below."""
-    solve_chain("float32", [32], double, dueling)
-
-
-def test_solves_the_chain_on_every_chip(chip: Chip) -> None:
-    """With a second hidden layer, which is the first that multiplies; the output layer learns from what was rounded."""
-    solve_chain(chip.format, [32, 32], double=True, dueling=True)
-
-
-def solve_chain(precision: str, hidden: list[int], double: bool, dueling: bool) -> None:
+def test_solves_a_chain_by_bootstrapping(chip: Chip) -> None:
     """Five cells, 0 steps left and 1 right, reward 1 for reaching the right end, discount 0.9: Q* = 0.9 ** distance.
 
-    The transitions are those of one walk, in which every action is taken in every cell.
+    The transitions are those of one walk, in which every action is taken in every cell. The second hidden layer is the
+    first that multiplies; the output layer learns from what was rounded.
     """
     cell, rows = 0, []
     for action in (0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 1):
@@ -136,9 +123,9 @@ def solve_chain(precision: str, hidden: list[int], double: bool, dueling: bool) 
     torch.manual_seed(0)
     replay = ReplayBuffer(NStepTransitions, len(rows), 1, CPU, seed=1)
     replay.add(transitions)
-    settings = LearnerSettings(lr=1e-2, batch_size=32, loss="mse", precision=precision, ema_decay=0.0)
-    targets = TargetNetwork(double=double, tau=0.0, update_interval=10)
-    it = Learner(QNetwork(4, 2, hidden, dueling), replay, settings, targets, CPU)
+    targets = TargetNetwork(double=True, tau=0.0, update_interval=10)
+    settings = formatted(chip, lr=1e-2, batch_size=32, loss="mse")
+    it = Learner(QNetwork(4, 2, [32, 32], dueling=True), replay, settings, targets, CPU)
     for k in range(600):
         it.lr = 1e-2 * (1 - k / 600)  # else the values of the last update may be off by more, by chance
         it.update()

@@ -32,7 +32,6 @@ def full(pattern: str, after: int = 0) -> Callable[[Path], None]:
 # Paths of what cannot be written, how many writes succeed before, and what the error is about.
 FILES = {
     "checkpoint": (r"/\.episode_", 0, "episode_"),
-    "checkpoint, half way": (r"/\.episode_", 1, "episode_"),
     "best network": (r"/\.best\.pt", 0, "best.pt"),
     "config.yaml": (r"/\.config\.yaml", 0, "config.yaml"),
     "a row of metrics.csv": (r"/metrics\.csv", 0, "metrics.csv"),

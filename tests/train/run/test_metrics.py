@@ -108,12 +108,6 @@ def test_what_is_no_file_of_metrics_is_set_aside(tmp_path: Path, text: bytes) ->
     assert rows(tmp_path) == [] and (tmp_path / "metrics.csv.damaged").read_bytes() == text
 
 
-def test_curves_are_in_the_order_of_the_file(tmp_path: Path) -> None:
-    (tmp_path / "metrics.csv").write_text(f"env_steps,{WON},x\n20,0.5,\n10,0.25,1\n")
-    found = {name: (list(steps), list(values)) for name, (steps, values) in read(tmp_path).items()}
-    assert found == {WON: ([20, 10], [0.5, 0.25]), "x": ([10], [1])}
-
-
 def test_the_log_is_two_files_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_file, "LOG_BYTES", 1000)
     for start in range(3):

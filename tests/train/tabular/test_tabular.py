@@ -182,8 +182,7 @@ def test_batches_do_not_matter(algo: str) -> None:
     assert (values == once[0]).all() and (visits == once[1]).all() and visits.sum() > 3000
 
 
-@pytest.mark.parametrize("algo", ["monte_carlo", "td"])
-@pytest.mark.parametrize("rules", [{}, {"decks": 1, "ties": "push"}], ids=str)
+@pytest.mark.parametrize(("algo", "rules"), [("monte_carlo", {}), ("td", {"decks": 1, "ties": "push"})])
 def test_evaluation_of_blackjack_agrees_with_the_exact_values(algo: str, rules: dict[str, Any]) -> None:
     game = load_game("blackjack", rules)
     model = game.model(game.options, "value")  # type: ignore[misc]

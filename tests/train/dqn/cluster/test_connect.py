@@ -1,15 +1,18 @@
 """A Ray that does not come up is one line, and says by its exit code whether another start may help."""
 
+import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from busso.command.errors import UserError
 from busso.command.settings.checks import SettingsError
+from busso.train.dqn.rollout.ray import connect
 from busso.train.dqn.rollout.ray.backend import RayBackend
 from busso.train.run.signals import EXIT_REQUEUE
 from busso.train.settings.dqn import RolloutSettings
@@ -35,8 +38,6 @@ sys.exit(supervisor.main(pathlib.Path(sys.argv[1]), lifeline, channel, slots))
 """
 # What it raises, and the exit code of the run.
 ENDS = {
-    'raise Exception("\\nThe current node timed out during startup.\\nAnd more.")': EXIT_REQUEUE,
-    'raise OSError(28, "No space left on device")': EXIT_REQUEUE,
     "os._exit(1)": EXIT_REQUEUE,  # as Ray where its raylet dies
     'raise ValueError("the object store is too small")': 2,
 }
@@ -93,8 +94,53 @@ def test_nothing_is_uploaded_below_uv_run(tmp_path: Path, ray_that: Any) -> None
 
 
 def test_an_address_that_would_start_an_open_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    from busso.train.dqn.rollout.ray.connect import connect
-
     monkeypatch.setenv("RAY_ADDRESS", "local")
     with error_about(SettingsError, "RAY_ADDRESS"):
-        connect(RolloutSettings())
+        connect.connect(RolloutSettings())
+
+
+@pytest.fixture
+def own_variables() -> Iterator[None]:
+    """Those of Ray that a test sets are gone after it."""
+    with mock.patch.dict(os.environ):
+        for name in ("RAY_ADDRESS", "RAY_AUTH_MODE"):
+            os.environ.pop(name, None)
+        yield
+
+
+def init_that(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have Ray not start in this process."""
+
+    def init(**given: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(connect.ray, "init", init)
+
+
+@pytest.mark.usefixtures("own_variables")
+@pytest.mark.parametrize(
+    "error", [Exception("\nThe current node timed out during startup.\nAnd more."), OSError(28, "No space left")]
+)
+def test_what_may_be_gone_with_the_next_start(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    init_that(error, monkeypatch)
+    with pytest.raises(connect.NotStartedError, match=r"(timed out during startup\.|No space left)$"):
+        connect.connect(RolloutSettings())
+
+
+@pytest.mark.usefixtures("own_variables")
+def test_a_cluster_that_wants_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray itself says only that it cannot connect."""
+    init_that(ConnectionError("cannot connect"), monkeypatch)
+    os.environ["RAY_ADDRESS"] = "auto"
+    with error_about(SettingsError, "rollout=ray", "cannot connect", hint="set RAY_AUTH_MODE=token"):
+        connect.connect(RolloutSettings())
+    os.environ["RAY_AUTH_MODE"] = "token"
+    with pytest.raises(connect.NotStartedError):
+        connect.connect(RolloutSettings())
+
+
+def test_more_gpus_than_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connect, "amounts", lambda: {"CPU": 2.0, "GPU": 0.5})
+    with error_about(SettingsError, "rollout.gpus_per_worker", "want 0.6 GPUs, the cluster has 0.5"):
+        connect._check_resource("GPU", "rollout.gpus_per_worker", 2 * 0.3)
+    connect._check_resource("GPU", "rollout.gpus_per_worker", 2 * 0.25)
