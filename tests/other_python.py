@@ -27,7 +27,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 SECONDS = 120  # for all that is run
 # Pip compiles nothing. One pinned package, of Hydra's, is pure Python without a wheel.
 PINNED = ["--constraint", "constraints.txt", "--only-binary=:all:", "--no-binary=antlr4-python3-runtime"]
-OF_EXTRAS = {"gymnasium", "optuna", "onnx", "onnxruntime", "pettingzoo"}  # modules
+OF_EXTRAS = {"gymnasium", "optuna", "onnx", "onnxruntime", "onnxscript", "pettingzoo"}  # modules
 TORCH = "torch"
 OUTSIDE = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
 

@@ -19,7 +19,8 @@ ROOT = Path(__file__).parents[1]
 GAMES = {f"busso.{game}" for game in own_games()}
 HEAVY = GAMES | {
     *("torch", "numba", "ray", "hydra", "omegaconf", "rich", "scipy", "matplotlib", "textual", "pandas"),
-    *("optuna", "safetensors", "tensorboard", "aiohttp", "jinja2", "markdown_it", "onnx", "onnxruntime", "sqlalchemy"),
+    *("optuna", "safetensors", "tensorboard", "aiohttp", "jinja2", "markdown_it", "onnx", "onnxruntime", "onnxscript"),
+    "sqlalchemy",
 }
 SETTINGS = {"hydra", "omegaconf"}
 TRESSETTE = SETTINGS | {"numba", "busso.tressette"}

@@ -143,6 +143,7 @@ def _check_packages() -> None:
     try:
         import onnx  # noqa: F401
         import onnxruntime  # noqa: F401
+        import onnxscript  # noqa: F401 - by which PyTorch writes ONNX
     except ImportError as error:
         raise SettingsError(
             "export",

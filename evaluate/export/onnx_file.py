@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,18 +15,21 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
+import torch
 from numpy.typing import NDArray
 from onnx import helper
 
 from busso.cards.compiled.bits import unpack
 from busso.cards.game import Game
 from busso.command import __version__
-from busso.evaluate.export.agreement import Values, Words
-from busso.evaluate.export.onnx_graph import IR, NETWORK, OBSERVATION, OPSET, VALUES, graph_of
+from busso.evaluate.export.agreement import ExportError, Values, Words
+from busso.evaluate.export.exported_networks import ExportedNetworks
 from busso.evaluate.export.source import BITS, PACKED, ExportSource
 from busso.evaluate.export.usage import layout_of
 from busso.train.dqn.players.champion_file import shaping
 
+OBSERVATION, NETWORK, VALUES = "observation", "network", "values"  # names of inputs and of the output
+OPSET, IR = 18, 9  # what onnxruntime reads since 1.14, of 2023
 KEY = "busso"  # of the metadata
 _FORMAT = 1
 _LEGAL = (
@@ -37,21 +44,62 @@ _DRAWN = "one is drawn for each game and plays it to its end; the input `network
 
 
 def write(path: Path, source: ExportSource, form: str) -> None:
-    """Write the networks with observations of this form, `packed` or `bits`."""
-    game = source.game
-    graph = graph_of(source.networks, game.bits, game.actions, form)
-    model = helper.make_model(
-        graph,
-        ir_version=IR,
-        opset_imports=[helper.make_opsetid("", OPSET)],
-        producer_name="busso",
-        producer_version=__version__,
-        doc_string=f"{source.title}: {OBSERVATION} ({form}) to {VALUES}; the metadata {KEY!r} explains them, as JSON.",
-    )
+    """Write the networks with observations of this form, `packed` or `bits`. Raises ExportError if PyTorch cannot."""
+    model = _traced(source, form)
+    model.ir_version, model.producer_name, model.producer_version = IR, "busso", __version__
+    model.doc_string = f"{source.title}: {OBSERVATION} ({form}) to {VALUES}; {KEY!r} in the metadata explains them."
     about = description(source, form) | {"sha256": checksum(model)}
     helper.set_model_props(model, {KEY: json.dumps(about)})
     onnx.checker.check_model(model, full_check=True)
     path.write_bytes(model.SerializeToString())
+
+
+def _traced(source: ExportSource, form: str) -> onnx.ModelProto:
+    """What PyTorch's exporter makes of the networks, for a batch of any size."""
+    game = source.game
+    rows = 2  # of the example; the exporter takes one row for a batch that is always one
+    inputs = {
+        OBSERVATION: torch.zeros(rows, game.words, dtype=torch.uint64)
+        if form == PACKED
+        else torch.zeros(rows, game.bits)
+    }
+    if len(source.networks) > 1:
+        inputs[NETWORK] = torch.zeros(rows, dtype=torch.int64)
+    batch = torch.export.Dim("batch")
+    with _without_remarks():
+        try:
+            program = torch.onnx.export(
+                ExportedNetworks(source.networks).eval(),
+                kwargs=inputs,
+                input_names=list(inputs),
+                output_names=[VALUES],
+                opset_version=OPSET,
+                dynamic_shapes={name: {0: batch} for name in inputs},
+                dynamo=True,
+                verbose=False,
+            )
+        except torch.onnx.OnnxExporterError as error:
+            reason = str(error.__cause__ or error).strip().partition("\n")[0]
+            raise ExportError("export", f"PyTorch's exporter cannot follow the network: {reason}") from error
+    assert program is not None
+    model: onnx.ModelProto = program.model_proto
+    for each in (*model.graph.node, *model.graph.value_info, *model.graph.input, *model.graph.output, model.graph):
+        each.ClearField("metadata_props")  # names of files on this machine, for debugging the exporter
+    return model
+
+
+@contextmanager
+def _without_remarks() -> Iterator[None]:
+    """Leave out what the exporter logs of packages that it misses, and warnings about its own code."""
+    log = logging.getLogger("torch.onnx")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.setLevel(level)
 
 
 def description(source: ExportSource, form: str) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from busso.evaluate.export.__main__ import ExportSettings, export, main
 from busso.evaluate.export.agreement import ExportError, agreement, observations
 from busso.evaluate.export.source import BITS, PACKED, ExportSource, open_source
 from busso.train.dqn.network.build import build_network
+from busso.train.dqn.network.q_network import QNetwork
 from busso.train.dqn.players.champion_file import Champion
 from busso.train.run.read import load_run
 from tests.errors import error_about
@@ -37,17 +38,13 @@ from tests.train.runs import settings as run_settings
 
 ROOT = Path(__file__).parent.parent.parent
 SHAPES = {
-    "symmetric": ["network.hidden=[24,16,24]"],
-    "symmetric and dueling": ["network.hidden=[24,16]", "network.dueling=true"],
-    "symmetric, the first bits": ["network.inputs=462"],
-    "with accusi": ["game.accusi=true"],
-    "accusi unseen": ["game.accusi=true", "network.inputs=918"],
-    "plain": ["network.symmetric=false", "network.hidden=[24,16]"],
+    "symmetric and dueling": ["network.hidden=[24,16,24]", "network.dueling=true"],
+    "symmetric, accusi unseen": ["game.accusi=true", "network.inputs=918"],
     "plain and dueling": ["network.symmetric=false", "network.dueling=true"],
     "plain, the first bits": ["network.symmetric=false", "network.inputs=100", "network.hidden=[24,16,8]"],
     "blackjack": ["game=blackjack", "opponents.phases=[{until: null, mix: {network: 1.0}}]"],
 }
-OTHER_BITS = ("symmetric", "plain, the first bits")
+OTHER_BITS = ("symmetric, accusi unseen", "plain, the first bits")
 
 
 def source_of(*overrides: str, networks: int = 1) -> ExportSource:
@@ -109,9 +106,25 @@ def decisions_of_games(game: Game) -> tuple[Any, Any]:
     return np.concatenate(words), (mask[:, None] >> np.arange(game.actions, dtype=np.uint64)) & np.uint64(1) != 0
 
 
+class Branching(QNetwork):
+    """A network whose operations depend on values, which no graph has."""
+
+    def forward(self, words: torch.Tensor) -> torch.Tensor:
+        values = super().forward(words)
+        return values if values.sum() > 0 else -values
+
+
+def test_a_network_that_cannot_be_followed_is_one_line(tmp_path: Path) -> None:
+    source = source_of("network.hidden=[16]")
+    source.networks[:] = [Branching(source.game.bits, source.game.actions, [16], False)]
+    with error_about(ExportError, "export", "cannot follow the network"):
+        onnx_file.write(tmp_path / "model.onnx", source, PACKED)
+
+
 def test_the_batch_is_of_any_size_and_rows_do_not_mix(tmp_path: Path) -> None:
     source = source_of("network.hidden=[24,16]")
     values = exported(tmp_path, source, PACKED)
+    assert b"exported_networks" not in (tmp_path / "model.onnx").read_bytes()  # no names of this machine's files
     words, _ = observations(source.game, 65)
     together = values(words, 0)
     assert together.shape == (65, 40) and values(words[:0], 0).shape == (0, 40)

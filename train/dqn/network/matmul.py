@@ -21,8 +21,11 @@ OWN_CODE_ON = "cpu"  # the kind of device whose code is this project's; on all o
 
 
 def by_own_code(x: Tensor) -> bool:
-    """Whether this project's code for CPUs computes with a tensor, and not PyTorch's own functions."""
-    return x.device.type == OWN_CODE_ON
+    """Whether this project's code for CPUs computes with a tensor, and not PyTorch's own functions.
+
+    An export follows PyTorch's functions alone.
+    """
+    return x.device.type == OWN_CODE_ON and not torch.compiler.is_exporting()
 
 
 def one_dnn_available() -> bool:

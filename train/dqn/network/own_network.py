@@ -23,6 +23,7 @@ from busso.cards.game import Game
 from busso.cards.player_specs import PlayerSpec, read_options
 from busso.command.settings.checks import SettingsError
 from busso.train.dqn.network.matmul import by_own_code
+from busso.train.dqn.network.packed_linear import bits_at
 from busso.train.dqn.network.q_network import QNetwork
 
 Loss = Callable[[Tensor, Tensor], Tensor]  # of values and targets, `[batch]`
@@ -76,13 +77,12 @@ class OwnNetwork(QNetwork):
 
 
 def _unpacked(words: Tensor, bits: int) -> Tensor:
-    """The first bits of packed observations, `[batch, bits]` in float32; 0 where there are no more."""
-    there = min(bits, WORD * words.shape[1])
+    """The first bits of observations, packed or written out, `[batch, bits]` in float32; 0 where there are no more."""
+    there = min(bits, words.shape[1] if words.is_floating_point() else WORD * words.shape[1])
     if by_own_code(words):
         seen = torch.from_numpy(unpack(words.numpy().view(np.uint64), there))
     else:
-        places = torch.arange(there, device=words.device)
-        seen = (words[:, places >> 6] >> (places & 63) & 1).float()
+        seen = bits_at(words, torch.arange(there, device=words.device)).float()
     return seen if there == bits else F.pad(seen, (0, bits - there))
 
 

@@ -64,8 +64,7 @@ class PackedLinear(nn.Module):
 
     def multiply(self, words: Tensor, dtype: torch.dtype) -> Tensor:
         """The same by a matrix product with the bits, written out as 0 and 1."""
-        places = self.places.unsqueeze(1)
-        seen = (words[:, self.places >> 6].transpose(0, 1) >> (places & 63) & 1).to(dtype)  # [parts, batch, bits]
+        seen = bits_at(words, self.places).transpose(0, 1).to(dtype)  # [parts, batch, bits]
         return linear(seen.flatten(0, 1), self.weight.t(), self.bias, relu=True)
 
     def gather(self, words: Words, out: Floats) -> None:
@@ -75,6 +74,16 @@ class PackedLinear(nn.Module):
     def scatter(self, words: Words, of_sum: Floats, of_weight: Floats) -> None:
         """Add the gradient of the sums to the rows of the weight's gradient at the set bits."""
         _add(words, self.bits, of_sum, of_weight)
+
+
+def bits_at(words: Tensor, places: Tensor) -> Tensor:
+    """The bits at `places` of packed observations `[batch, words]`, as 0 and 1: `[batch, *places.shape]`.
+
+    Observations may also be written out already, float32 `[batch, bits]`, as an export has them.
+    """
+    if words.is_floating_point():
+        return words[:, places]
+    return words[:, places >> 6] >> (places & 63) & 1
 
 
 class _Gather(torch.autograd.Function):
