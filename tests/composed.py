@@ -24,7 +24,7 @@ from busso.command.settings import compose
 from busso.command.settings.overrides import parsed
 
 _PATH = re.compile(r"(\w+)=(/[\w./-]+)")  # as pytest names folders
-_OF_FILES = (".py", "./")  # games and players, which tests change
+_OF_FILES = ("searchpath", ".py", "./")  # games and settings that lie in files, which tests change
 
 
 @contextmanager
@@ -46,8 +46,9 @@ def composed_once() -> Iterator[None]:
         places = loader.get_search_path().get_path()
         paths = {found[1]: found for each in overrides if (found := _PATH.fullmatch(each))}
         plain = [f"{found[1]}=elsewhere" if (found := _PATH.fullmatch(each)) else each for each in overrides]
-        own_files = any(each.provider == "command-line" for each in places) or not all(map(_is_ours, overrides))
-        if own_files or len(set(plain)) < len(plain) or any(part in each for each in overrides for part in _OF_FILES):
+        of_files = any(part in each for each in overrides for part in _OF_FILES)
+        of_files = of_files or any(each.provider == "command-line" for each in places)
+        if of_files or len(set(plain)) < len(plain) or not all(map(_is_of_conf, overrides)):
             return load(loader, config_name, overrides, **how)
         of_process = (id(ConfigStore.instance().repo), JobRuntime().get("name"), *(str(each.path) for each in places))
         key = (*of_process, config_name, *how.items(), *plain)
@@ -72,11 +73,15 @@ def composed_once() -> Iterator[None]:
         yield
 
 
-def _is_ours(override: str) -> bool:
-    """Return whether an override chooses nothing but files of busso's conf/, and nothing of Hydra."""
+def _is_of_conf(override: str) -> bool:
+    """Return whether an override chooses nothing but files of busso's conf/."""
     found = parsed(override)
-    choice = not (compose.CONF / found.key).is_dir() or (compose.CONF / found.key / f"{found.value}.yaml").exists()
-    return choice and not found.sign and "hydra" not in override
+    return not (compose.CONF / found.key).is_dir() or (compose.CONF / found.key / f"{found.value}.yaml").exists()
+
+
+def _is_ours(override: str) -> bool:
+    """Return whether it chooses nothing of Hydra either."""
+    return _is_of_conf(override) and not parsed(override).sign and "hydra" not in override
 
 
 class _ReadOnce(OmegaConf):
