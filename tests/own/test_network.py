@@ -312,7 +312,7 @@ def test_it_sees_the_first_bits_and_zeros_beyond_the_last(tmp_path: Path) -> Non
 
 
 def test_memory_is_that_of_its_parameters(tmp_path: Path) -> None:
-    chosen = settings(tmp_path, f"game={WAR}", f"network={NET}:Residual:width:2000")
+    chosen = settings(tmp_path, f"game={WAR}", "target=lambda_returns", f"network={NET}:Residual:width:2000")
     check_job_memory(chosen, 10**9)
     with error_about(SettingsError, "network", "takes at least 0.1 GB"):
         check_job_memory(chosen, 4 * 10**8)
