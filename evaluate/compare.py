@@ -71,9 +71,9 @@ def main(settings: CompareSettings) -> None:
     folders = matching(runs_of(settings.run))
     if len(folders) < 2:
         raise _too_few()
+    from busso.cards.base.files import write_csv
     from busso.command.terminal.console import result_console
     from busso.evaluate.report import page  # with PyTorch, for which --help does not wait
-    from busso.evaluate.report.content import write_csv
     from busso.evaluate.report.of_runs import Comparison, csv_rows, scores_of, screen
     from busso.evaluate.report.runs import kind_named, kinds_of
     from busso.train.run.read import load_run

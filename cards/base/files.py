@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import itertools
 import os
 import re
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 SUFFIX = ".tmp"  # of what is not whole yet
 # Answers of file systems that cannot sync a folder; on these a rename is as safe as they make it.
@@ -206,3 +208,16 @@ def _sync(descriptor: int) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def write_csv(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> None:
+    """Rows as a file for other programs, whole or not at all; a row may lack columns.
+
+    `columns` come first; they are there even without rows.
+    """
+    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(
+            file, list(dict.fromkeys([*columns, *(key for row in rows for key in row)])), restval=""
+        )
+        writer.writeheader()
+        writer.writerows(rows)

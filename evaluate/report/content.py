@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
-
-from busso.cards.base.files import replacing
 
 
 @dataclass(frozen=True)
@@ -61,11 +56,3 @@ class Report:
     lead: str
     facts: Mapping[str, str] = field(default_factory=dict)
     sections: Sequence[Section] = ()
-
-
-def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Rows as a file for other programs, whole or not at all; a row may lack columns."""
-    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(dict.fromkeys(key for row in rows for key in row)), restval="")
-        writer.writeheader()
-        writer.writerows(rows)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from busso.cards.base.files import replacing, write_atomic
+from busso.cards.base.files import write_atomic, write_csv
 from busso.cards.game import Game
 from busso.cards.matches.duplicate import ONE_AGAINST_MANY, Duel, decimals, meaning_of_won, share_text
 from busso.evaluate.tournament.batches import Spent
@@ -90,7 +89,7 @@ def pairing(first: str, second: str, result: Duel) -> Pairing:
 def write(folder: Path, results: Results) -> None:
     """Write results.csv and results.json, and ratings.csv if there are ratings; each whole or not at all."""
     rows = [asdict(pairing) for pairing in results.pairings]
-    _write_csv(folder / "results.csv", rows)
+    write_csv(folder / "results.csv", rows)
     document = {
         "settings": asdict(results.settings),
         "unit": results.game.unit,
@@ -100,7 +99,7 @@ def write(folder: Path, results: Results) -> None:
     }
     if results.ratings is not None:
         ratings = [asdict(row) for row in results.ratings.rows]
-        _write_csv(folder / "ratings.csv", ratings)
+        write_csv(folder / "ratings.csv", ratings)
         misfit = {"pair": results.ratings.misfit_pair, "difference": results.ratings.misfit}
         document |= {"ratings": ratings, "misfit": misfit}
     write_atomic(folder / "results.json", json.dumps(document, indent=2) + "\n")
@@ -114,13 +113,6 @@ def write_records(folder: Path, states: Sequence[PairState]) -> None:
         for rows in zip(*parts, strict=True):
             lines += [line for row in rows for line in row]
     write_atomic(folder / "games.jsonl", "".join(f"{line}\n" for line in lines))
-
-
-def _write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 # ---------------------------------------------------------------------- tables

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from omegaconf import OmegaConf
 from optuna.trial import FrozenTrial, TrialState
 from rich.table import Table
 
-from busso.cards.base.files import replacing, write_atomic
+from busso.cards.base.files import write_atomic, write_csv
 from busso.cards.base.own_files import typed_game
 from busso.cards.matches.duplicate import decimals
 from busso.command.conf_folder import CONF
@@ -56,7 +56,9 @@ def ranked(study: Study) -> list[FrozenTrial]:
 def show(study: Study) -> None:
     """Print the table, and write trials.csv and the experiment of the best trial into the study's folder."""
     trials = ranked(study)
-    _write_csv(study, trials)
+    keys = list(study.search.dimensions)
+    rows = [_row(trial, keys) for trial in trials]
+    write_csv(study.search.folder / "trials.csv", rows, ["trial", "state", "result", "half_width", *keys])
     with output_may_fail():
         result_console().print(_table(study, trials))
     complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
@@ -133,14 +135,12 @@ def _text(trial: FrozenTrial) -> str:
     return f"{trial.value:.{places}f} ± {half:.{places}f}"
 
 
-def _write_csv(study: Study, trials: Sequence[FrozenTrial]) -> None:
-    keys = list(study.search.dimensions)
-    path = study.search.folder / "trials.csv"
-    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["trial", "state", "result", "half_width", *keys])
-        for trial in trials:
-            values = values_of(trial)
-            result = trial.value if trial.state == TrialState.COMPLETE else ""
-            row = [trial.number, _STATES[trial.state], result, trial.user_attrs.get("half_width", "")]
-            writer.writerow([*row, *(values.get(key, "") for key in keys)])
+def _row(trial: FrozenTrial, keys: Iterable[str]) -> dict[str, Any]:
+    """The line of trials.csv."""
+    values = values_of(trial)
+    return {
+        "trial": trial.number,
+        "state": _STATES[trial.state],
+        "result": trial.value if trial.state == TrialState.COMPLETE else "",
+        "half_width": trial.user_attrs.get("half_width", ""),
+    } | {key: values.get(key, "") for key in keys}
