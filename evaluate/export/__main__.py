@@ -112,9 +112,6 @@ def _source(settings: ExportSettings) -> ExportSource:
     game = load_configured_game(settings.game)
     first, *others = [open_source(run, game) for run in settings.runs]
     found = first.found
-    if settings.format == ONNX and (module := found.settings.network.module):
-        problem = f"{settings.run} has a network of your own, {module}, and only busso's own are exported as ONNX"
-        raise SettingsError("run", problem, f"torch.onnx.export writes any nn.Module; or say format={SAFETENSORS}")
     for run, other in zip(settings.runs[1:], others, strict=True):
         if differing := changes(champion.shaping(found.settings), champion.shaping(other.found.settings)):
             raise SettingsError(
