@@ -103,8 +103,10 @@ class Gone:
     def __init__(self, order: Order, says: Path, patience: float, hear: Callable[..., None]) -> None:
         self.slots = [Slot(shared_file()) for _ in range(2)]
         self.failure: Exception | None = None
-        hear("hello", "who plays")
         self._hear = hear
+
+    def listen(self) -> None:
+        self._hear("hello", "who plays")
 
     def end(self) -> None:
         for k, slot in enumerate(self.slots):
