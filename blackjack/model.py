@@ -116,7 +116,7 @@ def _sums() -> Hands:
 
 
 def _stops(hits_soft_17: bool) -> NDArray[np.bool_]:
-    """Whether the dealer stops with a hand of `HANDS`, for every sum of the player: `[SUMS, hands]`."""
+    """Return whether the dealer stops with a hand of `HANDS`, for every sum of the player: `[SUMS, hands]`."""
     stands = HAND_SUM >= DEALER_STANDS
     if hits_soft_17:
         stands &= (HAND_SUM > DEALER_STANDS) | ~HAND_SOFT

@@ -1,4 +1,4 @@
-"""What the player of Blackjack may know, as packed bits.
+"""Observation of the player of Blackjack as packed bits.
 
 | bits  | what                                                                                  |
 |-------|---------------------------------------------------------------------------------------|

@@ -41,7 +41,7 @@ def record(start: np.void, actions: list[int]) -> dict[str, Any]:
 
 
 def _draws(state: Any) -> bool:
-    """Whether the dealer draws, unless the deal has decided the game."""
+    """Return whether the dealer draws, unless the deal has decided the game."""
     return not state["ended"] and bool(dealer_draws(state))
 
 

@@ -143,7 +143,7 @@ def give_player(state: Any, rank: int) -> None:
 
 @njit
 def dealer_draws(state: Any) -> bool:
-    """Whether the dealer has neither reached the player's sum nor a 17 to stand on."""
+    """Return whether the dealer has neither reached the player's sum nor a 17 to stand on."""
     if state.sum > MAX_SUM or state.dealer_sum >= state.sum:
         return False
     if state.dealer_sum == DEALER_STANDS and state.dealer_soft and state.hits_soft_17:

@@ -55,7 +55,7 @@ def deal(game: Game | str, seeds: int | Iterable[int]) -> States:
 
 @dataclass(frozen=True)
 class View:
-    """What is to be decided in the games that are not over, and what the seats to move may know.
+    """Decisions in the games that are not over, with the observations of the seats to move.
 
     `games` are their indices in the array of states, `seats` who moves, `legal` is `[games, actions]`, `observation`
     `[games, bits]` of 0.0 and 1.0, seen from the seat to move.
@@ -68,7 +68,7 @@ class View:
 
 
 def look(game: Game | str, states: States) -> View:
-    """What there is to decide in these states.
+    """Return the decisions in these states.
 
     >>> import busso
     >>> game = busso.load_game("blackjack")

@@ -1,4 +1,4 @@
-"""What a game, a player, a network or a loss in one file needs: `from busso.kit import ...`. These names are stable."""
+"""Tools for a game, a player, a network or a loss in one file: `from busso.kit import ...`. These names are stable."""
 
 from busso.cards.compiled.bits import bit, has, highest, lowest, nth_bit, popcount, put, put_thermometer
 from busso.cards.compiled.jit import njit

@@ -64,7 +64,7 @@ def _text(player: str | Path | Run) -> str:
 
 
 def choose(game: Game | str, player: Player | str, states: States, seed: int = 0) -> Actions:
-    """What a player does in each of the games that are not over, `[games]` in the order of `look(game, states).games`.
+    """Return a player's action in each game that is not over, `[games]` in the order of `look(game, states).games`.
 
     Each call is a beginning for the player. Where it draws, chance follows from `seed` and what the seat to move sees:
     the same position gives the same action.

@@ -46,7 +46,7 @@ _TRAINING = (
 
 @dataclass(frozen=True)
 class Filled:
-    """What it took to warm one game: functions compiled, functions that were on disk, and what failed."""
+    """Result of warming one game: functions compiled, functions found on disk, and failures."""
 
     game: str
     made: int
@@ -130,7 +130,7 @@ def _champion(game: Game) -> list[str]:
 
 
 def _searches(game: Game) -> list[str]:
-    """One player of each kind that the game has, with few samples; those with a network have the champion's."""
+    """Return one player of each kind that the game has, with few samples; those with a network have the champion's."""
     kinds = []
     for name, kind in game.kinds.items():
         player = f"{name}:{CHAMPION}" if kind.of_network else name

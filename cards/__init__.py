@@ -1,1 +1,1 @@
-"""What every game shares: the Game contract, seeds, packed bits, batch loops, records and the conformance kit."""
+"""The contract that every game shares: Game, seeds, packed bits, batch loops, records and the conformance kit."""

@@ -43,7 +43,7 @@ class Case:
     max_moves: int = 10_000
 
     def seeds(self) -> NDArray[np.uint64]:
-        """One seed per game, none near another."""
+        """Return one seed per game, none near another."""
         return self.random().integers(0, 2**64, self.games, np.uint64)
 
     def random(self) -> RandomState:
@@ -52,7 +52,7 @@ class Case:
 
 
 class Round(NamedTuple):
-    """One action in each game that was still running: the states before, which games, and what they played."""
+    """The actions of a round, in each game that was still running: the states before, which games, and the actions."""
 
     states: States
     running: Games
@@ -159,7 +159,7 @@ def _expect_rejected(game: Game, states: States, actions: list[int]) -> str:
 
 
 def hidden_cards_do_not_matter(case: Case) -> None:
-    """What a seat cannot see changes neither its observation nor its legal actions nor a policy's decision."""
+    """Check that hidden cards change neither a seat's observation nor its legal actions nor a policy's decision."""
     game, (rounds, _) = case.game, played(case)
     changed, shown = 0, presentation_of(game).rows
     for state, random in _sampled_states(case, rounds, 100):

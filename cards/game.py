@@ -37,7 +37,7 @@ class UnknownGameError(InputError):
 
 @dataclass(frozen=True)
 class PlayerKind:
-    """What is known of all players of a kind; what else there is to know of a player by its name follows from this.
+    """Facts about all players of a kind; everything else about a player follows from its name.
 
     `options` is a frozen dataclass of int, float, bool and str, each with a default; its `__post_init__` raises
     ValueError, one line that names the option, for what cannot be. `make(game, options)` is a new
@@ -57,7 +57,7 @@ class PlayerKind:
 
 @dataclass(frozen=True)
 class MatchRules:
-    """How the hands of a game make a match, as compiled functions on the state of one of them.
+    """Rules by which hands become a match, as compiled functions on the state of one hand.
 
     `targets` are the scores to which it may go. `score(state, team)` is what an ended hand adds to a team's score,
     `opener(state)` the seat that led the hand, and `lead(state, seat)` makes a hand as dealt one that is led by that
@@ -237,7 +237,7 @@ class Game:
         return out
 
     def over(self, states: States, games: Games | None = None) -> NDArray[np.bool_]:
-        """Which games have ended."""
+        """Return which games have ended."""
         games = self._games(states, games)
         out = np.empty(games.size, np.bool_)
         self.loops.over(states, games, out)
@@ -248,11 +248,11 @@ class Game:
         return self._each(self.loops.returns, states, games, np.float32, self.seats)
 
     def replay(self, record: dict[str, Any]) -> dict[str, Any]:
-        """What the game of a record came to. Raises ValueError as `read` does."""
+        """Return the outcome of a recorded game. Raises ValueError as `read` does."""
         return self.read(record)[1]
 
     def occupied(self, states: States) -> NDArray[np.bool_]:
-        """Which seats are taken, `[games, seats]`: the first `players` of a state that has this field, else all."""
+        """Return which seats are taken, `[games, seats]`: the first `players` of a state with this field, else all."""
         players = states["players"] if "players" in (self.dtype.names or ()) else np.full(states.size, self.seats)
         return np.arange(self.seats) < players[:, None]
 
@@ -262,7 +262,7 @@ class Game:
         return np.arange(states.size) if games is None else games
 
     def _each(self, loop: Callable[..., None], states: States, games: Games | None, dtype: Any, *width: int) -> Any:
-        """What a loop writes of each game, `[games, *width]`."""
+        """Collect the output of a loop for each game, `[games, *width]`."""
         games = self._games(states, games)
         out = np.zeros((games.size, *width), dtype)
         loop(states, games, out)

@@ -1,4 +1,4 @@
-"""One deal during play, with all its positions, so that decisions can be undone."""
+"""A deal in play, with all its positions, so that decisions can be undone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _THE_ONE = np.zeros(1, np.int64)
 
 @dataclass(frozen=True, eq=False)  # each is itself: arrays have no equality
 class Move:
-    """What a seat played, with the states `[1]` before and after it. They are not to be changed."""
+    """A seat's action, with the states `[1]` before and after it, which must not be changed."""
 
     seat: int
     action: int
@@ -57,11 +57,11 @@ class Hand:
 
     @property
     def actions(self) -> list[int]:
-        """What was played."""
+        """The actions so far."""
         return [move.action for move in self.moves]
 
     def may(self, action: int) -> bool:
-        """Whether the action is legal now."""
+        """Return whether the action is legal now."""
         return bool(self._mask >> action & 1)
 
     @property

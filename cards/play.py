@@ -36,7 +36,7 @@ class Decisions:
 
     @cached_property
     def observation(self) -> NDArray[np.uint64]:
-        """What these seats see, packed: `[decisions, words]`."""
+        """Packed observations of these seats, `[decisions, words]`."""
         return self._game.observe(self.states, self.games, self.seats)
 
     @property
@@ -75,7 +75,7 @@ class Player(Protocol):
         """A batch of games with these generators of the player's own is about to start."""
 
     def act(self, decisions: Decisions) -> Actions:
-        """One legal action for each of the decisions."""
+        """Return one legal action for each of the decisions."""
 
 
 class IllegalActionError(OwnCodeError):

@@ -39,7 +39,7 @@ class PlayerOptions:
 
 @dataclass(frozen=True)
 class SampleOptions(PlayerOptions):
-    """How many samples of what the seat cannot see are drawn for a decision."""
+    """Number of samples of the hidden cards that are drawn for a decision."""
 
     samples: int = bounded(100, 1, MOST_SAMPLES)
 
@@ -63,20 +63,20 @@ class StochasticPlayer:
         return actions
 
     def _fill(self, loop: Callable[..., None] | None, decisions: Decisions, out: NDArray[Any]) -> None:
-        """Have a loop with the arguments of `choose` write into `out`."""
+        """Run a loop with the arguments of `choose` that writes into `out`."""
         assert loop is not None
         loop(decisions.states, decisions.games, decisions.legal, self._generators, *self._arguments, out)
 
 
 class MonteCarloPlayer(StochasticPlayer):
-    """One that also says what actions are worth: `value`, as `choose`, writes into `[decisions, actions]` of NaN."""
+    """Monte Carlo player that also values actions: `value`, as `choose`, writes into `[decisions, actions]` of NaN."""
 
     def __init__(self, actions: int, choose: Callable[..., None], value: Callable[..., None], *arguments: Any) -> None:
         super().__init__(choose, *arguments)
         self._actions, self._value = actions, value
 
     def action_values(self, decisions: Decisions) -> NDArray[np.float64]:
-        """What each action is worth in the unit of the game, `[decisions, actions]`; NaN for those not legal."""
+        """Return the value of each action in the unit of the game, `[decisions, actions]`; NaN for illegal ones."""
         values = np.full((decisions.games.size, self._actions), np.nan)
         self._fill(self._value, decisions, values)
         return values

@@ -1,4 +1,4 @@
-"""How a game is shown and judged: the parts of a game's module `presentation`, and defaults for other games."""
+"""Presentation and judging of a game: the parts of a game's module `presentation`, and defaults for other games."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from busso.cards.hand import Hand
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a position: what it shows, and the things that stand there. `cards`: each of them is a card."""
+    """Row of a position: its label, and the things that stand there. `cards`: each of them is a card."""
 
     label: str
     items: tuple[str, ...]
@@ -53,12 +53,12 @@ class Adviser(Protocol):
     unit: str
 
     def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """What each action is worth in the state `[1]`, `[actions]`; NaN for those not legal or not looked at."""
+        """Return the value of each action in the state `[1]`, `[actions]`; NaN for those not legal or not looked at."""
 
 
 @dataclass(frozen=True)
 class Judging:
-    """Who judges decisions of a game.
+    """Judges of a game's decisions, with the unit of each.
 
     - `graders`: players that can, the best first;
     - `coaches`: players that give hints at the table, the best first;
@@ -83,7 +83,7 @@ class Judging:
 
 @dataclass(frozen=True)
 class Presentation:
-    """What a game says of itself beyond its rules; all of it has a default that suits any game.
+    """Presentation of a game beyond its rules; every part has a default that suits any game.
 
     - `rows(hand, seat)`: the position as the seat may know it, as rows of text;
     - `situation(game, state, seat)`: the same in a few words; `short(text)`: the name of an action in few letters;

@@ -80,7 +80,7 @@ class JobError(Exception):
 
 
 def job(run: Callable[[DictConfig], int | float | None]) -> Job:
-    """What Hydra runs: `run`, whose exit code is that of the process, or of its job in a sweep.
+    """Wrap `run` for Hydra; its exit code becomes that of the process, or of its job in a sweep.
 
     A float is no exit code, but what a sweeper searches the best of. A job of a sweep that fails is a JobError, so that
     the others are run all the same; a bug shows its traceback.
@@ -263,7 +263,7 @@ def _in_full(word: str) -> str:
 
 @contextmanager
 def _as_program(words: Sequence[str]) -> Iterator[None]:
-    """Have Hydra, which reads them from `sys.argv`, find these words, and the program that completes them."""
+    """Put these words, and the program that completes them, where Hydra reads them: into `sys.argv`."""
     before = sys.argv
     sys.argv = ["busso", *words]
     try:
@@ -274,7 +274,7 @@ def _as_program(words: Sequence[str]) -> Iterator[None]:
 
 @contextmanager
 def _full_errors() -> Iterator[None]:
-    """Have Hydra hand exceptions on, in place of printing them and ending the process."""
+    """Make Hydra pass exceptions on, instead of printing them and ending the process."""
     os.environ[_FULL_ERROR] = "1"
     try:
         yield

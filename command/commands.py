@@ -95,12 +95,12 @@ def help_text() -> str:
 
 
 def summary(command: Command) -> str:
-    """What the command does, from the first line of its module's docstring."""
+    """Return the command's summary, from the first line of its module's docstring."""
     return _docstring(command).partition("\n")[0].partition("`: ")[2].partition(". ")[0].rstrip(".:")
 
 
 def documented(name: str) -> str:
-    """What the command of this name says of itself in --help; nothing for another name, such as one after -cn."""
+    """Return the command's --help text; empty for another name, such as one after -cn."""
     return _docstring(COMMANDS[name]) if name in COMMANDS else ""
 
 

@@ -1,4 +1,4 @@
-"""What all commands share: a function whose errors become one line on standard error and an exit code other than 0."""
+"""The frame of all commands: errors become one line on standard error and an exit code other than 0."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _run(run: Callable[[Sequence[str]], int | None], arguments: Sequence[str]) -
 
 
 def _output_is_gone() -> bool:
-    """Whether standard output has no reader any more; then the rest of it goes nowhere, or Python would complain."""
+    """Return whether standard output has lost its reader; then the rest goes nowhere, or Python would complain."""
     try:
         output = sys.stdout.fileno()
     except (OSError, AttributeError):  # captured, which cannot break

@@ -1,4 +1,4 @@
-"""What Linux alone has, each with a second way for macOS. It imports next to nothing."""
+"""System calls that only Linux has, each with a second way for macOS. Imports next to nothing."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def keep_freed_memory() -> bool:
 
 
 def end_with_parent(parent: int, number: int) -> bool:
-    """Have this process sent the signal when its parent ends; False if `parent` has ended already.
+    """Ask for the signal when the parent of this process ends; returns False if `parent` has already ended.
 
     For Linux the thread that started this process is the parent: it has to wait for it.
     """
@@ -151,7 +151,7 @@ def _parents_by_ps() -> dict[int, int]:
 
 
 def _prctl(option: int, value: int) -> bool:
-    """Whether the kernel has this call."""
+    """Call the kernel; returns whether it has this call."""
     call = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)
     if call is not None and call(option, value, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl")

@@ -27,7 +27,7 @@ _LONGEST = 300  # seconds that anything may take
 
 @dataclass(frozen=True)
 class Picture:
-    """What is to be seen: the table of a command line, some decisions later, after these keys.
+    """A picture: the table of a command line, some decisions later, after these keys.
 
     A key `...` waits a second for each dot; where it learns, no two pictures are the same.
     """

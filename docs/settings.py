@@ -76,7 +76,7 @@ PHASES = (
 
 @dataclass(frozen=True)
 class Key:
-    """One setting of a file: its dotted name, its value as written there, and what its comment says."""
+    """A setting in a file: its dotted name, its value as written there, and its comment."""
 
     name: str
     value: str
@@ -144,7 +144,7 @@ def choices(group: str, sign: str = "") -> Iterator[str]:
 
 
 def recipes() -> Iterator[str]:
-    """What the target and the recipe of each game set, one column for each."""
+    """Return the settings in the target and the recipe of each game, one column for each."""
     paths = sorted((CONF / "recipe" / "dqn").glob("*.yaml"))
     values = {path.stem: _target(path.stem) | _flat(yaml.safe_load(path.read_text()) or {}) for path in paths}
     names = list(dict.fromkeys(key for found in values.values() for key in found))

@@ -78,7 +78,7 @@ class SeatsEnv(AECEnv):
         self._go_on(said)
 
     def step(self, action: int | None) -> None:
-        """One action of `agent_selection`; None for one whose game is over, as PettingZoo asks for."""
+        """Apply an action of `agent_selection`; None for an agent whose game is over, as PettingZoo asks for."""
         if not self.agents:
             raise InputError(self.game.name, "no game has started", "reset() deals one")
         agent = self.agent_selection
@@ -111,7 +111,7 @@ class SeatsEnv(AECEnv):
         return {"action_mask": np.zeros(self.game.actions, np.int8)}
 
     def observe(self, agent: str) -> Observation:
-        """What an agent sees, and its legal actions, which it has when it is to move."""
+        """Return an agent's observation, and its legal actions when it is to move."""
         table = self.table
         if agent == self.agent_selection and not self.terminations[agent]:
             return {"observation": table.observation.copy(), "action_mask": table.mask.copy()}
@@ -122,7 +122,7 @@ class SeatsEnv(AECEnv):
         return self.table.mask.copy()
 
     def state(self) -> NDArray[np.int8]:
-        """What the agents see, one after another, `[possible agents * bits]`; 0 for those who are not in the game.
+        """Return the agents' observations in a row, `[possible agents * bits]`; 0 for agents that are not in the game.
 
         It has all hands, for critics of a training in which policies see their own alone. Raises ValueError before the
         first game.
@@ -135,11 +135,11 @@ class SeatsEnv(AECEnv):
         return seen.ravel()
 
     def ask(self, player: Player) -> int:
-        """What a player of busso (one by name, a network, a search) would do for the agent to move."""
+        """Return the action of a player of busso (by name, a network, a search) for the agent to move."""
         return self.table.ask(player)
 
     def render(self) -> str | None:
-        """What the agent to move may know, as text: "ansi" returns it, "human" prints it; None without a mode."""
+        """Render what the agent to move sees as text: "ansi" returns it, "human" prints it; None without a mode."""
         return self.table.rendered(self.render_mode)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Which game, under which rules and by which reward, as the keyword arguments of an environment say it."""
+"""Choice of the game, its rules and its reward, from the keyword arguments of an environment."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which games follow one another where only the first was named."""
+"""Sequence of games after the first, where only the first was named."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""One game at a time by Gymnasium's interface: one learner against players of busso."""
+"""Gymnasium environment of one game at a time: one learner against players of busso."""
 
 from operator import add
 from typing import Any
@@ -82,7 +82,7 @@ class SoloEnv(gymnasium.Env[Bits, np.int64]):
         return self._seen()
 
     def step(self, action: Any) -> tuple[Bits, float, bool, bool, dict[str, Any]]:
-        """One action; raises ValueError for one that there is not, and where no game is on."""
+        """Apply an action; raises ValueError for an illegal one, and where no game is on."""
         if not self._dealt:
             raise InputError(self.game.name, "no game has started", "reset() deals one")
         played = number = check_action(self.game, action)
@@ -135,9 +135,9 @@ class SoloEnv(gymnasium.Env[Bits, np.int64]):
         return np.ones(self.game.actions, np.int8) if self._decided else self.table.mask.copy()
 
     def ask(self, player: Player) -> int:
-        """What a player of busso would do here."""
+        """Return the action of a player of busso in this position."""
         return self.table.ask(player)
 
     def render(self) -> str | None:
-        """What the learner may know, as text: "ansi" returns it, "human" prints it; None without a mode."""
+        """Render the learner's observation as text: "ansi" returns it, "human" prints it; None without a mode."""
         return self.table.rendered(self.render_mode, self._seat)

@@ -9,7 +9,7 @@ from busso.envs.aec import SeatsEnv
 
 
 def env(reward: str | None = None, render_mode: str | None = None, **options: Any) -> SeatsEnv:
-    """One game of Corellian Spike, of up to ten hands.
+    """Create an environment of one game of Corellian Spike, of up to ten hands.
 
     `reward` is one of `busso.spike.rewards.REWARDS`, the first when None. `options` are those of
     `busso.spike.state.Options`: seats, min_seats, credits, ante, bet, hands, rotate, raise_cap, sabacc_pot,

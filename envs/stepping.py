@@ -1,4 +1,4 @@
-"""One game stepped by one compiled call: what a step costs is how often Python enters compiled code."""
+"""Steps of one game by one compiled call: the cost of a step is the number of calls from Python."""
 
 from collections.abc import Callable
 from functools import cache

@@ -1,4 +1,4 @@
-"""One game at a time, under every environment that plays one."""
+"""A single game at a time, the basis of every environment that plays one."""
 
 import secrets
 import zlib
@@ -66,7 +66,7 @@ class SteppedGame:
         )
 
     def step(self, action: Any) -> int:
-        """One action of the seat to move; what `Steps.step` says. Raises ValueError, naming the legal ones, else."""
+        """Apply an action of the seat to move; returns what `Steps.step` does. Raises ValueError for an illegal one."""
         known = type(action) is int and 0 <= action < self.game.actions
         number = action if known else check_action(self.game, action)
         said = self._steps.step(self.states, number, self._words, self._observation, self._mask, self.totals)
@@ -86,7 +86,7 @@ class SteppedGame:
         return hand
 
     def rendered(self, mode: str | None, seat: int | None = None) -> str | None:
-        """What a render mode asks for: "ansi" is given what the seat, or that to move, may know; "human" prints it."""
+        """Render as the mode asks: "ansi" returns what the seat, or that to move, sees; "human" prints it."""
         if mode is None:
             return None
         hand, game = self.hand(), self.game
@@ -105,7 +105,7 @@ class SteppedGame:
         return None
 
     def see(self, seat: int) -> NDArray[np.int8]:
-        """What a seat sees, in an array of its own; `observation` is as before."""
+        """Return a seat's observation in a new array; `observation` stays unchanged."""
         seen = np.empty_like(self._observation)
         self._steps.see(self.states, seat, self._words, seen)
         return seen[0]
@@ -117,7 +117,7 @@ class SteppedGame:
         return self.game.returns(self.states[:1])[0]
 
     def ask(self, player: Player) -> int:
-        """What a player of busso does where the seat to move sits. Raises ValueError once the game is over."""
+        """Return a player's action for the seat to move. Raises ValueError once the game is over."""
         if self.game.over(self.states[:1])[0]:
             raise InputError(self.game.name, "the game is over, no seat may play")
         # Another generator for each decision, and the same one for the same. By what is seen: the bytes of a state have
@@ -127,5 +127,5 @@ class SteppedGame:
         return self.chosen(player)
 
     def chosen(self, player: Player) -> int:
-        """What a player that has begun does where the seat to move sits."""
+        """Return the action, for the seat to move, of a player that has begun."""
         return int(player.act(Decisions(self.game, self.states[:1], np.zeros(1, np.int64)))[0])

@@ -10,7 +10,7 @@ from busso.envs.aec import SeatsEnv
 
 
 def env(reward: str | None = None, render_mode: str | None = None, **options: Any) -> SeatsEnv:
-    """One hand of Tressette.
+    """Create an environment of one hand of Tressette.
 
     `reward`: "points" (at the end, the difference over 11), "win" (1 or -1), "points_and_win" or "study" (something for
     every card).

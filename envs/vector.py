@@ -135,7 +135,7 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
             self._advance(self.states, games, actions, self._totals)
 
     def step(self, actions: NDArray[Any]) -> Step:
-        """One decision of the learner in each game, whole numbers `[num_envs]`. Raises ValueError for illegal ones."""
+        """Apply the learner's action in each game, integers `[num_envs]`. Raises ValueError for illegal ones."""
         running, chosen = self._checked(actions)
         if running.size:
             self._advance(self.states, running, chosen, self._totals)
@@ -186,7 +186,7 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
         return unpack(words, bits, np.empty((len(words), bits), np.int8))
 
     def _final(self, ended: Games) -> dict[str, Any]:
-        """What `info` says of the games that are over, before others are dealt in their place."""
+        """Return `info` about the games that are over, before others are dealt in their place."""
         if not ended.size:
             return {}
         seen = self._unpacked(self.game.observe(self.states, ended, self._seats_now[ended]), self.game.bits)

@@ -27,7 +27,7 @@ HIDDEN = "reshuffle_hidden"
 
 
 def failure_of(check: Callable[[Case], None], case: Case) -> str:
-    """What a check finds wrong with a game, in one line; empty if all is well."""
+    """Describe in one line the fault that a check finds in a game; empty if there is none."""
     try:
         with own_code():
             check(case)

@@ -90,7 +90,7 @@ def main(settings: CompareSettings) -> None:
 
 
 def _played(settings: CompareSettings, kinds: Sequence[SeedGroup], baseline: SeedGroup) -> dict[Path, Scores]:
-    """What each run wins of each opponent, on the same deals. The same command resumes after a stop."""
+    """Play each run against each opponent, on the same deals. The same command resumes after a stop."""
     from busso.command.settings.game import load_configured_game
     from busso.evaluate.tournament.batches import TournamentWorker
     from busso.evaluate.tournament.run import play_pairs

@@ -56,7 +56,7 @@ class Replay:
     def add(
         self, observation: Array, action: Array, reward: Array | float, following: Array, legal: Array, done: bool
     ) -> None:
-        """One transition from each row."""
+        """Add a transition from each row."""
         at = (self.added + np.arange(len(action))) % self.capacity
         self.observation[at], self.action[at], self.reward[at] = observation, action, reward
         self.following[at], self.legal[at], self.done[at] = following, legal, done
@@ -84,7 +84,7 @@ def best(q: nn.Module, seen: dict[str, Array]) -> Array:
 
 
 def update(q: nn.Module, target: nn.Module, optimizer: torch.optim.Optimizer, batch: list[Tensor]) -> float:
-    """One step of double deep Q-learning. The discount is 1, because a hand ends after ten decisions of a seat."""
+    """Update by one step of double DQN. The discount is 1, because a hand ends after ten decisions of a seat."""
     observation, action, reward, following, legal, done = batch
     with torch.no_grad():
         after = following.float()
@@ -146,7 +146,7 @@ def learn(args: argparse.Namespace, spent_after: Callable[[nn.Module, int], floa
 
 
 def evaluate(q: nn.Module, args: argparse.Namespace) -> tuple[Array, Array]:
-    """Whether each of `games` new games is won, and by how many points, `[games]`."""
+    """Return whether each of `games` new games is won, and by how many points, `[games]`."""
     width = min(args.games, 1024)
     games = gymnasium.make_vec("busso/Tressette-v0", num_envs=width, others=args.opponents)
     seen, _ = games.reset(seed=10**9 + args.seed)

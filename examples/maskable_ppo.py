@@ -43,7 +43,7 @@ class BatchVecEnv(VecEnv):
         return seen["observation"], rewards, over, infos
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        """What a method of the batch says, one result for each game."""
+        """Call a method of the batch; returns one result for each game."""
         each = list(getattr(self.games, method_name)(*args, **kwargs))
         return [each[k] for k in self._get_indices(indices)]
 

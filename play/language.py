@@ -1,4 +1,4 @@
-"""What is said at the table, by key: one file of texts for each language in play/texts/."""
+"""Texts of the table, by key: one file for each language in play/texts/."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Language:
         return [text for key, text in self.texts.items() if key.startswith(prefix)]
 
     def rules(self, game: str) -> list[str]:
-        """How a game is played and how its cards are read, in paragraphs; none for what is no game of the texts."""
+        """Return the rules of a game and the notation of its cards, in paragraphs; none for an unknown game."""
         return self.under(f"help_screen.{game}.") + self.under(f"help_screen.read.{game}.")
 
     def _text(self, value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Who sits at the table: people, and players by what a person calls them."""
+"""Players at the table: people, and players by name."""
 
 from __future__ import annotations
 

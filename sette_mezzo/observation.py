@@ -1,4 +1,4 @@
-"""What the player of Sette e mezzo may know, as packed bits.
+"""Observation of the player of Sette e mezzo as packed bits.
 
 | bits  | what                                                                            |
 |-------|---------------------------------------------------------------------------------|

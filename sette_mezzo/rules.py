@@ -120,7 +120,7 @@ def give_player(state: Any, rank: int) -> None:
 
 @njit
 def opponent_draws(state: Any) -> bool:
-    """Whether the opponent has not reached the limit yet."""
+    """Return whether the opponent has not reached the limit yet."""
     return state.opponent_score < state.limit
 
 

@@ -15,7 +15,7 @@ def _values() -> list[int]:
 
 
 def copies(value: int) -> int:
-    """How many cards of a value there are, 0 when it is no value."""
+    """Return the number of cards of a value; 0 for an unknown value."""
     if not MIN_VALUE <= value <= MAX_VALUE:
         return 0
     return 2 if value == 0 else 3

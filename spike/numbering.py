@@ -54,7 +54,7 @@ def number(state: Any) -> int:
 
 @njit
 def episode(state: Any) -> int:
-    """How many hands came before: a hand is an episode of the study."""
+    """Return the number of earlier hands: a hand is an episode of the study."""
     return state.hands_played
 
 

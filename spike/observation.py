@@ -1,4 +1,4 @@
-"""What a seat of Corellian Spike may know, as packed bits. Seats are relative to the observer: 0 is the observer.
+"""Observation of a seat of Corellian Spike as packed bits. Seats are relative to the observer: 0 is the observer.
 
 One layout for 2 to 8 seats; the blocks of seats that are not taken stay empty.
 

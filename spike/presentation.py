@@ -1,4 +1,4 @@
-"""How Corellian Spike is shown and judged, see `busso.cards.presentation`."""
+"""Presentation and judging of Corellian Spike, see `busso.cards.presentation`."""
 
 from __future__ import annotations
 

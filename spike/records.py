@@ -69,7 +69,7 @@ def _record_hand(state: NDArray[np.void], rest: list[int]) -> dict[str, Any]:
 
 
 def _paid_to_second_pot(start: np.void) -> int:
-    """What the seats have paid to the second pot in a hand in which nothing but the antes has happened."""
+    """Return the payments to the second pot in a hand in which only antes have been paid."""
     players = int(start["players"])
     paid = start["stakes"][:players].astype(int) - start["credits"][:players]
     return int(paid.sum()) - int(start["pool"])

@@ -155,7 +155,7 @@ def to_match(state: Any) -> int:
 
 @njit
 def price(state: Any, action: int) -> int:
-    """What an action costs the seat to move; a seat with fewer credits pays what it has and is all-in."""
+    """Return the price of an action for the seat to move; a seat with fewer credits pays what it has and is all-in."""
     amount = 0
     if action == RAISE:
         amount = int(state.bet)
@@ -280,7 +280,7 @@ def _next_round(state: Any) -> None:
 
 @njit
 def over(state: Any) -> bool:
-    """Whether the last hand has been played or a seat has gone bust."""
+    """Return whether the last hand has been played or a seat has gone bust."""
     return state.phase == OVER
 
 

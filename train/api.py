@@ -61,7 +61,7 @@ def with_players(chosen: Chosen) -> Chosen:
 
 @contextmanager
 def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Trainer]:
-    """What learns under these settings, with whatever plays for it until the context ends."""
+    """Yield the trainer for these settings, with the backend that plays for it until the context ends."""
     if isinstance(settings, BatchQSettings):
         from busso.train.tabular.batch_q_trainer import BatchQTrainer
 

@@ -1,4 +1,4 @@
-"""What Hydra runs for `busso train`: one run, from the settings that it has composed."""
+"""The function that Hydra calls for `busso train`: it trains one run from the composed settings."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def train(config: DictConfig) -> int | float | None:
 
 
 def _files(config: DictConfig, hydra_config: Any) -> dict[str, str]:
-    """What Hydra writes into `.hydra/` of a run, by name."""
+    """Return Hydra's files in `.hydra/` of a run, by name."""
     return {
         "config.yaml": OmegaConf.to_yaml(config),
         "hydra.yaml": OmegaConf.to_yaml(OmegaConf.create({"hydra": hydra_config})),

@@ -61,7 +61,7 @@ OmegaConf.register_new_resolver("sweep_name", sweep_name, replace=True)
 
 
 def set_up_launchers() -> None:
-    """Have submitit start a job again as often as it reaches its time limit: it resumes from its checkpoint."""
+    """Make submitit start a job again as often as it reaches its time limit: it resumes from its checkpoint."""
     Plugins.instance()  # each stores its settings when Hydra finds it
     store = ConfigStore.instance()
     for name in _LAUNCHERS.keys() & {each.removesuffix(".yaml") for each in store.list("hydra/launcher")}:
@@ -70,7 +70,7 @@ def set_up_launchers() -> None:
 
 
 def prepare(config: DictConfig, check: Callable[[DictConfig, Sequence[str], str], object]) -> None:
-    """Have the names of a sweep say the swept keys alone, check every combination of a grid, and hear signals.
+    """Name the runs of a sweep by the swept keys alone, check every combination of a grid, and handle signals.
 
     `check` gets the settings of a run, its overrides and its folder. Raises SettingsError.
     """

@@ -46,6 +46,6 @@ def accusi_of(dealt: np.uint64) -> np.uint32:
 
 @njit
 def accusi_points(declared: np.uint32) -> int:
-    """What these declarations of one seat add to its team's score in a match."""
+    """Return the points that these declarations of one seat add to its team's score in a match."""
     bits = np.uint64(declared)
     return 3 * popcount(bits) + popcount(bits & _FOURS)

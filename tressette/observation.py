@@ -1,4 +1,4 @@
-"""What a seat of Tressette may know, as packed bits. Seats are relative to the observer: 0 is the observer.
+"""Observation of a seat of Tressette as packed bits. Seats are relative to the observer: 0 is the observer.
 
 | bits      | what                                                             |
 |-----------|------------------------------------------------------------------|
@@ -95,7 +95,7 @@ def _put_signals(state: Any, seat: int, words: NDArray[np.uint64], offset: int) 
 
 @njit
 def _put_standing(state: Any, seat: int, left: np.uint64, words: NDArray[np.uint64]) -> None:
-    """How the trick and the suits stand, of the cards `left` in all hands."""
+    """Write the state of the trick and of the suits, from the cards `left` in all hands."""
     hand = state.hands[seat]
     others = left & ~hand
     if state.trick[state.leader] < CARDS:

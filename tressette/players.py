@@ -24,7 +24,7 @@ def unseen(state: Any) -> np.uint64:
 
 @njit
 def _higher(cards: np.uint64, card: int) -> np.uint64:
-    """Those of `cards` that beat `card` when its suit is led."""
+    """Return those of `cards` that beat `card` when its suit is led."""
     suit_end = RANKS * (card // RANKS + 1)
     return cards & (bit(suit_end) - np.uint64(1)) & ~(bit(card + 1) - np.uint64(1))
 
@@ -44,7 +44,7 @@ def _weakest(cards: np.uint64, sign: int) -> int:
 
 @njit
 def _unbeatable(cards: np.uint64, rivals: np.uint64) -> np.uint64:
-    """Those of `cards` that none of `rivals` beats in their suit."""
+    """Return those of `cards` that none of `rivals` beats in their suit."""
     out, rest = np.uint64(0), cards
     while rest != np.uint64(0):
         card = lowest(rest)
@@ -72,7 +72,7 @@ def _greedy_lead(hand: np.uint64, rivals: np.uint64) -> int:
 
 @njit
 def _rivals_to_come(state: Any, suit: int) -> bool:
-    """Whether an opponent plays after the seat to move and may still hold the suit."""
+    """Return whether an opponent plays after the seat to move and may still hold the suit."""
     seat = state.turn
     for step in (1, 3):
         other = (seat + step) & 3

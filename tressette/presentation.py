@@ -1,4 +1,4 @@
-"""How Tressette is shown and judged, see `busso.cards.presentation`."""
+"""Presentation and judging of Tressette, see `busso.cards.presentation`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _signals(state: np.void) -> list[tuple[int, int, str]]:
 
 
 def _known(state: np.void, seat: int) -> Iterator[str]:
-    """What everybody knows of the hands of others: suits that they have none of, and what they said."""
+    """Describe public knowledge of the other hands: void suits, and what the seats have said."""
     for other, suit in _voids(state):
         if other != seat:
             yield f"{_who(other, seat)} has no {SUIT_NAMES[suit]}"

@@ -58,7 +58,7 @@ def _outcome(state: np.void) -> dict[str, Any]:
 
 
 def in_match(record: dict[str, Any], result: dict[str, Any]) -> tuple[int, list[int]]:
-    """Who led a replayed hand, and what it adds to the scores of a match."""
+    """Return the leader of a replayed hand, and the points that it adds to the scores of a match."""
     accusi = result.get("accusi", (0, 0))
     return record["leader"], [points + more for points, more in zip(result["points"], accusi, strict=True)]
 

@@ -236,7 +236,7 @@ def _close_trick(state: Any) -> None:
 
 @njit
 def over(state: Any) -> bool:
-    """Whether all cards are played."""
+    """Return whether all cards are played."""
     return state.plays == CARDS
 
 
@@ -248,19 +248,19 @@ def points(state: Any, team: int) -> int:
 
 @njit
 def declared_points(state: Any, team: int) -> int:
-    """What the accusi of a team, as far as they are declared, add to its score in a match."""
+    """Return the points that the declared accusi of a team add to its score in a match."""
     return accusi_points(state.accusi[team]) + accusi_points(state.accusi[team + 2])
 
 
 @njit
 def match_score(state: Any, team: int) -> int:
-    """What an ended hand adds to a team's score in a match: its points and its accusi."""
+    """Return the points that an ended hand adds to a team's score in a match: its points and its accusi."""
     return points(state, team) + declared_points(state, team)
 
 
 @njit
 def opener(state: Any) -> int:
-    """Who led the hand."""
+    """Return the seat that led the hand."""
     return state.opener
 
 

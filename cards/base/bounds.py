@@ -34,7 +34,7 @@ class Bounds:
 
     @property
     def whole(self) -> bool:
-        """Whether only whole numbers are in it."""
+        """True if the range contains integers only."""
         return isinstance(self.low, int)
 
     def __str__(self) -> str:

@@ -28,12 +28,12 @@ class InputError(ValueError):
 
     @property
     def key(self) -> str:
-        """What it is about."""
+        """The setting, file or argument that the error is about."""
         return str(self.args[0])
 
     @property
     def problem(self) -> str:
-        """What is wrong with it."""
+        """The problem in words, without the key."""
         return str(self.args[1])
 
     @property

@@ -56,7 +56,7 @@ def replacing(path: Path, allowed: Callable[[], None] = lambda: None) -> Iterato
 
 @contextmanager
 def errors_name(path: Path) -> Iterator[None]:
-    """Have an OSError name this file: the system names the one beside it, or none that is open already."""
+    """Make an OSError name this file: the system names the temporary file beside it, or none that is already open."""
     try:
         yield
     except OSError as error:
@@ -95,7 +95,7 @@ def delete_left_over(folder: Path) -> None:
 
 
 def _has_ended(temporary: Path) -> bool:
-    """Whether the process that its name says, as `temporary_beside` makes it, is this one or runs no more here."""
+    """Return whether the process that a name of `temporary_beside` contains is this one or no longer runs here."""
     before, _, numbers = temporary.name.removesuffix(SUFFIX).rpartition(f".{_host()}.")
     pid, _, number = numbers.partition(".")
     if not (before and pid.isdecimal() and number.isdecimal()):
@@ -104,7 +104,7 @@ def _has_ended(temporary: Path) -> bool:
 
 
 def is_running(pid: int) -> bool:
-    """Whether this machine has a process of this number."""
+    """Return whether a process with this number runs on this machine."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
@@ -115,7 +115,7 @@ def is_running(pid: int) -> bool:
 
 
 def _now(folder: Path) -> float:
-    """What the clock of this file system says."""
+    """Return the time by the clock of this file system."""
     path = temporary_beside(folder / "now")
     try:
         path.touch()
@@ -190,12 +190,12 @@ def rename_aside(path: Path, suffix: str) -> Path:
 
 
 def sync_file(path: Path) -> None:
-    """Have the content of a file survive a failure of the machine."""
+    """Flush the content of a file to disk, so that it survives a failure of the machine."""
     _sync(os.open(path, os.O_RDONLY))
 
 
 def sync_folder(folder: Path) -> None:
-    """Have what was renamed in it survive a failure of the machine, where the file system can do that."""
+    """Flush renames in a folder to disk, to survive a failure of the machine, where the file system can do that."""
     try:
         _sync(os.open(folder, os.O_RDONLY))
     except OSError as error:

@@ -80,7 +80,7 @@ class OwnFile:
         return found
 
     def get(self, name: str) -> Any:
-        """What the file defines by that name. Raises InputError."""
+        """Return the class or function that the file defines by that name. Raises InputError."""
         found = self.defined()
         if name not in found:
             raise InputError(self.typed, f"defines no {name!r}", f"it has {', '.join(found) or 'nothing'}")
@@ -186,7 +186,7 @@ def game_file(name: str) -> OwnFile | None:
 
 
 def typed_game(name: str) -> str:
-    """How a game is typed that files name so: `./war.py` for `war`."""
+    """Return the name of a game as it is typed: `./war.py` for `war`."""
     file = game_file(name)
     return file.typed if file else name
 
@@ -235,7 +235,7 @@ def _read(typed: str, path: Path) -> dict[str, tuple[str, str]]:
 
 @contextmanager
 def own_code(file: OwnFile | None = None, what: str = "", place: str = "") -> Iterator[None]:
-    """Have an error of the user's code say its file and line: OwnCodeError. `what` was asked of the file.
+    """Turn an error of the user's code into an OwnCodeError with its file and line. `what` was asked of the file.
 
     `place` is what it is about where the error does not say a line.
     """
@@ -271,7 +271,7 @@ def place_of(error: BaseException) -> str:
 
 
 def _displayed(path: str | None) -> str:
-    """How the user typed the named file that a source is of; empty for other files."""
+    """Return a named file's path as the user typed it; empty for other files."""
     for file in [*_SOURCES.running.values(), *_named.values()]:
         if any(source == path for source, _ in file.sources.values()):
             return file.typed if path == file.path else str(Path(file.typed, os.path.relpath(str(path), file.path)))

@@ -1,4 +1,4 @@
-"""Where a game is: busso's own are packages in busso, others are files that a person named, or installed."""
+"""Location of a game: busso's own are packages in busso, others are files that a person named, or installed."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ NUMBA_PLACE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+):?')
 
 
 def problem_of(error: BaseException) -> str:
-    """What went wrong, in one line."""
+    """Describe an error in one line."""
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg}"
     if is_of_numba(error):

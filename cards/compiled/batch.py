@@ -82,7 +82,7 @@ def batch_loops(rules: Rules) -> Loops:  # noqa: C901 - six loops side by side
 
 @njit
 def allows(mask: np.uint64, action: int) -> bool:
-    """Whether an action, 0 to 255, is set in the mask."""
+    """Return whether an action, 0 to 255, is set in the mask."""
     return action <= 63 and has(mask, action)
 
 
@@ -132,5 +132,5 @@ def policy_loop(policy: Callable[..., int]) -> Callable[..., None]:
 
 @njit
 def random_legal(mask: np.uint64, random_bits: np.uint64) -> int:
-    """One of the set bits of `mask`, uniformly."""
+    """Draw one of the set bits of `mask`, uniformly."""
     return nth_bit(mask, below(random_bits, popcount(mask)))

@@ -14,7 +14,7 @@ WORD = 64
 
 
 def _instruction(name: str, *flags: int) -> Any:
-    """One LLVM instruction on a word, as a function that compiled code can call."""
+    """Return a function, for compiled code, that is one LLVM instruction on a word."""
 
     @intrinsic
     def call(typingctx: Any, word: Any) -> Any:
@@ -44,13 +44,13 @@ def bit(index: int) -> np.uint64:
 
 @njit
 def has(word: np.uint64, index: int) -> np.bool_:
-    """Whether bit `index` of `word` is set."""
+    """Return whether bit `index` of `word` is set."""
     return (word >> np.uint64(index)) & np.uint64(1) != np.uint64(0)
 
 
 @njit
 def popcount(word: np.uint64) -> np.int64:
-    """How many bits are set."""
+    """Count the bits that are set."""
     return np.int64(_ctpop(np.uint64(word)))
 
 
@@ -118,5 +118,5 @@ def unpack(words: NDArray[np.uint64], bits: int, out: NDArray[Any] | None = None
 
 
 def words_for(bits: int) -> int:
-    """How many 64-bit words hold `bits` bits."""
+    """Return the number of 64-bit words that hold `bits` bits."""
     return -(-bits // WORD)

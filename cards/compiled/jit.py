@@ -74,7 +74,7 @@ def _version() -> str:
 
 
 class _Kept(NullCache):  # type: ignore[misc]
-    """What Numba asks before it compiles a signature of one function, and tells afterwards."""
+    """Numba's cache of one function: read before a signature is compiled, written afterwards."""
 
     def __init__(self, dispatcher: Any) -> None:
         self._dispatcher = dispatcher
@@ -146,7 +146,7 @@ def _options(dispatcher: Any) -> str:
 
 
 def _external_symbols(library: Any) -> list[str]:
-    """What the code calls or reads outside of itself. An unknown one would end the process when it is linked."""
+    """Return the symbols outside the code that it calls or reads. Linking an unknown one would end the process."""
     module = library._final_module
     outside = [
         value.name for values in (module.functions, module.global_variables) for value in values if value.is_declaration

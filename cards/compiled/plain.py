@@ -39,7 +39,7 @@ def _cut(value: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """What a compiled function would make of it; arrays and records keep their memory."""
+    """Convert a value as a compiled function would; arrays and records keep their memory."""
     if isinstance(value, PlainRecord | PlainArray | np.uint64):
         return value
     if isinstance(value, np.void | np.ndarray):

@@ -23,7 +23,7 @@ _FILE = re.compile(rf"[0-9a-f]{{64}}({re.escape(_SUFFIX)}|\.[0-9]+-[0-9a-f]{{8}}
 
 
 def default_folder() -> Path:
-    """Where this user's code is kept. Raises RuntimeError where there is no home."""
+    """Return the folder of this user's compiled code. Raises RuntimeError without a home folder."""
     if named := os.environ.get("BUSSO_CACHE"):
         return Path(named).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
@@ -48,7 +48,7 @@ class CodeStore:
             self._give_up(f"{error.strerror or error}: {error.filename or folder}")
 
     def read(self, key: str) -> bytes | None:
-        """What was written under this key, or None. A damaged file counts as none."""
+        """Return the value written under this key, or None. A damaged file counts as none."""
         if not self._private:
             return None
         path = self._path / (key + _SUFFIX)

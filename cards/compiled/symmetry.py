@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Symmetry:
-    """What a game with parts that are alike, such as suits without trumps, says of each.
+    """Interchangeable parts of a game, such as suits without trumps, and the bits and actions of each.
 
     `part[k]` is the part that bit `k` of an observation speaks of, or -1 for a bit that speaks of none. `place[k]` is
     its place among the bits of that part, or among those of none: bits that trade places when parts are exchanged have
@@ -33,12 +33,12 @@ class Symmetry:
 
     @property
     def places(self) -> int:
-        """How many bits speak of each part."""
+        """Number of bits about each part."""
         return int((self.part == 0).sum())
 
     @property
     def common(self) -> int:
-        """How many bits speak of none."""
+        """Number of bits about no part."""
         return int((self.part < 0).sum())
 
 

@@ -18,7 +18,7 @@ def suit_of(hand: np.uint64, suit: int) -> np.uint64:
 
 @njit
 def following(hand: np.uint64, suit: int) -> np.uint64:
-    """What a hand may play if it must follow the suit: its cards of that suit, or all where it has none."""
+    """Return the cards that a hand may play if it must follow the suit: those of the suit, or all if it has none."""
     same = hand & (SUIT_MASK << np.uint64(RANKS * suit))
     return same if same != np.uint64(0) else hand
 

@@ -45,7 +45,7 @@ def share_text(mean: float, low: float, high: float) -> str:
 
 
 def decimals(half_width: float) -> int:
-    """How many decimal places to print, so that an interval of this half-width does not look like 0."""
+    """Return the number of decimals to print, so that an interval of this half-width does not look like 0."""
     return 2 if half_width >= 0.1 else 4
 
 
@@ -80,7 +80,7 @@ def estimate_share(shares: NDArray[np.float64]) -> Estimate:
 
 @dataclass(frozen=True)
 class Duel:
-    """What one player did against another: one row per deal, each the mean of the deal's plays.
+    """Result of one player against another: one row per deal, each the mean of the deal's plays.
 
     `wins` is the share of plays won, as `meaning_of_won` has it, and `even` what equal players would win of them; `own`
     and `other` are the mean returns of each side's seats.
@@ -103,7 +103,7 @@ class Duel:
 
 
 def seatings(game: Game, seating: str = ALTERNATE) -> NDArray[np.uint8]:
-    """Who sits where in each play of a deal: `[plays, seats]` of 0 (first player) and 1 (second).
+    """Return the seating of each play of a deal: `[plays, seats]` of 0 (first player) and 1 (second).
 
     `alternate`: teams alternate between the two players, and every deal is played once as such and once swapped. In a
     game of one team, that is once by each player. `one_against_many`: the first player sits alone, in each seat in
@@ -122,7 +122,7 @@ def seatings(game: Game, seating: str = ALTERNATE) -> NDArray[np.uint8]:
 
 
 def meaning_of_won(game: Game, seating: str = ALTERNATE) -> str:
-    """What counts as a game won, in a sentence.
+    """Describe in a sentence what counts as a game won.
 
     One against many counts first places, as agents for games of many players are compared (in Diplomacy one against
     six, where equal players win a seventh: Anthony et al., 2020, arXiv:2006.04635). Sides of several seats share no
@@ -220,7 +220,7 @@ def _mean_of_side(returns: NDArray[np.float64], side: NDArray[np.bool_]) -> NDAr
 def _first_places(
     returns: NDArray[np.float64], mine: NDArray[np.bool_], occupied: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """What part of the first place is mine, `[plays, deals]`: equal seats share it; 0 for an empty seat."""
+    """Return my share of the first place, `[plays, deals]`: equal seats share it; 0 for an empty seat."""
     results = np.where(occupied, returns, -np.inf)
     first = occupied & (results == results.max(axis=2, keepdims=True))
     share: NDArray[np.float64] = (first & mine).sum(axis=2) / np.maximum(first.sum(axis=2), 1)

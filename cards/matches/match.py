@@ -45,7 +45,7 @@ def _loops(score_one: Callable[..., int], opener_one: Callable[..., int], lead_o
 
 
 def match_rules(game: Game, target: int) -> MatchRules:
-    """How this game is played to `target`. Raises ValueError for a game without matches, or none to that score."""
+    """Return the rules of a match to `target`. Raises ValueError for a game without matches, or none to that score."""
     if game.match is None:
         raise InputError("match", f"{game.name} is not played in matches to a score")
     if target not in game.match.targets:
@@ -55,7 +55,7 @@ def match_rules(game: Game, target: int) -> MatchRules:
 
 
 def decided(scores: Scores, target: int) -> NDArray[np.bool_]:
-    """Which matches are over: a team has reached the target, and no two share the greatest score."""
+    """Return which matches are over: a team has reached the target, and no two share the greatest score."""
     best = scores.max(axis=1)
     ended: NDArray[np.bool_] = (best >= target) & ((scores == best[:, None]).sum(axis=1) == 1)
     return ended

@@ -45,7 +45,7 @@ class MatchHistory:
 
 
 class _Hand(NamedTuple):
-    """What a line says of its place in a match, or must say, and the flags that stay the same."""
+    """A line's place in a match, as it says or must say it, and the flags that stay the same."""
 
     to: int
     number: int
@@ -91,7 +91,7 @@ class RecordedMatches:
 
 
 def _told(game: Game, record: dict[str, Any], result: dict[str, Any]) -> tuple[_Hand, Sequence[int]]:
-    """What a line says of its hand, and what the hand added to the scores."""
+    """Return a line's statement about its hand, and the points that the hand added to the scores."""
     to = integer(record, "to", 0, _MOST_POINTS)
     rules = match_rules(game, to)
     number = integer(record, "hand", 1, _MOST_HANDS)

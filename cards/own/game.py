@@ -195,7 +195,7 @@ def _blank_for(dtype: np.dtype[np.void]) -> Callable[[Any], np.void]:
 
 
 def _presented(actions: tuple[str, ...], sees: Layout, unit: str, scale: float, sides: int) -> Presentation:
-    """How a game is shown by its layout, and what one `result` is worth in its unit."""
+    """Return the presentation that follows from the layout, and the worth of one `result` in the game's unit."""
 
     def rows(hand: Hand, seat: int) -> Iterator[Row]:
         words = hand.game.observe(hand.state, seats=np.array([seat], np.uint8))[0]

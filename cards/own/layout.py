@@ -54,7 +54,7 @@ class ObservedBlock:
         return [place - self.offset for place in places if int(words[place >> 6]) >> (place & 63) & 1]
 
     def value(self, words: NDArray[np.uint64]) -> int | list[int]:
-        """What it says: the number, or which of its bits are set."""
+        """Return the value of the block: the number, or which of its bits are set."""
         found = self.set_bits(words)
         return len(found) if self.is_number else found
 
@@ -70,7 +70,7 @@ class ObservedBlock:
         return tuple(bits[k : k + _GROUP] for k in range(0, self.bits, _GROUP))
 
     def says(self, actions: Sequence[str]) -> str:
-        """What it holds, for a table."""
+        """Describe the content of the block, for a table."""
         if self.is_number:
             return f"0 to {self.bits}, thermometer"
         if self.things is not None:

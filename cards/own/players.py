@@ -31,7 +31,7 @@ _tried = set[tuple[str, str, str]]()  # digests of files, players of them and ga
 
 
 class Seen:
-    """What one seat sees at a decision.
+    """Observation of one seat at a decision.
 
     `legal` are the numbers of the legal actions, `names` those of all actions. `seat` is the seat that decides, `bits`
     the observation as an array of 0 and 1, `random` a `random.Random` that follows from the seed of the game. Each
@@ -105,7 +105,7 @@ class FunctionPlayer:
 
 @dataclass(frozen=True)
 class _Shape:
-    """What makes a player: whether it is a class, its arguments without a default, and those with one."""
+    """Signature of a player: whether it is a class, its arguments without a default, and those with one."""
 
     is_class: bool
     required: tuple[str, ...]
@@ -164,7 +164,7 @@ def player_from(game: Game, made: Any, key: str = "players") -> Player:
 
 
 def name_of(made: Any) -> str:
-    """What a player passed in Python is called: the name of its function or class."""
+    """Return the name of a player passed in Python: that of its function or class."""
     return str(getattr(made, "__name__", None) or type(made).__name__)
 
 
@@ -183,7 +183,7 @@ class OwnPlayer:
 
     @property
     def kind(self) -> PlayerKind:
-        """What is known of it, which other processes of the run can make a player of."""
+        """Its PlayerKind, from which other processes of the run can make a player."""
         return PlayerKind(None, partial(_made_again, str(self.spec)), False, hasattr(self.made, "action_values"))
 
     def make(self, game: Game) -> Player:
@@ -223,7 +223,7 @@ def _players_of(file: OwnFile) -> Iterator[tuple[str, _Shape]]:
 
 
 def _is_helper(made: Any, shape: _Shape) -> bool:
-    """Whether it is a compiled function of one argument, or a plain one of two: no player."""
+    """Return whether it is a compiled function of one argument, or a plain one of two: not a player."""
     compiled = hasattr(made, "py_func") or (bool(numba.config.DISABLE_JIT) and hasattr(made, "__wrapped__"))
     return not shape.is_class and compiled != (len(shape.required) == 2)
 
@@ -242,7 +242,7 @@ def _made_again(text: str, game: Game, _: Any) -> Player:
 
 
 def try_player(game: Game, player: OwnPlayer) -> None:
-    """Have a player in a file play 16 games, once in a process. Raises OwnCodeError for whatever goes wrong."""
+    """Try a player in a file in 16 games, once in a process. Raises OwnCodeError for whatever goes wrong."""
     what = (player.file.sha256, str(player.spec), f"{game.name} {game.options}")
     if what in _tried:
         return

@@ -92,7 +92,7 @@ class _Trial:
         return states
 
     def _compile(self, states: States) -> None:
-        """Have each function compiled by itself: an error in a loop over all games does not say whose it is."""
+        """Compile each function by itself: an error in a loop over all games does not say whose it is."""
         game, state = self._game, states[:1].copy()
         with self._asked("over"):
             over = game.rules.over(state[0])

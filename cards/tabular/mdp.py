@@ -92,7 +92,7 @@ class Model:
 
 
 def legal(mdp: Mdp) -> NDArray[np.bool_]:
-    """Which actions may be taken, `[states, actions]`."""
+    """Legal actions, `[states, actions]`."""
     return mdp.probability.sum(axis=2) > 0
 
 

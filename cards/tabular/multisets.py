@@ -33,7 +33,7 @@ def legal(state: Any) -> np.uint64:
 
 @njit
 def over(state: Any) -> bool:
-    """Whether the game has ended, by the deal or by what was drawn since."""
+    """Return whether the game has ended, by the deal or by a later card."""
     return state.ended != 0
 
 
@@ -99,7 +99,7 @@ def draw_until(sets: Multisets, start: int, stops: Flags, deck: Numbers, replace
 
 
 class Hands(NamedTuple):
-    """What tells the player's hands apart: their cards, or less where that is enough."""
+    """Keys that distinguish the player's hands: their cards, or less where that is enough."""
 
     sum: Integers  # [hands]
     child: Indices  # [hands, kinds] the hand with one more card of the kind, -1 past the maximum

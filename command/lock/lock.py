@@ -134,7 +134,7 @@ class Lock:
             )
 
     def still_own(self) -> bool:
-        """Whether the file still names this process. One that cannot be read for a short while is no loss."""
+        """Return whether the file still names this process. One that cannot be read for a short while is not lost."""
         with self._mutex:
             if self._lost or self._me is None or self._pid != os.getpid():
                 return False
@@ -147,7 +147,7 @@ class Lock:
 
     @property
     def lost(self) -> bool:
-        """What the newest sign of life found; costs nothing."""
+        """Result of the newest sign of life; costs nothing."""
         return self._lost
 
     def __enter__(self) -> Lock:
@@ -197,7 +197,7 @@ class Lock:
         return True
 
     def _lock_bytes(self) -> bool:
-        """Whether no other process has the byte-range lock: then this one has it, where there are any."""
+        """Take the byte-range lock; returns whether no other process has it, also where there are no such locks."""
         self._bytes = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.lockf(self._bytes, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -290,10 +290,10 @@ class Lock:
 
 
 def in_job(owner: Owner | None) -> bool:
-    """Whether this process is a Slurm job: it waits to see whether an owner is dead, a person gets the line at once."""
+    """Return whether this process is a Slurm job: a job waits to see whether an owner is dead, a person does not."""
     return "SLURM_JOB_ID" in os.environ
 
 
 def earlier_start(owner: Owner | None) -> bool:
-    """Whether the owner is an earlier start of the job of this process, and not another process of this start."""
+    """Return whether the owner is an earlier start of this process's job, and not another process of this start."""
     return owner is not None and owner.is_earlier_start

@@ -22,7 +22,7 @@ _LONGEST = 1 << 16  # bytes of a file that names an owner; a few hundred in trut
 
 @dataclass(frozen=True)
 class Owner:
-    """One process on one machine, with what tells it from all others."""
+    """A process on a machine, with what distinguishes it from all others."""
 
     token: str  # of this hold on the lock
     host: str
@@ -36,11 +36,11 @@ class Owner:
 
     @property
     def is_earlier_start(self) -> bool:
-        """Whether it belongs to the Slurm job of this process, before that was last put back into the queue."""
+        """Return whether it belongs to the Slurm job of this process, before its last requeue."""
         return bool(self.job) and self.job == os.environ.get("SLURM_JOB_ID") and self.restarts < restarts()
 
     def has_ended(self) -> bool:
-        """Whether this machine knows that the process runs no more. A process of another machine may still run."""
+        """Return whether this machine knows that the process has ended. A process of another machine may still run."""
         boot, namespace = _boot(), _namespace()
         if (self.boot, self.namespace) == (boot, namespace) and (boot or self.host == socket.gethostname()):
             return not _runs(self.pid, self.started)
@@ -49,7 +49,7 @@ class Owner:
         return started_again and self.namespace == namespace == _FIRST_NAMESPACE
 
     def as_bytes(self, beat: int) -> bytes:
-        """One line of JSON, as long for every `beat`."""
+        """Encode it as a line of JSON, of one length for every `beat`."""
         seen = datetime.now().astimezone().isoformat(timespec="seconds")
         return json.dumps(asdict(self) | {"beat": f"{beat:012d}", "seen": seen}).encode() + b"\n"
 
@@ -74,13 +74,13 @@ def this_process() -> Owner:
 
 
 def restarts() -> int:
-    """How often Slurm has put the job of this process back into the queue; 0 outside a job."""
+    """Return the number of times that Slurm has requeued the job of this process; 0 outside a job."""
     count = os.environ.get("SLURM_RESTART_COUNT", "")
     return int(count) if count.isdecimal() else 0
 
 
 def read_owner(content: bytes) -> Owner | None:
-    """What `as_bytes` wrote; None for anything else."""
+    """Parse the output of `as_bytes`; None for anything else."""
     try:
         found = json.loads(content[:_LONGEST])
     except (ValueError, RecursionError):
@@ -93,13 +93,13 @@ def read_owner(content: bytes) -> Owner | None:
 
 
 def identity(content: bytes) -> bytes:
-    """What tells one hold on a lock from another; its signs of life differ."""
+    """Key that distinguishes one hold on a lock from another; signs of life do not change it."""
     owner = read_owner(content)
     return content if owner is None else owner.token.encode()
 
 
 class OwnerWatch:
-    """What one that waits has seen of the owner, by its own clock."""
+    """A waiting process's record of the owner, by its own clock."""
 
     def __init__(self) -> None:
         self.owner: Owner | None = None
@@ -122,7 +122,7 @@ class OwnerWatch:
 
     @property
     def empty(self) -> bool:
-        """Whether no file names an owner."""
+        """Return whether no file names an owner."""
         return self._content is None
 
 

@@ -1,4 +1,4 @@
-"""What a mistyped key may stand for."""
+"""Suggestions for a mistyped key."""
 
 from __future__ import annotations
 

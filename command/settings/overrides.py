@@ -15,7 +15,7 @@ _FORM = re.compile(r"(?P<sign>\+\+|\+|~|)(?P<key>[^=@]*)(?:@[^=]*)?(?:=(?P<value
 
 @dataclass(frozen=True)
 class Override:
-    """One override. `value` is as typed, None without `=`; `sign` is + or ++ where it adds, ~ where it deletes."""
+    """An override. `value` is as typed, None without `=`; `sign` is + or ++ where it adds, ~ where it deletes."""
 
     key: str
     value: str | None

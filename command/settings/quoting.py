@@ -1,4 +1,4 @@
-"""What to write where Hydra's grammar does not read an override as it is meant: paths with `=`, commas or blanks."""
+"""Quoting for overrides that Hydra's grammar reads otherwise than meant: paths with `=`, commas or blanks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def spelled(key: str, player: str) -> str:
 
 
 def hint_for(override: str) -> str:
-    """What to write in place of an override that Hydra does not read as it is meant; empty if that is not known.
+    """Return the spelling of an override that Hydra reads as it is meant; empty if unknown.
 
     The whole line for a shell, as in `write "players=[greedy,'runs/lr=1']"`.
     """

@@ -62,7 +62,7 @@ class ErrorStream(OutputStream):
 
 
 def is_gone(descriptor: int) -> bool:
-    """Whether nothing can be written there any more: the reader of a pipe has ended, a terminal was closed."""
+    """Return whether nothing can be written any more: the reader of a pipe has ended, or a terminal was closed."""
     asked = select.poll()
     asked.register(descriptor, select.POLLHUP)  # which macOS does not report unasked
     return bool(asked.poll(0))
@@ -77,7 +77,7 @@ def to_nowhere(descriptor: int) -> None:
 
 
 def open_standard_files() -> None:
-    """Where standard input, output or error is closed, open it to nowhere.
+    """Open standard input, output or error to nowhere where they are closed.
 
     Else a file that is opened later gets its number, and what is meant for a person is written into that file.
     """

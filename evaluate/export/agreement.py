@@ -1,4 +1,4 @@
-"""Whether an exported file agrees with its network: the same values, and the same action."""
+"""Agreement of an exported file with its network: the same values, and the same action."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Values = Callable[[Words, int], NDArray[np.float32]]  # of packed observations, 
 
 
 class ExportError(UserError):
-    """What was written does not do what the network does."""
+    """The exported file and the network differ."""
 
     exit_code = 1
 

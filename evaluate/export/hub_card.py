@@ -106,7 +106,7 @@ def _results_table(results: Mapping[str, Any], game: Game) -> Iterator[str]:
 
 
 def _limits(found: Champion, game: Game) -> Iterator[str]:
-    """What it cannot do, as a list."""
+    """List the limits of the network."""
     yield f"* It knows the options above only; a table with other options refuses it{_but(game)}."
     yield "* It chooses by values that a network has learned, without looking ahead."
     if len(found.networks) > 1:

@@ -55,7 +55,7 @@ def write(path: Path, source: ExportSource, form: str) -> None:
 
 
 def _traced(source: ExportSource, form: str) -> onnx.ModelProto:
-    """What PyTorch's exporter makes of the networks, for a batch of any size."""
+    """Export the networks by PyTorch's exporter, for a batch of any size."""
     game = source.game
     rows = 2  # of the example; the exporter takes one row for a batch that is always one
     inputs = {
@@ -103,7 +103,7 @@ def _without_remarks() -> Iterator[None]:
 
 
 def description(source: ExportSource, form: str) -> dict[str, Any]:
-    """What the metadata says, but for the checksum."""
+    """Return the metadata, without the checksum."""
     game, settings = source.game, source.found.settings
     return {
         "format": _FORMAT,
@@ -136,7 +136,7 @@ def checksum(model: onnx.ModelProto) -> str:
 
 
 def values_of(path: Path, game: Game, form: str, networks: int) -> Values:
-    """What onnxruntime makes of the file on one CPU thread."""
+    """Return the function that computes the file's values by onnxruntime on one CPU thread."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

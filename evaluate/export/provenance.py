@@ -1,4 +1,4 @@
-"""How a checkpoint's network was trained: game, command, decisions, hours."""
+"""Origin of a checkpoint's network: game, command, decisions, hours."""
 
 from __future__ import annotations
 

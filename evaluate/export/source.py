@@ -58,7 +58,7 @@ class ExportSource:
 
 
 def open_source(run: str, game: Game) -> ExportSource:
-    """What a person names; `game` is the one whose champion is meant.
+    """Open the network that a person names; `game` is the one whose champion is meant.
 
     Raises SettingsError for what is not there or holds no network, CheckpointError for a file that is damaged.
     """

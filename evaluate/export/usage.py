@@ -1,4 +1,4 @@
-"""How an exported file is used, for its card: the code that loads it, and what the bits of an observation mean."""
+"""Usage of an exported file, for its card: the code that loads it, and the meaning of the observation's bits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ print(busso.duel(game, player, "random", deals=64).win_rate)
 
 
 def usage(source: ExportSource, form: str) -> str:
-    """How the file is loaded, in a few lines of Python."""
+    """Return the lines of Python that load the file."""
     game = source.game
     feed = 'inputs = {"observation": observation}\n'
     if len(source.networks) > 1:
@@ -40,7 +40,7 @@ def usage(source: ExportSource, form: str) -> str:
 
 
 def usage_in_busso(source: ExportSource) -> str:
-    """How a file for busso is loaded."""
+    """Return the lines of Python that load a file for busso."""
     game, settings = source.game, source.found.settings
     defaults = asdict(type(game.options)())
     other = {key: value for key, value in asdict(game.options).items() if value != defaults[key]}
@@ -55,6 +55,6 @@ def _python(value: object) -> str:
 
 
 def layout_of(game: Game) -> str:
-    """What each bit of an observation means, as the module of the game's `observe` says it."""
+    """Return the meaning of each bit of an observation, from the docstring of the module of the game's `observe`."""
     observe = getattr(game.rules.observe, "py_func", game.rules.observe)
     return (sys.modules[observe.__module__].__doc__ or "").strip()

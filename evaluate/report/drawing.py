@@ -145,7 +145,7 @@ def _fill(axis: Axes, panel: Panel, names: Sequence[str]) -> None:
 
 
 def _spans_much(panel: Panel) -> bool:
-    """Whether the values differ by so much, and are all positive, that a logarithmic axis says more."""
+    """Return whether the values are all positive and differ so much that a logarithmic axis is clearer."""
     values = np.concatenate([line.y for line in panel.lines.values()])
     return bool(values.min() > 0 and values.max() > 30 * values.min())
 

@@ -28,7 +28,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Wanted:
-    """How much is played and solved for a report, and whether stages are measured."""
+    """Extent of a report: the games that are played and solved, and whether stages are measured."""
 
     games: int
     tricks: int
@@ -57,7 +57,7 @@ def _lead(run: Run, seeds: Sequence[Run]) -> str:
 
 
 def _playing(run: Run, wanted: Wanted, say: Say) -> list[Section]:
-    """What needs the agent itself; a line instead for a run that has none yet."""
+    """Return the sections that need the agent itself; one line instead for a run that has none yet."""
     try:
         if run.settings.load_game().model is not None:
             say("solving the game")

@@ -67,7 +67,7 @@ class Comparison:
 
     @cached_property
     def common(self) -> list[str]:
-        """What was measured of every finished run; the first of the errors where they are learned tables."""
+        """The measurements that all finished runs share; the first of the errors for learned tables."""
         finished = [scores for scores in self.scores.values() if scores]
         common = [name for name in self.columns if all(name in scores for scores in finished)]
         return common[:1] if any(run.errors for run in self.baseline.runs) else common
@@ -136,7 +136,7 @@ class Comparison:
         return " ".join(f"`{key}={as_text(value)}`" for key, value in found.items())
 
     def note(self) -> str:
-        """What the numbers of the table are."""
+        """Explanation of the table's numbers."""
         if any(run.errors for run in self.baseline.runs):
             what = "Errors are exact for the table that was learned"
         else:
@@ -236,7 +236,7 @@ def _lines(kinds: Sequence[SeedGroup], name: str, axis: Axis) -> dict[str, Line]
 
 
 def _spent(kinds: Sequence[SeedGroup]) -> Section:
-    """What each run took: decisions, time, speed."""
+    """Return the section of the cost of each run: decisions, time, speed."""
     rows = []
     for kind in kinds:
         for run in kind.runs:

@@ -74,7 +74,7 @@ def _cell(text: str) -> Markup:
 
 
 def anchor(title: str) -> str:
-    """What a link to a section is called."""
+    """Return the anchor of a section."""
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
 
 

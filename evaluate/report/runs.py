@@ -31,12 +31,12 @@ def differences(old: AnyRunSettings, new: AnyRunSettings) -> dict[str, tuple[Any
 
 
 def shapes_learning(key: str) -> bool:
-    """Whether a setting is one that makes it another run: not its length, its machine, or how often it is looked at."""
+    """Return whether a setting makes another run of it: not its length, its machine, or how often it is evaluated."""
     return key not in CHANGEABLE and not key.startswith(CHANGEABLE_GROUPS)
 
 
 def same_but_for_the_seed(one: Run, other: Run) -> bool:
-    """Whether two runs learn in the same way, with the same budget, from other seeds or the same."""
+    """Return whether two runs learn in the same way, with the same budget, whatever their seeds."""
     if type(one.settings) is not type(other.settings):
         return False
     found = differences(one.settings, other.settings)

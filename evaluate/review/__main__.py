@@ -123,7 +123,7 @@ def _key(recorded: Recorded) -> str:
 
 
 def _occupied(recorded: Recorded) -> int:
-    """How many seats somebody sat in."""
+    """Return the number of seats that somebody sat in."""
     game, start = recorded.hand.game, recorded.hand.start
     return int(start["players"][0]) if "players" in (game.dtype.names or ()) else game.seats
 

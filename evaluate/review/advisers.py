@@ -1,4 +1,4 @@
-"""What each action is worth in a position: from what the seat to move may know, unless an adviser says otherwise.
+"""Values of the actions in a position: from what the seat to move may know, unless an adviser says otherwise.
 
 Reviews of recorded games and hints at the table share these, so both judge alike. PyTorch is imported only by those
 that need it.
@@ -29,7 +29,7 @@ THE_ONE = np.zeros(1, np.int64)
 
 @dataclass(frozen=True)
 class Worth:
-    """What an action is worth to the seat that takes it, in the unit of the adviser; None where that is not known."""
+    """Value of an action for the seat that takes it, in the adviser's unit; None if unknown."""
 
     action: int
     value: float | None
@@ -48,12 +48,12 @@ class Sampler:
 
 
 def adviser_of(game: Game, player: Any) -> Adviser | None:
-    """What a player that tries its actions finds them worth; None for one that does not say."""
+    """Return an adviser with the values of a player that tries its actions; None for one without values."""
     return Sampler(game, player) if hasattr(player, "action_values") else None
 
 
 def valuing(game: Game) -> str:
-    """Who says what actions of a game are worth, as a proposal."""
+    """List the players that value the actions of a game, for a hint."""
     names = [f"{name}:RUN" if kind.of_network else name for name, kind in game.kinds.items() if kind.values]
     return " or ".join([*["exact"] * (game.model is not None), *names, "a class of yours with action_values"])
 
@@ -83,7 +83,7 @@ class ExactAdviser:
         return np.where(legal, values, np.nan)
 
     def odds(self, state: States) -> list[tuple[int, dict[str, float]]]:
-        """How likely each outcome is after each legal action, when all that follows is played optimally."""
+        """Return the chance of each outcome after each legal action, with optimal play afterwards."""
         model, number = self.solved.model, self.solved.model.index(state[0])
         probability, successor = model.mdp.probability[number], model.mdp.successor[number]
         outcomes = len(model.outcomes)
@@ -97,7 +97,7 @@ class ExactAdviser:
 
 
 def worths_by(adviser: Adviser, hand: Hand, number: int, state: States, legal: list[int], look: int = 0) -> list[Worth]:
-    """What an adviser finds the legal actions worth at move `number`, from 0, in this state; the best first.
+    """Return an adviser's values of the legal actions at move `number`, from 0, in this state; the best first.
 
     Each `look` at the same move draws anew.
     """

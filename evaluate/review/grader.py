@@ -46,7 +46,7 @@ class Grader:
         self._draws = not isinstance(adviser, ExactAdviser | _Network)
 
     def judge(self, hand: Hand, number: int) -> Judged | None:
-        """What move `number`, from 0, of a hand cost; None where there was no choice."""
+        """Return the cost of move `number`, from 0, of a hand; None for a forced move."""
         found = self._look(hand, number, 0)
         if found is None or found.cost is None or found.cost <= self.limits.fine or not self._draws:
             return found
@@ -71,7 +71,7 @@ class Grader:
         return judged_of(number, move, worths_by(self._adviser, hand, number, move.before, legal, look))
 
     def grade(self, judged: Judged) -> str | None:
-        """One of GRADES; None for a decision whose cost is not known."""
+        """Return the grade, one of GRADES; None for a decision of unknown cost."""
         return None if judged.cost is None else self.limits.grade(judged.cost)
 
 

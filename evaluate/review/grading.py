@@ -1,4 +1,4 @@
-"""One graded decision: its cost against the best action, and the grade for that cost.
+"""A graded decision: its cost against the best action, and the grade for that cost.
 
 Grades are for what a seat knew, never for the result: a best action that lost stays the best.
 """
@@ -69,7 +69,7 @@ class Limits:
 
 
 def limits_of(game: Game, unit: str) -> Limits:
-    """What is meant where nothing else is said: steps that the game itself has.
+    """Return the default limits of the grades: steps that the game itself has.
 
     - points of Tressette: an honour is a third of a point and an ace a whole one, so a mistake gives away more than an
       honour, a blunder more than an ace; 0.1 is what 256 sampled hands cannot tell apart;

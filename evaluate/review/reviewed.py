@@ -39,7 +39,7 @@ class ReviewedHand:
         return self.recorded.hand
 
     def who(self, seat: int) -> str:
-        """Who sat there: the name that the record has, else the number of the seat."""
+        """Return the name of a seat's player in the record, or else the number of the seat."""
         return self.recorded.names[seat] if self.recorded.names else f"seat {seat}"
 
     def action(self, action: int) -> str:
@@ -52,7 +52,7 @@ Reviewed = ReviewedHand | Damaged
 
 @dataclass
 class Tally:
-    """What somebody did in the hands of a game: a row of the summary. `lost` is in `unit`; `worst` is a cost."""
+    """Row of the summary: one seat's decisions in the hands of a game. `lost` is in `unit`; `worst` is a cost."""
 
     game: str
     who: str
@@ -66,12 +66,12 @@ class Tally:
 
     @property
     def decisions(self) -> int:
-        """How many were graded."""
+        """Number of graded decisions."""
         return sum(self.grades.values())
 
     @property
     def lost_per_hand(self) -> float:
-        """What the decisions that were not the best cost in the mean of the hands."""
+        """Mean cost per hand of the decisions that were not the best."""
         return self.lost / self.hands
 
     def as_dict(self) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def _damaged(damaged: Damaged) -> list[str]:
 
 
 def heading(reviewed: ReviewedHand) -> str:
-    """Which hand of the file it is."""
+    """Return the hand's heading: its place in the file."""
     recorded = reviewed.recorded
     part = f", hand {recorded.part} of {recorded.parts}" if recorded.parts > 1 else ""
     score = f", at {' to '.join(map(str, recorded.before))} in a match to {recorded.to}" if recorded.before else ""
@@ -110,7 +110,7 @@ def _method(reviewed: ReviewedHand) -> str:
 
 
 def method(reviewed: ReviewedHand) -> str:
-    """Who graded, on what, and where the grades begin."""
+    """Describe the grading: the adviser, its basis, and the limits of the grades."""
     grader = reviewed.grader
     on = "all hands as they were, which no seat could know" if grader.cheats else "what the seat knew"
     return f"graded by {grader.name} on {on}; {limits_text(grader.limits)} {grader.unit}"
@@ -122,7 +122,7 @@ def limits_text(limits: Limits) -> str:
 
 
 def json_lines(reviewed: Sequence[Reviewed], summary: Sequence[Tally], show: str) -> Iterator[str]:
-    """One object for each hand, as its line in the file has it, and one for the summary."""
+    """Return one object for each hand, in the order of the file, and one for the summary."""
     if show != SUMMARY:
         for each in reviewed:
             found = {"line": each.line, "error": each.error} if isinstance(each, Damaged) else _hand_dict(each, show)

@@ -26,7 +26,7 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Beside:
-    """What was learned beside what is exact, by the states of the model; policies are None where one was given."""
+    """Learned values beside exact ones, by the states of the model; policies are None where one was given."""
 
     title: str
     lines: list[str]  # errors, as a person reads them
@@ -99,7 +99,7 @@ def _expected(exact: ExactValues) -> str:
 
 @dataclass(frozen=True)
 class ComparedNetwork:
-    """What a network makes of the decisions of a game, by observations as `Observed` numbers them."""
+    """Values of a network in the decisions of a game, by observations as `Observed` numbers them."""
 
     values: Numbers  # [observed states, actions]
     policy: NDArray[np.int64]  # [observed states]
@@ -127,7 +127,7 @@ def measure(solved: Solved, values: Numbers, gamma: float) -> ComparedNetwork:
 
 
 def visits(mdp: Mdp, chances: Numbers) -> Numbers:
-    """How often each state comes up in a game, `[states]`, when actions are taken with `chances[states, actions]`."""
+    """Return the expected visits to each state in a game, `[states]`, for actions with `chances[states, actions]`."""
     here: Numbers = mdp.start
     total = here
     flow = mdp.probability * chances[:, :, None]

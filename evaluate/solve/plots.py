@@ -31,7 +31,7 @@ def make_folder(name: str | Path) -> Path:
 
 
 def arranged(layout: StateGrid, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One number per state as the table of a layout, NaN where it has no state."""
+    """Arrange one number per state as the table of a layout, NaN where it has no state."""
     return np.where(layout.states == NOWHERE, np.nan, numbers[layout.states])
 
 

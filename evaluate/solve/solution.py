@@ -34,18 +34,18 @@ class Solved:
     outcomes: NDArray[np.float64]
 
     def action(self, state: int) -> str:
-        """What is best to do."""
+        """The best action."""
         return self.game.action_text(int(self.solution.policy[state]))
 
     @property
     def expected(self) -> float:
-        """What a hand is worth by optimal play, over all deals."""
+        """Value of a hand by optimal play, over all deals."""
         from busso.train.tabular.algorithms import expected_reward
 
         return expected_reward(self.model.mdp, self.solution.values)
 
     def ends(self, state: int) -> bool:
-        """Whether nothing is left to decide after the best action."""
+        """True if nothing is left to decide after the best action."""
         branches = (state, self.solution.policy[state])
         possible = self.model.mdp.probability[branches] > 0
         return bool((self.model.mdp.successor[branches][possible] == END).all())
@@ -68,7 +68,7 @@ def solve(settings: dict[str, Any], watch: Callable[[int], None] = lambda rounds
 
 
 def hands_text(solved: Solved, start: int) -> list[str]:
-    """What to do with every hand that can come of a start, and what then comes of it."""
+    """List the best action and its outcome for every hand that can come of a start."""
     model, policy = solved.model, solved.solution.policy
     first = np.array([start])
     by_play = reachable(model.mdp, first, policy)
@@ -81,7 +81,7 @@ def hands_text(solved: Solved, start: int) -> list[str]:
 
 
 def advice(solved: Solved, state: int) -> str:
-    """What to do, and what then comes of it: `hit: win 0.51, ..., expected +0.12`."""
+    """Describe the best action and its outcome: `hit: win 0.51, ..., expected +0.12`."""
     decision, *numbers = _numbers(solved, state)
     names = [*solved.model.outcomes, "expected"]
     return f"{decision}: " + ", ".join(f"{name} {number}" for name, number in zip(names, numbers, strict=True))

@@ -106,7 +106,7 @@ class TournamentWorker:
 
     @cached_property
     def _device(self) -> torch.device:
-        """Where networks play. PyTorch is imported for it, so tournaments of rule players never ask."""
+        """Return the device of networks. PyTorch is imported for it, so tournaments of rule players never ask."""
         import torch
 
         torch.set_num_threads(self._settings.threads)

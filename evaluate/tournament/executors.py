@@ -33,10 +33,10 @@ class Executor(Protocol):
 
     @property
     def workers(self) -> int:
-        """How many batches can be played at the same time."""
+        """Number of batches that can be played at the same time."""
 
     def submit(self, batch: Batch) -> Future[Played]:
-        """Have it played. The future raises what a player raises."""
+        """Submit a batch. The future raises what a player raises."""
 
     def close(self) -> None:
         """End what was started; batches that are being played are lost."""

@@ -56,7 +56,7 @@ class Journal:
             self._file.write(b"\n")  # after a line that was cut off
 
     def add(self, played: Played) -> None:
-        """Have it on disk. Raises LostError when another process took the folder over."""
+        """Append a batch to the file on disk. Raises LostError when another process took the folder over."""
         self._lock.require_own()
         self._file.write(_line(played))
         self._file.flush()

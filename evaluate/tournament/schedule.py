@@ -15,7 +15,7 @@ from busso.evaluate.tournament.settings import Pair
 
 @dataclass(frozen=True)
 class Plan:
-    """How much of each pair is played: all of `deals`, or batches of them until the interval is at most `until`.
+    """Amount of play for each pair: all of `deals`, or batches of them until the interval is at most `until`.
 
     `until` is the half-width of the 95% interval of the share of games won. The first `records` deals are written.
     """
@@ -82,7 +82,7 @@ class PairState:
 
     @property
     def deals(self) -> int:
-        """How many deals count so far."""
+        """Number of deals that count so far."""
         return sum(part.batch.deals for part in self.parts)
 
     @property
@@ -95,7 +95,7 @@ class PairState:
 
     @property
     def needed(self) -> int:
-        """How many batches the pair will have played, as far as can be told: intervals shrink as 1 / sqrt(deals)."""
+        """Estimate the pair's number of batches at the end: intervals shrink as 1 / sqrt(deals)."""
         if self.settled:
             return len(self.parts)
         if self.plan.until is None:
@@ -124,22 +124,22 @@ class Schedule:
 
     @property
     def done(self) -> bool:
-        """Whether every pair has been played enough."""
+        """True once every pair has been played enough."""
         return all(state.settled for state in self.states.values())
 
     @property
     def settled(self) -> int:
-        """How many pairs have been played enough."""
+        """Number of pairs that have been played enough."""
         return sum(state.settled for state in self.states.values())
 
     @property
     def deals(self) -> int:
-        """How many deals count so far, over all pairs."""
+        """Number of deals that count so far, over all pairs."""
         return sum(state.deals for state in self.states.values())
 
     @property
     def total(self) -> int:
-        """How many deals will count in the end, as far as can be told."""
+        """Estimated number of deals at the end."""
         return sum(min(state.needed * self.plan.batch, self.plan.deals) for state in self.states.values())
 
     def seconds_left(self) -> float:
@@ -154,7 +154,7 @@ class Schedule:
         return state.settled and not before
 
     def known(self, batch: Batch) -> bool:
-        """Whether this is a batch of the tournament, so that `add` can take it."""
+        """Return whether this is a batch of the tournament, so that `add` accepts it."""
         return batch.pair in self.states and batch == self.plan.at(batch.pair, batch.first // self.plan.batch)
 
     def next(self) -> Batch | None:

@@ -74,7 +74,7 @@ class TournamentSettings(NamesGame):
 
     @property
     def most_deals(self) -> int:
-        """How many deals a pair plays, or plays at most."""
+        """Number of deals that a pair plays, or plays at most."""
         return self.deals or (DEALS if self.until is None else MOST_DEALS)
 
     def batch_for(self, players: Iterable[ResolvedPlayer]) -> int:

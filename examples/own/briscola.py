@@ -91,7 +91,7 @@ def apply(state, card):
 
 @njit
 def close_trick(state):
-    """Who takes it has the points, draws first and leads."""
+    """Give the trick's points to its taker, who draws first and leads."""
     taker = taker_with_trumps(state.trick, state.leader, trumps(state))
     state.points[taker] += WORTH[state.trick[0] % RANKS] + WORTH[state.trick[1] % RANKS]
     state.trick[:] = NONE
@@ -104,7 +104,7 @@ def close_trick(state):
 
 @njit
 def observe(state, seat, words):
-    """What the seat may know, in the blocks of SEES."""
+    """Write what the seat may know, in the blocks of SEES."""
     other, turned = 1 - seat, state.deck[CARDS - 1]
     put(words, SEES.hand, state.hands[seat])
     for card in state.trick:
@@ -123,7 +123,7 @@ def observe(state, seat, words):
 
 @njit
 def over(state):
-    """Whether all cards are played."""
+    """Return whether all cards are played."""
     return state.hands[0] | state.hands[1] == 0 and state.trick[0] == NONE and state.trick[1] == NONE
 
 

@@ -15,7 +15,7 @@ class Lowest:
         """A batch of games starts; `seeds` has one of each."""
 
     def act(self, decisions):
-        """One action for each decision: `legal` are bit masks, `observation` packed bits."""
+        """Return one action for each decision: `legal` are bit masks, `observation` packed bits."""
         return np.array([self.choice(mask) for mask in decisions.legal.tolist()], np.uint8)
 
     def choice(self, mask):

@@ -72,7 +72,7 @@ def apply(state, card):
 
 @njit
 def observe(state, seat, words):
-    """What the seat may know, in the blocks of SEES."""
+    """Write what the seat may know, in the blocks of SEES."""
     put(words, SEES.hand, state.hands[seat])
     if state.led != NONE:
         put(words, SEES.table, bit(state.led))
@@ -84,7 +84,7 @@ def observe(state, seat, words):
 
 @njit
 def over(state):
-    """Whether all cards are played."""
+    """Return whether all cards are played."""
     return state.taken[0] + state.taken[1] == TRICKS
 
 

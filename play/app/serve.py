@@ -105,7 +105,7 @@ def _told(server: TableServer, settings: PlaySettings, port: int) -> list[str]:
 
 
 def _ssh(user: str, port: int) -> str:
-    """What to type on another machine to reach the port; a node of a cluster is reached through its login node."""
+    """Return the ssh command that reaches the port from another machine; to a node, by its login node."""
     node, jump = socket.gethostname(), ""
     if "SLURM_JOB_ID" in os.environ:
         node = os.environ.get("SLURMD_NODENAME", node)
@@ -127,7 +127,7 @@ class TableServer(textual_server.Server):
         self._open: set[web.WebSocketResponse] = set()
 
     def application(self) -> web.Application:
-        """What answers."""
+        """Return the web application."""
         app = web.Application(middlewares=[self._guard])
         app.add_routes(
             [

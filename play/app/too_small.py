@@ -1,4 +1,4 @@
-"""What stands on the screen while the terminal is too small for the rest."""
+"""Screen shown while the terminal is too small for the others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TooSmall(Widget):
         self._language = language
 
     def render(self) -> RenderResult:
-        """How large it is, and how large it is to be."""
+        """Render the terminal's size and the required size."""
         size = self.app.size
         wanted = {"width": LEAST_WIDTH, "height": LEAST_HEIGHT}
         return self._language.say("app.too_small", **wanted, columns=size.width, rows=size.height)

@@ -1,4 +1,4 @@
-"""How the application talks to the server of its page: through pipes, instead of a terminal."""
+"""Driver that connects the application to its web server: through pipes, instead of a terminal."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ class PageDriver(WebDriver):
 
 
 def is_served() -> bool:
-    """Whether this process is one of a page."""
+    """Return whether this process serves a page."""
     return os.environ.get("TEXTUAL_DRIVER") == DRIVER

@@ -35,12 +35,12 @@ class BackgroundLearner:
 
     @property
     def running(self) -> bool:
-        """Whether it learns, or will as soon as the rules are compiled."""
+        """True if it learns, or will once the rules are compiled."""
         return self._wanted.is_set() and not self._closed
 
     @property
     def preparing(self) -> bool:
-        """Whether it is to learn and has learned nothing yet: the rules are being compiled."""
+        """True while the rules are being compiled, before the first episode."""
         return self.running and self.learned is None
 
     def start(self) -> None:
@@ -116,7 +116,7 @@ class BackgroundLearner:
 
 
 class _Budget:
-    """How many episodes a speed allows; what was not taken for a while is not made up for."""
+    """Number of episodes that a speed allows; unused ones are not made up for."""
 
     def __init__(self) -> None:
         self._last, self._owed = time.perf_counter(), 0.0

@@ -52,7 +52,7 @@ class TableSnapshot:
 
 
 class LearningProcess:
-    """One table, and the method that learns it from the episodes of its settings' seed, in their order.
+    """A table and the method that learns it from the episodes of its settings' seed, in their order.
 
     `settings.algo` is one of `METHODS`' values. Raises KeyError for a policy that there is not.
     """

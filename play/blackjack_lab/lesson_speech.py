@@ -1,4 +1,4 @@
-"""How far MC, TD and QL have come, and how their tables are to be read, in words."""
+"""Progress of MC, TD and QL, and the legend of their tables, in words."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def stats(language: Language, lessons: Lessons) -> str:
 
 
 def legend(language: Language, policy: str) -> str:
-    """What the signs and the columns mean."""
+    """Return the meaning of the signs and the columns."""
     keys = ("marks", "errors", "right", "policy")
     return "\n".join(language.say(f"blackjack_screen.legend_{key}", policy=policy) for key in keys)
 
 
 def speed_text(language: Language, speed: int) -> str:
-    """How many games a second are played to learn from."""
+    """Return the speed of learning, in games a second."""
     if speed == FULL:
         return language.say("blackjack_screen.full")
     return f"{speed // 1000}k/s" if speed >= 1000 else f"{speed}/s"

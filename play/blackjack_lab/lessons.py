@@ -22,7 +22,7 @@ _POLICY, _LIMITS = "hit_below_", (4, 21)
 
 @dataclass(frozen=True)
 class LessonChoices:
-    """What can be adjusted: the `epsilon` of Q-learning, the `policy` that MC and TD evaluate, the speed of all."""
+    """Adjustable settings: the `epsilon` of Q-learning, the `policy` that MC and TD evaluate, the speed of all."""
 
     epsilon: float = 0.4
     policy: str = "hit_below_14"
@@ -37,18 +37,18 @@ class Adjusted:
     choices: LessonChoices
 
     def new_rules(self, settings: Mapping[str, Any]) -> bool:
-        """Whether the table, and all learning, has to begin anew."""
+        """Return whether the table, and all learning, must begin anew."""
         return any(self.settings[key] != settings[key] for key in RULES)
 
 
 def typed(settings: Mapping[str, Any], choices: LessonChoices) -> dict[str, str]:
-    """What is adjustable as text: `epsilon`, `limit`, below which MC and TD's policy hits, and the rules."""
+    """Return the adjustable settings as text: `epsilon`, `limit`, below which MC and TD's policy hits, rules."""
     rules = {key: str(settings[key]) for key in RULES}
     return {"epsilon": str(choices.epsilon), "limit": choices.policy.removeprefix(_POLICY), **rules}
 
 
 def adjusted(settings: Mapping[str, Any], choices: LessonChoices, texts: Mapping[str, str]) -> Adjusted:
-    """What these texts, by the keys of `typed`, mean. Raises SettingsError that names the key."""
+    """Parse these texts, by the keys of `typed`. Raises SettingsError that names the key."""
     epsilon, limit = _number("epsilon", texts["epsilon"]), _number("limit", texts["limit"], int)
     check_range("epsilon", epsilon, 0, 1)
     check_range("limit", limit, *_LIMITS)
@@ -124,7 +124,7 @@ class Lessons:
         self.choices = replace(self.choices, speed=SPEEDS[(number + 1) % len(SPEEDS)])
 
     def advice(self, name: str, state: States) -> tuple[int, int] | None:
-        """What that table would do in the state `[1]`, and how often it has met it; None before it has begun."""
+        """Return the table's action in the state `[1]`, and its number of visits; None before it has begun."""
         learned = self._learners[name].learned
         if learned is None or self._subject is None:
             return None
@@ -145,7 +145,7 @@ class Lessons:
         return BackgroundLearner(lambda: self._process(name), lambda: self.choices.speed, self._turn)
 
     def settings_of(self, name: str) -> TabularSettings:
-        """What a new table of that method is learned under."""
+        """Return the settings of a new table of that method."""
         return TabularSettings(
             game=self.settings,
             algo=METHODS[name],

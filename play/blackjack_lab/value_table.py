@@ -25,7 +25,7 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands in a cell, in three characters, and how strong its colour is: -1 to 1, 0 for none."""
+    """Content of a cell, in three characters, and the strength of its colour: -1 to 1, 0 for none."""
 
     text: str
     shade: float

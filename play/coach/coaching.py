@@ -11,7 +11,7 @@ LEAST = 0.0005  # a cost below this is shown as 0.000, and is none
 
 
 class Coaching:
-    """What a coach found of the decisions of the people at a table, over all its games.
+    """Verdicts of a coach on the decisions of the people at a table, over all its games.
 
     What was taken back is forgotten, and judged again when it is decided again.
     """
@@ -21,7 +21,7 @@ class Coaching:
         self._found: dict[tuple[int, int], Judged] = {}
 
     def look(self, hand: Hand, number: int, move: Move) -> Judged | None:
-        """What move `number`, from 0, of a hand cost; None where there was no choice, or there are no values.
+        """Return the cost of move `number`, from 0, of a hand; None for a forced move, or without values.
 
         Changes nothing, and asks the hand for its seeds alone: it may be called in a thread.
         """
@@ -40,20 +40,20 @@ class Coaching:
 
     @property
     def decisions(self) -> int:
-        """How many were judged."""
+        """Number of decisions judged."""
         return len(self._found)
 
     @property
     def mistakes(self) -> int:
-        """How many of them were not the best."""
+        """Number of decisions that were not the best."""
         return sum(map(is_mistake, self._found.values()))
 
     @property
     def cost(self) -> float:
-        """What they cost together."""
+        """Total cost of the decisions."""
         return sum(judged.cost for judged in self._found.values() if judged.cost is not None and is_mistake(judged))
 
 
 def is_mistake(judged: Judged) -> bool:
-    """Whether another action was worth more, by so much that it shows."""
+    """Return whether another action was better by a visible amount."""
     return judged.cost is not None and judged.cost >= LEAST

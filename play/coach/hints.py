@@ -1,4 +1,4 @@
-"""What each action is worth, for somebody who asks: from what the seat may know alone."""
+"""Values of the actions, as a hint: from the knowledge of the seat alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _adviser_by = partial(seated_player, key="hint")
 
 @dataclass(frozen=True)
 class Odds:
-    """How likely each of the named outcomes is; for one action, or from here on when `action` is None."""
+    """Chances of the named outcomes; for one action, or from here on when `action` is None."""
 
     action: int | None
     chances: dict[str, float]
@@ -85,11 +85,11 @@ class Coach:
         raise SettingsError("hint", f"{name} gives no values", f"name one that does, as {valuing(self.game)}")
 
     def hint(self, hand: Hand) -> list[Worth]:
-        """What each legal action is worth now, the best first; none where they are unknown, or the hand is over."""
+        """Return the value of each legal action, the best first; none if unknown, or when the hand is over."""
         return [] if hand.over else self._worths(hand, len(hand.moves), hand.state, hand.legal)
 
     def judged(self, hand: Hand, number: int, move: Move) -> list[Worth]:
-        """What each action was worth at move `number`, from 0, of a hand: what `hint` would have said there."""
+        """Return the values at move `number`, from 0, of a hand, as `hint` would have given them there."""
         mask = int(self.game.legal(move.before)[0])
         return self._worths(hand, number, move.before, [a for a in range(self.game.actions) if mask >> a & 1])
 
@@ -97,7 +97,7 @@ class Coach:
         return [] if self.adviser is None else worths_by(self.adviser, hand, number, state, legal)
 
     def odds(self, hand: Hand) -> list[Odds]:
-        """How likely the hand is to be won from here; empty where the game has no such question."""
+        """Return the chances to win the hand from here; empty where the game has no such question."""
         if hand.over:
             return []
         if isinstance(self.adviser, ExactAdviser):

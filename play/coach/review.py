@@ -16,10 +16,10 @@ def review(coach: Coach, hand: Hand, seats: Sequence[int]) -> list[Judged]:
 
 
 def judge(coach: Coach, hand: Hand, number: int, move: Move) -> Judged | None:
-    """What move `number`, from 0, of a hand cost; None where there was no choice, or there are no values."""
+    """Return the cost of move `number`, from 0, of a hand; None for a forced move, or without values."""
     return judged_of(number, move, coach.judged(hand, number, move))
 
 
 def total_cost(judged: list[Judged]) -> float:
-    """What these decisions cost together, as far as it is known."""
+    """Return the total cost of these decisions, as far as it is known."""
     return sum(each.cost or 0.0 for each in judged)

@@ -1,4 +1,4 @@
-"""What is said while one looks on at games: which hand, who is to move, what actions are worth, what lies face down."""
+"""Commentary for spectators: the hand, the seat to move, the values of actions, the hidden cards."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Commentary:
 
     @property
     def may_know(self) -> bool:
-        """Whether what the seat to move thinks may be shown."""
+        """Return whether the thoughts of the seat to move may be shown."""
         return self._watch.shows_hands or self._watch.table.turn in (None, self._watch.viewer)
 
     def title(self) -> str:
@@ -43,7 +43,7 @@ class Commentary:
         return say("watch.title", game=" · ".join(part for part in parts if part))
 
     def prompt(self) -> str:
-        """Who is to move, and how one looks on."""
+        """Return the prompt: the seat to move, and the keys of a spectator."""
         say, watch, hand = self._language.say, self._watch, self._watch.table.hand
         here = say("watch.hand_over") if hand.over else say("watch.to_move", move=len(hand.moves) + 1, seat=hand.turn)
         how = say("watch.playing", pace=f"{watch.pace:g}") if watch.playing else say("watch.paused")
@@ -51,16 +51,16 @@ class Commentary:
         return " · ".join((here, how, hands, say("watch.looks_from", seat=watch.viewer)))
 
     def happened(self, move: Move) -> list[str]:
-        """What everybody saw happen with a move of the hand."""
+        """Describe a move of the hand as everybody saw it."""
         return self._speech.lines(events(self._watch.table.hand, move))
 
     def ended(self) -> list[str]:
-        """What the hand came to; nothing before it is over."""
+        """Describe the result of the hand; empty before it is over."""
         hand = self._watch.table.hand
         return self._speech.lines(result(hand)) if hand.over else []
 
     def hands(self, width: int) -> list[str]:
-        """What lies face down, two seats beside each other where they fit; nothing while the hands are closed."""
+        """List the hidden cards, two seats side by side where they fit; empty while the hands are closed."""
         if not self._watch.shows_hands:
             return []
         lines = self._speech.lines(open_hands(self._watch.table.hand))
@@ -70,7 +70,7 @@ class Commentary:
         return [" ".join(f"{line:<{half - 1}}" for line in lines[k : k + 2]).rstrip() for k in range(0, len(lines), 2)]
 
     def values(self, found: tuple[str, list[Worth]] | None, width: int) -> list[str]:
-        """What the actions are worth, as `WatchedGames.worths` found it; None while it is not known yet."""
+        """List the values of the actions, from `WatchedGames.worths`; None while they are unknown."""
         say, turn = self._language.say, self._watch.table.turn
         if turn is None or not self._watch.shows_values:
             return []
@@ -110,7 +110,7 @@ def bars(
 
 
 def _shares(worths: Sequence[Worth]) -> list[float]:
-    """Where each value lies between the worst, 0, and the best, 1."""
+    """Scale each value between the worst, 0, and the best, 1."""
     known = [each.value for each in worths if each.value is not None]
     low, high = min(known, default=0.0), max(known, default=0.0)
     if high - low < 1e-9:

@@ -1,4 +1,4 @@
-"""Where the games come from that one looks on at: agents who play them, or a file of records."""
+"""Sources of games for spectators: agents that play them, or a file of records."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Scene:
 
 
 class HandSource:
-    """Where the hands come from."""
+    """Source of hands."""
 
     def scene(self, number: int) -> Scene | None:
         """Hand number `number`, from 0, as far as it was played; None if there are no more. May take its time."""
@@ -53,7 +53,7 @@ class HandSource:
         raise NotImplementedError
 
     def more(self) -> None:
-        """One more move in the newest hand, which is not over."""
+        """Play a move of the newest hand, which is not over."""
 
     def stop(self) -> None:
         """No more moves are wanted: `scene` comes back soon, with None."""

@@ -21,7 +21,7 @@ _NOT_WATCHED = ("save", "record")
 
 
 def board_of(game: Game) -> tuple[str, int, Any]:
-    """What a board is made for: another game, or the same with other options, wants another."""
+    """Return the key of a board: another game, or the same with other options, needs another board."""
     return game.name, game.seats, game.options
 
 
@@ -60,7 +60,7 @@ class WatchedGames:
             self._source.more()
 
     def find(self, number: int) -> bool:
-        """Whether there is hand `number`, from 0; those before it are played for that, which may take its time."""
+        """Return whether hand `number`, from 0, exists; plays the hands before it, which may take time."""
         return number >= 0 and self._source.scene(number) is not None
 
     def step(self) -> bool:
@@ -88,7 +88,7 @@ class WatchedGames:
             self.viewer = self.viewer if self.viewer < self.game.seats else 0
 
     def worths(self) -> tuple[str, list[Worth]]:
-        """What the legal actions of the seat to move are worth, the best first, and the key of their unit.
+        """Return the values of the legal actions of the seat to move, the best first, and the key of their unit.
 
         Empty where there are none, and when the hand is over.
         """
@@ -100,7 +100,7 @@ class WatchedGames:
 
     @property
     def game(self) -> Game:
-        """What is played where one looks."""
+        """The game in view."""
         return self.table.game
 
     def stop(self) -> None:
@@ -109,7 +109,7 @@ class WatchedGames:
 
 
 def open_watch(settings: PlaySettings, given: Given) -> WatchedGames:
-    """What the settings want to look on at. Raises SettingsError, CheckpointError, RecordError and OSError."""
+    """Open the games to watch. Raises SettingsError, CheckpointError, RecordError and OSError."""
     assert settings.watch is not None
     for key in _NOT_WATCHED:
         if key in given:

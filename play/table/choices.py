@@ -1,4 +1,4 @@
-"""What can be chosen before one sits down: for each game its settings, and what is offered for each."""
+"""Choices before a table starts: the settings of each game, and the options for each."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Choices:
                 del self._chosen[seat_key]
 
     def overrides(self) -> list[str]:
-        """What one would write on the command line for this table."""
+        """Return the command-line overrides for this table."""
         found = [f"game={typed_game(self.name)}"]
         found += [f"game.{k}={_written(v)}" for k, v in self._options.items() if v != self._defaults[k]]
         if self._apart:
@@ -184,7 +184,7 @@ class Choices:
 
 
 def offered_players(game: Game, runs: Path = RUNS) -> tuple[str, ...]:
-    """Who may be played against, by name: rule players, players that search, trained agents, and a person.
+    """List the possible opponents by name: rule players, search players, trained agents, and a person.
 
     The one called `champion` comes first, if there is one, also a run of this name; then the game's own rule player.
     """

@@ -46,7 +46,7 @@ def write_save(path: Path, table: Table, settings: dict[str, Any]) -> None:
 
 
 def read_save(path: Path) -> dict[str, Any]:
-    """What a save holds, its form checked. Raises SaveError, and OSError when it cannot be read."""
+    """Read a save and check its form. Raises SaveError, and OSError when it cannot be read."""
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
@@ -117,7 +117,7 @@ def saved_tables(folder: Path = SAVES) -> list[SavedTable]:
 
 
 def _looked_at(path: Path) -> SavedTable | None:
-    """What is in a file; None for one that has gone meanwhile."""
+    """Describe a file; None if it has gone meanwhile."""
     try:
         written = datetime.fromtimestamp(path.stat().st_mtime)
     except OSError:

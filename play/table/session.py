@@ -19,7 +19,7 @@ from busso.play.table.table import Table
 
 
 class Session:
-    """What a person does at a table, with everything finished written down at once.
+    """Session of a person at a table, with everything finished written at once.
 
     `settings` is the group `game`; `save` the file to which the table is saved, None for one that is named when it is
     first needed. With a file given, each decision of a person and each end of a hand is saved. `restored`: the table
@@ -97,7 +97,7 @@ class Session:
         return wanted
 
     def take_trouble(self) -> OSError | None:
-        """What is in `trouble`, once."""
+        """Return `trouble` and clear it."""
         trouble, self.trouble = self.trouble, None
         return trouble
 

@@ -1,4 +1,4 @@
-"""What is said at a table, as lines of text in its language: the same in the line mode and on the screens."""
+"""Speech of the table, as lines of text in its language: the same in the line mode and on the screens."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Speech:
         return [self.line(each) for each in told]
 
     def unit(self) -> str:
-        """What the results of the game are counted in."""
+        """Return the unit of the game's results."""
         unit = self.table.game.unit
         return self.language.texts.get(f"unit.{unit}", unit)
 
     def value_unit(self) -> str:
-        """What the coach's values are counted in; empty where there are none."""
+        """Return the unit of the coach's values; empty without any."""
         adviser = self._coach.adviser
         return "" if adviser is None else self.language.texts.get(f"unit.{adviser.unit}", adviser.unit)
 
@@ -66,14 +66,14 @@ class Speech:
         return f"{self.action(worth.action)} {self.value(worth.value)}"
 
     def hint(self, worths: Sequence[Worth]) -> str:
-        """What each action is worth, on one line."""
+        """Return the value of each action, on one line."""
         if not worths:
             return self.language.say("plain.no_hint")
         told = tuple(map(self.worth, worths))
         return self.language.say("plain.hint", unit=self.value_unit(), player=self._coach.name, worths=told)
 
     def odds(self, found: Sequence[Odds]) -> list[str]:
-        """How likely one is to win, a line for each action that was asked about."""
+        """Return the chances to win, a line for each action that was asked about."""
         return [self._odds(odds) for odds in found] or [self.language.say("plain.no_odds")]
 
     def _odds(self, odds: Odds) -> str:
@@ -94,14 +94,14 @@ class Speech:
         return self.language.say("plain.judged", **place, cost=f"{judged.cost:.2f}", best=best)
 
     def review_total(self, judged: list[Judged]) -> str:
-        """What the decisions of a review cost together."""
+        """Return the total cost of the decisions of a review."""
         if self._coach.adviser is None or not judged:
             return self.language.say("plain.no_review")
         cost = f"{total_cost(judged):.2f}"
         return self.language.say("plain.review_total", number=len(judged), cost=cost, unit=self.value_unit())
 
     def score(self) -> list[str]:
-        """How the match stands, and, when a game is over, how many of them were won."""
+        """Return the score of the match and, after a game, the number of games won."""
         table, score, say = self.table, self.table.score, self.language.say
         found = []
         if table.match_score is not None:

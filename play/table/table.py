@@ -30,7 +30,7 @@ _REPLIES = 0x7265706C79 << 16  # salts of the replies, by the number of the move
 
 @dataclass(frozen=True)
 class Setup:
-    """What is played by whom: the game, who sits in each seat (`human` or a player), the seed, the score of a match."""
+    """Setup of a table: the game, the player of each seat (`human` or another), the seed, the score of a match."""
 
     game: Game
     seats: tuple[str, ...]
@@ -107,7 +107,7 @@ class Table:
 
     @property
     def game_over(self) -> bool:
-        """Whether the game, or the match, is over."""
+        """True if the game, or the match, is over."""
         return self.hand.over and (self.matches is None or not self.matches.running.size)
 
     @property
@@ -122,7 +122,7 @@ class Table:
 
     @property
     def person_to_move(self) -> bool:
-        """Whether it is a person's turn."""
+        """True if it is a person's turn."""
         return self.turn is not None and self.setup.seats[self.turn] == HUMAN
 
     @property
@@ -163,7 +163,7 @@ class Table:
         return self.play(action)
 
     def player(self, name: str) -> Player:
-        """Who sits here by that name."""
+        """Return the player of that name at this table."""
         return self._players[name]
 
     def undo(self) -> bool:
@@ -191,7 +191,7 @@ class Table:
 
 @dataclass
 class WatchedTable:
-    """What is seen of a table where no person plays, by the names that `Table` has."""
+    """Spectators' view of a table where no person plays, by the names that `Table` has."""
 
     setup: Setup
     hand: Hand
@@ -203,7 +203,7 @@ class WatchedTable:
 
     @property
     def game(self) -> Game:
-        """What is played."""
+        """The game being played."""
         return self.setup.game
 
     @property
@@ -218,7 +218,7 @@ class WatchedTable:
 
     @property
     def game_over(self) -> bool:
-        """Whether the hand is over."""
+        """True if the hand is over."""
         return self.hand.over
 
 

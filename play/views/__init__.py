@@ -1,4 +1,4 @@
-"""What a person may see of each game, as plain data and as lines of text, and what happened, as messages.
+"""Views of each game for a person, as plain data and as lines of text, and its events, as messages.
 
 A game is shown by the module here that has its name; what that does not have is shown as `generic` shows any game.
 """
@@ -18,7 +18,7 @@ def _of(game: str, what: str) -> Any:
 
 
 def view(hand: Hand, seat: int) -> Any:
-    """What the person in that seat may see of a hand: a frozen dataclass of texts and numbers."""
+    """Return the view of the person in that seat: a frozen dataclass of texts and numbers."""
     return _of(hand.game.shown_as, "view")(hand, seat)
 
 
@@ -38,13 +38,13 @@ def position(language: Language, hand: Hand, number: int, seat: int) -> list[str
 
 
 def events(hand: Hand, move: Move) -> list[Message]:
-    """What everybody at the table saw happen with a move of this hand."""
+    """Return the events of a move of this hand that everybody at the table saw."""
     found: list[Message] = _of(hand.game.shown_as, "events")(hand, move)
     return found
 
 
 def result(hand: Hand) -> list[Message]:
-    """What an ended hand came to, with what is laid open at its end."""
+    """Return the result of an ended hand, with the cards laid open at its end."""
     found: list[Message] = _of(hand.game.shown_as, "result")(hand)
     return found
 
@@ -56,7 +56,7 @@ def dealt_hands(hand: Hand) -> list[Message]:
 
 
 def open_hands(hand: Hand) -> list[Message]:
-    """What lies face down now, a message for each seat, for those who look on; none where nothing is hidden."""
+    """Return the hidden cards, a message for each seat, for spectators; none where nothing is hidden."""
     found: list[Message] = _of(hand.game.shown_as, "open_hands")(hand)
     return found
 

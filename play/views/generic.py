@@ -23,7 +23,7 @@ class GenericView:
 
 
 def view(hand: Hand, seat: int) -> GenericView:
-    """What the seat may see."""
+    """Return the view of the seat."""
     rows = tuple(presentation_of(hand.game).rows(hand, seat))
     return GenericView(seat, hand.turn, rows, legal_texts(hand) if hand.turn == seat else ())
 
@@ -47,7 +47,7 @@ def legal_line(language: Language, game: str, legal: tuple[str, ...], between: s
 
 
 def events(hand: Hand, move: Move) -> list[Message]:
-    """What the seat did."""
+    """Return the seat's action as an event."""
     return [message("event.action", seat=move.seat, action=hand.game.action_text(move.action))]
 
 
@@ -69,6 +69,6 @@ open_hands = dealt_hands
 
 
 def why_not(hand: Hand, action: int) -> Message:
-    """That it is not legal."""
+    """Return the reason: the action is not legal."""
     text = hand.game.action_text(action) if 0 <= action < hand.game.actions else str(action)
     return message("reason.not_legal", action=text)

@@ -1,4 +1,4 @@
-"""What the games of one player against a fixed rule have in common at the table."""
+"""Common parts of the games of one player against a fixed rule at the table."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SmallView:
 
 @dataclass(frozen=True)
 class SmallGame:
-    """How such a game is seen: `side` is the other one's name in records, `counts` are the fields of both scores.
+    """View of such a game: `side` is the other one's name in records, `counts` are the fields of both scores.
 
     `text` is a score as text, `dealt` are the cards of each side at first, and `hit` is the action that draws one.
     """
@@ -49,7 +49,7 @@ class SmallGame:
     rule: Callable[[np.void], Message]
 
     def view(self, hand: Hand, seat: int) -> SmallView:
-        """What the player may see: of the other side's first cards one alone, until the game is over."""
+        """Return the player's view: only one of the other side's first cards, until the game is over."""
         state, record = hand.state[0], hand.record()
         own, other = (self.text(int(state[name])) for name in self.counts)
         return SmallView(
@@ -66,7 +66,7 @@ class SmallGame:
         )
 
     def events(self, hand: Hand, move: Move) -> list[Message]:
-        """What the player did, and the card drawn."""
+        """Return the player's action and the card drawn, as events."""
         found = generic.events(hand, move)
         if move.action == self.hit:
             number = sum(each.action == self.hit for each in hand.moves[: hand.moves.index(move) + 1])
@@ -96,5 +96,5 @@ def page(language: Language, game: str, seen: SmallView, details: bool) -> Itera
 
 
 def outcome(hand: Hand) -> str | None:
-    """How the game ended for the player."""
+    """Return the outcome of the game for the player."""
     return OUTCOMES[round(hand.returns()[0])] if hand.over else None

@@ -21,7 +21,7 @@ _PHASES = {BET: "bet", BUYING: "buy", EXCHANGE: "exchange", OVER: "over"}
 
 
 class SeatView(NamedTuple):
-    """What everybody sees of a seat: its credits, its spike card's value, and whether it is still in the hand."""
+    """Public view of a seat: its credits, its spike card's value, and whether it is still in the hand."""
 
     credits: int
     spike: int | None
@@ -30,7 +30,7 @@ class SeatView(NamedTuple):
 
 @dataclass(frozen=True)
 class SpikeView:
-    """What a seat may know. Cards are their values; `own` are the hand cards, the lower first, `sum` with the spike.
+    """View of a seat. Cards are their values; `own` are the hand cards, the lower first, `sum` with the spike.
 
     `hand_number` counts from 1, `round` from 0, before the spike cards, to 3. `bought` is the card in front of this
     seat while it decides about it. `to_match` is what matching costs this seat now. `dice` are the rolls of this hand
@@ -59,7 +59,7 @@ class SpikeView:
 
 
 def view(hand: Hand, seat: int) -> SpikeView:
-    """What the seat may see."""
+    """Return the view of the seat."""
     state = hand.state[0]
     players, played = int(state["players"]), int(state["hands_played"])
     mine = hand.turn == seat
@@ -98,14 +98,14 @@ def _seat(state: np.void, seat: int) -> SeatView:
 
 
 def _log(hand: Hand) -> list[Message]:
-    """What happened in the hand that is being played, or, at the end, in the last one."""
+    """Return the events of the hand that is being played, or, at the end, of the last one."""
     number = int(hand.state[0]["hands_played"]) - hand.over
     moves = [move for move in hand.moves if int(move.before[0]["hands_played"]) == number]
     return [told for move in moves for told in events(hand, move)]
 
 
 def events(hand: Hand, move: Move) -> list[Message]:
-    """What was done, the dice that fell, and the hands that ended with it."""
+    """Return the action, the dice rolled, and the hands that ended with it, as events."""
     found, before = [_done(move)], move.before[0]
     for ended, following in ends_of_hands(hand.game, move):
         found += [*_dice(before, ended, ended=True), *showdown(ended)]
@@ -117,7 +117,7 @@ def events(hand: Hand, move: Move) -> list[Message]:
 
 
 def _done(move: Move) -> Message:
-    """What the seat did, without what others cannot see: which hand card was exchanged, or whether the bought one."""
+    """Return the seat's action without hidden parts: which hand card was exchanged, or whether the bought one."""
     seat, action, before = move.seat, move.action, move.before[0]
     if action in (RAISE, MATCH, BUY):
         key = {RAISE: "event.raise", MATCH: "event.match", BUY: "event.buy"}[action]
@@ -189,7 +189,7 @@ def showdown(state: np.void) -> list[Message]:
 
 
 def _rule(state: np.void, seats: list[int]) -> str:
-    """What tells the best hand from the next: the first part of `strength` (spike/showdown.py) in which they differ."""
+    """Return the rule that decides: the first part of `strength` (spike/showdown.py) that differs."""
     best, other = sorted((int(strength(state, seat)) for seat in seats), reverse=True)[:2]
     parts = (("special", 32768), ("sum", 1024), ("positive", 512), ("cards", 16), ("card", 1))
     return next((name for name, unit in parts if best // unit != other // unit), "lot")

@@ -1,4 +1,4 @@
-"""What a player of Corellian Spike wants to know beyond what lies on the table: costs, sums, endings, who did what."""
+"""Facts for a player of Corellian Spike beyond the cards on the table: costs, sums, endings, the log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OpenHand(NamedTuple):
 
 @dataclass(frozen=True)
 class Ending:
-    """How a hand ended: by whom `won` credits were taken, by what rule (None: all others had folded), and its dice.
+    """End of a hand: by whom `won` credits were taken, by what rule (None: all others had folded), and its dice.
 
     `number` counts from 1.
     """
@@ -84,7 +84,7 @@ def compile_rules(hand: Hand) -> None:
 
 
 def costs(hand: Hand) -> dict[int, int]:
-    """What each legal action that may cost something would cost the seat to move now."""
+    """Return the cost of each legal action, for the seat to move, that may cost something."""
     return {action: int(price(hand.state[0], action)) for action in hand.legal if action in (RAISE, MATCH, BUY)}
 
 

@@ -20,7 +20,7 @@ _SIGNALS = {BUSSO: "busso", STRISCIO: "striscio"}
 
 @dataclass(frozen=True)
 class TressetteView:
-    """What a seat may know. Teams are seats 0 and 2, and 1 and 3; suits are the letters of cards, `DCSB`.
+    """View of a seat. Teams are seats 0 and 2, and 1 and 3; suits are the letters of cards, `DCSB`.
 
     `hand` is the own cards by suit, the strongest first. `last_trick` is complete, taken by `last_taker`. `points` are
     whole points so far, with the last trick's once it is taken. `signals` are the newest of each seat and suit. `voids`
@@ -45,7 +45,7 @@ class TressetteView:
 
 
 def view(hand: Hand, seat: int) -> TressetteView:
-    """What the seat may see."""
+    """Return the view of the seat."""
     state = hand.state[0]
     plays = int(state["plays"])
     done = plays - plays % SEATS
@@ -215,7 +215,7 @@ def _said_and_shown(language: Language, seen: TressetteView) -> Iterator[str]:
 
 
 def position(language: Language, hand: Hand, number: int, seat: int) -> list[str]:
-    """What the seat saw before a move, with all hands as they were dealt; what had been played is in brackets."""
+    """Return the seat's view before a move, with all hands as they were dealt; cards already played are in brackets."""
     seen = view(hand.until(number - 1), seat)
     lines = list(page(language, hand.game.name, seen, details=False))
     gone = {hand.game.action_text(move.action) for move in hand.moves[: number - 1]}

@@ -67,7 +67,7 @@ def cards_of(seen: TressetteView) -> list[str]:
 
 
 def task(seen: TressetteView) -> Message:
-    """What the seat to move may do."""
+    """Return the task of the seat to move."""
     if not seen.trick:
         return message("tressette_screen.lead")
     suit = seen.trick[0][1][1]
@@ -81,7 +81,7 @@ def suit_name(letter: str) -> str:
 
 
 def facts(seen: TressetteView, seat: int) -> list[Message]:
-    """What everybody knows of a seat: suits that it has none of, what it said of others, what it declared."""
+    """List public knowledge of a seat: void suits, its signals about others, its declarations."""
     found, voids = [], seen.voids[seat] if seen.cards_left[seat] else ()
     if voids:
         found.append(message("tressette_screen.none_of", suits=" ".join(voids)))

@@ -122,7 +122,7 @@ def _count_showdowns(
 def showdown_odds(
     states: States, games: NDArray[np.int64], samples: int, generators: NDArray[np.uint64]
 ) -> NDArray[np.float64]:
-    """How likely the seat to move is to win the hand in each of `states[games]` if everybody goes to the showdown.
+    """Return the chance that the seat to move wins each of `states[games]` if all seats go to the showdown.
 
     No seat folds or buys any more, what was bought is discarded, and the dice still to come fall. Over `samples` of
     what the seat cannot see; `generators`, one for each state, move on.

@@ -25,7 +25,7 @@ _AT_A_TIME = 1 << 15  # play-outs side by side
 
 @dataclass(frozen=True)
 class SpikeSearchOptions(PlayerOptions):
-    """How often the cards and dice are drawn for a decision."""
+    """Number of times that cards and dice are drawn for a decision."""
 
     samples: int = bounded(512, 1, MOST_SAMPLES)
 

@@ -1,4 +1,4 @@
-"""How many decisions a second each stage of a run can make on this machine, measured for a second or two each."""
+"""Decisions a second of each stage of a run on this machine, measured for a second or two each."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Measured:
         return self.decisions / stage.decisions
 
     def verdict(self) -> str:
-        """One line: the stage that limits the run, how far, and what to change."""
+        """Describe in one line the stage that limits the run, how far, and what to change."""
         limit, total = self.limit, in_words(self.decisions)
         says = f"{limit.how}: at most {in_words(limit.decisions)} decisions/s"
         if self.in_turn:
@@ -131,7 +131,7 @@ def _learner(settings: TrainSettings, update: float, least: float, on_gpu: bool)
 
 
 def _faster_updates(settings: TrainSettings, on_gpu: bool) -> str:
-    """What makes the same updates faster."""
+    """Describe what makes the same updates faster."""
     learner, threads = settings.learner, settings.learner.cpu_threads
     if on_gpu:
         return "" if learner.compile else _COMPILED

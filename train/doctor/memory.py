@@ -1,4 +1,4 @@
-"""Whether a run fits into the memory of a GPU or of a job, before anything is allocated there."""
+"""Check that a run fits into the memory of a GPU or of a job, before anything is allocated there."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _PACKAGES = ("torch", "ray", "numba", "numpy", "hydra-core")
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: what was looked at, what was found, and whether a run would fail because of it."""
+    """A line of the report: the check, its finding, and whether a run would fail because of it."""
 
     what: str
     says: str
@@ -134,7 +134,7 @@ def _ray(settings: TrainSettings) -> list[Finding]:
 
 
 def screen(findings: list[Finding], measured: stages.Measured | None) -> Iterator[Table | str]:
-    """What was found as a table; then, if anything was measured, the stages and which one limits the run."""
+    """Return the findings as a table; then, if anything was measured, the stages and which one limits the run."""
     table = Table("", "found", "", title="what a run would get")
     colours = {"ok": "green", "warning": "yellow", "error": "red"}
     for finding in findings:
@@ -145,5 +145,5 @@ def screen(findings: list[Finding], measured: stages.Measured | None) -> Iterato
 
 
 def would_start(findings: list[Finding]) -> bool:
-    """Whether a run would start."""
+    """Return whether a run would start."""
     return all(finding.verdict != "error" for finding in findings)

@@ -1,4 +1,4 @@
-"""What more CPUs and nodes would give a run with `rollout=ray`: one formula of two rates that are measured.
+"""Gain of more CPUs and nodes for a run with `rollout=ray`: one formula of two rates that are measured.
 
     decisions/s = min((CPUs - t) w, u d / f)        updates/s = min(u, decisions/s / d)
 
@@ -49,7 +49,7 @@ class Scaling:
         return Scaled(cpus, decisions, min(self.updates, decisions / self.decisions), limit)
 
     def enough(self) -> int:
-        """How many CPUs keep the learner busy; more would play games that it has no time for."""
+        """Number of CPUs that keep the learner busy; more would play games that it has no time for."""
         return self.threads + max(1, math.ceil(self.updates * self.decisions / self.floor / self.worker))
 
 

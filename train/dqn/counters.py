@@ -10,7 +10,7 @@ from busso.train.dqn.rollout.request import Rollout
 
 @dataclass
 class DqnCounters:
-    """Where a run stands; saved with every checkpoint."""
+    """Position of a run; saved with every checkpoint."""
 
     episodes: int = 0  # whose transitions are in the buffer
     env_steps: int = 0  # decisions of those episodes

@@ -22,11 +22,11 @@ class FirstLook:
         self._to_come = before < SECONDS
 
     def due(self, seconds: float, episodes: int) -> bool:
-        """Whether an evaluation is worth it now, after these seconds and episodes of training."""
+        """Return whether an evaluation is due, after these seconds and episodes of training."""
         return self._to_come and self._makes_one and seconds >= SECONDS and self._every <= _WORTH * episodes
 
     def takes(self, seconds: float) -> bool:
-        """Whether an evaluation that is started now is the first look; so is none after it."""
+        """Return True once, for the first evaluation that starts after a minute."""
         takes = self._to_come and seconds >= SECONDS - _ABOUT
         self._to_come = self._to_come and not takes
         return takes

@@ -35,7 +35,7 @@ class RateLimiter:
 
     @property
     def falls(self) -> bool:
-        """Whether rule 4 is in force."""
+        """True while rule 4 is in force."""
         return self.floor < 1
 
     def updates_due(self, counters: DqnCounters, held: int, updates: int) -> int:
@@ -62,7 +62,7 @@ class RateLimiter:
         return credit - min(credit, max(self.floor * credit, full - due))
 
     def max_weights_age(self, limit: int, in_flight: int, counters: DqnCounters) -> float:
-        """How many updates old the weights of a rollout may be: `limit`, or more with many requests in flight.
+        """Return the maximum age in updates of a rollout's weights: `limit`, or more with many requests in flight.
 
         While one request of a wide cluster is played, all others come in. So its rollouts are older, but no worse.
         """

@@ -125,7 +125,7 @@ class Requests:
             )
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the run stands, and what has not come back: first episode, how many, attempt."""
+        """Return the position of the run and the pending requests: first episode, count, attempt."""
         # What is played now may be what ends this start: the next one deals other games.
         out = [*self.unplayed, *(request.again() for request in self.in_flight.values())]
         return {

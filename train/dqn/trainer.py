@@ -43,7 +43,7 @@ IDLE_STARTS = 2  # in a row; then the same job again would do no better
 
 
 class DqnTrainer:
-    """One run: a learner, its replay buffer, and rollouts from wherever they are played."""
+    """Trainer of a run: a learner, its replay buffer, and a backend that plays rollouts."""
 
     def __init__(
         self, settings: TrainSettings, folder: RunFolder, device: torch.device, rollouts: RolloutBackend
@@ -76,12 +76,12 @@ class DqnTrainer:
 
     @property
     def counters(self) -> DqnCounters:
-        """Where the run stands."""
+        """Position of the run."""
         return self.requests.counters
 
     @property
     def progress(self) -> Status:
-        """How far it is."""
+        """Progress of the run."""
         return Status(self.counters.episodes, "episodes", self.counters.env_steps, self.learner.updates)
 
     def describe(self) -> str:
@@ -128,7 +128,7 @@ class DqnTrainer:
                 self._evaluate_if_due()
 
     def complete(self) -> bool:
-        """Whether the run is finished, and its last weights are evaluated."""
+        """True if the run is finished and its last weights are evaluated."""
         return self.finished() and self.counters.evaluated >= self.counters.env_steps
 
     def worth_another_start(self) -> bool:
@@ -174,7 +174,7 @@ class DqnTrainer:
             self.evaluations.start(self.counters.env_steps, self.replay if histograms else None, first)
 
     def finished(self) -> bool:
-        """Whether all episodes are learned from, or the time is up."""
+        """True if all episodes are learned from, or the time is up."""
         played_out = self.budget.episodes_left(self.counters.episodes) == 0 and self.requests.updates_due() == 0
         return played_out or self.budget.time_is_up()
 

@@ -115,7 +115,7 @@ def _whole(trained: TrainSettings, settings: TrainSettings) -> NetworkSettings:
 
 
 def _names_file_of(typed: str | None, module: Any) -> bool:
-    """Whether `network=./net.py` was typed, which names the file of the module and nothing else."""
+    """Return whether `network=./net.py` was typed, which names the file of the module and nothing else."""
     words = own_files.parted(typed or "")
     if not module or words is None or words[1]:
         return False

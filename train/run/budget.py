@@ -37,15 +37,15 @@ class Budget:
         return self.seconds_before + (0.0 if self._started is None else self._clock() - self._started)
 
     def episodes_left(self, episodes: int) -> int | None:
-        """How many games are left to play after `episodes`; None without a limit."""
+        """Return the number of games that are left to play after `episodes`; None without a limit."""
         return None if self.episodes is None else max(0, self.episodes - episodes)
 
     def time_is_up(self) -> bool:
-        """Whether the minutes are over."""
+        """Return whether the minutes are over."""
         return self.minutes is not None and self.seconds() >= 60 * self.minutes
 
     def seconds_left(self, episodes: int) -> float | None:
-        """How long the rest will take at the present rate; None in the first seconds, when that is not known."""
+        """Estimate the remaining seconds at the present rate; None in the first seconds."""
         seconds, spent = self.seconds(), self.spent(episodes)
         return seconds * (1 - spent) / spent if spent > 0 and seconds >= _SURE_SECONDS else None
 

@@ -84,7 +84,7 @@ def _why_on_gpu(problem: Problem, began_on_gpu: bool) -> str | None:
 
 
 def _job_has_gpus() -> bool:
-    """Whether Slurm has given GPUs to the job of this process, and they are not hidden."""
+    """Return whether Slurm has given GPUs to the job of this process, and they are not hidden."""
     if (visible := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
         return visible.strip() not in _HIDDEN
     numbers = any(os.environ.get(name) for name in ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS"))  # such as 0,1
@@ -121,7 +121,7 @@ def _lack() -> Problem:
 
 
 def _refusal(index: int) -> Problem | None:
-    """What comes between a GPU that is there and an addition on it."""
+    """Try an addition on a GPU that is present; returns the reason why it fails."""
     import torch
 
     try:

@@ -40,7 +40,7 @@ class Every:
         self.passed = episodes // self._every
 
     def take(self, episodes: int) -> bool:
-        """Whether it is due after `episodes`; if so, it counts as done."""
+        """Return whether it is due after `episodes`; if so, it counts as done."""
         reached = episodes // self._every
         self.passed = min(self.passed, reached)  # it was counted in a smaller `every` before the run was resumed
         due = passes(self.passed, reached, self._dense) and self._clock() - self.last >= self.distance
@@ -54,14 +54,14 @@ class Every:
         self.last, self.distance = self._clock(), self._most
 
     def ended(self, begun: float) -> float:
-        """What began at `begun` (`last` of then) is done. Sets `distance`; returns the seconds that it took."""
+        """Record the end of what began at `begun` (`last` of then). Sets `distance`; returns its seconds."""
         took = self._clock() - begun
         self.distance = min(max(self._least, took / self._share), self._most)
         return took
 
 
 def passes(before: int, reached: int, dense: int | None) -> bool:
-    """Whether one of the whole numbers after `before`, up to `reached`, is due.
+    """Return whether one of the integers after `before`, up to `reached`, is due.
 
     With `dense`, so that what is written grows with the logarithm of a run's length: up to twice `dense` all of them
     are, and whenever the run has become twice as long the distance doubles. So it is at most `reached` / `dense`.

@@ -86,7 +86,7 @@ class RunFolder:
 
     @property
     def lost(self) -> bool:
-        """Whether another process was seen to have taken the run over. Costs nothing; `require_own` looks again."""
+        """True if another process was seen to have taken the run over. Costs nothing; `require_own` looks again."""
         return self._lock.lost
 
     def require_own(self) -> None:
@@ -134,7 +134,7 @@ class RunFolder:
         return self.writer.save(self.checkpoint_at(done), ids.with_id(state, self.run_id), keep)
 
     def checkpoint_at(self, done: int) -> Path:
-        """Where the checkpoint after these episodes or iterations lies."""
+        """Return the path of the checkpoint after these episodes or iterations."""
         return checkpoint.path_for(self.checkpoints, done)
 
     def write_results(self, found: Mapping[str, Any], done: int, env_steps: int) -> None:
@@ -190,6 +190,6 @@ class RunFolder:
 
 
 def _in_any_folder(code: object) -> str:
-    """What names a class or function in a Python file, without its folder: other commands see it elsewhere."""
+    """Return the name of a class or function in a Python file without its folder, which differs between commands."""
     path, rest = own_files.parted(str(code)) or ("", str(code))
     return f"{PurePath(path).name}:{rest}"

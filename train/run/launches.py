@@ -63,14 +63,14 @@ def _read(path: Path) -> list[dict[str, Any]]:
 
 
 def began_on_gpu(folder: Path) -> bool:
-    """Whether the run in the folder, which has checkpoints, was ever on a GPU."""
+    """Return whether the run in the folder, which has checkpoints, was ever on a GPU."""
     learners = [str(start.get("learner", "")) for start in read_launches(folder)]
     on_gpu = any(each.startswith(LEARNER_ON) and not each.startswith(f"{LEARNER_ON}CPU") for each in learners)
     return on_gpu and bool(checkpoints_of(folder))
 
 
 def checkpoints_of(folder: Path) -> list[Path]:
-    """Those of the run in the folder, newest first; none where the disk does not show them, which ends no run."""
+    """List the checkpoints of the run in the folder, newest first; none if the disk cannot list them."""
     try:
         return patiently(partial(checkpoint.listed, folder / "checkpoints"))
     except OSError:
@@ -102,7 +102,7 @@ def commit() -> str | None:
 
 
 def _git(*arguments: str) -> str | None:
-    """What git says of the folder of the program; None when it fails, as it does where there is no clone."""
+    """Return git's output in the program's folder; None if it fails, as it does outside a clone."""
     command = ["git", "-C", str(Path(__file__).parent), *arguments]
     try:
         found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=_GIT_SECONDS)

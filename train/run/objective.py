@@ -1,4 +1,4 @@
-"""What a search of hyperparameters compares runs by."""
+"""Objective by which a search of hyperparameters compares runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from busso.train.settings.tabular import TabularSettings
 
 
 def direction(settings: AnyRunSettings) -> str:
-    """Whether more of the objective is better."""
+    """Return whether more of the objective is better."""
     return "minimize" if isinstance(settings, TabularSettings) else "maximize"
 
 
@@ -25,7 +25,7 @@ def check_direction(settings: AnyRunSettings, said: Any) -> None:
 
 
 def meaning(settings: AnyRunSettings) -> str:
-    """What the objective is, for a reader."""
+    """Describe the objective for a reader."""
     if isinstance(settings, TabularSettings):
         return "loss against optimal play"
     what, against = _measured(settings)

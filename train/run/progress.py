@@ -18,7 +18,7 @@ log = logging.getLogger("train")
 
 @dataclass(frozen=True)
 class Status:
-    """How far a run is. Its budget and the names of its checkpoints count what is `done`, in `unit`."""
+    """Progress of a run. Its budget and the names of its checkpoints count what is `done`, in `unit`."""
 
     done: int
     unit: str

@@ -88,7 +88,7 @@ class Run:
         return {name: _in_order(curve) for name, curve in self._metrics.items()}
 
     def curve(self, name: str) -> tuple[Numbers, Numbers] | None:
-        """One of the curves; None if the run has no such curve."""
+        """Return a curve by name; None if the run does not have it."""
         return _in_order(self._metrics[name]) if name in self._metrics else None
 
     @cached_property

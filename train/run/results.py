@@ -90,7 +90,7 @@ def set_aside_of_shorter_run(folder: Path) -> None:
 
 
 def _read(folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any]] | None:
-    """What the file says of its run, None in that of a champion, and the results; None without a file."""
+    """Read a file's statement about its run, None in that of a champion, and the results; None without a file."""
     path = folder / FILE
     try:
         results = read_json(path.read_text(encoding="utf-8"))

@@ -51,7 +51,7 @@ class Trainer(Protocol):
 
     @property
     def budget(self) -> Budget:
-        """How much it may learn, and how much of that is spent."""
+        """Budget of learning, and how much of it is spent."""
 
     @property
     def every(self) -> Mapping[str, Every]:
@@ -59,11 +59,11 @@ class Trainer(Protocol):
 
     @property
     def keep(self) -> int:
-        """How many checkpoints stay."""
+        """Number of checkpoints that stay."""
 
     @property
     def progress(self) -> Status:
-        """How far it is."""
+        """Progress of the run."""
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what a checkpoint holds. Raises ValueError, KeyError or their like if it does not fit."""
@@ -84,20 +84,20 @@ class Trainer(Protocol):
         """The curves of the time since the last row."""
 
     def complete(self) -> bool:
-        """Whether nothing is left to do: all is learned, or the time is up, and what was learned is evaluated."""
+        """True if nothing is left to do: all is learned, or the time is up, and the last weights are evaluated."""
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the rest of the run depends on, "settings" too; also after a step that failed."""
 
     def worth_another_start(self) -> bool:
-        """Whether the same job again might get further than this one did."""
+        """Return whether the same job might get further at another start."""
 
     def report(self, stop_requested: Stop) -> None:
         """Write the results of a complete run, and show them. Raises StoppedError where a stop request ends it."""
 
 
 class Runner:
-    """One start of a run.
+    """Single start of a run.
 
     To its trainer it offers `metrics`, `display`, `stop_requested`, `save_checkpoint` and `evaluated`.
     """
@@ -140,7 +140,7 @@ class Runner:
         return self._trainer.complete()
 
     def stop_requested(self) -> bool:
-        """Whether this start is to end before the run is complete."""
+        """True if this start must end before the run is complete."""
         return self.given_up or self._stop_requested()
 
     def evaluated(self, env_steps: int, scalars: Mapping[str, float]) -> None:

@@ -60,7 +60,7 @@ class StopRequest:
             outer.signal = self.signal
 
     def hand_on(self) -> None:
-        """Have a signal that came inside of the context come again, to what comes after it."""
+        """Raise a signal that came inside of the context again, for the code after it."""
         if self.signal is not None and self._outer() is None:
             signal.raise_signal(self.signal)
 
@@ -69,7 +69,7 @@ class StopRequest:
         return owner if isinstance(owner, StopRequest) else None
 
     def requested(self) -> bool:
-        """Whether a signal has come."""
+        """True once a signal has come."""
         return self.signal is not None
 
     def exit_code(self, again: bool) -> int:

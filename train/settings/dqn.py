@@ -81,7 +81,7 @@ class LearnerSettings:
 
 @dataclass
 class RolloutSettings:
-    """Who plays the games. `games` are played in one rollout. Without `workers` there is one for every CPU but one."""
+    """Backend of rollouts, of `games` games each. Without `workers` there is one for every CPU but one."""
 
     kind: str = "ray"
     games: int = bounded(512, 1, 100_000_000)
@@ -144,7 +144,7 @@ class EvaluationSettings:
 
     @property
     def best_measure(self) -> str:
-        """What makes a network the best: `win_rate`, or `result`, its mean result less that of the opponents."""
+        """Measure of the best network: `win_rate`, or `result`, its mean result less that of the opponents."""
         return self.best_metric.partition(":")[0]
 
     @property
@@ -209,7 +209,7 @@ class TrainSettings(RunSettings):
 
     @property
     def names_no_budget(self) -> bool:
-        """Whether neither episodes nor minutes are given."""
+        """True if neither episodes nor minutes are given."""
         return self.episodes is None and self.minutes is None
 
     @property

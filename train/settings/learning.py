@@ -89,7 +89,7 @@ class ExplorationSettings:
 
 @dataclass
 class PhaseSettings:
-    """Who plays during training, by probability, until this episode (`null`: to the end).
+    """Players during training, by probability, until this episode (`null`: to the end).
 
     With `each: seat` every seat is drawn by itself. With `each: side` the network keeps one side of each game (a
     team, a seat of Spike), and the draw says who has all other seats.
@@ -109,7 +109,7 @@ class PhaseSettings:
 
 @dataclass
 class OpponentSettings:
-    """Who sits in the seats while learning: by `phases`, or `only` one player, against which one side learns."""
+    """Players in the seats during training: by `phases`, or `only` one player, against which one side learns."""
 
     only: str | None = None
     phases: list[PhaseSettings] = field(default_factory=lambda: [PhaseSettings(mix={NETWORK: 1.0})])

@@ -153,7 +153,7 @@ def _take(into: dict[str, Any], settings: Mapping[str, Any], key: str) -> None:
 
 
 def settings_of_run(folder: Path) -> dict[str, Any]:
-    """What a run that has learned something was last started with; empty if there is none, or they cannot be read."""
+    """Return the settings of the latest start of a run with checkpoints; empty without one, or on a read error."""
     path = folder / CONFIG
     if not (path.exists() and CHECKPOINTS.newest_first(folder / "checkpoints")):
         return {}

@@ -65,7 +65,7 @@ class RunSettings(NamesGame):
 
     @property
     def folder(self) -> Path:
-        """Where the run lives: runs/<game>/<name>, unless hydra.run.dir says otherwise."""
+        """The run folder: runs/<game>/<name>, unless hydra.run.dir says otherwise."""
         return Path(self.dir) if self.dir is not None else Path(self.runs) / self.game_name / self.name
 
 
@@ -87,7 +87,7 @@ class CheckpointSettings:
 
 
 def is_run_name(text: str) -> bool:
-    """Whether runs/<game>/<text> can be the folder of a run."""
+    """Return whether runs/<game>/<text> can be a run folder."""
     return _NAME.fullmatch(text) is not None
 
 

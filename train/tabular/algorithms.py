@@ -76,7 +76,7 @@ def policy_iteration(
 
 
 def action_values(mdp: Mdp, values: Values) -> Values:
-    """What each action is worth if `values` follow, `[states, actions]`; -inf where it is not legal."""
+    """Return the value of each action if `values` follow, `[states, actions]`; -inf for illegal ones."""
     after = np.where(mdp.successor == END, 0.0, values[mdp.successor])
     out = (mdp.probability * (mdp.reward + mdp.discount * after)).sum(axis=2)
     return np.where(legal(mdp), out, -np.inf)
@@ -157,7 +157,7 @@ def of_game(game: Game, reward: str, index: Callable[[Any], int]) -> EpisodeSimu
 
 
 class Method(NamedTuple):
-    """How to learn. A step size of 0 is 1 / visits ** power; `policy[states]` is what evaluation follows."""
+    """Learning method. A step size of 0 is 1 / visits ** power; `policy[states]` is what evaluation follows."""
 
     discount: float
     epsilon: float

@@ -57,7 +57,7 @@ SCALARS = (
 
 @dataclass
 class BatchQCounters:
-    """Where a run stands; saved with every checkpoint."""
+    """Position of a run; saved with every checkpoint."""
 
     iteration: int = 0
     env_steps: int = 0  # decisions
@@ -66,12 +66,12 @@ class BatchQCounters:
 
 
 def policy_path(folder: Path, iteration: int) -> Path:
-    """Where a run keeps the policy after `iterations`."""
+    """Return the path of the policy after `iterations`."""
     return folder / "policies" / POLICIES.name(iteration)
 
 
 class BatchQTrainer:
-    """One run: a table of action values, learned from batches of self-play."""
+    """Trainer of a table of action values, from batches of self-play."""
 
     def __init__(self, settings: BatchQSettings, folder: RunFolder) -> None:
         self.settings = settings
@@ -89,7 +89,7 @@ class BatchQTrainer:
 
     @property
     def progress(self) -> Status:
-        """How far it is."""
+        """Progress of the run."""
         return Status(self.counters.iteration, "iterations", self.counters.env_steps, self.counters.updates)
 
     def describe(self) -> str:
@@ -107,7 +107,7 @@ class BatchQTrainer:
         self._save_policy_if_due()
 
     def step(self) -> None:
-        """One iteration."""
+        """Run one iteration."""
         self._row = self._iterate()
         self._save_policy_if_due()
 
@@ -119,11 +119,11 @@ class BatchQTrainer:
         return self._row
 
     def complete(self) -> bool:
-        """Whether all iterations are done."""
+        """True once all iterations are done."""
         return self.budget.episodes_left(self.counters.iteration) == 0
 
     def worth_another_start(self) -> bool:
-        """Whether this one got anywhere."""
+        """Return whether this start has made progress."""
         return self.counters.iteration > self._began
 
     def _iterate(self) -> dict[str, float]:

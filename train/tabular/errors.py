@@ -1,4 +1,4 @@
-"""How far a table of values is from the exact ones."""
+"""Distance of a table of values from the exact ones."""
 
 from __future__ import annotations
 

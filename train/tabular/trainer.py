@@ -46,7 +46,7 @@ SCALARS = (
 
 @dataclass
 class TabularCounters:
-    """Where a run stands; saved with every checkpoint."""
+    """Position of a run; saved with every checkpoint."""
 
     episodes: int = 0
     env_steps: int = 0  # decisions
@@ -70,7 +70,7 @@ def load_model(settings: TabularSettings) -> Model:
 
 
 def exact_for(settings: TabularSettings, model: Model) -> ExactValues:
-    """What the run should find. Raises SettingsError for an unknown policy."""
+    """Return the exact values that the run should find. Raises SettingsError for an unknown policy."""
     if settings.policy is None:
         return ExactValues(model, discount=model.discount)
     if settings.policy not in model.policies:
@@ -95,7 +95,7 @@ def table_of(path: Path, state: dict[str, Any]) -> LearnedTable:
 
 
 class TabularTrainer:
-    """One run: a table, learned from episodes of the game."""
+    """Trainer of a table, from episodes of the game."""
 
     def __init__(self, settings: TabularSettings, folder: RunFolder) -> None:
         self.settings = settings
@@ -121,7 +121,7 @@ class TabularTrainer:
 
     @property
     def progress(self) -> Status:
-        """How far it is."""
+        """Progress of the run."""
         return Status(self.counters.episodes, "episodes", self.counters.env_steps)
 
     def describe(self) -> str:
@@ -141,11 +141,11 @@ class TabularTrainer:
         self._rates.per_second(self.counters.env_steps, 0)
 
     def complete(self) -> bool:
-        """Whether all episodes are played, or the time is up."""
+        """True once all episodes are played, or the time is up."""
         return self.budget.episodes_left(self.counters.episodes) == 0 or self.budget.time_is_up()
 
     def worth_another_start(self) -> bool:
-        """Whether this one got anywhere."""
+        """Return whether this start has made progress."""
         return self.counters.episodes > self._began
 
     def errors(self) -> Errors:
@@ -199,7 +199,7 @@ class TabularTrainer:
         restore(self.every, state["passed"])
 
     def report(self, stop_requested: Stop) -> None:
-        """How far the table is, as lines and as results.json."""
+        """Report the errors of the table, as lines and as results.json."""
         counters, errors, settings = self.counters, self.errors(), self.settings
         self._folder.write_results(asdict(counters) | asdict(errors), self.progress.done, self.progress.env_steps)
         with output_may_fail():

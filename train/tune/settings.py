@@ -1,4 +1,4 @@
-"""What `busso tune` searches, in the words of Hydra's sweepers, and the settings of every trial."""
+"""Search space of `busso tune`, in the words of Hydra's sweepers, and the settings of every trial."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ OWN = tuple(TuneSettings.__dataclass_fields__)
 
 @dataclass(frozen=True)
 class Search:
-    """What is searched: `dimensions` by key, and what every trial has, as overrides of `busso train`."""
+    """Search space: `dimensions` by key, and the overrides of `busso train` that all trials share."""
 
     settings: TuneSettings
     dimensions: dict[str, BaseDistribution]
@@ -106,7 +106,7 @@ def search_of(config: DictConfig, params: Mapping[str, object], typed: Sequence[
 
 
 def _dimension(key: str, text: str) -> BaseDistribution:
-    """What a search chooses from, as `1,2,4` or `tag(log,interval(1e-4,1e-2))`. Raises SettingsError."""
+    """Parse the values of a key, as `1,2,4` or `tag(log,interval(1e-4,1e-2))`. Raises SettingsError."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     name = key_of(key)

@@ -64,7 +64,7 @@ class Study:
 
     @property
     def maximises(self) -> bool:
-        """Whether more is better."""
+        """True if more is better."""
         return self._study.direction == optuna.study.StudyDirection.MAXIMIZE
 
     def next_trial(self, busy: set[int], stop: Stop = never) -> optuna.Trial | None:
@@ -113,7 +113,7 @@ class Study:
         self._tell(number, state=TrialState.FAIL)
 
     def _is_lost(self) -> bool:
-        """Whether another process took the trial over: it tells the result."""
+        """Return whether another process took the trial over: it reports the result."""
         return self._claim is not None and not self._claim.still_own()
 
     def _attribute(self, number: int, key: str, value: Any) -> None:
@@ -134,7 +134,7 @@ class Study:
         return trial
 
     def _ended(self, trial: FrozenTrial) -> bool:
-        """Whether the trial, which is claimed, has ended meanwhile; then the claim on it is given back."""
+        """Return whether the claimed trial has ended meanwhile; then its claim is given back."""
         if not self._study._storage.get_trial(trial._trial_id).state.is_finished():
             return False
         self._release()
@@ -145,7 +145,7 @@ class Study:
         return trial
 
     def _ends_processes(self, trial: FrozenTrial) -> bool:
-        """Whether the trial, which is claimed, has ended too many processes; then it has failed."""
+        """Return whether the claimed trial has ended too many processes; then it has failed."""
         starts = self._study._storage.get_trial(trial._trial_id).user_attrs.get(STARTS, 0)
         if starts < MOST_STARTS:
             return False
@@ -169,7 +169,7 @@ class Study:
         return Lock(self._folder / f".trial-{number:03d}.lock")
 
     def _claimed(self, number: int) -> bool:
-        """Whether the trial is this process's own now. A claim ends with its process."""
+        """Claim the trial; returns whether it is this process's own now. A claim ends with its process."""
         claim = self._claim_on(number)
         try:
             claim.acquire()

@@ -48,7 +48,7 @@ class Pruning:
         self._value = before.get(self._last)
 
     def __call__(self, share: float, scalars: Mapping[str, float]) -> bool:
-        """Whether to give the run up after an evaluation with these curves."""
+        """Return whether to give the run up after an evaluation with these curves."""
         values = [scalars[name] for name in self._curves if name in scalars]
         step = int(share * STEPS)
         if not values or step <= self._last:
@@ -114,7 +114,7 @@ def _run_trials(study: Study, stop: StopRequest) -> int:
 
 
 def _run(study: Study, trial: optuna.Trial) -> int:
-    """One trial to its end, or until a signal comes; returns the exit code. Raises UserError."""
+    """Run a trial to its end, or until a signal comes; returns the exit code. Raises UserError."""
     values = values_of(trial)
     chosen = study.search.trial(trial.number, values)
     said = " ".join(f"{key}={value}" for key, value in values.items())

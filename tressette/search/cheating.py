@@ -24,7 +24,7 @@ _TABLE_BITS = 18
 
 @dataclass(frozen=True)
 class CheatingOptions(PlayerOptions):
-    """How many of the last tricks are played exactly; each one more takes about three times as long."""
+    """Number of last tricks that are played exactly; each one more takes about three times as long."""
 
     tricks: int = bounded(8, 1, TRICKS)
 

@@ -1,4 +1,4 @@
-"""What the seat to move knows of the three hands it does not see, as bounds on where each card can lie.
+"""The knowledge of the seat to move about the three hidden hands, as bounds on where each card can lie.
 
 The unseen cards are those neither in its own hand nor played. Of them it knows how many each other seat holds, and
 
@@ -145,7 +145,7 @@ def _bound_suit(state: Any, seat: int, declares: bool, tables: Any, h: int, suit
 
 @njit
 def keeps_caps(tables: Any, hands: Any, seat: int) -> bool:
-    """Whether no seat was dealt three or four of a rank that it did not declare, if these are the hands."""
+    """Return whether these hands agree with the accusi: no seat has three or four of a rank that it did not declare."""
     for h in range(HIDDEN):
         dealt = hands[(seat + 1 + h) & 3] | tables.played[h]
         for k in range(HIGH_RANKS):

@@ -36,7 +36,7 @@ _BATCH, _BATCH_ON_GPU = 1 << 11, 1 << 18
 
 @dataclass(frozen=True)
 class TressetteSearchOptions(PlayerOptions):
-    """How a search thinks.
+    """Options of a search.
 
     Before the last `tricks` it plays as its network. From there on, cards that the network values more than `near`
     below its best one are not tried; where one is left, it is played at once. Else `draws` hands that agree with what
@@ -72,7 +72,7 @@ class TressetteSearchOptions(PlayerOptions):
 
 @dataclass(frozen=True)
 class _Aim:
-    """What a search looks for: results by this `reward`, among which the network's values count as `prior` hands.
+    """Objective of a search: results by this `reward`, among which the network's values count as `prior` hands.
 
     A decision is searched where `least` cards are to be tried.
     """
@@ -115,7 +115,7 @@ class SearchPlayer(StochasticPlayer):
         return actions
 
     def action_values(self, decisions: Decisions) -> NDArray[np.float64]:
-        """What each card is worth in `unit`, `[decisions, cards]`; NaN for those not legal.
+        """Return the value of each card in `unit`, `[decisions, cards]`; NaN for illegal cards.
 
         All cards are tried, on all hands picked. Cards that come to the same as one that was tried have its value. The
         values of a network that has learned `points_and_win` are no points, so they do not count here.
@@ -134,7 +134,7 @@ class SearchPlayer(StochasticPlayer):
     def _card_values(
         self, decisions: Decisions, near: NDArray[np.float64], stages: int, aim: _Aim
     ) -> NDArray[np.float64]:
-        """What each card is found to be worth, `[decisions, cards]`; -inf for one illegal or not tried.
+        """Estimate the value of each card, `[decisions, cards]`; -inf for a card that is illegal or was not tried.
 
         Tried are those that the network values at most `near`, `[decisions]`, below its best one. Where these are fewer
         than `aim.least`, the value is the network's.
@@ -224,7 +224,7 @@ def _bits(masks: NDArray[np.uint64]) -> NDArray[np.bool_]:
 
 
 def paid(points: NDArray[np.float64], reward: str) -> NDArray[np.float64]:
-    """What points of the team pay by a reward of `busso.tressette.rewards`."""
+    """Convert points of the team to a reward of `busso.tressette.rewards`."""
     share, won = _PAID[reward]
     worth: NDArray[np.float64] = 2 * points / POINTS - 1
     return share * worth + won * np.sign(worth)

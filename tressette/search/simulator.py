@@ -40,7 +40,7 @@ class WorldSimulator:
         return found
 
     def log_likelihood(self, worlds: States, temperatures: NDArray[np.float64], slack: float) -> NDArray[np.float64]:
-        """How likely all other seats than the one to move were to play as they did, as a logarithm for each world.
+        """Return the log-likelihood of the actions of all other seats in each world.
 
         Each is taken to choose by a softmax of the network's values of what it saw, divided by a temperature (the
         partner's, the opponents'), and with probability `slack` uniformly among its legal cards. After Rebstock,

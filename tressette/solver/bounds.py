@@ -27,7 +27,7 @@ def _fewest_thirds(cards: np.uint64, n: int) -> int:
 
 @njit
 def _masters(own: np.uint64, rivals: np.uint64, cards: np.uint64) -> np.uint64:
-    """Those of a hand's cards in the suit `cards` that no rival beats."""
+    """Return those of a hand's cards in the suit `cards` that no rival beats."""
     top = highest(rivals & cards)
     return own & cards if top < 0 else own & above(top)
 

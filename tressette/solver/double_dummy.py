@@ -24,7 +24,7 @@ ALL_THIRDS = 3 * POINTS + 2  # in the cards and the last trick
 
 
 class TranspositionTable(NamedTuple):
-    """What the solver remembers and works in; one thread may use it at a time."""
+    """Transposition table and workspace of the solver; one thread may use it at a time."""
 
     entries: NDArray[np.uint64]  # [entries, 2]
     codes: NDArray[np.uint32]  # [suits, sets of cards]
@@ -46,7 +46,7 @@ def new_table(bits: int = 18) -> TranspositionTable:
 
 @njit
 def _settled(frame: Any, target: int, table: TranspositionTable) -> bool:
-    """Whether a position at the beginning of a trick is decided without a search; then `best` is its bound."""
+    """Return whether a position at the start of a trick is decided without a search; then `best` is its bound."""
     least, most = 0, frame.rest
     if frame.number == SEATS:
         least = most = last_trick(frame) - frame.taken
@@ -81,7 +81,7 @@ def _improve(frame: Any, card: int, value: int) -> None:
 
 @njit
 def _refuted(frame: Any, target: int) -> bool:
-    """Whether the seat to move has what it wants, so that its other cards do not matter."""
+    """Return whether the seat to move has reached its bound, so that its other cards do not matter."""
     return (frame.best >= target) == (frame.seat & 1 == 0)
 
 

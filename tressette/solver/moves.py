@@ -32,7 +32,7 @@ def _repeated(cards: np.uint64, gaps: np.uint64) -> np.uint64:
 
 @njit
 def distinct(frame: Any) -> np.uint64:
-    """One legal card, the lowest, of each group of equivalent ones.
+    """Return one legal card, the lowest, of each group of equivalent ones.
 
     These are cards of one suit and value between which no other seat has a card, nor the trick its highest: within such
     a run it does not matter in which order the hand's own cards stand.
@@ -47,7 +47,7 @@ def distinct(frame: Any) -> np.uint64:
 
 @njit
 def _lead_score(frame: Any, card: int) -> int:
-    """How promising it is to lead the card."""
+    """Score a card to lead, for move ordering."""
     cards = suit_mask(card)
     partner = frame.hands[(frame.seat + 2) & 3] & cards
     rivals = (frame.hands[(frame.seat + 1) & 3] | frame.hands[(frame.seat + 3) & 3]) & cards
@@ -61,7 +61,7 @@ def _lead_score(frame: Any, card: int) -> int:
 
 @njit
 def _answer_score(frame: Any, card: int) -> int:
-    """How promising it is to play the card on those that lie."""
+    """Score a card played on the cards of the trick, for move ordering."""
     seat = frame.seat
     cards = suit_mask(frame.top)
     later, partner = NOTHING, NOTHING

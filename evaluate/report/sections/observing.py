@@ -35,7 +35,7 @@ class Valued(Protocol):
 
 @dataclass(frozen=True)
 class Agent:
-    """Who plays: `network` is None for a table, which has no values by observation."""
+    """The player of a report: `network` is None for a table, which has no values by observation."""
 
     game: Game
     player: Player
@@ -91,7 +91,7 @@ class Watched:
 
     @property
     def choices(self) -> NDArray[np.int64]:
-        """How many actions were legal, `[decisions]`."""
+        """Number of legal actions, `[decisions]`."""
         count: NDArray[np.int64] = self.legal.sum(axis=1)
         return count
 
@@ -140,7 +140,7 @@ def watch_games(agent: Agent, games: int, seed: int) -> Watched:
 
 
 class _Kept:
-    """What is written down in each round of decisions."""
+    """Data kept from each round of decisions."""
 
     def __init__(self, game: Game, seats: NDArray[np.uint8], by_value: _ByValue | None) -> None:
         self._game, self._seats, self._by_value = game, seats, by_value
@@ -187,7 +187,7 @@ class _Kept:
 
 
 def rules_choose(watched: Watched, rows: NDArray[np.int64], name: str, seed: int) -> NDArray[np.int64]:
-    """What a player of the game by name would have done in these decisions, `[rows]`."""
+    """Return the actions that a player of the game by name would have taken in these decisions, `[rows]`."""
     player = named_player(watched.agent.game, name)
     player.begin(stream(seed, _STREAM, 1, rows.size))
     decisions = Decisions(watched.agent.game, watched.states[rows], np.arange(rows.size))

@@ -1,4 +1,4 @@
-"""How a run was trained: its settings, program and machine, its speed and bottleneck, and its curves."""
+"""Training of a run: its settings, program and machine, its speed and bottleneck, and its curves."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def in_words(seconds: float) -> str:
 
 
 def settings_section(run: Run) -> Section:
-    """What differs from the defaults: what shapes learning first, then how long, where and how often."""
+    """Return the settings that differ from the defaults: first those of learning, then length and machine."""
     plain = defaults_of(run.settings)
     if plain is None:
         return Section(
@@ -121,7 +121,7 @@ def _of_launch(launch: dict[str, Any]) -> tuple[str, ...]:
 
 
 def throughput_section(run: Run, measure: bool) -> Section | None:
-    """How fast it went, and what limits it; None for a run without curves."""
+    """Return the section on speed and its bottleneck; None for a run without curves."""
     speed = run.curve(SPEED)
     if speed is None:
         return None
@@ -147,7 +147,7 @@ def _speed_row(name: str, values: Any) -> list[str]:
 
 
 def _limits(run: Run, settings: TrainSettings) -> Iterator[Block]:
-    """What each stage of the run can do on this machine, measured now, and which one limits it."""
+    """Measure the capacity of each stage of the run on this machine, and find the one that limits it."""
     try:
         measured = stages.measure(settings, _MEASURE_SECONDS)
     except (SettingsError, RuntimeError, MemoryError) as error:
@@ -201,7 +201,7 @@ def _learning(runs: Sequence[Run]) -> Iterator[Panel]:
 
 
 def results_section(runs: Sequence[Run]) -> Section | None:
-    """What the finished runs did against each opponent, a row each; None where none has results of games."""
+    """Return the finished runs' results against each opponent, a row each; None where none has results of games."""
     unit = runs[0].settings.load_game().unit
     runs = [run for run in runs if run.against("win_rate")]
     opponents = list(dict.fromkeys(name for run in runs for name in run.against("win_rate")))

@@ -1,4 +1,4 @@
-"""One value is chosen from a list, or typed."""
+"""Dialog for a single value, chosen from a list or typed."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ChooserScreen(Dialog[str]):
                 offered.focus()
 
     def on_key(self, event: events.Key) -> None:
-        """What is typed goes to the place for it."""
+        """Send typed characters to the input field."""
         if self._typed is not None and event.character and event.is_printable and not isinstance(self.focused, Input):
             event.stop()
             self.query_one(Input).focus()

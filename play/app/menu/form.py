@@ -29,7 +29,7 @@ class Form(OptionList):
     ]
 
     class Refused(Message):
-        """What was chosen cannot be; `why` is empty when what was chosen next can."""
+        """A choice is not possible; `why` is empty when the next choice may be."""
 
         def __init__(self, why: str) -> None:
             super().__init__()
@@ -51,7 +51,7 @@ class Form(OptionList):
         self.highlighted = place
 
     def about(self) -> str:
-        """What is to be said of the row that one is at."""
+        """Return the explanation of the current row."""
         if self.highlighted is None or not self._rows:
             return ""
         return self._language.texts.get(f"menu.says.{_name(self._rows[self.highlighted].key)}", "")
@@ -105,5 +105,5 @@ class Form(OptionList):
 
 
 def _name(key: str) -> str:
-    """What the texts call a row."""
+    """Return a row's name in the texts."""
     return "seat_of" if key.startswith("seat.") else key.removeprefix("game.")

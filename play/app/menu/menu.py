@@ -145,7 +145,7 @@ class MenuScreen(Screen[None]):
         self.refuse(self._why)
 
     def _show_entry(self) -> None:
-        """What belongs to the entry on the left."""
+        """Show the content of the entry on the left."""
         form, saves = self.query_one(Form), self.query_one(SavesList)
         choices = self._choices.get(self._entry)
         form.display = choices is not None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SavesList(OptionList):
-    """What was saved, the newest first, a few lines each; the id of an option is its place in `tables`."""
+    """List of saved tables, the newest first, a few lines each; the id of an option is its place in `tables`."""
 
     def __init__(self, language: Language) -> None:
         super().__init__(id="saves")

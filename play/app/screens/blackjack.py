@@ -64,7 +64,7 @@ class GameScreen(TableScreen):
 
     @property
     def _tables(self) -> bool:
-        """Whether the value table stands in place of the cards."""
+        """True if the value table replaces the cards."""
         return self.has_class("-flipped") and not self.has_class("-roomy")
 
     def title_text(self) -> str:
@@ -104,14 +104,14 @@ class GameScreen(TableScreen):
         self.query_one(Lab).show(self.lessons, self.method, self.quantity, self._here(), said)
 
     def _here(self) -> tuple[str, int, int] | None:
-        """Where in the table the decision to be taken stands."""
+        """Return the table cell of the pending decision."""
         state = self.table.hand.state[0]
         if self.table.hand.over:
             return None
         return place_of(int(state["sum"]), bool(state["soft"]), int(state["open_rank"]))
 
     def _changed(self) -> None:
-        """What the table shows was chosen anew."""
+        """Handle a new choice of the table's content."""
         self._said = []
         self._look()
 

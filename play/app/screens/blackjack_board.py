@@ -95,7 +95,7 @@ class ValueTable(Widget):
 
 
 class Lab(Vertical):
-    """One method's table, hard and soft sums, and a line for each method."""
+    """Table of one method, hard and soft sums, and a line for each method."""
 
     def __init__(self, language: Language) -> None:
         super().__init__(id="lab")
@@ -167,7 +167,7 @@ class Chip(Static):
 
 
 class LearnBar(Horizontal):
-    """What starts and pauses the methods, and says what is shown."""
+    """Buttons that start and pause the methods, and a line about the table shown."""
 
     def __init__(self, language: Language) -> None:
         super().__init__(id="learn")

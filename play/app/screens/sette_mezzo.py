@@ -87,7 +87,7 @@ class GameScreen(TableScreen):
     KEYS: ClassVar[tuple[Key, ...]] = (HINT, ODDS, Key("c", "coach", "coach"), UNDO, REVIEW, HELP, LEAVE)
 
     class Judgement(Message):
-        """What the coach found of a move of a hand, of the game of that number at the table."""
+        """The coach's verdict on a move of a hand, in the game of that number at the table."""
 
         def __init__(self, hand: Hand, game: int, move: Move, judged: Judged) -> None:
             super().__init__()

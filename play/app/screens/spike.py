@@ -25,7 +25,7 @@ _NAMES = {RAISE: "raise", FOLD: "fold", BUY: "buy", NO_BUY: "no_buy", DISCARD: "
 
 
 class GameBoard(Board):
-    """How the hand stands, the seats, and the own cards; or how a hand ended, with what goes on to the next."""
+    """State of the hand, the seats, and the own cards; or the end of a hand, with the button to the next."""
 
     LETTERS: ClassVar[dict[int, str]] = {
         RAISE: "r",
@@ -155,7 +155,7 @@ class GameScreen(TableScreen):
 
 
 class LogScreen(Dialog[None]):
-    """What has happened in a game, the last of it in sight."""
+    """Log of a game, scrolled to its end."""
 
     KEYS: ClassVar[tuple[Key, ...]] = (Key("q", "back", "back", also="escape,enter,g"),)
     BINDINGS: ClassVar[list[BindingType]] = bound(KEYS)

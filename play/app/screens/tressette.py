@@ -65,7 +65,7 @@ class GameBoard(Board):
 
     @property
     def position(self) -> object:
-        """What tells a position from all others of this table."""
+        """Key that distinguishes the position from all others of this table."""
         return self.table.hand, len(self.table.hand.moves)
 
     @property

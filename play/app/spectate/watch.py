@@ -137,7 +137,7 @@ class WatchScreen(BoardScreen):
 
     @property
     def _fits(self) -> bool:
-        """Whether this is the board for the game at which one looks."""
+        """Return whether this is the board for the game in view."""
         return board_of(self.games.game) == self._shape
 
     def _halt(self) -> None:
@@ -145,7 +145,7 @@ class WatchScreen(BoardScreen):
         self._stop_timer()
 
     def _by_hand(self) -> bool:
-        """Whether a key that moves may do so now; then nothing goes on by itself any more."""
+        """Return whether a key that moves may do so now; it ends automatic play."""
         if self._thinking or self._leaving:
             self.refuse()
             return False
@@ -186,7 +186,7 @@ class WatchScreen(BoardScreen):
         return self.commentary.title()
 
     def prompt_text(self) -> str:
-        """What is computed, or who is to move, and how one looks on."""
+        """Return the prompt: the pending computation or the seat to move, and the keys of a spectator."""
         if self._thinking is None:
             return self.commentary.prompt()
         turn = self.table.turn

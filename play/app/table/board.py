@@ -32,14 +32,14 @@ class ActionBar(HorizontalGroup):
 
 
 class NextButton(Button, can_focus=False):  # the key goes to the screen, whatever was clicked before
-    """What Enter does, for those who play with the mouse: shown where there is something to go on to."""
+    """Button with the action of Enter, for the mouse: shown where there is a next step."""
 
     def __init__(self, label: str) -> None:
         super().__init__(label, id="next", compact=True, action="screen.next")
 
 
 class Board(Vertical):
-    """What one seat sees of a game: as the line mode says it, unless a game's own board draws it.
+    """View of a game from one seat: as in the line mode, unless a game's own board draws it.
 
     A game's board gives `compose` and `draw`, and may give the rest. It plays nothing: what was clicked is `Chosen`.
     """
@@ -82,13 +82,13 @@ class Board(Vertical):
         return "\n".join([text, *self.worth_lines(action)])
 
     def worth_lines(self, action: int) -> list[str]:
-        """What the coach says of an action, when it was asked."""
+        """Return the coach's lines about an action that was asked about."""
         if action not in self.worths:
             return []
         return [self.language.say("app.worth", value=self.speech.value(self.worths[action]))]
 
     def stays_longer(self, move: Move) -> bool:
-        """Whether what came of a move is to stay on the screen for a while."""
+        """Return whether the outcome of a move should stay on the screen for a while."""
         return False
 
     def show(self, viewer: int, legal: Sequence[int]) -> None:
@@ -120,7 +120,7 @@ class Board(Vertical):
             self.worths, self.odds = {}, ()
 
     def games_text(self, key: str) -> str:
-        """How many games the first seat has won; empty where it is not known who played them."""
+        """Return the number of games that the first seat has won; empty if the players are unknown."""
         score = self.table.score
         if not any(self.table.setup.seats):
             return ""

@@ -52,7 +52,7 @@ class BoardScreen(Screen[str]):
         yield KeyBar(self.KEYS, self.language)
 
     def compose_below(self) -> ComposeResult:
-        """What happened last, and what to do."""
+        """Compose the latest event and the prompt."""
         yield Lines(id="news", markup=False)
         yield Lines(id="prompt", markup=False)
 
@@ -63,15 +63,15 @@ class BoardScreen(Screen[str]):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing is computed, and nothing is about to happen by itself."""
+        """Return whether nothing is being computed, and nothing will happen by itself."""
         return not (self._thinking or self._leaving)
 
     def title_text(self) -> str:
-        """What is played."""
+        """Return the title: the game."""
         raise NotImplementedError
 
     def prompt_text(self) -> str:
-        """What to do."""
+        """Return the prompt."""
         raise NotImplementedError
 
     def legal(self) -> Sequence[int]:
@@ -169,7 +169,7 @@ class BoardScreen(Screen[str]):
         then()
 
     def not_saved(self, error: OSError) -> str:
-        """Which file cannot be written, and why."""
+        """Return the message that a file cannot be written, and why."""
         return self.language.say("plain.not_saved", file=error.filename or "", why=error.strerror or error)
 
     def saved_words(self) -> str:
@@ -178,7 +178,7 @@ class BoardScreen(Screen[str]):
 
 
 def one_line(error: BaseException) -> str:
-    """What went wrong, on one line."""
+    """Describe an error on one line."""
     if isinstance(error, OSError):
         return f"{error.filename or ''}: {error.strerror or error}"
     return str(error) or type(error).__name__

@@ -69,12 +69,12 @@ class TableScreen(BoardScreen):
 
     @property
     def may_act(self) -> bool:
-        """Whether it is a person's turn and nothing is computed."""
+        """True if it is a person's turn and nothing is being computed."""
         return not (self._thinking or self._covered or self.waits or self._leaving) and self.table.person_to_move
 
     @property
     def _shared(self) -> bool:
-        """Whether several people share the screen, and none may see what is another's."""
+        """True if several people share the screen, and none may see another's cards."""
         return len(self.table.people) > 1
 
     @property
@@ -85,7 +85,7 @@ class TableScreen(BoardScreen):
         return self.table.hand.legal if self.may_act and not self._pausing else ()
 
     def waits_for(self, move: Move) -> str | None:
-        """What the prompt is to say while what came of a move stays until Enter; None where nothing does."""
+        """Return the prompt while the outcome of a move stays until Enter; None at other times."""
         return None
 
     # --- what is said
@@ -117,7 +117,7 @@ class TableScreen(BoardScreen):
         return " · ".join((self.language.game(self.table.game.name), names, *match, say("app.seed", seed=setup.seed)))
 
     def prompt_text(self) -> str:
-        """What is computed, or to be done."""
+        """Return the prompt: the pending computation, or the task."""
         say, turn = self.language.say, self.table.turn
         if self.waits:
             return self.waits
@@ -183,7 +183,7 @@ class TableScreen(BoardScreen):
         self.refresh_table()
 
     def _is_busy(self) -> bool:
-        """Whether nothing can be done at the table now; then that is seen."""
+        """Return whether nothing can be done at the table now; the screen then shows it."""
         if not self._covered and (self._thinking or self._pausing or self.waits):
             self.refuse()
         return bool(self._covered or self._thinking or self._pausing or self.waits)
@@ -197,7 +197,7 @@ class TableScreen(BoardScreen):
             return None
 
     def _say_trouble(self) -> None:
-        """What happened last may be in no file; the game goes on all the same."""
+        """Report that the latest event may not be in a file; the game continues."""
         if (trouble := self.session.take_trouble()) is not None:
             self.warn(self.not_saved(trouble))
 

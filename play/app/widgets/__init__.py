@@ -1,1 +1,1 @@
-"""What several screens are made of."""
+"""Widgets that several screens share."""

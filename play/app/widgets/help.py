@@ -20,7 +20,7 @@ MENU, TABLE, WATCH = "menu", "table", "watch"
 
 
 class HelpScreen(Dialog[None]):
-    """What can be pressed, `where` it is the menu, a table, or one looked on at, and how that `game` is played."""
+    """Help screen: the keys of the menu, a table or a spectator, by `where`, and the rules of `game`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("q,escape,enter,question_mark,f1", "back", show=False)]
     KEYS: ClassVar[tuple[Key, ...]] = (Key("Esc", "back", "menu_key.back"),)

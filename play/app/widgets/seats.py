@@ -15,7 +15,7 @@ from busso.play.views.trick import Place
 
 
 class SeatPlace(Container):
-    """One of the four places: a label of a few lines, and a card or its empty place."""
+    """Place of a seat: a label of a few lines, and a card or its empty place."""
 
     def compose(self) -> ComposeResult:
         yield Lines(classes="who")

@@ -1,4 +1,4 @@
-"""What the screen of Corellian Spike says of a view, as text to be drawn."""
+"""Text of a view of Corellian Spike, for its screen."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class SpikeText:
     # --- the end of a hand
 
     def ending(self, end: Ending, names: Sequence[str]) -> str:
-        """Which hand is over, who took the pool and why, and the dice."""
+        """Describe the end of a hand: its number, who took the pool and why, and the dice."""
         winner = f"{end.winner} {self._short(names[end.winner])}"
         why = self._say("all_folded") if end.rule is None else self._say("rule", rule=end.rule)
         return "\n".join([self._say("ended", hand=end.number, winner=winner, won=end.won), why, self.dice(end.dice)])

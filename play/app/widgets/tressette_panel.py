@@ -1,4 +1,4 @@
-"""What is known at a table of Tressette, beside the trick: points, the match, and what each seat has shown."""
+"""Panel beside the trick of Tressette: points, the match, and public knowledge of each seat."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _seat(language: Language, seen: TressetteView, seat: int, name: str) -> list
 
 
 def result_lines(language: Language, seen: TressetteView, match: Match | None, game_over: bool) -> Content:
-    """What the hand came to, and how the match stands or who has won it."""
+    """Describe the result of the hand, and the score of the match or its winner."""
     ours, say = seen.seat % 2, language.say
     mine, theirs = seen.points[ours], seen.points[1 - ours]
     lines = [(say("tressette_screen.hand_over", ours=mine, theirs=theirs), "bold")]

@@ -33,7 +33,7 @@ class DivergenceMonitor:
         return scalars
 
     def state(self, state: dict[str, Any]) -> dict[str, Any]:
-        """What will be written or played, unchanged. Raises DivergedError when a tensor in it is not finite.
+        """Return the state unchanged. Raises DivergedError if a tensor in it is not finite.
 
         Waits for the device.
         """

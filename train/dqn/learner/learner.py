@@ -65,7 +65,7 @@ class Learner:
         self._sums, self._summed = torch.zeros(len(METRICS), device=device), 0
 
     def update(self) -> None:
-        """One step of gradient descent on a sampled batch. Nothing is read back from the device."""
+        """Take one step of gradient descent on a sampled batch. Nothing is read back from the device."""
         batch = self.replay.sample(self.settings.batch_size)
         loss, value, td_error = self._loss(batch)
 
@@ -102,7 +102,7 @@ class Learner:
                 torch._foreach_copy_(buffers, self._buffers)
 
     def compile(self) -> None:
-        """Have torch.compile compile `loss` for the batches of this run; where that fails, updates stay eager.
+        """Compile `loss` by torch.compile for the batches of this run; where that fails, updates stay eager.
 
         Forward and backward pass run once, on zeros. Changes nothing that is learned.
         """
@@ -185,7 +185,7 @@ class Learner:
 
 
 def keep_compiled_code() -> None:
-    """Have PyTorch's compiler keep its code beside this project's; if that cannot be, where it would by itself.
+    """Keep the code of PyTorch's compiler beside this project's; if that fails, where PyTorch keeps it by default.
 
     That is in $TMPDIR, which jobs delete. The first optimizer loads the compiler, which then makes the folder.
     """

@@ -32,7 +32,7 @@ class Muon:
 
     @torch.no_grad()
     def step(self, lr: float) -> None:
-        """One step by the gradients, which are None then, so that Adam passes these matrices over."""
+        """Take one step by the gradients, which are then None, so that Adam skips these matrices."""
         for group, momentum in zip(self._groups, self._momenta, strict=True):
             gradient = torch.stack([each.grad for each in group])  # type: ignore[misc]
             momentum.mul_(_MOMENTUM).add_(gradient)

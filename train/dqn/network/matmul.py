@@ -21,7 +21,7 @@ OWN_CODE_ON = "cpu"  # the kind of device whose code is this project's; on all o
 
 
 def by_own_code(x: Tensor) -> bool:
-    """Whether this project's code for CPUs computes with a tensor, and not PyTorch's own functions.
+    """Return whether this project's CPU code computes with a tensor, and not PyTorch's own functions.
 
     An export follows PyTorch's functions alone.
     """
@@ -29,13 +29,13 @@ def by_own_code(x: Tensor) -> bool:
 
 
 def one_dnn_available() -> bool:
-    """Whether this build of PyTorch has the oneDNN linear operator."""
+    """Return whether this build of PyTorch has the oneDNN linear operator."""
     return torch._C._has_mkldnn and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 @cache
 def prefers_one_dnn() -> bool:
-    """Whether float32 products go through oneDNN on this CPU: where it was measured to be faster than MKL, on AMD's.
+    """Return whether float32 products use oneDNN on this CPU: on AMD's, where it was measured to be faster than MKL.
 
     `python -m tests.bench kernels` measures it. A run does not: two starts on one machine could then choose
     differently, and would not compute the same bits.

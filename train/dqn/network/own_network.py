@@ -134,7 +134,7 @@ class OwnPart:
 
     @contextmanager
     def asked(self, what: str) -> Iterator[None]:
-        """Have an error of it say its file and line, and `what` it was asked for. Raises OwnCodeError."""
+        """Turn an error of the network into an OwnCodeError with its file and line, and `what` it was asked for."""
         code = getattr(getattr(self.made, what, self.made), "__code__", None)
         its_own = code if code is not None and code.co_filename == self.file.path else None
         place = f"{self.file.typed}:{its_own.co_firstlineno}" if its_own else self.file.typed

@@ -41,7 +41,7 @@ class PackedLinear(nn.Module):
 
     @property
     def bit_of(self) -> Integers:
-        """Which bit of an observation each row of the weight looks at, for each part: `[parts, bits]`."""
+        """Observation bit that each row of the weight reads, for each part: `[parts, bits]`."""
         return self.places.cpu().numpy()
 
     def _set_places(self, bit_of: Integers) -> None:
@@ -153,7 +153,7 @@ def _sums(words: Words, bits: int, weight: Floats, bias: Floats, out: Floats) ->
 
 @njit
 def relu(total: Floats) -> None:
-    """What is below 0 becomes 0; what is no number stays none."""
+    """Set negative values to 0 and keep NaN."""
     for column in range(total.size):
         total[column] = np.float32(0) if total[column] < np.float32(0) else total[column]
 

@@ -47,7 +47,7 @@ class PartLinear(PackedLinear):
 
 
 class _Bits(NamedTuple):
-    """Which part each bit of an observation speaks of, -1 for none, and at which row of the weight it is."""
+    """Part that each bit of an observation is about, -1 for none, and the row of the weight for it."""
 
     part: Integers
     row: Integers

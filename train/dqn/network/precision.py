@@ -6,7 +6,7 @@ import torch
 
 
 def learner_format(setting: str, device: torch.device) -> torch.dtype:
-    """What `learner.precision` means for the learner on this device."""
+    """Return the number format of `learner.precision` for the learner on this device."""
     dtype: torch.dtype = fastest_format(device) if setting == "auto" else getattr(torch, setting)
     return dtype
 

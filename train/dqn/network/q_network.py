@@ -180,7 +180,7 @@ class NetworkPlayer:
         self.value = np.zeros(seeds.size, np.float32)
 
     def act(self, decisions: Decisions) -> Actions:
-        """One action per game; one forward pass (in pieces on a CPU) over those that have a choice."""
+        """Return one action per game; one forward pass (in pieces on a CPU) over those that have a choice."""
         masks, games = decisions.legal, decisions.games
         actions = np.empty(games.size, np.uint8)
         rows = fill_forced_moves(masks, actions)

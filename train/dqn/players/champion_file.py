@@ -38,7 +38,7 @@ Weights = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class Champion:
-    """What a file holds: the weights of each network, the settings that build them, and what is known of them."""
+    """Content of a file: the weights of each network, the settings that build them, and facts about them."""
 
     settings: TrainSettings
     networks: list[Weights]
@@ -69,7 +69,7 @@ def shaping(settings: TrainSettings) -> dict[str, Any]:
 
 
 def read(path: Path) -> Champion:
-    """What the file holds. Raises CheckpointError, one line, when it is missing, damaged or of something else."""
+    """Read the file. Raises CheckpointError, one line, if it is missing, damaged or not a champion."""
     try:
         with safe_open(path, framework="pt") as file:
             header = read_json((file.metadata() or {})[_KEY])

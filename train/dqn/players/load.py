@@ -147,7 +147,7 @@ def check_game(game: Game, settings: RunSettings, path: Path, key: str = "player
 
 
 def holds_table(state: Mapping[str, Any]) -> bool:
-    """Whether a checkpoint is one of tabular learning of a small game."""
+    """Return whether a checkpoint is from tabular learning of a small game."""
     return "visits" in state
 
 

@@ -46,6 +46,6 @@ class MixturePlayer:
 
 
 def draws(seeds: NDArray[np.uint64], count: int) -> NDArray[np.int64]:
-    """Which of `count` networks plays the games with these generators."""
+    """Draw which of `count` networks plays the games with these generators."""
     upper = derive(seeds, _DRAW) >> np.uint64(32)  # as `busso.cards.compiled.splitmix.below`, for all at once
     return ((upper * np.uint64(count)) >> np.uint64(32)).astype(np.int64)

@@ -153,7 +153,7 @@ def _found(game: Game, text: str) -> Path:
 
 
 def _of_files(game: Game, others: Sequence[str]) -> str:
-    """What else may be named than players that the game has by name."""
+    """Describe the players that may be named beside those that the game has by name."""
     champion = [CHAMPION] if player_specs.champion_file(game) is not None else []
     searches = [f"{name}:RUN" for name, kind in game.kinds.items() if kind.of_network]
     return "".join(f", {each}" for each in (*champion, *searches, *others, "or give a run folder"))

@@ -120,7 +120,7 @@ class TransitionRecorder:
         return NStepTransitions(rows.observation, rows.legal, rows.action, n_step_return, discount, successor)
 
     def _lambda_transitions(self, totals: Floats, gamma: float, lam: float) -> LambdaTransitions:
-        """Those of decisions that had a choice: forced moves teach none, but returns pass through them."""
+        """Keep the decisions that had a choice: forced moves teach none, but returns pass through them."""
         rows = self._columns()
         following = next_decisions(rows.game, rows.seat, totals.shape)
         final, returns = totals[rows.game, rows.seat], np.empty(rows.action.size, np.float32)
@@ -130,7 +130,7 @@ class TransitionRecorder:
 
 
 def forced(legal: NDArray[np.uint64]) -> Flags:
-    """Which of the masks have no more than one legal action."""
+    """Return which of the masks have at most one legal action."""
     result: Flags = (legal & (legal - np.uint64(1))) == 0
     return result
 

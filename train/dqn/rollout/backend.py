@@ -31,22 +31,22 @@ class BackendLostError(UserError):
 
 
 class RolloutBackend(Protocol):
-    """Where requests are played: in this process (`LocalBackend`) or by Ray workers (`busso.train.dqn.rollout.ray`)."""
+    """Backend that plays requests: in this process (`LocalBackend`) or by Ray (`busso.train.dqn.rollout.ray`)."""
 
     def wants_weights(self) -> bool:
-        """Whether newer weights may be published now."""
+        """Return whether newer weights may be published now."""
 
     def publish(self, version: int, weights: Weights) -> None:
         """Requests submitted from now on are played with these weights."""
 
     def workers(self) -> int:
-        """How many play beside the learner."""
+        """Number of workers beside the learner."""
 
     def free_slots(self) -> int:
-        """How many more requests may be submitted now."""
+        """Return the number of requests that may be submitted now."""
 
     def submit(self, request: RolloutRequest) -> None:
-        """Have a request played."""
+        """Submit a request."""
 
     def ready(self, wait: bool) -> list[Rollout]:
         """The rollouts that are done, each once; with `wait`, at least one, or none after a second."""
@@ -58,7 +58,7 @@ class RolloutBackend(Protocol):
         """The evaluations that are done, each once; with `wait`, at least one, or none after a second."""
 
     def describe(self, stop_requested: Stop) -> str:
-        """One line on who plays; what it waits for ends with a stop request."""
+        """Describe the workers in one line; a stop request ends the wait for them."""
 
     def close(self) -> None:
         """Give back processes and memory, in the middle of games and evaluations."""

@@ -15,7 +15,7 @@ from busso.train.settings.dqn import TrainSettings
 
 
 def evaluation_seating(settings: TrainSettings) -> str:
-    """How the network and an opponent sit in evaluations; see `busso.cards.matches.duplicate.seatings`.
+    """Return the seating of the network and an opponent in evaluations; see `busso.cards.matches.duplicate.seatings`.
 
     Who learns against one player sits alone among seats that are all that player's, as while it learns.
     """

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RolloutRequest:
-    """One rollout: play the episodes `first .. first + count - 1` of the run with this exploration.
+    """A rollout to play: the episodes `first .. first + count - 1` of the run with this exploration.
 
     Each `attempt` at them deals other games: what ended one worker shall not end the next.
     """

@@ -128,7 +128,7 @@ def listed(folder: Path) -> list[Path]:
 
 
 def path_for(folder: Path, episodes: int) -> Path:
-    """Where the checkpoint after `episodes` lies."""
+    """Return the path of the checkpoint after `episodes`."""
     return folder / CHECKPOINTS.name(episodes)
 
 

@@ -25,5 +25,5 @@ def patiently(read: Callable[[], T]) -> T:
 
 
 def is_missing(path: Path) -> bool:
-    """Whether a file that cannot be found is not in its folder either. Raises OSError when that cannot be read."""
+    """Return whether a file that cannot be opened is missing in its folder. Raises OSError if that is unreadable."""
     return path.name not in names_in(path.parent)

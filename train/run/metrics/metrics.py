@@ -72,7 +72,7 @@ class Metrics:
         return columns, kept
 
     def write(self, env_steps: int, scalars: Mapping[str, float]) -> None:
-        """One row of metrics.csv, and one point on each curve. What is not finite is left out. Raises OSError."""
+        """Write a row of metrics.csv, and a point on each curve. Non-finite values are left out. Raises OSError."""
         known = {name: value for name, value in scalars.items() if math.isfinite(value)}
         with errors_name(self._path):
             self._rows.writerow({"env_steps": env_steps, **{name: f"{value:.6g}" for name, value in known.items()}})

@@ -21,7 +21,7 @@ def cpus() -> int:
 
 
 def wait_passively() -> None:
-    """Have threads of PyTorch that wait for one another sleep, unless the environment says otherwise.
+    """Make PyTorch's threads sleep while they wait for one another, unless the environment says otherwise.
 
     To be called before PyTorch is loaded. By default they spin, on CPUs that rollout workers could use.
     """

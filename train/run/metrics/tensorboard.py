@@ -117,12 +117,12 @@ class TensorBoardFiles:
             self._events.add(_start(hyperparameters(settings)), 0)
 
     def scalars(self, env_steps: int, scalars: Mapping[str, float]) -> None:
-        """One point on each curve."""
+        """Write a point on each curve."""
         for name, value in scalars.items():
             self._events.add(scalar(name, value), env_steps)
 
     def histograms(self, env_steps: int, values: Mapping[str, NDArray[Any]]) -> None:
-        """One histogram each; whole numbers have a bar of their own. What TensorBoard has no bar for is left out."""
+        """Write histograms; integers have a bar of their own. Values that TensorBoard cannot show are left out."""
         for name, each in values.items():
             array = each[np.abs(each) < _GREATEST]  # also what is not finite, of a run that diverges
             if array.size:

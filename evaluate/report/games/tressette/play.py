@@ -1,4 +1,4 @@
-"""How an agent plays Tressette: its cards by trick."""
+"""Play of an agent in Tressette: its cards by trick."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _legal_by_trick(watched: Watched) -> TextTable:
 
 
 def _is_highest(watched: Watched, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether no other seat holds a higher card of the suit that is led."""
+    """Return whether no other seat holds a higher card of the suit that is led."""
     cards = watched.action[rows]
     others = np.bitwise_or.reduce(watched.states["hands"][rows], axis=1)
     others &= ~watched.states["hands"][rows, watched.seat[rows]]

@@ -46,7 +46,7 @@ class WorkerActor:
 
     @ray.method(concurrency_group=HEALTH)
     def beat(self, version: int, weights: list[Any]) -> int:
-        """How many rounds of moves have been played. The next request is played with these weights, if newer."""
+        """Return the number of rounds of moves so far. The next request is played with these weights, if newer."""
         self._hear_of(version, weights)
         return self._worker.rounds
 
@@ -61,7 +61,7 @@ class WorkerActor:
         return replace(rollout, transitions=None), list(rollout.transitions)
 
     def _hear_of(self, version: int, weights: list[Any]) -> None:
-        """One exchange of a reference: heartbeats come in another thread."""
+        """Store a reference by a single assignment: heartbeats come in another thread."""
         self._newest = max(self._newest, (version, weights), key=lambda pair: pair[0])
 
 

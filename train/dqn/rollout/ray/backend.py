@@ -128,7 +128,7 @@ class RayBackend:
         return done
 
     def describe(self, stop_requested: Stop) -> str:
-        """One line on who plays, once the workers have been asked for. Raises SettingsError if there can be none."""
+        """Describe the workers in one line, once they have been asked for. Raises SettingsError without any."""
         while not self._description and not stop_requested():
             self._wait(lambda: bool(self._description))
             if not self._description:

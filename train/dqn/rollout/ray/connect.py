@@ -77,7 +77,7 @@ def alive_nodes() -> list[dict[str, Any]]:
 
 
 def amounts() -> dict[str, float]:
-    """How many CPUs and GPUs the cluster has now, taken or not."""
+    """Return the numbers of CPUs and GPUs in the cluster now, taken or not."""
     there = ray.cluster_resources()
     return {name: there.get(name, 0.0) for name in ("CPU", "GPU")}
 

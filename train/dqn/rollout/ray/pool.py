@@ -67,11 +67,11 @@ class WorkerPool:
         return actor
 
     def _then(self, reference: Any, event: Callable[[Future[Any]], None]) -> None:
-        """Have `event` called with the answer, by the thread that takes events."""
+        """Call `event` with the answer, in the thread that handles events."""
         reference.future().add_done_callback(lambda future: self._put(partial(event, future)))
 
     def _wanted(self) -> int:
-        """How many workers there should be: as many as set, or one for every CPU but the learner's."""
+        """Return the target number of workers: as many as set, or one for every CPU but the learner's."""
         rollout = self._rollout
         if rollout.workers is not None:
             return rollout.workers
@@ -87,7 +87,7 @@ class WorkerPool:
         return self._rollout.look_seconds(len(self._workers))
 
     def describe(self) -> str:
-        """One line on who plays."""
+        """Describe the workers in one line."""
         rollout, nodes = self._rollout, len(alive_nodes())
         return (
             f"ray: {len(self._workers)} workers on {nodes} node(s), {rollout.in_flight} batches of {rollout.games} each"
@@ -139,7 +139,7 @@ class WorkerPool:
             self.submit(self._lost.pop(0).again())
 
     def _result(self, actor: _Actor, answer: Future[Any]) -> Any:
-        """What an actor has answered; None where it is lost, and another takes its place."""
+        """Return an actor's answer; None if the actor is lost and has been replaced."""
         try:
             return answer.result()
         except RayTaskError:

@@ -43,7 +43,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def bases() -> list[Path]:
-    """Where the folder may be, the best first."""
+    """Return the candidates for the folder, the best first."""
     return [Path(name) for name in (os.environ.get("RAY_TMPDIR"), tempfile.gettempdir(), "/tmp") if name]
 
 
