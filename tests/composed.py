@@ -29,7 +29,7 @@ _OF_FILES = ("searchpath", ".py", "./")  # games and settings that lie in files,
 
 @contextmanager
 def composed_once() -> Iterator[None]:
-    """Have Hydra compose what differs in paths alone once. Schemas, bounds and messages are applied anew.
+    """Make Hydra compose settings that differ in paths alone once. Schemas, bounds and messages are applied anew.
 
     Where it composes, it reads no file of conf/ twice, and leaves the registered schemas where they are, of which it
     makes three copies for each composition. Of a command it composes the settings a first time only to learn whether

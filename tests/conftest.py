@@ -122,7 +122,7 @@ def _module_ends_what_it_starts() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _test_ends_what_it_starts() -> Iterator[None]:
-    """Those of wider fixtures are there before, and what these start later is below them."""
+    """Check that a test ends its processes. Those of wider fixtures are there before, their children below them."""
     yield from _ends_what_it_starts("this test")
 
 

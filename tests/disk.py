@@ -65,7 +65,7 @@ Step = Callable[[dict[int, Node]], None]
 
 @dataclass(frozen=True)
 class Crash:
-    """How many marks were before it, the step that came last, and what is left."""
+    """A crash: the number of marks before it, the last step, and the files that are left."""
 
     marks: int
     after: str
@@ -98,7 +98,7 @@ class Disk:
         return number
 
     def holds(self, path: Any) -> bool:
-        """Whether a path lies in it."""
+        """Return whether a path lies in it."""
         return isinstance(path, str | os.PathLike) and Path(path).is_relative_to(self.root)
 
     def find(self, path: Path) -> int | None:
@@ -184,7 +184,7 @@ class Disk:
 
 
 def _left(nodes: dict[int, Node], top: int) -> Iterator[Tree]:
-    """What may be left of a disk that fails now."""
+    """Yield the possible remains of a disk that fails now."""
     pending = [(number, k) for number, node in nodes.items() for k in range(len(node.changes))]
     unsynced = any(node.data != node.synced for node in nodes.values())
     for chosen in _choices(pending):

@@ -1,4 +1,4 @@
-"""What errors are about: tests look at their key and their way out, not at whole sentences."""
+"""Subjects of errors: tests look at their key and their way out, not at whole sentences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def error_about(
 
 
 def key_of(text: str, alone: bool = True) -> str:
-    """What the error of a command is about, in its only line that begins with `error: `; `alone`: its only line."""
+    """Return the key in the only line of a command that begins with `error: `; `alone`: its only line."""
     (line,) = [line for line in text.splitlines() if line.startswith("error: ")]
     assert not alone or text == f"{line}\n", text
     return line.removeprefix("error: ").partition(": ")[0]

@@ -1,4 +1,4 @@
-"""What commands import, found in one process: each runs in a fork that has nothing but what it may import.
+"""Imports of commands, found in one process: each runs in a fork that has nothing but what it may import.
 
 Python and the packages that a command may import are loaded once for all such commands, which takes longer than they.
 Reads [[[package, ...], [[module, argument, ...], ...]], ...] as JSON: what is imported first, and then the commands
@@ -16,7 +16,7 @@ from typing import Any
 
 
 def forked(job: Callable[[], Any]) -> Any:
-    """What a job returns in a fork of this process."""
+    """Return the result of a job in a fork of this process."""
     with tempfile.TemporaryFile("w+") as answer:
         if (child := os.fork()) == 0:
             code = 1

@@ -1,4 +1,4 @@
-"""How long tests wait: a limit is for an idle machine, and longer where others want the CPUs as well."""
+"""Time limits of tests: for an idle machine, and longer where others want the CPUs as well."""
 
 import os
 import time
@@ -9,7 +9,7 @@ MAX_SLOWNESS = 4.0
 
 
 def slowness() -> float:
-    """How many processes want to run, lately or now, for each CPU that this process may use: 1 to `MAX_SLOWNESS`."""
+    """Return the number of runnable processes, recent or present, for each CPU of this process: 1 to `MAX_SLOWNESS`."""
     wanting = [os.getloadavg()[0]]
     if Path("/proc/loadavg").exists():
         wanting.append(float(Path("/proc/loadavg").read_text().split()[3].split("/")[0]))

@@ -72,7 +72,7 @@ def name_of(version: tuple[int, ...]) -> str:
 
 
 def folder(version: str) -> Path:
-    """Where the environment is made."""
+    """Return the folder of the environment."""
     return ROOT / "build" / f"python{version}"
 
 
@@ -120,7 +120,7 @@ def of_cuda(version: str, torch: list[str]) -> list[str]:
 
 
 def pip(version: str, *words: str) -> str:
-    """What pip prints. Raises MissingError if it finds no package."""
+    """Return pip's output. Raises MissingError if it finds no package."""
     command = [str(folder(version) / "bin/pip"), "--quiet", "--disable-pip-version-check", *words]
     found = subprocess.run(command, cwd=ROOT, env=OUTSIDE, capture_output=True, text=True, check=False)
     if found.returncode:
@@ -130,7 +130,7 @@ def pip(version: str, *words: str) -> str:
 
 
 def inside(with_torch: bool) -> int:
-    """What is run by the other Python, in an empty folder."""
+    """Return the output of the other Python in an empty folder."""
     end = time.monotonic() + SECONDS
     with said_how_long("imports of all modules"):
         import_all(OF_EXTRAS if with_torch else OF_EXTRAS | {TORCH})

@@ -58,7 +58,7 @@ def _children() -> set[psutil.Process]:
 
 
 def alive(pids: Iterable[int]) -> list[int]:
-    """Those that have not ended."""
+    """Return the processes that have not ended."""
     found = []
     for pid in pids:
         with suppress(psutil.NoSuchProcess):

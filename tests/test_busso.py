@@ -28,7 +28,7 @@ def busso(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def modules_with_a_main() -> set[str]:
-    """Those that have one of their own; what is imported from another is that one's."""
+    """Return the modules with a `main` of their own; one that is imported from another is that one's."""
     names = {each.name for each in pkgutil.walk_packages(package.__path__, "busso.")} - {"busso.__main__"}
     return {name for name in names if getattr(_main(name), "__module__", None) == name}
 

@@ -1,4 +1,4 @@
-"""What users of Hydra type: its flags mean what its manual says, in every command."""
+"""Flags of Hydra mean what its manual says, in every command."""
 
 from importlib import import_module
 from pathlib import Path

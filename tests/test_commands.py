@@ -36,7 +36,7 @@ SETTING = re.compile(r"(?!hydra\.)([a-z_]+(?:\.[a-z_]+)*)=.*")
 
 
 def first(argument: str) -> str:
-    """One value of a setting that sweeps, and a network that is there."""
+    """Return one value of a setting that sweeps, and a network that is there."""
     found = re.sub(r"^(row=)glob\(.*", r"\1recipe", argument)
     found = re.sub(r"^([\w./]+=[^\[{(,']+),.*", r"\1", found)
     return re.sub(r"^(network.init_from=)runs/tressette/default$", r"\1champion", found)

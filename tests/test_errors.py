@@ -1,4 +1,4 @@
-"""What an error says: its key, its way out, and the line that users see."""
+"""Content of an error: its key, its way out, and the line that users see."""
 
 import copy
 import importlib

@@ -6,6 +6,7 @@ Imports between folders are for `lint-imports`.
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 from collections import Counter
 from functools import cache
@@ -13,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 MODULES_OF_A_FOLDER, LINES_OF_A_FILE = 12, 300
+NOT_FIRST = {"What", "Whether", "Who", "Which", "How", "Where", "One", "Have", "Those", "That"}
 OF_EACH_GAME = {"GameBoard", "GameScreen", "Options"}
 
 
@@ -47,3 +49,15 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert {name for name, count in counts.items() if count > 1} == OF_EACH_GAME
+
+
+def test_docstrings_begin_with_a_verb_or_are_a_noun_phrase() -> None:
+    listed = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    found = []
+    for path in filter(Path.exists, (ROOT / name for name in listed.split())):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                words = re.match(r"\w+", ast.get_docstring(node) or "")
+                if words and words[0] in NOT_FIRST:
+                    found.append(f"{path}:{node.body[0].lineno}: {words[0]}")
+    assert found == []

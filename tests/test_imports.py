@@ -1,4 +1,4 @@
-"""What each command imports: a person waits for it, and a pipe has no use for a screen."""
+"""Imports of each command: a person waits for them, and a pipe has no use for a screen."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def words(arguments: Sequence[str]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the commands run: with a record of Tressette, and nothing else."""
+    """Return the folder of the commands: with a record of Tressette, and nothing else."""
     there = tmp_path_factory.mktemp("imports")
     records = (ROOT / "tests" / "golden" / "records.jsonl").read_text().splitlines(keepends=True)
     (there / "one.jsonl").write_text(next(line for line in records if '"tressette"' in line))

@@ -64,7 +64,7 @@ def line(process: subprocess.Popen[str]) -> str:
 
 
 def tell(process: subprocess.Popen[str]) -> str:
-    """Have it end; whether it still had the lock."""
+    """Tell it to end; returns whether it still had the lock."""
     assert process.stdin is not None
     process.stdin.write("\n")
     process.stdin.flush()
@@ -89,7 +89,7 @@ def mounted(monkeypatch: pytest.MonkeyPatch, mount: str) -> None:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What takes minutes takes less than a second."""
+    """Shorten minutes to less than a second."""
     monkeypatch.setattr(lock, "BEAT", 0.05)
     monkeypatch.setattr(lock, "STALE", 0.4)
     monkeypatch.setattr(lock, "POLL", 0.1)

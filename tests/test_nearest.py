@@ -1,4 +1,4 @@
-"""What is mistyped is refused with what may be meant."""
+"""Mistyped keys are refused with a suggestion."""
 
 import pytest
 

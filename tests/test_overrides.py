@@ -1,4 +1,4 @@
-"""What an override names."""
+"""Parsing of overrides."""
 
 import pytest
 from hypothesis import given as drawn

@@ -47,7 +47,7 @@ def rows(text: str) -> Iterator[list[str]]:
 
 
 def named(text: str) -> set[str]:
-    """What the first cells of the tables name."""
+    """Return the names in the first cells of the tables."""
     return {name for row in rows(text) for name in re.findall(r"`([^`]+)`", row[0])}
 
 

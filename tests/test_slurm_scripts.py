@@ -1,4 +1,4 @@
-"""What can be said of slurm/ without Slurm; tests/slurm has the rest."""
+"""Tests of slurm/ without Slurm; tests/slurm has the rest."""
 
 import os
 import re
@@ -253,7 +253,7 @@ echo "TensorBoard 2.21.0 at http://127.0.0.1:$PORT/ (Press CTRL+C to quit)" >&2
 
 @pytest.mark.parametrize("port", ["45301", ""])
 def test_tensorboard_chooses_its_port_itself(tmp_path: Path, short_folder: str, port: str) -> None:
-    """One that was free before it started may be taken since; where it does not start, there is none to be told."""
+    """Choose a port: one that was free before may be taken since; if it does not start, it tells none."""
     python = tmp_path / "python"
     python.write_text(_TENSORBOARD if port else "#!/bin/bash\nexit 3\n")
     python.chmod(0o755)

@@ -1,4 +1,4 @@
-"""What Linux alone has, and the second way that macOS takes."""
+"""System calls that only Linux has, and the second way that macOS takes."""
 
 import mmap
 import os

@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _once(functions: Sequence[Callable[[], None]]) -> int:
-    """One after another; what fails does not keep the others from being measured."""
+    """Measure the figures one after another; a failure does not stop the others."""
     failed = []
     for function in functions:
         try:

@@ -1,4 +1,4 @@
-"""How fast a rollout backend plays, whatever its kind."""
+"""Speed of a rollout backend of any kind."""
 
 from __future__ import annotations
 

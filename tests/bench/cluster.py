@@ -44,7 +44,7 @@ def _ray(*overrides: str) -> Iterator[RayBackend]:
 
 
 def ray_overhead() -> None:
-    """One Ray worker against playing in the learner's process: with all cores, and with everything on one core."""
+    """Compare a Ray worker with playing in the learner's process: with all cores, and with everything on one core."""
     everywhere = os.sched_getaffinity(0)
     for cores in (everywhere, {min(everywhere)}):
         os.sched_setaffinity(0, cores)

@@ -21,7 +21,7 @@ VARIANTS = ("kernel", "seats", "cores")  # what tells figures of one name apart
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of the table: median, least and greatest of several runs on one machine."""
+    """A figure of the table: median, minimum and maximum of several runs on one machine."""
 
     figure: str
     unit: str
@@ -68,7 +68,7 @@ def load() -> float:
 
 
 def name_of(line: dict[str, Any]) -> str:
-    """What a reported line is called: its figure, and its variant if there are several."""
+    """Return the name of a reported line: its figure, and its variant if there are several."""
     variants = [f"{key} {line[key]}" for key in VARIANTS if key in line]
     return " ".join([line["figure"], *([f"({', '.join(variants)})"] if variants else [])])
 
@@ -118,7 +118,7 @@ class Guarded:
 
 
 def fallen(value: float, before: Figure) -> bool:
-    """Whether it is worse than the committed median by more than `MAX_FALL`."""
+    """Return whether it is worse than the committed median by more than `MAX_FALL`."""
     if before.direction == "at most":
         return value > before.median * (1 + MAX_FALL)
     return value < before.median * (1 - MAX_FALL)

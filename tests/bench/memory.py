@@ -1,4 +1,4 @@
-"""How long a checkpoint with a full replay buffer stops the learner."""
+"""Pause of the learner for a checkpoint with a full replay buffer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROUNDS = 10
 
 
 def checkpoint_stop() -> None:
-    """How long the learner stands still for a checkpoint with a full buffer of Tressette's recipe.
+    """Measure the pause of the learner for a checkpoint with a full buffer of Tressette's recipe.
 
     Seconds of the CPU, as in `seconds`: the learner copies, and waits for nobody. `first` is the first stop, whose
     memory the system has to find; `writing` is what a checkpoint costs the thread that writes it. Also over the time

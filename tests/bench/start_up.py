@@ -1,4 +1,4 @@
-"""What a person waits for: the second start of a command, as a ratio to `python -c "import torch, numba"`.
+"""Start-up time: the second start of a command, as a ratio to `python -c "import torch, numba"`.
 
 Each command runs once before it is measured, so that what it compiles is kept. Then all take turns with the imports, on
 the clock, and the best of each counts.

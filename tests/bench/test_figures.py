@@ -1,4 +1,4 @@
-"""What `make bench-quick` compares, and what `make bench` writes down: worked by hand, without measuring anything."""
+"""Comparison by `make bench-quick` and output of `make bench`: worked by hand, without measuring anything."""
 
 from collections.abc import Callable
 from dataclasses import replace

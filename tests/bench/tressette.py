@@ -73,7 +73,7 @@ def rollout() -> None:
 
 
 def _rows_asked(worker: RolloutWorker, request: RolloutRequest) -> int:
-    """How many rows of forward passes a request takes."""
+    """Return the number of rows in the forward passes of a request."""
     rows = 0
 
     def count(module: torch.nn.Module, inputs: object, output: torch.Tensor) -> None:
@@ -190,7 +190,7 @@ class _Operations(TorchDispatchMode):
 
 
 def update_operations() -> None:
-    """How many operations of PyTorch an update is, and how many of them are casts."""
+    """Count the operations of PyTorch in an update, and the casts among them."""
     settings, targets = LearnerSettings(batch_size=512), TargetNetwork()
     network, replay = QNetwork(GAME.bits, GAME.actions, [256, 256], False), filled_replay(10_000, targets)
     learner = Learner(network, replay, settings, targets, CPU)
@@ -201,7 +201,7 @@ def update_operations() -> None:
 
 
 def kernels() -> None:
-    """What this CPU makes of a forward and backward pass in each format and kernel, and which one is used."""
+    """Measure a forward and backward pass on this CPU in each format and kernel, and report the one in use."""
     x, weight, bias = torch.rand(512, 256), torch.rand(256, 256), torch.rand(256)
 
     def passes(chip: str, dtype: torch.dtype) -> Callable[[], None]:

@@ -1,4 +1,4 @@
-"""What the player of Blackjack cannot see: the dealer's other card and those to come."""
+"""Hidden cards of Blackjack: the dealer's other card and those to come."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What a seat of Briscola cannot see: the other hand and the order of the stock, but for the turned card."""
+"""Hidden cards of Briscola: the other hand and the order of the stock, but for the turned card."""
 
 from typing import Any
 

@@ -9,7 +9,7 @@ def counts(cards: list[str]) -> int:
 
 
 def second_takes(first: str, second: str, trumps: str) -> bool:
-    """Whether the answer beats the card that was led."""
+    """Return whether the answer beats the card that was led."""
     if first[1] == second[1]:
         return "24567FCR3A".find(second[0]) > "24567FCR3A".find(first[0])
     return second[1] == trumps
@@ -48,7 +48,7 @@ class Table:
             self.hands[1 - winner].append(self.stock.pop(0))
 
     def observation(self, seat: int) -> list[bool]:
-        """What a seat may know, in the order of the layout table."""
+        """Return the observation of a seat, in the order of the layout table."""
         points = self.points()
         other = self.hands[1 - seat] if not self.stock else []
         sets = [self.hands[seat], [self.led], self.played[seat], self.played[1 - seat], [self.turned]]

@@ -35,7 +35,7 @@ def cache(tmp_path: Path) -> Path:
 
 
 def run(script: str, cache: Path, folder: Path = ROOT, **environment: str) -> dict[str, Any]:
-    """What a process of its own computes as `answer`, and how many functions it took from disk and compiled."""
+    """Compute `answer` in a process of its own; returns it, and the numbers of functions loaded and compiled."""
     paths = os.pathsep.join((str(folder), str(ROOT)))
     # Without Python's own cache, which takes two versions of a file for one if they have one size and one second.
     own = {"BUSSO_CACHE": str(cache), "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -89,7 +89,7 @@ PLAY = "from table import play\nanswer = int(play(1))\n"
 
 
 def test_a_changed_line_of_any_file_is_compiled(cache: Path, rules: Path, tmp_path: Path) -> None:
-    """What was kept before, by processes at once, is still there; comments and places of files do not count."""
+    """Keep what processes stored before, at once; comments and places of files do not count."""
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(lambda _: run(PLAY, cache, rules)["answer"], range(2))) == [25] * 2
     assert not [path for path in cache.glob("*/*") if path.suffix != ".code"]
@@ -148,7 +148,7 @@ def again(function: Any) -> Any:
 
 
 def made_again() -> int:
-    """How many times `twice` is compiled for one call."""
+    """Return the number of times that `twice` is compiled for one call."""
     before = compiled.made["tests.cards.test_compiled.twice"]
     assert again(twice)(21) == 42
     return compiled.made["tests.cards.test_compiled.twice"] - before

@@ -74,7 +74,7 @@ def test_share_in_the_middle_is_the_normal_approximation() -> None:
 
 
 def test_a_game_lost_does_not_narrow_the_interval() -> None:
-    """One game of one deal lost, of two: what may be lost in truth grows with what was."""
+    """Lose a game of one deal, of two: the possible loss grows with the observed one."""
     ends = [estimate_share(np.append(np.ones(999), last)).low for last in (1.0, 0.5, 0.0)]
     assert ends[0] > ends[1] > ends[2]
     assert 0 < estimate_share(np.full(100, 0.5)).half_width < 0.02  # nor are equal deals certain
@@ -129,7 +129,7 @@ def test_one_against_one_is_the_same_either_way() -> None:
 
 
 def worked(game, players, seed: int) -> tuple[float, float, float, float]:
-    """One deal of one against many, game by game: first places, result, that of the others, what is even."""
+    """Work through a deal of one against many, game by game: first places, results, the even share."""
     seats = int(game.occupied(game.deal(np.array([seed], np.uint64))).sum())
     wins, own, other = [], [], []
     for alone in range(seats):

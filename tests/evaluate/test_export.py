@@ -94,7 +94,7 @@ def test_a_champion_plays_the_same_in_decisions_of_games(game: str, tmp_path: Pa
 
 
 def decisions_of_games(game: Game) -> tuple[Any, Any]:
-    """What is seen and what is legal in games that random players play."""
+    """Return observations and legal actions in games that random players play."""
     words, masks = [], []
 
     def keep(decisions: Decisions, *_: object) -> None:

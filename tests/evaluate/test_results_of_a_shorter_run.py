@@ -32,7 +32,7 @@ def of(run: Path) -> TrainSettings:
 
 
 def results_everywhere(run: Path) -> list[bool]:
-    """Whether each reader takes the run to have results."""
+    """Return whether each reader takes the run to have results."""
     other = shutil.copytree(run, run.parent / "other_seed")
     (other / "config.yaml").write_text((run / "config.yaml").read_text().replace("\nseed: 1\n", "\nseed: 2\n"))
     beside = seeds_beside(load_run(other))

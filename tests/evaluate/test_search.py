@@ -36,7 +36,7 @@ OPTIONS: list[dict[str, Any]] = [{}, {"signals": True, "accusi": True}]
 
 
 def network(seed: int = 1, game: Any = GAME) -> NetworkPlayer:
-    """One that has learned nothing: its choices are as good as random, but always the same."""
+    """Build an untrained network: its choices are as good as random, but always the same."""
     torch.manual_seed(seed)
     return NetworkPlayer(QNetwork(game.bits, game.actions, [32], False))
 

@@ -85,7 +85,7 @@ def test_blackjack(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """What the person types, one after the other; then the input ends."""
+    """Type these answers, one after the other; then the input ends."""
     typed: list[str] = []
 
     def answer(prompt: str) -> str:

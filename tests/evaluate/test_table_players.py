@@ -40,7 +40,7 @@ def runs(trained_run: TrainedRuns, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.mark.parametrize("name", ["blackjack", "sette_mezzo"])
 def test_a_table_plays_its_greedy_policy(runs: Path, name: str) -> None:
-    """What it wins in 60,000 games is what the exact process expects of that policy, within the interval of chance."""
+    """Win in 60,000 games what the exact process expects of that policy, within the interval of chance."""
     game, table = load_game(name), table_of(*checkpoint.load_named(runs / name / "q"))
     model = game.model(game.options, next(iter(game.rewards)))
     policy = learned_policy(model.mdp, table.values)

@@ -1,4 +1,4 @@
-"""One fault in a copy of the working tree, and what pytest says of it there."""
+"""Trial of a fault in a copy of the working tree, with pytest's verdict there."""
 
 import os
 import re
@@ -21,7 +21,7 @@ _WHERE = "import importlib.util as u, sys; [print(u.find_spec(name).origin) for 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a fault: a word, the seconds that pytest took, and which test caught it, or what is wrong."""
+    """Outcome of a fault: a word, the seconds of pytest, and the test that caught it, or the problem."""
 
     name: str
     word: str  # "caught", "NOT CAUGHT" or "untried"
@@ -111,7 +111,7 @@ def _pytest(folder: Path, tests: Sequence[str], keyword: str, mark: str) -> _Run
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """What processes of the tests import is that of the copy, too, and what they compile is kept there."""
+    """Return an environment in which processes of the tests import the copy, and keep their compiled code in it."""
     return os.environ | {"PYTHONPATH": str(folder), "BUSSO_CACHE": str(folder / ".compiled"), "COLUMNS": "200"}
 
 

@@ -1,4 +1,4 @@
-"""What users of Gymnasium and of stable-baselines3 do first works with each registered game."""
+"""First steps of users of Gymnasium and of stable-baselines3 work with each registered game."""
 
 import runpy
 import sys

@@ -1,4 +1,4 @@
-"""What a newcomer types wrongly is answered in one line that says the way out; what is printed says what it means."""
+"""Mistakes of a newcomer are answered in one line with the way out; output explains itself."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -72,7 +72,7 @@ def test_nothing_given_is_not_quoted() -> None:
 
 
 def test_the_opponents_of_evaluations_play_under_all_rules() -> None:
-    """Those of the recipe; a champion, say, would refuse the rules that it has not learned with."""
+    """Play the opponents of the recipe under all rules; a champion would refuse those that it has not learned with."""
     chosen = settings_of(["game.first_leader=four_of_denari", "game.signals=true", "game.accusi=true"])
     assert isinstance(chosen, TrainSettings)
     game = chosen.load_game()

@@ -36,7 +36,7 @@ RECORD = np.dtype([("word", np.uint64), ("sum", np.uint8), ("cards", np.uint8, 3
 
 
 def in_plain_python(arguments: list[str], folder: Path) -> str:
-    """What this command of Python prints."""
+    """Return the output of this Python command without compiled code."""
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-W", "error::RuntimeWarning", *arguments]
     done = subprocess.run(

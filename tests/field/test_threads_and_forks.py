@@ -23,7 +23,7 @@ TINY = [*SMALL, "episodes=64"]
 
 
 def in_a_thread(work: Callable[[], Any]) -> Any:
-    """What the work returns; raises what it raises."""
+    """Return the result of the work in a thread; raises its errors."""
     found = list[Any]()
 
     def run() -> None:
@@ -66,7 +66,7 @@ def test_a_second_thread_is_told_in_one_line() -> None:
 
 
 def played() -> list[float]:
-    """What the champion wins, by a network large enough for several threads."""
+    """Return the champion's win rate, by a network large enough for several threads."""
     return busso.duel(busso.load_game("tressette"), "champion", "random", deals=16).wins.tolist()
 
 

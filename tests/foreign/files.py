@@ -50,7 +50,7 @@ def champion_of(run: Path, path: Path, change: Change) -> Path:
 
 
 def header_of(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """What a file that travels says of itself, and its tensors."""
+    """Return the header of a file that travels, and its tensors."""
     with safe_open(path, framework="pt") as file:
         tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 - it is no dictionary
         return json.loads(file.metadata()["busso"]), tensors

@@ -27,14 +27,14 @@ Main = Callable[[Sequence[str]], int]
 
 @pytest.fixture(autouse=True)
 def named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one test names is not named in the next."""
+    """Forget after each test the files that it has named."""
     monkeypatch.setattr(own_files, "_named", {})
     monkeypatch.setattr(own_files, "_games", {})
 
 
 @pytest.fixture
 def marker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """What the file in the working folder writes when it runs; it has a game, and Python would find it there."""
+    """Write a game file in the working folder that leaves a mark when it runs; Python would find it there."""
     folder, path = tmp_path / "work", tmp_path / "marker"
     folder.mkdir(parents=True)
     (folder / f"{TRAP}.py").write_text(
@@ -86,7 +86,7 @@ READERS = {
 def test_nothing_runs_for_a_file(
     reader: str, files: dict[str, Path], marker: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One line names the file, the game and the way out."""
+    """Run nothing for a file: one line names the file, the game and the way out."""
     module, arguments, kind = READERS[reader]
     main: Main = __import__(module, fromlist=["main"]).main
     assert main([each.format(files[kind]) for each in arguments]) not in (0, None)

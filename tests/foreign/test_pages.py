@@ -41,7 +41,7 @@ POLICY = "content-security-policy"
 
 
 class Loads(HTMLParser):
-    """What a page would load, or have people follow, and its policy."""
+    """Resources that a page would load or link to, and its policy."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What names and texts out of files do to a terminal, or to the lines of a log: nothing."""
+"""Names and texts from files do nothing to a terminal, or to the lines of a log."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ SCRIPTS = {
 
 
 def transcript(script: Script) -> str:
-    """One match: what was dealt, each decision with the legal ones and what its seat knew, the dice, the showdowns."""
+    """Write a match: the deal, each decision with legal actions and the seat's knowledge, dice, showdowns."""
     game = load_game("spike", script.options)
     players = [named_player(game, name) for name in script.players]
     seeds = np.array([script.seed], np.uint64)
@@ -112,7 +112,7 @@ def _decision(before: States, action: int, seen: NDArray[np.uint64]) -> Iterator
 
 
 def _after(before: np.void, after: np.void) -> Iterator[str]:
-    """What followed a decision by itself: dice, new cards, the next round, the end of the hand."""
+    """Write the consequences of a decision: dice, new cards, the next round, the end of the hand."""
     ended = after["hands_played"] > before["hands_played"]
     alone = int(after["in_hand"]).bit_count() == 1
     for number in range(max(1, before["round"]), ROUNDS + 1):
@@ -165,7 +165,7 @@ def _end(state: np.void) -> Iterator[str]:
 
 
 def knowledge(bits: NDArray[np.float32]) -> Iterator[str]:
-    """What an observation says, in words; nothing of what is empty. Seats are relative to the observer: +1 is next."""
+    """Describe an observation in words, without empty blocks. Seats are relative to the observer: +1 is next."""
     own = [int(bit) for bit in bits]
     cards = [_one(own[observation.OWN_CARDS + FACES * k :][:FACES]) for k in range(4)]
     held = [f"{name} {place + MIN_VALUE}" for name, place in zip(OWN, cards, strict=True) if place is not None]

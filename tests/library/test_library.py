@@ -96,7 +96,7 @@ def test_looking_and_stepping_are_the_rules_own() -> None:
 
 
 def refused(call: Any, *arguments: Any, **more: Any) -> str:
-    """What the error is about."""
+    """Return the key of the error."""
     with pytest.raises(busso.BussoError) as error:
         call(*arguments, **more)
     assert "\n" not in str(error.value)

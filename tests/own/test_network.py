@@ -132,7 +132,7 @@ class Net(nn.Linear):
 
 
 def arguments(runs: Path, *given: str) -> list[str]:
-    """Those of a small run without what is for busso's own networks."""
+    """Return the arguments of a small run without those of busso's own networks."""
     short = small(runs, f"game={WAR}", "episodes=128", *given)
     return [each for each in short if not each.startswith("network.hidden")]
 

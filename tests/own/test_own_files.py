@@ -1,4 +1,4 @@
-"""What is typed runs, what a file names is looked up; errors say file and line; other processes get the source."""
+"""Typed files run, names in files are looked up; errors say file and line; other processes get the source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a game in a file is one line with the function, found in 16 games before anything starts."""
+"""Faults of a game in a file are one line with the function, found in 16 games before anything starts."""
 
 from __future__ import annotations
 

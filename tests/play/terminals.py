@@ -46,7 +46,7 @@ class Terminal:
 
     @property
     def said(self) -> str:
-        """What was written, without what only moves and colours it."""
+        """Return the output without control sequences."""
         return _CODES.sub("", self._heard)
 
     def listen(self) -> bool:

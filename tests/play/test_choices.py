@@ -1,4 +1,4 @@
-"""What is offered before one sits down, and that what is chosen is what a command line would have said."""
+"""Choices before a table starts, and their equality with a command line."""
 
 from pathlib import Path
 

@@ -110,7 +110,7 @@ def test_a_review_says_what_each_decision_cost() -> None:
 
 
 def test_odds_of_spike_by_a_slow_count() -> None:
-    """One seat at the last bets: how often its sum beats all pairs of cards that the other may hold, and all dice."""
+    """Count for a seat at the last bets how often its sum beats all pairs that the other may hold, and all dice."""
     table = sit_down("game=spike", "hands=1", "seed=8").table
     while not (table.hand.turn == 0 and int(table.hand.state[0]["round"]) == 3 and 1 in table.hand.legal):
         table.play(4 if 4 in table.hand.legal else 1)

@@ -1,4 +1,4 @@
-"""What a person waits for."""
+"""Waiting times of a person."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What is said of Corellian Spike beyond its view: endings, prices, sums, and who did what."""
+"""Text of Corellian Spike beyond its view: endings, prices, sums, and the log."""
 
 from busso.cards.hand import Hand
 from busso.play.table.session import Session

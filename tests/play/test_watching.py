@@ -33,7 +33,7 @@ GAMES = {
 
 
 def looked_at(*overrides: str) -> WatchedGames:
-    """What `busso play watch=...` would show."""
+    """Open the games that `busso play watch=...` would show."""
     chosen = with_game_options(overrides, "tressette", PlaySettings)
     return open_watch(compose(PlaySettings, "play", chosen), given_by(chosen))
 

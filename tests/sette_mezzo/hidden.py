@@ -1,4 +1,4 @@
-"""What the player of Sette e mezzo cannot see: the cards to come."""
+"""Hidden cards of Sette e mezzo: the cards to come."""
 
 import numpy as np
 

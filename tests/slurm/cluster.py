@@ -37,7 +37,7 @@ def why_not() -> str | None:
 
 
 def checkout(folder: Path) -> Path:
-    """What a user has on the login node after `make install`: the code, slurm/ with a log folder of its own, .venv."""
+    """Make a user's folder on the login node after `make install`: the code, slurm/ with its own log folder, .venv."""
     folder.mkdir()
     for path in ROOT.iterdir():
         if path.name not in ("slurm", "runs", "tournaments") and not path.name.startswith("."):
@@ -49,7 +49,7 @@ def checkout(folder: Path) -> Path:
 
 @dataclass
 class Job:
-    """What `scontrol show job` says, by key."""
+    """Fields of `scontrol show job`, by key."""
 
     fields: dict[str, str]
 
@@ -105,7 +105,7 @@ class Cluster:
         return self.run("sbatch", "--parsable", *arguments)
 
     def job(self, number: str) -> Job:
-        """Where a job stands; of an array, name the task."""
+        """Return the state of a job; of an array, name the task."""
         (line, *_) = self.run("scontrol", "show", "job", number, "-o").splitlines()
         return Job(dict(re.findall(r"(\w+)=(\S*)", line)))
 
@@ -133,7 +133,7 @@ class Cluster:
         return "\n".join(path.read_text() for path in sorted(self.home.glob(f"slurm/logs/*-{number}.out")))
 
     def usr1(self, number: str) -> None:
-        """What Slurm does before a job's time is up: USR1 to its batch shell."""
+        """Send USR1 to the batch shell, as Slurm does before a job's time is up."""
         self.run("scancel", "--batch", "--signal=USR1", number)
 
     def start_now(self, number: str) -> None:

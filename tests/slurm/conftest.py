@@ -1,4 +1,4 @@
-"""One cluster of two nodes for all tests of this folder."""
+"""A cluster of two nodes for all tests of this folder."""
 
 import fcntl
 import shutil

@@ -1,4 +1,4 @@
-"""What needs no training: options, mistakes, tournaments, TensorBoard."""
+"""Jobs that need no training: options, mistakes, tournaments, TensorBoard."""
 
 import re
 from pathlib import Path
@@ -122,7 +122,7 @@ def test_a_table_says_how_to_reach_it(cluster: Cluster) -> None:
 
 
 def _answers(cluster: Cluster, address: str, port: str, host: str) -> bool:
-    """Whether there is a page, seen from a host; a path may follow the port."""
+    """Return whether there is a page, seen from a host; a path may follow the port."""
     page = f"import urllib.request; print(urllib.request.urlopen('http://{address}:{port}', timeout=20).status)"
     try:
         return cluster.run(".venv/bin/python", "-c", page, node=host) == "200"

@@ -57,7 +57,7 @@ SETTINGS = (
 
 @dataclass
 class Soak:
-    """One soak into a folder; what went wrong is in `problems`."""
+    """A soak into a folder; its faults are in `problems`."""
 
     to: Path
     seconds: float

@@ -1,4 +1,4 @@
-"""Whether what was sampled of a process or a folder grows: a slope that a few outliers do not move."""
+"""Growth of a sampled measure of a process or a folder: a slope that a few outliers do not move."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST = 400  # of these, evenly, for the slope: all pairs of them are looked at
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How much something may grow within what is judged: a share of its median, or an amount if that is more."""
+    """Maximum growth within the judged time: a share of the median, or an amount if that is more."""
 
     share: float
     amount: float
@@ -36,14 +36,14 @@ TOLERANCES = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """How much something grew while it was judged, by its slope."""
+    """Growth within the judged time, by its slope."""
 
     growth: float
     allowed: float
 
     @property
     def grows(self) -> bool:
-        """Whether that is too much."""
+        """True if that is too much."""
         return self.growth > self.allowed
 
 

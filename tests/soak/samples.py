@@ -1,4 +1,4 @@
-"""What a soak samples of processes and folders, as a CSV: seconds, owner, measure, value."""
+"""Samples of processes and folders in a soak, as a CSV: seconds, owner, measure, value."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Samples:
         self._file.close()
 
     def add(self, seconds: float, owner: str, measures: Mapping[str, float]) -> None:
-        """What was measured of one process or folder."""
+        """Add a measurement of a process or folder."""
         for measure, value in measures.items():
             self._rows.writerow((f"{seconds:.1f}", owner, measure, f"{value:.0f}"))
 
     def event(self, seconds: float, what: str) -> None:
-        """What was done to the run."""
+        """Add an event of the run."""
         self._rows.writerow((f"{seconds:.1f}", what, EVENT, 1))
 
 

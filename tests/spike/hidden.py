@@ -32,7 +32,7 @@ def reshuffle_hidden(states: States, seat: int, random: np.random.Generator) -> 
 
 
 def replayed_returns(seats: int, credits: int = 50) -> Callable[[dict[str, Any]], Sequence[float]]:
-    """What `busso.cards.conformance.Case` asks for: credits won by each of `seats`, 0 for those not taken."""
+    """Return credits won by each of `seats`, 0 for those not taken, as `busso.cards.conformance.Case` asks."""
 
     def returns(result: dict[str, Any]) -> Sequence[float]:
         won = [float(held - credits) for held in result["credits"]]

@@ -41,7 +41,7 @@ class Rules:
 
 @dataclass
 class Hand:
-    """What lies on the table."""
+    """Cards and credits on the table."""
 
     rules: Rules
     credits: list[int]

@@ -24,7 +24,7 @@ TABLES = [TWO, load_game("spike", {"seats": 5, "raise_cap": 2, "sabacc_pot": Tru
 
 
 def positions(game: Game, deals: int, every: int) -> Iterator[States]:
-    """One state at a time, from games between the legal actions and `cautious`."""
+    """Yield states from games between the legal actions and `cautious`."""
     kept: list[States] = []
     seeds, players = stream(1, "positions", 0, deals), [named_player(game, "cautious"), named_player(game, "random")]
     seating = np.tile(np.arange(game.seats, dtype=np.uint8) % 2, (deals, 1))
@@ -92,7 +92,7 @@ def test_the_choice_has_the_best_mean(game: Game) -> None:
 
 
 def credits_after(state: np.void, action: int, seat: int) -> int:
-    """What the seat has when the pool of this hand is given away."""
+    """Return the seat's credits once the pool of this hand is given away."""
     hand = int(state["hands_played"])
     while True:
         apply(state, action)

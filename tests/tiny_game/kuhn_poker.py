@@ -70,7 +70,7 @@ def observe(state, seat, words):
 
 @njit
 def over(state):
-    """Whether both have acted, unless the second has bet after a pass and the first has not answered."""
+    """Return whether both have acted, unless the second has bet after a pass and the first has not answered."""
     return state.moves == 3 or (state.moves == 2 and state.chips[0] >= state.chips[1])
 
 

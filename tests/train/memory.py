@@ -37,7 +37,7 @@ def transitions(words: int) -> LambdaTransitions:
 
 
 def seen(trainer: DqnTrainer) -> dict[str, Any]:
-    """What a restored buffer has in common with the one that was saved."""
+    """Return the common content of a restored buffer and the one that was saved."""
     replay = trainer.replay
     columns = (replay._data[name] for name in ("action", "target"))
     total = sum(float(column.numpy().sum(dtype=np.float64)) for column in columns)  # with no copy of them

@@ -52,7 +52,7 @@ def settings(runs: Path, *overrides: str) -> TrainSettings:
 
 
 def folder(runs: Path) -> Path:
-    """That of the run."""
+    """Return the run folder."""
     return runs / "tressette" / "small"
 
 
@@ -111,14 +111,14 @@ def write_checkpoint(path: Path, body: bytes) -> Path:
 
 
 def saved(state: Any, **how: bool) -> bytes:
-    """What `torch.save` writes."""
+    """Return the bytes that `torch.save` writes."""
     body = io.BytesIO()
     torch.save(state, body, **how)  # type: ignore[arg-type]
     return body.getvalue()
 
 
 def equal(a: Any, b: Any, path: str = "") -> list[str]:
-    """Where two nested states differ, by path; tensors by every bit."""
+    """Compare two nested states; returns the differing path, tensors by every bit."""
     if isinstance(a, dict):
         assert a.keys() == b.keys(), path
         return [found for key in a for found in equal(a[key], b[key], f"{path}.{key}")]

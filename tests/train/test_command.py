@@ -49,7 +49,7 @@ def test_folder_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_a_run_keeps_the_opponents_that_it_began_with(tmp_path: Path) -> None:
-    """Those of the recipe may be others in a newer version; its best network and its table are by its own."""
+    """Keep the opponents that a run began with: a newer version may have others, its best network and table do not."""
     plain = [each for each in small(tmp_path) if not each.startswith("evaluation.opponents")]
     own = "evaluation.opponents=[random,study_heuristic]"
     assert main([*plain, "episodes=64", own]) == 0

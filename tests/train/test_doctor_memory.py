@@ -1,4 +1,4 @@
-"""Whether a run fits into the memory of its GPU or its job is said before it begins, with the key to lower."""
+"""Memory of a GPU or a job is checked before a run begins; the error names the key to lower."""
 
 from pathlib import Path
 

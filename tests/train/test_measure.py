@@ -1,4 +1,4 @@
-"""What `busso doctor` says of the stages of a run, measured here."""
+"""Stages of a run as `busso doctor` reports them, measured here."""
 
 from io import StringIO
 from pathlib import Path

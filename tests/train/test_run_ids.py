@@ -1,4 +1,4 @@
-"""What lies in the folder of a run belongs to it, or is set aside: a start that left no checkpoint was another run."""
+"""Files in a run folder belong to its run, or are set aside: a start without a checkpoint was another run."""
 
 import json
 import os

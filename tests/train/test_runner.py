@@ -1,4 +1,4 @@
-"""What every kind of run promises, whatever learns in it."""
+"""Promises of every kind of run, whatever learns in it."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""What `busso doctor` says of more CPUs, worked by hand."""
+"""Report of `busso doctor` on more CPUs, worked by hand."""
 
 import pytest
 

@@ -41,7 +41,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[Chosen]:
 
 
 def ends(monkeypatch: pytest.MonkeyPatch, errors: list[Exception | int]) -> list[int]:
-    """Have the runs end by these errors, or with these codes; returns the seeds of those that have begun."""
+    """End the runs by these errors, or with these codes; returns the seeds of those that have begun."""
     seeds = list[int]()
 
     def train(chosen: Chosen) -> int:
@@ -280,7 +280,7 @@ def sweep(runs: Path, *more: str, learn: int) -> Iterator[subprocess.Popen[str]]
 
 
 def checkpoints(runs: Path) -> int:
-    """How many runs have begun. Checks that each has a checkpoint, and that no process holds its lock."""
+    """Count the runs that have begun. Checks that each has a checkpoint, and that no process holds its lock."""
     folders = [path for path in (runs / "tressette").glob("seed=*") if (path / "config.yaml").exists()]
     assert all(list((path / "checkpoints").glob("episode_*.pt")) for path in folders)
     return len(folders)

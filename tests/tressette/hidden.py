@@ -35,7 +35,7 @@ def reshuffle_hidden(states: States, seat: int, random: np.random.Generator) -> 
 
 
 def may_hold(state: Known, seat: int, hand: int) -> bool:
-    """Whether `seat` could, for all that the table knows, hold these cards now."""
+    """Return whether `seat` could, by public knowledge, hold these cards now."""
     dealt = hand | int(state["played"][seat])
     if state["first_leader"] == LEADER_FOUR_OF_DENARI and (seat == state["opener"]) != bool(dealt & 1):
         return False

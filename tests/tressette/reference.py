@@ -18,7 +18,7 @@ def strength(card: str) -> int:
 
 
 def is_high(card: str) -> bool:
-    """Whether a card is an ace, a 2 or a 3."""
+    """Return whether a card is an ace, a 2 or a 3."""
     return card[0] in "A23"
 
 
@@ -41,7 +41,7 @@ def accusi(cards: Sequence[str]) -> set[str]:
 
 
 class Hand:
-    """One hand, from the deal on. `history` is what the table saw: who played which card, and what a leader said.
+    """A hand, from the deal on. `history` is public: who played which card, and the signals of leaders.
 
     `declared` is what it heard from each seat before its first card.
     """
@@ -69,7 +69,7 @@ class Hand:
         return [plays[k : k + 4] for k in range(0, len(plays) // 4 * 4, 4)]
 
     def leader(self) -> int:
-        """Who leads the trick on the table, or will."""
+        """Return the seat that leads the trick on the table, or will."""
         trick = self.trick()
         if trick:
             return trick[0][0]
@@ -131,13 +131,13 @@ class Hand:
         return found
 
     def _says_again(self, number: int) -> bool:
-        """Whether the seat of this play later says something else of the same suit."""
+        """Return whether the seat of this play later signals something else about the same suit."""
         seat, card, _ = self.history[number]
         later = self.history[number + 1 :]
         return any(who == seat and suit_of(other) == suit_of(card) and word for who, other, word in later)
 
     def accusi_points(self) -> list[int]:
-        """What the declarations of each team are worth."""
+        """Return the points of each team's declarations."""
         return [sum(ACCUSI[word] for seat in (team, team + 2) for word in self.declared[seat]) for team in (0, 1)]
 
     def known_voids(self) -> set[tuple[int, str]]:
@@ -149,7 +149,7 @@ class Hand:
         return voids
 
     def observation(self, observer: int) -> list[bool]:
-        """What a seat may know, in the order of the layout table."""
+        """Return the observation of a seat, in the order of the layout table."""
         order = [(observer + k) % 4 for k in range(4)]
         lying = dict(self.trick())
         thirds, leader = self.thirds(), self.leader()
@@ -175,7 +175,7 @@ class Hand:
         return bits
 
     def _more_observation(self, observer: int, order: list[int]) -> list[bool]:
-        """What was led and discarded, and what follows from the table."""
+        """Return the cards led and discarded, and the conclusions from the table."""
         tricks = [*self.tricks(), self.trick()]
         bits = []
         for seat in order:

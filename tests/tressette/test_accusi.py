@@ -34,7 +34,7 @@ def declaring(hands: Sequence[str], leader: int = 0, plays: str = "", signals: s
 
 
 def seen_by(states: States, seat: int) -> list[set[str]]:
-    """What the observation of a seat says that was declared, by relative seat."""
+    """Return the declarations in the observation of a seat, by relative seat."""
     bits = unpack(GAME.observe(states, seats=np.array([seat], np.uint8)), GAME.bits)[0, DECLARED:]
     return [{word for word, bit in zip(ACCUSI, row, strict=True) if bit} for row in bits.reshape(4, -1)]
 

@@ -15,7 +15,7 @@ SWEEP = " ".join(rank + suit for rank in "4567FCRA23" for suit in "DCSB")
 
 
 def earned(reward: str, states: States, cards: str) -> Any:
-    """What each seat earns while the cards are played."""
+    """Return the earnings of each seat while the cards are played."""
     totals = np.zeros((1, 4), np.float32)
     for card in cards.split():
         action = np.array([parse_card(card)], np.uint8)

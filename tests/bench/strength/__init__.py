@@ -1,1 +1,1 @@
-"""How long busso and its peers take to a given strength: `python -m tests.bench time_to_strength`."""
+"""Time of busso and its peers to a given strength: `python -m tests.bench time_to_strength`."""

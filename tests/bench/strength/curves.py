@@ -13,7 +13,7 @@ NEVER = "not reached"
 
 @dataclass(frozen=True)
 class Point:
-    """One evaluation: hands won against each opponent, and the seconds from the command until that was known."""
+    """An evaluation: hands won against each opponent, and the seconds from the command until that was known."""
 
     cpu: float
     wall: float
@@ -22,7 +22,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """What one side reached. `evaluating`: seconds of the CPU that its evaluations took; None where they are not known.
+    """Learning curve of a side. `evaluating`: CPU seconds of its evaluations; None if unknown.
 
     `cpu` and `wall` are the seconds of all of it.
     """

@@ -50,7 +50,7 @@ class ChoosingPlayer:
         self._chance.begin(seeds)
 
     def act(self, decisions: Decisions) -> Actions:
-        """What the function chooses."""
+        """Return the choices of the function."""
         if self.choose is None:
             return self._chance.act(decisions)
         rows = len(decisions.games)

@@ -75,7 +75,7 @@ def of_lines(file: Path) -> list[Row]:
 
 
 def _whole_lines(file: Path) -> Iterator[str]:
-    """Those that are written to their end; none before the file is there."""
+    """Return the complete lines of the file; none before it exists."""
     with suppress(FileNotFoundError):
         yield from (line for line in file.read_text().splitlines(keepends=True) if line.endswith("\n"))
 
@@ -106,7 +106,7 @@ class Watched:
         return running
 
     def curve(self) -> Curve:
-        """What it reached. Raises RuntimeError, with the end of its log, if it failed or made no evaluation."""
+        """Return its learning curve. Raises RuntimeError, with the end of its log, without an evaluation."""
         self._log.close()
         name, code = self._side.name, self.process.returncode
         if code or not self._points:

@@ -71,7 +71,7 @@ def misbehave(mode, line):
 
 
 def lines():
-    """Those that are there, the newest first."""
+    """Return the lines that are there, the newest first."""
     rest = b""
     while read := os.read(0, 1 << 22):
         *whole, rest = (rest + read).split(b"\n")

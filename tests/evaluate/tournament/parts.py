@@ -14,5 +14,5 @@ def played(batch: Batch, wins: np.ndarray, seconds: float = 1.0) -> Played:
 def shares(
     random: np.random.Generator, deals: int, chances: tuple[float, float, float] = (0.3, 0.4, 0.3)
 ) -> np.ndarray:
-    """What is won of so many deals: nothing, half or all, by these chances."""
+    """Draw the share won of so many deals: nothing, half or all, by these chances."""
     return random.choice([0.0, 0.5, 1.0], deals, p=chances)

@@ -48,7 +48,7 @@ def test_a_player_that_wins_all_has_a_finite_rating() -> None:
 
 
 def test_one_against_many_by_hand() -> None:
-    """One alone among four wins 2 of 5: odds of 2 to 3 where equals have 1 to 3, so it is 2 times as strong."""
+    """Rate a player alone among four that wins 2 of 5: odds of 2 to 3 for 1 to 3 of equals, so 2 times as strong."""
     alone = duel(np.full(100_000, 0.4), even=0.25)
     back = duel(np.full(100_000, 1 / 7), even=0.25)  # the other, half as strong: odds of 1/2 to 3
     found = rate({("a", "b"): alone, ("b", "a"): back})

@@ -93,7 +93,7 @@ def test_stopped_in_the_middle_of_a_pair(
 
 
 def test_more_deals_and_more_players_go_on(whole: Path, tmp_path: Path) -> None:
-    """What was played counts: the result is that of a tournament which was so from the beginning."""
+    """Count earlier deals: the result is that of a tournament with these settings from the beginning."""
     assert (
         main(["game=blackjack", "players=[hit_below_14,random]", "deals=70", "batch_deals=16", f"folder={tmp_path}"])
         == 0

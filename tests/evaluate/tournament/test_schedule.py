@@ -1,4 +1,4 @@
-"""What is played next, what counts, and when it is enough."""
+"""Schedule of a tournament: the next batch, the deals that count, and the end."""
 
 import numpy as np
 import pytest

@@ -129,7 +129,7 @@ def test_bad_setting_is_one_line(override: str, tmp_path: Path, capsys: pytest.C
 
 
 def test_ratings_and_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is printed and written: ratings that add up, every decision of 64 deals, played twice, of two pairs each."""
+    """Print and write ratings that add up, and every decision of 64 deals, played twice, of two pairs each."""
     players = ["greedy", "study_heuristic", "random"]
     assert main([f"players=[{','.join(players)}]", "deals=64", f"folder={tmp_path}", "anchor=random"]) == 0
     text = " ".join(capsys.readouterr().out.split())

@@ -1,4 +1,4 @@
-"""What users of Hydra type does here what Hydra's manual says."""
+"""Commands of Hydra's users do here what Hydra's manual says."""
 
 import os
 import subprocess
@@ -53,7 +53,7 @@ def test_cfg_job_resolve(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.slow
 def test_a_launcher() -> None:
-    """That of submitit: `tests/slurm`. What stops runs of either: `tests/train/test_sweep.py`."""
+    """Try a launcher. Submitit is in `tests/slurm`, stops of both are in `tests/train/test_sweep.py`."""
     ended = process("-m", "hydra/launcher=joblib", "seed=1,2")
     assert ended.returncode == 0, ended.stderr
     assert complete() == {"seed=1", "seed=2"}

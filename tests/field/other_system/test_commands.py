@@ -17,7 +17,7 @@ from tests.train.runs import newest
 
 
 def busso(folder: Path, *words: str, typed: str = "") -> str:
-    """What `busso` with these words prints; it ends well."""
+    """Return the output of `busso` with these words, which ends well."""
     found = subprocess.run(
         [sys.executable, "-m", "busso.command.commands", *words],
         cwd=folder,

@@ -22,7 +22,7 @@ SMALL, LARGE = (80, 24), (160, 44)
 
 
 def application(*overrides: str) -> TableApp:
-    """What `busso play ui=app` would run, without waiting between replies."""
+    """Return the application of `busso play ui=app`, without pauses between replies."""
     chosen = with_game_options(["pace=0", *overrides], "tressette", PlaySettings)
     settings = compose(PlaySettings, "play", chosen)
     return TableApp(settings, given_by(overrides))
@@ -70,7 +70,7 @@ async def asked(pilot: Pilot[int]) -> TableScreen:
 
 
 def text_of(app: TableApp) -> str:
-    """What is on the screen, as lines."""
+    """Return the text on the screen, as lines."""
     strips = app.screen._compositor.render_strips()
     return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
 

@@ -25,7 +25,7 @@ ENGLISH, ITALIAN = texts_of("en"), texts_of("it")
 
 
 def in_menu(*overrides: str) -> TableApp:
-    """What `busso play` shows at a terminal, with keys that say how one plays and not what."""
+    """Open the menu that `busso play` shows at a terminal, with keys that say how one plays and not what."""
     return TableApp(compose(PlaySettings, "play", ["pace=0", *overrides]))
 
 

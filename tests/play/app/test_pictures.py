@@ -1,4 +1,4 @@
-"""What the screens look like, kept as pictures."""
+"""Appearance of the screens, kept as pictures."""
 
 from __future__ import annotations
 

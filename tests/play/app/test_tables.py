@@ -1,4 +1,4 @@
-"""What the tables of all games have: the keys that are seen, the review, saves, and files that cannot be written."""
+"""Common parts of all tables: visible keys, the review, saves, and files that cannot be written."""
 
 from __future__ import annotations
 

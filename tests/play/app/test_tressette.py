@@ -43,7 +43,7 @@ def hand_shown(pilot: Pilot[int]) -> list[str]:
 
 
 def cards_on_the_table(pilot: Pilot[int]) -> set[str]:
-    """What lies at the four places."""
+    """Return the cards at the four places."""
     boxes = (str(box.render()).split("\n") for box in pilot.app.screen.query("SeatPlace .card"))
     inner = ((lines[1][1:-1].strip(), lines[-2][1:-1].split()[-1:]) for lines in boxes)
     return {rank + suit[0][0].upper() for rank, suit in inner if suit}

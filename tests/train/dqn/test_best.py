@@ -1,4 +1,4 @@
-"""Which network is the best of a run: by games won or by result, against all opponents or one."""
+"""Choice of the best network of a run: by games won or by result, against all opponents or one."""
 
 from pathlib import Path
 

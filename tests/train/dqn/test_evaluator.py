@@ -1,4 +1,4 @@
-"""Who sits where when a network that learns is evaluated."""
+"""Seating of evaluations of a network that learns."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What can go wrong on a cluster: drivers killed at any moment, lost workers, rollouts too old."""
+"""Faults on a cluster: drivers killed at any moment, lost workers, rollouts too old."""
 
 import multiprocessing
 import os
@@ -41,7 +41,7 @@ def state_of(runs: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def drivers() -> Iterator[multiprocessing.context.BaseContext]:
-    """Where drivers are forked from; see `tests.train.warm`."""
+    """Fork drivers from a warm process; see `tests.train.warm`."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.train.warm"])
     os.environ["BUSSO_TEST_WARM"] = "1"
@@ -154,7 +154,7 @@ class Deserted(LocalBackend):
 
 @pytest.mark.parametrize("stopping", [False, True])
 def test_no_episode_is_lost_with_the_workers(tmp_path: Path, stopping: bool) -> None:
-    """What stops a job may end Ray first; then the loss is no error."""
+    """Lose no episode with the workers. A signal to a job may end Ray first; then the loss is no error."""
     chosen = settings(tmp_path, "episodes=320")
     with RunFolder(chosen) as folder:
         rollouts = Deserted(chosen, CPU)
@@ -187,7 +187,7 @@ def test_workers_that_are_lost_before_anything_is_played_are_not_waited_for_for_
 
 
 def test_a_setting_that_turns_out_wrong_keeps_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nothing was learned yet, other settings may have it."""
+    """Keep no folder for settings that turn out wrong before anything was learned: other settings may have it."""
 
     def refused(*_: Any) -> str:
         raise SettingsError("rollout.workers", "too many")

@@ -1,4 +1,4 @@
-"""What histograms are made of: a look at the buffer and the network that changes neither."""
+"""Data of histograms: a look at the buffer and the network that changes neither."""
 
 import copy
 from pathlib import Path

@@ -100,7 +100,7 @@ class Waiting(LocalBackend):
 
 
 def test_a_stop_request_ends_the_last_evaluation(tmp_path: Path) -> None:
-    """What was learned is on disk before it begins, and the next start evaluates."""
+    """End the last evaluation by a stop request: the weights are on disk before it, and the next start evaluates."""
     chosen = settings(tmp_path, "evaluation.every_episodes=1000", "episodes=128")
     seen: list[int] = []
     device = choose_device("cpu")

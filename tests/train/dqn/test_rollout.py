@@ -1,4 +1,4 @@
-"""What a rollout worker hands over: sums of rewards that end at what the network would not play, and returns."""
+"""Output of a rollout worker: sums of rewards that end where the network would play otherwise, and returns."""
 
 import math
 from itertools import pairwise

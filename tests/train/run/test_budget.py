@@ -1,4 +1,4 @@
-"""What ends a run, what is due when, and how learning keeps pace: by hand, with clocks that tests turn."""
+"""End of a run, due events, and the pace of learning: by hand, with clocks that tests turn."""
 
 import numpy as np
 import pytest

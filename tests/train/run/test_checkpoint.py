@@ -52,7 +52,7 @@ def with_rows(tmp_path: Path) -> Path:
 
 
 def parts(data: bytes) -> dict[str, int]:
-    """Where something of each part of a file lies."""
+    """Return an offset in each part of a file."""
     comment = data.rindex(b"PK\5\6") + 22
     return {
         "archive": data.index(b"archive/data/0") + 200,
@@ -253,7 +253,7 @@ class Saving(threading.Thread):
             self.taken += 1
 
     def waits(self) -> bool:
-        """Whether it is not done after a while in which it would be."""
+        """Return whether it is not done after a while in which it would be."""
         self.join(0.3)
         return self.is_alive()
 

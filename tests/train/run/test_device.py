@@ -1,4 +1,4 @@
-"""Which device is computed on, and what is said where it is not the one that was hoped for."""
+"""Choice of the device, and the message where it is not the one that was asked for."""
 
 import re
 from collections.abc import Callable

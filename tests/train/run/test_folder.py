@@ -100,7 +100,7 @@ def test_a_trainer_that_lost_its_run_before_it_began_changes_nothing(
 
 @pytest.fixture
 def restarted(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path, float], None]:
-    """Have this process be a job that was put back into the queue after its node died."""
+    """Make this process a job that was requeued after its node died."""
 
     def die(runs: Path, stale: float) -> None:
         folder = settings(runs).folder

@@ -1,4 +1,4 @@
-"""What each start of a run ran on."""
+"""Record of the machine of each start of a run."""
 
 import json
 import subprocess

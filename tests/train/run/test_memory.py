@@ -1,4 +1,4 @@
-"""How much memory saving and loading a checkpoint take."""
+"""Memory for saving and loading a checkpoint."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a background writer saves is the state at the call, whatever is changed while it writes."""
+"""A background writer saves the state at the call, whatever is changed while it writes."""
 
 from pathlib import Path
 

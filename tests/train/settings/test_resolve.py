@@ -1,4 +1,4 @@
-"""What a command line means, beyond what it says."""
+"""Consequences of a command line beyond its words."""
 
 from dataclasses import asdict, replace
 from pathlib import Path

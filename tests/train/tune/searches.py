@@ -13,7 +13,7 @@ from busso.train.tune.settings import Search, as_params, search_of
 
 
 def search(overrides: Sequence[str]) -> Search:
-    """What a command line searches. Raises SettingsError."""
+    """Return the search of a command line. Raises SettingsError."""
     return _search(*as_params(overrides))
 
 

@@ -243,7 +243,7 @@ def test_a_trial_that_is_stopped_in_order_may_be_stopped_often(tmp_path: Path, m
 def test_errors_of_trials(
     error: Exception, all_fail: bool, code: int, states: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that stays ends the trial, one that passes the process, for another start; three in a row end the search."""
+    """End the trial by an error that stays, the process by one that passes; three in a row end the search."""
 
     def fails(chosen: Chosen, judge: Any) -> int:
         if all_fail or chosen.settings.name.endswith("000"):
@@ -380,7 +380,7 @@ def test_without_optuna_it_says_how_to_get_it(
 
 
 def test_a_file_and_the_command_line_say_what_is_searched(tmp_path: Path) -> None:
-    """Those of a file that are typed with one value are fixed, those with several take the place of the file's."""
+    """Combine a file and the command line: a key typed with one value is fixed, several replace the file's."""
     found = search([f"runs={tmp_path}", "rollout=local", "+search=dqn", "target.n_step=2", "learner.lr=1e-3,1e-4"])
     assert len(found.dimensions) == 5 and "target.n_step" not in found.dimensions
     assert found.dimensions["learner.lr"] == CategoricalDistribution(["0.001", "0.0001"])

@@ -1,4 +1,4 @@
-"""How many deals agree with what a seat knows, and how many have a card in a given hand: suit by suit, in Python.
+"""Counts of the deals that agree with a seat's knowledge, and of those with a card in a given hand: suit by suit.
 
 Exact for positions too large to list. Each suit is shared out card by card, checked against all that was said and
 played of it, and then added to the shares of the suits before, by the number of cards of each hand and, under accusi,
@@ -15,7 +15,7 @@ Share = tuple[tuple[int, frozenset[int]], ...]  # of each hidden seat: how many 
 
 
 def agreeing(moment: Moment, where: tuple[int, int] | None = None) -> int:
-    """How many deals agree; with `where`, a seat and a card, those in which that seat holds it."""
+    """Count the deals that agree; with `where`, a seat and a card, those in which that seat holds it."""
     others = tuple(seat for seat in range(4) if seat != moment.seat)
     named = where[1] // 10 if where is not None else 0
     rest = _together(moment, others, tuple(suit for suit in range(4) if suit != named))
@@ -65,7 +65,7 @@ def _shares(moment: Moment, others: tuple[int, ...], suit: int, where: tuple[int
 
 
 def _fits(talk: list[tuple[int, int, int, str | None]], seat: int, suit: int, count: int, high: frozenset[int]) -> bool:
-    """Whether so many cards of a suit agree with all that a seat has played and said of it: backwards in time."""
+    """Return whether so many cards of a suit agree with the seat's plays and signals in it: backwards in time."""
     bussi = len([card for card in high if NAMES[card % 10] in "23"])
     for who, card, led, word in reversed(talk):
         if who != seat:
@@ -80,7 +80,7 @@ def _fits(talk: list[tuple[int, int, int, str | None]], seat: int, suit: int, co
 
 
 def _talk(moment: Moment) -> Iterator[tuple[int, int, int, str | None]]:
-    """Who played which card when which suit was led, and what a leader said."""
+    """Return who played which card when which suit was led, and the signals of leaders."""
     word, number, led = None, 0, 0
     for entry in moment.seen(moment.dealt) or []:
         if isinstance(entry, str):

@@ -69,7 +69,7 @@ def endings(count: int, cards: int, seed: int = 0) -> States:
 
 
 def each(states: States) -> Iterator[np.void]:
-    """One record after another."""
+    """Yield the records."""
     for k in range(states.size):
         yield states[k]
 

@@ -1,4 +1,4 @@
-"""What a table of Tressette saw of a hand, and which deals would have looked the same: slowly, from the rules on paper.
+"""Public view of a hand of Tressette, and the deals that look the same: slowly, from the rules on paper.
 
 A deal agrees with what a seat knows exactly when the same cards, played from that deal, are legal and make the table
 hear the same. Nothing here looks at a state of the engine but to take the dealt hands and the cards played.
@@ -33,12 +33,12 @@ class Moment:
     seat: int  # to move
 
     def seen(self, dealt: Hands) -> list[object] | None:
-        """What the table saw if this was dealt: every card, every word. None if a card was not legal."""
+        """Return the public view of this deal: every card, every word. None if a card was not legal."""
         return _replay(self, dealt)
 
     @cached_property
     def heard(self) -> list[object] | None:
-        """What the table did see."""
+        """Return the public view."""
         return self.seen(self.dealt)
 
     @cached_property
@@ -50,7 +50,7 @@ class Moment:
         return tuple(hand & set(self.cards) for hand in self.dealt)
 
     def agrees(self, hands: Hands) -> bool:
-        """Whether these could be the hands now, for all that the seat to move knows."""
+        """Return whether these could be the hands now, by the knowledge of the seat to move."""
         played = self.played
         if hands[self.seat] != self.hands[self.seat] or any(
             len(one) != len(other) for one, other in zip(hands, self.hands, strict=True)

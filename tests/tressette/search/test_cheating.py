@@ -87,7 +87,7 @@ def test_many_positions_are_solved_as_one_is() -> None:
 
 
 def choices_on_other_hands(options: dict[str, Any], spec: str) -> Iterator[tuple[list[int], list[int]]]:
-    """What a player does, and what it does when the cards that its seat cannot see are dealt anew."""
+    """Return a player's choices, and those when the hidden cards are dealt anew."""
     game = load_game("tressette", options)
     for states, _ in moments(game, stream(3, "secret", 0, 20), "random", [0, 6, 15, 21, 26]):
         seeds = stream(4, "generators", 0, states.size)

@@ -47,7 +47,7 @@ def numbered_deals(states: States, k: int) -> list[Hands]:
 
 
 def drawn(states: States, k: int, samples: int) -> Counter[Hands]:
-    """How often each deal is drawn."""
+    """Count how often each deal is drawn."""
     found = sampled_states(states, np.array([k]), samples, stream(2, "draws", 0, states.size))
     rows, counts = np.unique(found["hands"], axis=0, return_counts=True)
     return Counter({hands_of(row): int(count) for row, count in zip(rows, counts, strict=True)})
@@ -104,7 +104,7 @@ def test_deals_are_drawn_alike_often(options: dict[str, object]) -> None:
 
 
 def hold(states: States, k: int, samples: int) -> Counter[tuple[int, int]]:
-    """How often each seat is given each card."""
+    """Count how often each seat is given each card."""
     found = sampled_states(states, np.array([k]), samples, stream(3, "draws", 0, states.size))["hands"]
     return Counter(
         {

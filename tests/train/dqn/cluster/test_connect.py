@@ -101,7 +101,7 @@ def test_an_address_that_would_start_an_open_cluster(monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def own_variables() -> Iterator[None]:
-    """Those of Ray that a test sets are gone after it."""
+    """Remove Ray's variables that a test sets."""
     with mock.patch.dict(os.environ):
         for name in ("RAY_ADDRESS", "RAY_AUTH_MODE"):
             os.environ.pop(name, None)
@@ -109,7 +109,7 @@ def own_variables() -> Iterator[None]:
 
 
 def init_that(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have Ray not start in this process."""
+    """Replace Ray's start in this process."""
 
     def init(**given: Any) -> None:
         raise error

@@ -1,4 +1,4 @@
-"""What passes between the learner and the process that speaks Ray: memory, messages, and who gets a request."""
+"""Exchange between the learner and the process that speaks Ray: memory, messages, and the targets of requests."""
 
 import gc
 import os
