@@ -26,12 +26,22 @@ def is_ours(game: str) -> bool:
 
 def installed_games() -> frozenset[str]:
     """The games of installed packages; a package that lies in the working folder is not installed."""
-    return _installed_in(tuple(place for place in sys.path if Path(place or ".").resolve() != Path.cwd()))
+    places = (place for place in sys.path if Path(place or ".").resolve() != Path.cwd())
+    return _installed_in(tuple((place, _changed(place)) for place in places))
+
+
+def _changed(place: str) -> int:
+    try:
+        return Path(place or ".").stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 @cache  # every reader of settings asks, and a look at all packages takes 10 ms
-def _installed_in(places: tuple[str, ...]) -> frozenset[str]:
+def _installed_in(places: tuple[tuple[str, int], ...]) -> frozenset[str]:
     from importlib import metadata  # with forty modules, for which --help does not wait
 
-    found = (point for each in metadata.distributions(path=list(places)) for point in each.entry_points)
+    found = (
+        point for each in metadata.distributions(path=[place for place, _ in places]) for point in each.entry_points
+    )
     return frozenset(point.name for point in found if point.group == ENTRY_POINTS)

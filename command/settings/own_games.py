@@ -117,14 +117,18 @@ def _target_of(game: Game, settings: Any) -> dict[str, Any]:
 
 def _base_recipe(game: Game) -> dict[str, Any]:
     """Return the recipe of the shipped game of which this one is a variant, with what the variant replaces left out."""
+    from busso.cards.game import load_game
+
     shipped = f"recipe/{_LEARNER}/{game.shown_as}"
     if game.base is None or not (CONF / f"{shipped}.yaml").is_file():
         return {}
     found: dict[str, Any] = {"defaults": [f"/{shipped}@_global_", "_self_"]}
-    if game.rewards is not game.base.rewards:
+    origin = load_game(game.shown_as)
+    if game.rewards is not origin.rewards:
         found["game"] = {"reward": next(iter(game.rewards))}
-    if game.policies is not game.base.policies:
+    if game.policies is not origin.policies or game.kinds is not origin.kinds:
         found["evaluation"] = {"opponents": ["random"]}
+        found["opponents"] = {"phases": [{"until": None, "mix": {"network": 1.0}}]}
     return found
 
 

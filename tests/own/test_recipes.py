@@ -36,6 +36,34 @@ def test_its_own_recipe_comes_first(tmp_path: Path) -> None:
     assert evaluation["opponents"] == ["random"] and evaluation["deals"] == 64  # type: ignore[index]
 
 
+NESTED = """
+from busso.kit import njit, variant
+from busso.{game} import GAME as SHIPPED
+
+@njit
+def r(before, action, after, totals):
+    pass
+
+GAME = {made}
+"""
+
+
+@pytest.mark.parametrize(
+    ("game", "made"),
+    [
+        ("spike", "variant(SHIPPED, policies={})"),  # its recipe plays against rule players
+        ("tressette", "variant(SHIPPED, kinds={})"),
+        ("tressette", "variant(variant(SHIPPED, rewards={'r': r}), policies={})"),
+        ("tressette", "variant(variant(SHIPPED, policies={}), rewards={'r': r})"),
+    ],
+)
+def test_no_recipe_names_what_a_variant_has_replaced(game: str, made: str, tmp_path: Path) -> None:
+    found = chosen(tmp_path, NESTED.format(game=game, made=made))
+    assert found["evaluation"]["opponents"] == ["random"]  # type: ignore[index]
+    assert [list(phase["mix"]) for phase in found["opponents"]["phases"]] == [["network"]]  # type: ignore[index]
+    assert (found["game"]["reward"] == "r") == ("rewards" in made)  # type: ignore[index]
+
+
 @pytest.mark.parametrize("target", ["lambda_returns", "target_network"])
 def test_a_target_of_its_recipe(target: str, tmp_path: Path) -> None:
     """Of a game that is no variant; what is typed comes before it."""
