@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,10 +64,6 @@ def _situation(game: Game, state: np.void, seat: int) -> str:
     if bought != NO_CARD and state["phase"] in (BUYING, EXCHANGE):
         text += f", bought {VALUES[bought]:+d}"
     return f"{text}; pool {state['pool']}, own {state['credits'][seat]}"
-
-
-def _values(cards: Iterable[Any]) -> list[int]:
-    return [int(VALUES[card]) for card in cards if card != NO_CARD]
 
 
 def _short(action: str) -> str:

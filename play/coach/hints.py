@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -11,7 +10,6 @@ from typing import Any
 from busso.cards.compiled.splitmix import derive
 from busso.cards.game import Game, States
 from busso.cards.hand import Hand, Move
-from busso.cards.play import Player
 from busso.cards.presentation import Adviser, presentation_of
 from busso.command.errors import UserError
 from busso.command.settings.checks import SettingsError
@@ -34,16 +32,10 @@ class Odds:
 class Coach:
     """Hints, odds and the cost of decisions in one game; `spec` is the player that is asked, None for the default."""
 
-    def __init__(
-        self,
-        game: Game,
-        settings: dict[str, Any],
-        spec: str | None,
-        player_of: Callable[[Game, str], Player] = _adviser_by,
-    ) -> None:
+    def __init__(self, game: Game, settings: dict[str, Any], spec: str | None) -> None:
         self.game, self.chosen = game, spec is not None
         self._names = (spec,) if spec else (EXACT,) if game.model else presentation_of(game).judging.coaches
-        self._settings, self._player_of = settings, player_of
+        self._settings = settings
         if spec is not None:
             _ = self.adviser  # what is wrong with it is found here
 
@@ -79,7 +71,7 @@ class Coach:
                 problem = f"{self.game.name} has no exact solution"
                 raise SettingsError("hint", problem, f"name a player such as {valuing(self.game)}")
             return ExactAdviser(self._settings)
-        found = adviser_of(self.game, self._player_of(self.game, name))
+        found = adviser_of(self.game, _adviser_by(self.game, name))
         if found is not None:
             return found
         raise SettingsError("hint", f"{name} gives no values", f"name one that does, as {valuing(self.game)}")

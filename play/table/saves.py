@@ -12,11 +12,10 @@ from typing import Any
 from busso.cards.base.errors import InputError
 from busso.cards.base.files import write_atomic
 from busso.cards.game import Game
-from busso.cards.play import Player
 from busso.command.errors import UserError
 from busso.command.settings.checks import MAX_SEED, SettingsError
 from busso.command.settings.game import load_configured_game
-from busso.play.players import HUMAN, seated_player
+from busso.play.players import HUMAN
 from busso.play.table.table import Score, Setup, Table
 
 SAVES = Path("saves")
@@ -69,8 +68,8 @@ def game_of(path: Path, saved: dict[str, Any]) -> Game:
         raise _broken(path, error) from None
 
 
-def restore(path: Path, saved: dict[str, Any], player_of: Callable[[Game, str], Player] = seated_player) -> Table:
-    """The table as it was saved. Raises SaveError for what does not fit together, and as `player_of` does."""
+def restore(path: Path, saved: dict[str, Any]) -> Table:
+    """The table as it was saved. Raises SaveError for what does not fit together, and as `seated_player` does."""
     game = game_of(path, saved)
     setup = Setup(game, tuple(saved["seats"]), saved["seed"], saved["match"])
     score = Score(**saved["score"])
@@ -80,7 +79,7 @@ def restore(path: Path, saved: dict[str, Any], player_of: Callable[[Game, str], 
         raise _broken(path, f"seats: {game.seats} are needed, at least one human, not {list(setup.seats)}")
     if setup.match is not None and (game.match is None or setup.match not in game.match.targets):
         raise _broken(path, f"match: {game.name} is not played to {setup.match}")
-    table = Table(setup, player_of)
+    table = Table(setup)
     table.resume(saved["number"], score)
     try:
         _replay(table, saved["hands"])

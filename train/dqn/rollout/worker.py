@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import Game
 from busso.cards.play import Actions, Decisions, Player, play
-from busso.cards.stopping import Stop, StoppedError, never, stoppable
 from busso.train.dqn.network.build import inference_network
 from busso.train.dqn.network.q_network import NetworkPlayer
 from busso.train.dqn.players.load import player_of
@@ -55,12 +54,9 @@ def build_replay(game: Game, settings: TrainSettings, device: torch.device) -> R
 
 
 class RolloutWorker:
-    """Plays requests with the newest weights it was given, whose values are computed on `device`.
+    """Plays requests with the newest weights it was given, whose values are computed on `device`."""
 
-    Once `stop` says so, games end with StoppedError.
-    """
-
-    def __init__(self, settings: TrainSettings, device: torch.device, stop: Stop = never) -> None:
+    def __init__(self, settings: TrainSettings, device: torch.device) -> None:
         self._settings = settings
         self._device = device
         self._game = settings.load_game()
@@ -68,7 +64,6 @@ class RolloutWorker:
         self.network = inference_network(self._game, settings, device)
         self._names = seated_players(settings)
         self._player = NetworkPlayer(self.network, keeps_values=isinstance(settings.target, LambdaReturns))
-        self._stop = stop
         self._players: list[Player] = [self._player, *map(self._other, self._names[1:])]
         self.version = -1  # of the weights
         self.rounds = 0  # of moves, in all batches so far: whether a worker gets on
@@ -81,7 +76,7 @@ class RolloutWorker:
 
     def _other(self, name: str) -> Player:
         key = "opponents.phases.mix" if self._settings.opponents.only is None else "opponents.only"
-        return stoppable(self._game, name, player_of(self._game, name, self._device, key), self._stop)
+        return player_of(self._game, name, self._device, key)
 
     def play(self, request: RolloutRequest) -> Rollout:
         """Play a request to the end. The same request with the same weights gives the same rollout."""
@@ -97,8 +92,6 @@ class RolloutWorker:
 
         def watch(decisions: Decisions, actions: Actions, earned: NDArray[np.float32]) -> None:
             nonlocal decided
-            if self._stop():
-                raise StoppedError
             self.rounds += 1
             if learned is not None:
                 rows = np.flatnonzero(learned[decisions.games, decisions.seats])
