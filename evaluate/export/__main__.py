@@ -54,7 +54,7 @@ class ExportSettings:
 
     @property
     def runs(self) -> list[Any]:
-        """Whose networks go into the file."""
+        """The runs or files of the networks that are exported."""
         return list(self.run) if isinstance(self.run, list) else [self.run]
 
 

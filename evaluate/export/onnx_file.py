@@ -83,6 +83,12 @@ def _traced(source: ExportSource, form: str) -> onnx.ModelProto:
             raise ExportError("export", f"PyTorch's exporter cannot follow the network: {reason}") from error
     assert program is not None
     model: onnx.ModelProto = program.model_proto
+    if not all(each.type.tensor_type.shape.dim[0].dim_param for each in model.graph.input):
+        raise ExportError(
+            "export",
+            f"PyTorch's exporter takes the batch for one of {rows} rows",
+            "in forward write x.shape[0], not len(x), and no loop over the rows",
+        )
     for each in (*model.graph.node, *model.graph.value_info, *model.graph.input, *model.graph.output, model.graph):
         each.ClearField("metadata_props")  # names of files on this machine, for debugging the exporter
     return model
@@ -139,7 +145,11 @@ def values_of(path: Path, game: Game, form: str, networks: int) -> Values:
     """Return the function that computes the file's values by onnxruntime on one CPU thread."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    try:
+        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # its own have no common base
+        reason = str(error).partition("\n")[0]
+        raise ExportError("export", f"onnxruntime cannot run the file: {reason}") from error
 
     def values(words: Words, network: int) -> NDArray[np.float32]:
         inputs: dict[str, NDArray[Any]] = {OBSERVATION: words if form == PACKED else unpack(words, game.bits)}

@@ -36,7 +36,7 @@ def game_of(path: Path, state: Mapping[str, Any]) -> Game:
 
 
 def decisions_of(state: Mapping[str, Any]) -> int:
-    """After how many decisions a checkpoint was written: the best network says so itself, others by their counters."""
+    """Return the decisions before a checkpoint: the best network has the number itself, others have counters."""
     return int(state["env_steps"] if "env_steps" in state else state.get("counters", {}).get("env_steps", 0))
 
 
@@ -53,7 +53,7 @@ def commit_of(path: Path, settings: TrainSettings) -> str | None:
 
 
 def hours_of(seconds: float) -> float | None:
-    """As a card has them; None where they are not known."""
+    """Return hours as a card has them; None if unknown."""
     return round(seconds / 3600, 2) or None
 
 

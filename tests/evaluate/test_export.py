@@ -121,6 +121,27 @@ def test_a_network_that_cannot_be_followed_is_one_line(tmp_path: Path) -> None:
         onnx_file.write(tmp_path / "model.onnx", source, PACKED)
 
 
+class RowByRow(QNetwork):
+    """A network with a loop over the rows, of which a graph has as many as the example."""
+
+    def forward(self, words: torch.Tensor) -> torch.Tensor:
+        values = super().forward(words)
+        return torch.stack([values[row] for row in range(len(values))])
+
+
+def test_a_batch_that_the_exporter_fixes_is_one_line(tmp_path: Path) -> None:
+    source = source_of("network.hidden=[16]")
+    source.networks[:] = [RowByRow(source.game.bits, source.game.actions, [16], False)]
+    with error_about(ExportError, "export", hint="x.shape[0]"):
+        onnx_file.write(tmp_path / "model.onnx", source, PACKED)
+
+
+def test_a_file_that_onnxruntime_refuses_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").write_bytes(b"no model")
+    with error_about(ExportError, "export", "onnxruntime cannot run the file"):
+        onnx_file.values_of(tmp_path / "model.onnx", load_game("tressette"), PACKED, 1)
+
+
 def test_the_batch_is_of_any_size_and_rows_do_not_mix(tmp_path: Path) -> None:
     source = source_of("network.hidden=[24,16]")
     values = exported(tmp_path, source, PACKED)
