@@ -219,6 +219,14 @@ def test_check_says_which_check_fails(here: Path, capsys: pytest.CaptureFixture[
     assert line.startswith("hidden cards do not matter") and "sees hidden cards" in line
 
 
+def test_check_takes_a_variant(capsys: pytest.CaptureFixture[str]) -> None:
+    """The records of its game say no returns."""
+    from busso.evaluate.check import main as check
+
+    assert check([TRICKS]) == 0
+    assert "records replay              ok" in capsys.readouterr().out
+
+
 def test_a_folder_with_modules_is_a_game(here: Path) -> None:
     text = Path("war.py").read_text()
     Path("wars").mkdir()

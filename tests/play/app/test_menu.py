@@ -269,7 +269,7 @@ def test_nothing_is_cut_off_in_the_menu(lang: str) -> None:
             assert form._rows
             for row in form._rows:
                 assert texts[f"menu.row.{row.key.removeprefix('game.')}"] in said, game
-            assert texts["menu.play"] in said and f"q {texts['key.end']}" in said
+            assert texts["menu.play"] in said and f"q {texts['menu_key.end']}" in said
             assert form.max_scroll_y == 0
 
     driven(in_menu(f"lang={lang}"), script)
