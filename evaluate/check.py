@@ -13,24 +13,22 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from functools import partial
 
 from busso.cards.base import own_files
 from busso.cards.base.own_files import OwnCodeError, own_code
 from busso.command.main import command
 from busso.command.settings.foreign import name_game
 
-if TYPE_CHECKING:
-    from busso.cards.conformance import Case
-
 HIDDEN = "reshuffle_hidden"
+MOVES = 4_000  # that plain Python makes, too
 
 
-def failure_of(check: Callable[[Case], None], case: Case) -> str:
-    """Describe in one line the fault that a check finds in a game; empty if there is none."""
+def _failure_of(check: Callable[[], None]) -> str:
+    """Describe in one line the fault that a check finds; empty if there is none."""
     try:
         with own_code():
-            check(case)
+            check()
     except OwnCodeError as error:
         cause = error.__cause__
         return str(cause) if isinstance(cause, AssertionError) else str(error)
@@ -54,20 +52,33 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _report(name: str) -> int:
-    from busso.cards.conformance import CHECKS, Case, hidden_cards_do_not_matter  # with Numba: --help does not wait
+    # With Numba, for which --help does not wait.
+    from busso.cards.conformance import CHECKS, Case, hidden_cards_do_not_matter, returns_are_conserved
     from busso.cards.game import load_game
+    from busso.cards.own.trial import compare_with_plain
 
-    file, failed = own_files.game_file(name), False
+    game, file = load_game(name), own_files.game_file(name)
     hidden = getattr(file.module, HIDDEN, None) if file is not None else None
-    case = Case(load_game(name), hidden or (lambda states, seat, random: None))
+    case = Case(game, hidden or (lambda states, seat, random: None))
+    failed = False
     for check in CHECKS:
         if check is hidden_cards_do_not_matter and hidden is None:
             found = f"not checked; write {HIDDEN}(states, seat, random)"
         else:
-            found = failure_of(check, case)
+            found = _failure_of(partial(check, case))
             failed |= bool(found)
-        print(f"{check.__name__.replace('_', ' '):<28}{found or 'ok'}", flush=True)
+        if check is returns_are_conserved and game.total is None and not found:
+            found = "not checked but for teams; say game(..., total=) if results add up to one"
+        _say(check.__name__.replace("_", " "), found)
+    if file is not None:
+        found = _failure_of(partial(compare_with_plain, game, file, MOVES))
+        failed |= bool(found)
+        _say("plain Python agrees", found)
     return int(failed)
+
+
+def _say(check: str, found: str) -> None:
+    print(f"{check:<28}{found or 'ok'}", flush=True)
 
 
 if __name__ == "__main__":

@@ -56,8 +56,9 @@ class OwnFile:
 
     @cached_property
     def sha256(self) -> str:
-        """The digest of the source."""
-        return hashlib.sha256(repr(sorted(self.sources.items())).encode()).hexdigest()
+        """The digest of the source; the same in any folder."""
+        texts = sorted((module, text) for module, (_, text) in self.sources.items())
+        return hashlib.sha256(repr(texts).encode()).hexdigest()
 
     @cached_property
     def module(self) -> ModuleType:
@@ -183,6 +184,12 @@ def name_game(name: str, file: OwnFile) -> None:
 def game_file(name: str) -> OwnFile | None:
     """The named file with the game of that name."""
     return _named.get(_games.get(name, ""))
+
+
+def game_digest(name: str) -> str:
+    """The digest of the named file with the game of that name; empty for a game that is in no file."""
+    file = game_file(name)
+    return file.sha256 if file else ""
 
 
 def typed_game(name: str) -> str:

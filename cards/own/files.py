@@ -14,7 +14,7 @@ from busso.cards.base.packages import installed_games, is_ours, package_of
 from busso.cards.game import Game, load_game
 
 RECIPE = "RECIPE"  # the name of a dictionary in the file, the settings for training
-_tried: set[str] = set()  # digests of the files whose games were tried in this process
+_tried: set[tuple[str, str]] = set()  # digests of files and options of their games, tried in this process
 
 
 def is_path(text: str) -> bool:
@@ -36,12 +36,28 @@ def name_game_file(path: str) -> Game:
     if not game.name.isidentifier():
         raise InputError(file.typed, f"{game.name!r} is no name for a game", "use letters, digits and _")
     own_files.name_game(game.name, file)
-    if file.sha256 not in _tried:
+    _try_once(game, file)
+    return game
+
+
+def try_options(game: Game) -> None:
+    """Try a game in a file with its options, where this process has tried it with others. Raises OwnCodeError."""
+    file = own_files.game_file(game.name)
+    if file is None or all(file.sha256 != tried for tried, _ in _tried):
+        return
+    try:
+        _try_once(game, file)
+    except OwnCodeError as error:
+        raise OwnCodeError(error.key, f"{error.problem} (with {game.options})") from None
+
+
+def _try_once(game: Game, file: OwnFile) -> None:
+    known = file.sha256, str(game.options)
+    if known not in _tried:
         from busso.cards.own.trial import try_game  # with Numba
 
         try_game(game, file)
-        _tried.add(file.sha256)
-    return game
+        _tried.add(known)
 
 
 def game_of(file: OwnFile) -> Game:
@@ -67,7 +83,9 @@ def game_with(name: str, options: Mapping[str, Any]) -> Game:
     Errors name these without `game.`; it names the file for a person.
     """
     try:
-        return load_game(name_game_file(name).name if is_path(name) else name, options)
+        game = load_game(name_game_file(name).name if is_path(name) else name, options)
+        try_options(game)
+        return game
     except OwnCodeError:
         raise
     except ValueError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,27 @@ from numpy.typing import NDArray
 from busso.cards.base.own_files import OwnCodeError, OwnFile, own_code
 from busso.cards.compiled.batch import policy_loop, reward_loop
 from busso.cards.game import Game, States
+from busso.cards.own.rewards import default_rewards
+from busso.cards.own.twins import Comparison
 from busso.cards.play import Actions, Decisions, play
 from busso.cards.players import PolicyPlayer, RandomPlayer
 
 GAMES, MOST_MOVES = 16, 10_000
+MOST_PAID = 4.0  # by the default reward in a game
+MOVES_COMPARED = 240  # that plain Python makes, too
 _SEEDS = np.arange(1, GAMES + 1, dtype=np.uint64)
 
 
 def try_game(game: Game, file: OwnFile) -> None:
     """Play random games of the file's game. Raises OwnCodeError, one line, for what the contract does not allow."""
     _Trial(game, file).run()
+
+
+def compare_with_plain(game: Game, file: OwnFile, moves: int) -> None:
+    """Make random moves in plain Python, too. Raises OwnCodeError for a function that does something else there."""
+    states = np.full(GAMES, game.blank, game.dtype)
+    game.loops.deal(states, _SEEDS)
+    _Trial(game, file).compare(states, moves)
 
 
 class _Looking(RandomPlayer):
@@ -46,6 +58,7 @@ class _Trial:
     def run(self) -> None:
         start = self._dealt()
         self._compile(start)
+        self.compare(start.copy(), MOVES_COMPARED)
         seating = np.zeros((GAMES, self._game.seats), np.uint8)
         self._rounds = 0
         final, _ = play(self._game, _SEEDS, [_Looking(self._look)], seating, states=start.copy())
@@ -113,6 +126,20 @@ class _Trial:
                 reward(states[0], action, state[0], np.zeros(game.seats, np.float32))
                 reward_loop(game.rules.apply, reward)
 
+    def compare(self, states: States, left: int) -> None:
+        """Play these games move by move, by compiled code and in plain Python, until there are no moves left."""
+        game, random = self._game, Random(0)
+        both = Comparison(game, self._place)
+        for k in range(GAMES):
+            state = states[k : k + 1]
+            while left > 0 and not game.rules.over(state[0]):
+                legal = [action for action in range(game.actions) if int(game.rules.legal(state[0])) >> action & 1]
+                self._require(bool(legal), "legal", "nothing is legal in a game that is not over")
+                both.move(state, np.uint8(random.choice(legal)))
+                left -= 1
+            if left > 0:
+                both.end(state)
+
     def _look(self, decisions: Decisions) -> None:
         game, states, running = self._game, decisions.states, decisions.games
         self._require(bool(decisions.legal.all()), "legal", "nothing is legal in a game that is not over")
@@ -151,9 +178,22 @@ class _Trial:
             self._require(
                 not wrong.size, "returns", f"they add up to {wrong[:1].tolist()}, not {game.total:g}, the total"
             )
+        self._look_at_scale(final)
         for team in game.teams:
             same = bool((returns[:, list(team)] == returns[:, [team[0]]]).all())
             self._require(same, "returns", f"the seats {team} are a team, and their results differ")
+
+    def _look_at_scale(self, final: States) -> None:
+        """The default reward is about -1 to 1, as the default learning rate wants it, with the default options."""
+        reward, usual = self._game.rewards.get("result"), self._file.module.GAME.options
+        if reward is None or reward.__module__ != default_rewards.__module__ or self._game.options != usual:
+            return
+        paid = np.zeros((GAMES, self._game.seats), np.float32)
+        for state, totals in zip(final, paid, strict=True):
+            reward(state, np.uint8(0), state, totals)
+        most = float(np.abs(paid).max())
+        problem = f"the default reward pays up to {most:g} a game, and -1 to 1 is learned best"
+        self._require(most <= MOST_PAID, "returns", f"{problem}; say total= what the results add up to, or scale=")
 
     def _try_policy(self, name: str, policy: Callable[..., int], start: States, seating: NDArray[Any]) -> None:
         with self._asked(name):

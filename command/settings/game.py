@@ -11,6 +11,7 @@ import numpy as np
 from busso.cards.base import own_files
 from busso.cards.base.own_files import OwnCodeError
 from busso.cards.game import Game, load_game
+from busso.cards.own.files import try_options
 from busso.command.settings.checks import SettingsError, check_one_of
 from busso.command.settings.foreign import check_game, name_game
 from busso.command.settings.overrides import given, key_of
@@ -44,6 +45,7 @@ def load_configured_game(settings: dict[str, Any]) -> Game:
         game = load_game(name, {k: v for k, v in settings.items() if k not in ("name", "reward")})
     except ValueError as error:
         raise SettingsError.of(error, "game") from None
+    try_options(game)
     if "reward" in settings:
         check_one_of("game.reward", str(settings["reward"]), *game.rewards)
     return game

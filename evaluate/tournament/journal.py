@@ -22,6 +22,8 @@ from busso.evaluate.tournament.batches import Batch, Played, Spent
 log = logging.getLogger("evaluate")
 
 ABOUT, BATCHES, LOCK = "tournament.json", "batches.jsonl", ".lock"
+CODE = "code"  # in what a tournament is about: the digest of the file with the game
+_OTHER_FOLDER = "choose another folder"
 
 
 class Journal:
@@ -74,11 +76,13 @@ class Journal:
         for key in now if before else ():
             if key == "players":
                 _check_players(self.folder, before[key], now[key])
+            elif key == CODE and before.get(key) != now[key]:
+                raise SettingsError("game", f"its file has changed since it was played in {self.folder}", _OTHER_FOLDER)
             elif before.get(key) != now[key]:
                 raise SettingsError(
                     key,
                     f"the games in {self.folder} were played with {_text(before.get(key))}, not {_text(now[key])}",
-                    "choose another folder",
+                    _OTHER_FOLDER,
                 )
         write_atomic(path, json.dumps(now | {"players": players}, indent=2) + "\n")
 
@@ -111,16 +115,14 @@ def about_of(folder: Path) -> dict[str, Any]:
     except ValueError:
         about = None
     if not isinstance(about, dict) or not isinstance(about.get("players", {}), dict):
-        raise SettingsError("folder", f"{path} is damaged", "choose another folder")
+        raise SettingsError("folder", f"{path} is damaged", _OTHER_FOLDER)
     return about
 
 
 def _check_players(folder: Path, before: Mapping[str, str], now: Mapping[str, str]) -> None:
     for name, file in now.items():
         if before.get(name, file) != file:
-            raise SettingsError(
-                "players", f"the file of {name} has changed since it played in {folder}", "choose another folder"
-            )
+            raise SettingsError("players", f"the file of {name} has changed since it played in {folder}", _OTHER_FOLDER)
 
 
 def _text(value: Any) -> str:

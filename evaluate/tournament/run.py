@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from busso.cards.base import own_files
 from busso.cards.base.files import make_free
 from busso.cards.game import Game
 from busso.command import __version__
@@ -23,7 +24,7 @@ from busso.command.terminal.progress import Progress
 from busso.evaluate.tournament import report
 from busso.evaluate.tournament.batches import Played, TournamentWorker
 from busso.evaluate.tournament.executors import Alone, Executor, Growing, Processes, lost
-from busso.evaluate.tournament.journal import Journal, about_of, not_writable
+from busso.evaluate.tournament.journal import CODE, Journal, about_of, not_writable
 from busso.evaluate.tournament.report import Pairing
 from busso.evaluate.tournament.schedule import Plan, Schedule
 from busso.evaluate.tournament.settings import AUTO, Pair, TournamentSettings, check_game, pairs_of
@@ -107,6 +108,7 @@ def about(settings: TournamentSettings, game: Game, players: Mapping[str, Resolv
     return {
         "busso": __version__,
         "game": {"name": game.name, **asdict(game.options)},
+        CODE: own_files.game_digest(game.name),
         "match": settings.match,
         "seating": settings.seating,
         "seed": settings.seed,

@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from busso.cards.base import own_files
 from busso.cards.base.errors import InputError
 from busso.cards.base.files import write_atomic
 from busso.cards.game import Game
@@ -33,6 +34,7 @@ def write_save(path: Path, table: Table, settings: dict[str, Any]) -> None:
         "format": FORMAT,
         "version": VERSION,
         "game": settings,
+        "code": own_files.game_digest(table.game.name),
         "seats": list(table.setup.seats),
         "seed": table.setup.seed,
         "match": table.setup.match,
@@ -71,6 +73,9 @@ def game_of(path: Path, saved: dict[str, Any]) -> Game:
 def restore(path: Path, saved: dict[str, Any]) -> Table:
     """The table as it was saved. Raises SaveError for what does not fit together, and as `seated_player` does."""
     game = game_of(path, saved)
+    if saved["code"] != own_files.game_digest(game.name):
+        file = own_files.typed_game(game.name)
+        raise _broken(path, f"{file} has changed since, and its rules may be others")
     setup = Setup(game, tuple(saved["seats"]), saved["seed"], saved["match"])
     score = Score(**saved["score"])
     if (len(score.wins), len(score.totals)) != (len(game.teams), game.seats):
@@ -156,6 +161,7 @@ def _are_hands(value: Any) -> bool:
 
 _FORM: dict[str, Callable[[Any], bool]] = {
     "game": lambda value: isinstance(value, dict) and isinstance(value.get("name"), str),
+    "code": lambda value: isinstance(value, str),
     "seats": lambda value: isinstance(value, list) and all(isinstance(seat, str) for seat in value),
     "seed": lambda value: _is_whole(value) and value <= MAX_SEED,
     "match": lambda value: value is None or _is_whole(value),

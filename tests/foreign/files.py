@@ -66,5 +66,5 @@ def write_champion(path: Path, header: dict[str, Any], tensors: dict[str, torch.
 def table(game: dict[str, Any], seats: list[str]) -> dict[str, Any]:
     """A save of a table."""
     score = {"games": 0, "ties": 0, "wins": [0, 0], "totals": [0.0] * len(seats)}
-    saved = {"format": "busso table", "version": 2, "game": game, "seats": seats, "seed": 1, "match": None}
+    saved = {"format": "busso table", "version": 2, "game": game, "code": "", "seats": seats, "seed": 1, "match": None}
     return {**saved, "number": 0, "score": score, "hands": [[]]}

@@ -168,6 +168,40 @@ def test_a_run_keeps_the_text_and_says_when_it_differs(here: Path, capsys: pytes
     assert train(["game=./war.py", *SHORT, "name=r", "episodes=288"]) == 0
     assert "./war.py has changed since this run was last started" in capsys.readouterr().err
     assert kept.read_text().endswith("# edited\n")
+    assert kept.with_name("war.1.py").read_text() == Path("war.py").read_text().removesuffix("# edited\n")
+
+
+def test_games_of_an_edited_file_do_not_join_others(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    play = (
+        "evaluate.tournament",
+        "game=./war.py",
+        "players=[sluff,random]",
+        "processes=1",
+        "folder=t",
+        "batch_deals=2",
+    )
+    assert called(*play, "deals=2") == 0
+    before = Path("t/batches.jsonl").read_bytes()
+    Path("war.py").write_text(Path("war.py").read_text().replace("out[:] = state.taken", "out[:] = 2 * state.taken"))
+    Path("war.py").write_text(Path("war.py").read_text().replace("total=TRICKS", "total=2 * TRICKS"))
+    for deals in (2, 4):
+        assert called(*play, f"deals={deals}") == 2
+        said = "game: its file has changed since it was played in t; choose another folder"
+        assert said in capsys.readouterr().err
+    assert Path("t/batches.jsonl").read_bytes() == before
+
+
+def test_a_table_of_an_edited_file_is_not_resumed(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("1\nquit\n"))
+    assert called("play", "game=./war.py", "ui=plain", "seed=3", "opponents=random", "save=table.json") == 0
+    saved = Path("table.json").read_bytes()
+    Path("war.py").write_text(Path("war.py").read_text() + "# edited\n")
+    monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
+    assert called("play", "game=./war.py", "ui=plain", "save=table.json") == 2
+    assert "table.json: ./war.py has changed since, and its rules may be others" in capsys.readouterr().err
+    assert Path("table.json").read_bytes() == saved
 
 
 def test_what_lies_in_the_run_folder_never_runs(here: Path) -> None:
@@ -208,7 +242,7 @@ def test_check_says_which_check_fails(here: Path, capsys: pytest.CaptureFixture[
 
     assert check(["./war.py"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 11 and [line for line in lines if not line.endswith(" ok")] == [
+    assert len(lines) == 12 and [line for line in lines if not line.endswith(" ok")] == [
         "hidden cards do not matter  not checked; write reshuffle_hidden(states, seat, random)"
     ]
     text = Path("war.py").read_text()

@@ -6,7 +6,7 @@ import pytest
 
 from busso.cards.base.errors import InputError
 from busso.cards.base.own_files import OwnCodeError
-from busso.cards.own.files import name_game_file
+from busso.cards.own.files import game_with, name_game_file
 from tests.errors import error_about
 from tests.own.conftest import Write
 from tests.own.examples import WAR, changed, line_of
@@ -44,12 +44,44 @@ WRONG = {
         "legal: an action beyond 20 is legal",
     ),
     "a bit beyond": (
+        ("put(words, SEES.hand, state.hands[seat])",
+         "put(words, SEES.hand, state.hands[seat])\n    words[1] |= bit(63)"),
+        "def observe",
+        "observe: sets a bit beyond the 100 of the layout",
+    ),
+    "a number that is too large": (
         (
             "put_thermometer(words, SEES.other_tricks, state.taken[1 - seat])",
             "put_thermometer(words, SEES.other_tricks, state.taken[1 - seat] + 9)",
         ),
-        "def observe",
-        "observe: sets a bit beyond the 100 of the layout",
+        "put_thermometer(words, SEES.other_tricks",
+        "observe: 11 is put into the block `other_tricks`, which is for 0 to 10",
+    ),
+    "a block that is too small": (
+        ("hand=CARDS,", "hand=CARDS - 1,"),
+        "put(words, SEES.hand",
+        "observe: bit 19 is set in the block `hand`, which has 19",
+    ),
+    "a place in no block": (
+        ("put(words, SEES.hand, state.hands[seat])", "put(words, SEES.hand + 100, state.hands[seat])"),
+        "put(words, SEES.hand",
+        "observe: no block of the layout has the offset 100",
+    ),
+    "an unsigned difference": (
+        ("if card // RANKS == state.led // RANKS and card > state.led:",
+         "if card // RANKS == state.led // RANKS and int(card) - int(state.led) > 0:"),
+        "def apply",
+        "`turn` is 1 in compiled code and 0 in plain Python; compiled integers are unsigned",
+    ),
+    "beyond an array": (
+        ("state.taken[state.turn] += 1", "state.taken[state.turn + 1] += 1"),
+        "state.taken[state.turn + 1]",
+        "apply: IndexError: index 2 is out of bounds for axis 0 with size 2",
+    ),
+    "the result of one seat": (
+        ("out[:] = state.taken", "out[0] = state.taken[0]"),
+        "def returns",
+        "returns: the result of seat 1 is not set, or not a number; set out[seat] of each seat",
     ),
     "hidden cards": (
         ("put(words, SEES.table, bit(state.led))", "put(words, SEES.table, bit(state.led))\n"
@@ -71,6 +103,11 @@ WRONG = {
         ("total=TRICKS", "total=TRICKS + 1"),
         "def returns",
         "returns: they add up to [10.0], not 11, the total",
+    ),
+    "a reward that is too large": (
+        ("total=TRICKS, ", ""),
+        "def returns",
+        "a game, and -1 to 1 is learned best; say total= what the results add up to, or scale=",
     ),
     "chance of its own": (
         ("shuffle(CARDS, seed)", "np.random.permutation(CARDS)"),
@@ -133,3 +170,21 @@ def test_a_file_is_not_called_like_a_game(write: Write) -> None:
 def test_the_examples_pass() -> None:
     """They are tried when they are named; a second time they are not."""
     assert name_game_file(WAR).name == "war"
+
+
+def test_options_are_tried_too(write: Write) -> None:
+    """The block is large enough for the default alone."""
+    text = changed(
+        WAR,
+        ("import numpy as np\n", "from dataclasses import dataclass\n\nimport numpy as np\n"),
+        ('("turn", np.uint8),', '("worth", np.uint8),\n    ("turn", np.uint8),'),
+        ("SEES = Layout(", "@dataclass(frozen=True)\nclass Options:\n    worth: int = 1\n\n\nSEES = Layout("),
+        ("own_tricks, state.taken[seat])", "own_tricks, state.worth * state.taken[seat])"),
+        ("total=TRICKS,", "total=TRICKS, options=Options,"),
+    )
+    typed = write("bad.py", text)
+    name_game_file(typed)
+    line = line_of(text, "put_thermometer(words, SEES.own_tricks")
+    with error_about(OwnCodeError, f"./bad.py:{line}", "observe: 12 is put into the block `own_tricks`"):
+        game_with(typed, {"worth": 12})
+    assert game_with(typed, {"worth": 1}).name == "bad"

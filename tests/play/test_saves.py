@@ -167,6 +167,7 @@ SAVED = {
     "format": "busso table",
     "version": 2,
     "game": {"name": "tressette"},
+    "code": "",
     "seats": ["human", "greedy", "random", "greedy"],
     "seed": 7,
     "match": 21,

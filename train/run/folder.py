@@ -159,8 +159,8 @@ class RunFolder:
         """Keep the settings of the newest start in config.yaml, with its device and threads, and the user's files."""
         self.require_own()
         write_atomic(self.path / "config.yaml", as_yaml(used))
-        for name in write_sources(self.path, used):
-            log.warning("%s has changed since this run was last started; what it has learned may not suit it", name)
+        for typed, before in write_sources(self.path, used).items():
+            log.warning("%s has changed since this run was last started; the text from before is %s", typed, before)
         for name, text in self._composed.items():
             make_folder(self.path / ".hydra")
             write_atomic(self.path / ".hydra" / name, text)

@@ -18,17 +18,30 @@ from busso.train.settings.run import RunSettings
 CODE = "code"  # in the folder of a run
 
 
-def write_sources(folder: Path, settings: RunSettings) -> list[str]:
-    """Keep the sources of the game, the players and the network of a run; returns those that were others before."""
-    changed = []
+def write_sources(folder: Path, settings: RunSettings) -> dict[str, Path]:
+    """Keep the sources of the game, the players and the network of a run.
+
+    Return the files that have changed since the last start, as they were typed, with the text that was there before.
+    """
+    changed = {}
     for file in _files_of(settings):
         for name, text in _texts(file).items():
             path = folder / CODE / name
-            if path.is_file() and path.read_text(encoding="utf-8", errors="replace") != text:
-                changed.append(file.typed)
+            if _differs(path, text):
+                changed[file.typed] = _put_aside(path)
             make_folder(path.parent)
             write_atomic(path, text)
-    return list(dict.fromkeys(changed))
+    return changed
+
+
+def _put_aside(path: Path) -> Path:
+    """Give the text of an earlier start a number: war.1.py is that of the first, war.2.py of the second."""
+    number = 1 + len(list(path.parent.glob(f"{path.stem}.*{path.suffix}")))
+    return path.replace(path.with_name(f"{path.stem}.{number}{path.suffix}"))
+
+
+def _differs(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_text(encoding="utf-8", errors="replace") != text
 
 
 @cache
@@ -37,7 +50,7 @@ def warn_of_changes(folder: Path) -> None:
     for file in own_files.named():
         for name, text in _texts(file).items():
             path = folder / CODE / name
-            if path.is_file() and path.read_text(encoding="utf-8", errors="replace") != text:
+            if _differs(path, text):
                 print(
                     one_line(f"warning: {file.typed} has changed since {folder} learned; see {path}"), file=sys.stderr
                 )
