@@ -122,7 +122,7 @@ class CheckedPlayer:
     def begin(self, seeds: NDArray[np.uint64]) -> None:
         try:
             self._player.begin(seeds)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._fault("begin", error) from error
 
     def act(self, decisions: Decisions) -> Actions:
@@ -132,7 +132,7 @@ class CheckedPlayer:
         try:
             given = self._player.act(decisions)
             found = np.asarray(given)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._fault("act", error, legal[0]) from error
         if found.shape != legal.shape or found.dtype.kind not in "iu":
             what = "None" if given is None else f"{type(given).__name__} of {found.dtype} {found.shape}"
@@ -146,7 +146,7 @@ class CheckedPlayer:
     def _action_values(self, decisions: Decisions) -> NDArray[np.float64]:
         try:
             values = np.asarray(self._player.action_values(decisions), np.float64)  # type: ignore[attr-defined]
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._fault("action_values", error) from error
         wanted = (decisions.games.size, self._game.actions)
         if values.shape != wanted:
@@ -160,13 +160,13 @@ class CheckedPlayer:
         error = self._fault("act", f"{action}{text} is not legal{seat} of {game.name}", decisions.legal[row])
         return IllegalActionError(error.key, error.problem, error.hint, number)
 
-    def _fault(self, where: str, problem: str | Exception, mask: np.uint64 | None = None) -> OwnCodeError:
+    def _fault(self, where: str, problem: str | BaseException, mask: np.uint64 | None = None) -> OwnCodeError:
         texts = [] if mask is None else [(a, self._game.action_text(a)) for a in range(self._game.actions)]
         legal = ", ".join(f"{action} ({text})" for action, text in texts if int(mask or 0) >> action & 1)
         hint = f"legal: {legal}" if legal else ""
         key = self._place or f"{self._name}.{where} in {self._game.name}"
         what = f"{self._name}: {where}" if self._place else ""
-        if isinstance(problem, Exception):
+        if isinstance(problem, BaseException):
             found = fault(problem, what, key)
             return OwnCodeError(found.key, found.problem, hint)
         return OwnCodeError(key, f"{what}: {problem}".removeprefix(": "), hint)

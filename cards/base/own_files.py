@@ -168,11 +168,11 @@ def named() -> tuple[OwnFile, ...]:
     return tuple(_named.values())
 
 
-def required(path: str, key: str) -> OwnFile:
-    """The same. Raises InputError, about `key`, for one that no person has named here: its words come from a file."""
+def required(path: str, key: str, words: str = "") -> OwnFile:
+    """The same. Raises InputError, about `key`, for one that no person has named here: its `words` come from a file."""
     found = find(path)
     if found is None:
-        raise InputError(key, f"{path} is code, which no file may name", f"if you trust it, say {key}={path}")
+        raise InputError(key, f"{path} is code, which no file may name", f"if you trust it, say {key}={words or path}")
     return found
 
 

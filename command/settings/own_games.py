@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from busso.cards.base import own_files
 from busso.cards.base.errors import InputError
+from busso.cards.base.own_files import OwnCodeError
 from busso.command.conf_folder import CONF
 from busso.command.settings.checks import SettingsError, check_one_of
 from busso.command.settings.foreign import known_games, name_game
@@ -56,7 +57,7 @@ def name_players(values: Any) -> None:
 def name_network(override: str) -> bool:
     """Name the files of `network=./net.py`, for a command that reads runs; returns whether it is such an override.
 
-    Raises SettingsError for what is no such file.
+    Raises SettingsError for what is no such file or not in it, OwnCodeError for what is wrong in it.
     """
     found = parsed(with_network_key(override))
     if found.key != NETWORK_KEY:
@@ -65,8 +66,13 @@ def name_network(override: str) -> bool:
         words = own_files.parted(text.strip())
         if words is None:
             raise SettingsError("network", f"a Python file, as in network=./net.py, not {text}")
+        path, named = words[0], words[1].partition(":")[0]
         try:
-            own_files.trust(words[0])
+            file = own_files.trust(path)
+            if named:
+                file.get(named)  # each run says itself which network of the file is its own
+        except OwnCodeError:
+            raise
         except InputError as error:
             raise SettingsError("network", error) from None
     return True

@@ -196,7 +196,31 @@ def test_nothing_loads_it_without_its_file(
     code = main([f"game={WAR}", *(each.format(run=trained) for each in given)])
     line = capsys.readouterr().err.strip().splitlines()[-1]
     assert code == 2 and line.startswith("error: "), line
-    assert f"{NET} is code, which no file may name; if you trust it, say network={NET}" in line
+    assert f"{NET} is code, which no file may name; if you trust it, say network={RESIDUAL}" in line
+
+
+def test_a_run_that_diverges_names_the_loss(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    late = "CALLS = []\n\ndef late(value, target):\n    CALLS.append(1)\n"
+    typed = write("late.py", late + "    return ((value - target) ** 2).mean() / (len(CALLS) < 5)\n")
+    assert train(arguments(tmp_path, f"learner.loss={typed}", "episodes=512", "rollout=local")) == 2
+    line = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "the run diverged" in line and f"look at {typed}:late; what usually helps" in line
+
+
+def test_the_ways_out_are_what_may_be_typed(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A resumed run needs the network with its options; other commands take the same words."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(trained, "war/small")
+    more = ["runs=.", "episodes=96"]
+    for given in ([], [f"network={NET}"]):
+        assert train([*arguments(tmp_path, *more), *given]) == 2
+        assert f"network={RESIDUAL}" in capsys.readouterr().err.splitlines()[-1]
+    play = [f"game={WAR}", f"players=[{trained},random]", "deals=2", "processes=1"]
+    assert tournament([*play, f"network={RESIDUAL}"]) == 0
+    assert tournament([*play, f"network={NET}:Other"]) == 2
+    assert f"{NET}: defines no 'Other'; it has Residual" in capsys.readouterr().err
 
 
 def test_with_its_file_it_plays_in_every_process(
@@ -356,7 +380,7 @@ def test_what_there_is_in_a_file(tmp_path: Path, write: Write) -> None:
         (f"network={typed}:torch", "network", "torch is not defined there", f"it has {networks}"),
         (f"network={typed}:pairs", "network", "pairs is not an nn.Module", "it has Base"),
         (f"network={typed}:NoModule", "network", "NoModule is not an nn.Module", "it has Base"),
-        (f"network={typed}:Needs", "network", "Needs needs depth", "give each a default"),
+        (f"network={typed}:Needs", "network", "Needs needs depth", "a network is made with bits, actions, game"),
         (f"network={RESIDUAL}:wdith:3", "network", "unknown option 'wdith'", "Residual has width, depth"),
         (f"network={NET}:Residual:width:x", "network", "width: a whole number, not 'x'", ""),
         (f"network={NET}:Residual:bits:3", "network", "unknown option 'bits'", "Residual has width, depth"),

@@ -58,6 +58,9 @@ def nothing(seen, depth=0, tone="low"):
 def illegal(seen):
     return next(card for card in range(20) if card not in seen.legal)
 
+def quits(seen):
+    raise SystemExit(0)
+
 @njit
 def no_field(state, random_bits):
     return state.hanz
@@ -99,6 +102,7 @@ WRONG = {
     "wrong": ("seen.hnad", "AttributeError: what is seen has no 'hnad'; war has hand, table, own_played", "legal: "),
     "nothing": ("def nothing", "act: TypeError: it returned None, which is not the number of an action", "legal: "),
     "illegal": ("def illegal", " of war, in the game of seed ", "legal: "),
+    "quits": ("raise SystemExit(0)", "act: SystemExit: 0", "legal: "),
     "no_field": ("@njit", "hanz", ""),
 }
 

@@ -20,6 +20,7 @@ from busso.train.dqn.learner.divergence import DivergenceMonitor
 from busso.train.dqn.learner.learner import Learner
 from busso.train.dqn.learner.schedules import linear
 from busso.train.dqn.network.build import build_network
+from busso.train.dqn.network.own_network import own_parts
 from busso.train.dqn.players.load import files_of_training
 from busso.train.dqn.requests import Requests
 from busso.train.dqn.rollout.backend import BackendLostError, RolloutBackend
@@ -61,7 +62,8 @@ class DqnTrainer:
             build_network(self._game, settings), self.replay, settings.learner, settings.target, device
         )
         self.requests = Requests(settings, rollouts, self.learner, self.budget)
-        self._watch = DivergenceMonitor(folder.checkpoints, folder.writer)
+        own = own_parts(settings.network.module, settings.learner.loss)
+        self._watch = DivergenceMonitor(folder.checkpoints, folder.writer, own)
         self.evaluations = Evaluations(settings, folder, rollouts, self.learner, self._watch)
         evaluation, saving = settings.evaluation, settings.checkpoint
         self.every = {

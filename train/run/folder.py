@@ -14,7 +14,7 @@ from busso.cards.base.files import delete_left_over, make_folder, write_atomic
 from busso.command.lock.lock import InUseError, Lock, in_job
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import as_yaml
-from busso.command.settings.overrides import assigned
+from busso.command.settings.overrides import NETWORK_KEY, assigned
 from busso.train.run import results
 from busso.train.run.checkpoint import checkpoint, ids
 from busso.train.run.checkpoint.background_writer import BackgroundWriter
@@ -30,7 +30,8 @@ log = logging.getLogger("train")
 CHANGEABLE = (*BUDGET_KEYS, *OF_MACHINE, "log_every_episodes", "log_min_seconds")
 CHANGEABLE_GROUPS = ("rollout.", "evaluation.", "checkpoint.")
 CAPACITY = "replay.capacity"  # may differ where a run resumes; its buffer then starts empty
-_OWN_CODE = ("network.module", "learner.loss")
+_OWN_CODE = (NETWORK_KEY, "learner.loss")
+_AS_TYPED = {NETWORK_KEY: "network"}
 LOCK = ".lock"  # in the folder of a run
 
 
@@ -179,6 +180,7 @@ class RunFolder:
         if "game.name" in changed:
             changed = {"game.name": changed["game.name"]}  # the rest follows from it
         if changed:
+            changed = {_AS_TYPED.get(key, key): values for key, values in changed.items()}
             key, (new, old) = next(iter(changed.items()))
             former = " ".join(assigned(name, value) for name, (_, value) in changed.items())
             more = f" (and {len(changed) - 1} more: {', '.join(list(changed)[1:])})" if len(changed) > 1 else ""

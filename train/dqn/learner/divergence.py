@@ -21,9 +21,10 @@ class DivergedError(SettingsError):
 class DivergenceMonitor:
     """Looks at what is logged, evaluated and saved, and at nothing in between: an update waits for no device."""
 
-    def __init__(self, checkpoints: Path, writer: BackgroundWriter) -> None:
+    def __init__(self, checkpoints: Path, writer: BackgroundWriter, own_code: str = "") -> None:
         self._checkpoints = checkpoints
         self._writer = writer
+        self._own_code = own_code  # the user's loss or network, which is suspected first
         self._error: DivergedError | None = None
 
     def means(self, scalars: dict[str, float]) -> dict[str, float]:
@@ -47,10 +48,11 @@ class DivergenceMonitor:
             self._writer.wait()
             good = checkpoint.listed(self._checkpoints)[:1]
             last = f"the last good checkpoint is {good[0]}" if good else "no checkpoint was written before"
+            suspect = f"look at {self._own_code}; " if self._own_code else ""
             self._error = DivergedError(
                 self._checkpoints.parent,
                 f"the run diverged ({problem}); {last}",
-                f"what usually helps, in a run with another name=...: {_HELPS}",
+                f"{suspect}what usually helps, in a run with another name=...: {_HELPS}",
             )
         if self._error:
             raise self._error

@@ -33,6 +33,10 @@ NETWORK, LOSS = "network", "learner.loss"  # the keys that name them
 _GIVEN = ("bits", "actions", "game")  # what a network is made with, where it asks for it by these names
 _OPTION_TYPES = (bool, int, float, str)
 _ROWS = 16  # of a trial
+_WAY_OUT = (
+    "write `def loss(value, target, ...)`, with defaults for the others",
+    f"a network is made with {', '.join(_GIVEN)}, by these names; give the others defaults",
+)
 
 
 class OwnNetwork(QNetwork):
@@ -153,7 +157,7 @@ def own_part(text: str, key: str) -> OwnPart:
     """
     try:
         spec = PlayerSpec.parse(text)
-        file = own_files.required(spec.who, key)
+        file = own_files.required(spec.who, key, text)
         wanted, kind = ("networks", "an nn.Module") if key == NETWORK else ("functions", "a function")
         found = {name: made for name, made in file.defined().items() if _is_part(made, key)}
         fitting = [name for name, made in found.items() if not _lacking(made, key)]
@@ -165,7 +169,7 @@ def own_part(text: str, key: str) -> OwnPart:
             problem = f"is not {kind}" if name in file.defined() else "is not defined there"
             raise InputError(spec, f"{name} {problem}", f"it has {', '.join(found) or f'no {wanted}'}")
         if lacking := _lacking(found[name], key):
-            raise InputError(spec, f"{name} needs {', '.join(lacking)}", "give each a default")
+            raise InputError(spec, f"{name} needs {', '.join(lacking)}", _WAY_OUT[key == NETWORK])
         return OwnPart(file, name, found[name], _options(found[name], spec, name))
     except OwnCodeError:
         raise
@@ -199,6 +203,11 @@ def full_name(text: str, key: str) -> str:
     """The text with the name of the only network, or loss, of its file, if it has none. Raises as `own_part`."""
     spec = PlayerSpec.parse(text)
     return str(PlayerSpec(spec.who, own_part(text, key).name, spec.options))
+
+
+def own_parts(network: str | None, loss: str) -> str:
+    """The network and the loss of the user's own among these, in words; empty if neither is."""
+    return " and ".join([*([network] if network else []), *([loss] if loss not in LOSSES else [])])
 
 
 def build_own(game: Game, text: str, bits: int) -> OwnNetwork:
