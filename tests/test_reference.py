@@ -29,7 +29,7 @@ from tests.train.runs import TrainedRuns
 REFERENCE = ROOT / "docs" / "reference"
 RUN_FILES = (REFERENCE / "run_files.md").read_text(encoding="utf-8")
 CURVES = (REFERENCE / "curves.md").read_text(encoding="utf-8")
-FORM = ["Rules", "Seats", "Actions", "Observation", "Rewards", "Options", "Players", "Version"]
+FORM = ["Rules", "Actions", "Observation", "Rewards", "Options", "Players", "Version"]
 
 
 def section(text: str, title: str) -> str:

@@ -56,7 +56,7 @@ def test_a_game_at_a_terminal(tmp_path: Path) -> None:
     for word, answer in (
         ("5X", "neither an action"),
         ("show", "You may: stick, hit"),
-        ("undo", "nothing to take back"),
+        ("undo", "Nothing to undo"),
     ):
         terminal.press(f"{word}\n")
         terminal.wait_for(answer)

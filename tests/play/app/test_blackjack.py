@@ -100,7 +100,7 @@ def test_methods_are_started_and_paused_and_the_heatmap_changes() -> None:
         text = text_of(pilot.app)
         assert "you 18, dealer 19 · You lose." in text and "Games: 1. Won: 0." in text and "Enter deals" in text
         await pilot.press("r")
-        assert table.lessons["mc"].learned is None and "MC begins with an empty table." in text_of_log(table)
+        assert table.lessons["mc"].learned is None and "MC starts with an empty table." in text_of_log(table)
         await pilot.press("c")
         assert table.method == "td" and all(cell.strip() == "·" for cell in _cells(table))
 
@@ -173,7 +173,7 @@ def test_the_form_changes_epsilon_and_begins_a_new_table_for_new_rules() -> None
         options = table.table.game.options
         assert (options.decks, options.ties) == (2, "push") and not lessons["ql"].running
         assert table.lessons.choices.epsilon == 0.1 and table.lessons["ql"].learned is None
-        assert "A new table under other rules" in text_of_log(table) and len(list(Path("saves").iterdir())) == 1
+        assert "New rules, new table." in text_of_log(table) and len(list(Path("saves").iterdir())) == 1
         assert table.session.coach.game is table.table.game
         await pilot.press("s")
         await asked(pilot)

@@ -135,7 +135,7 @@ def test_saved_tables_and_a_broken_one() -> None:
     async def script(pilot: Pilot[int]) -> None:
         await ready(pilot)
         await pilot.press("s")
-        assert "No table is saved" in text_of(pilot.app)
+        assert "No saved tables." in text_of(pilot.app)
         await pilot.press("escape", "home", "down", "down", "down", "enter")
         table = await seated(pilot)
         await pilot.press("q")
@@ -244,7 +244,7 @@ def test_looking_on_from_the_menu() -> None:
         await wait(pilot, "a game", lambda: isinstance(pilot.app.screen, WatchScreen))
         assert pilot.app.screen.table.game.options.limit == 5.5
         await pilot.press("question_mark")
-        assert "a move back, a move on" in text_of(pilot.app)
+        assert "a move back, forward" in text_of(pilot.app)
         await pilot.press("escape", "q")
         await ready(pilot)
         Path("bad.jsonl").write_text("{}\n")

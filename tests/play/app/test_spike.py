@@ -111,7 +111,7 @@ def test_undo_and_log() -> None:
         assert text_of(pilot.app).splitlines()[:-6] != before
         await pilot.press("u")
         await settled(pilot, table)
-        assert text_of(pilot.app).splitlines()[:-6] == before and "Taken back." in text_of(pilot.app)
+        assert text_of(pilot.app).splitlines()[:-6] == before and "Undone." in text_of(pilot.app)
         await pilot.press("m")
         await settled(pilot, table)
         await pilot.press("g")

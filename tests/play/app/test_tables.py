@@ -44,7 +44,7 @@ def test_a_game_that_nobody_can_judge_says_so() -> None:
         table = await seated(pilot)
         pilot.app.push_screen(ReviewScreen(table.speech, table.table.hand, []))
         await pilot.pause()
-        assert "There is no decision to judge" in text_of(pilot.app)
+        assert "No decision to judge" in text_of(pilot.app)
         await pilot.press("s", "down", "q")
         assert pilot.app.screen is table
 

@@ -162,7 +162,7 @@ def test_hint_undo_and_the_last_trick() -> None:
     async def script(pilot: Pilot[int]) -> None:
         table = await seated(pilot)
         await pilot.press("u")
-        assert "There is nothing to take back" in text_of(pilot.app)
+        assert "Nothing to undo" in text_of(pilot.app)
         await pilot.press("t")
         await wait(pilot, "a hint", lambda: table.may_act)
         values = re.findall(r"★?\d+\.\d\d", text_of(pilot.app))
@@ -179,7 +179,7 @@ def test_hint_undo_and_the_last_trick() -> None:
         await pilot.press("u")
         await asked(pilot)
         assert (table.table.hand.state == before).all() and hand_shown(pilot) == cards
-        assert "Taken back." in text_of(pilot.app) and "probab" not in text_of(pilot.app)
+        assert "Undone." in text_of(pilot.app) and "probab" not in text_of(pilot.app)
 
     driven(application("seed=7", "hint=monte_carlo:samples:10"), script)
 
