@@ -69,8 +69,9 @@ imports: $(TOOLS) ## who may import whom
 unit: $(TOOLS) ## pytest without slow tests; ARGS="-k replay" and the like
 	$(PYTEST) -n 2 --dist worksteal --ignore tests/slurm -m 'not slow' $(ARGS)
 
+# They wait for clusters and processes half of the time, so there are more of them than CPUs.
 slow: $(TOOLS) ## pytest of the slow tests
-	$(PYTEST) -n 2 --dist worksteal --ignore tests/slurm -m slow $(ARGS)
+	$(PYTEST) -n 3 --dist worksteal --ignore tests/slurm -m slow $(ARGS)
 
 # In one process: there is one cluster.
 cluster: $(TOOLS) ## pytest of slurm/ on a Slurm of two nodes, as root with Debian's packages; else skipped with the reason
