@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from busso.command.settings.checks import SettingsError
 from busso.train.run.read import Run
@@ -10,8 +10,10 @@ from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import AnyRunSettings
 from busso.train.settings.tabular import TabularSettings
 
+Direction = Literal["minimize", "maximize"]
 
-def direction(settings: AnyRunSettings) -> str:
+
+def direction(settings: AnyRunSettings) -> Direction:
     """Return whether more of the objective is better."""
     return "minimize" if isinstance(settings, TabularSettings) else "maximize"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,54 +21,35 @@ from busso.command.terminal.console import output_may_fail, result_console
 from busso.train.run.objective import meaning
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import defaults_of
+from busso.train.settings.run import OF_MACHINE
 from busso.train.settings.saved import changes, value_at
-from busso.train.tune.study import WHY, Study, values_of
+from busso.train.tune.settings import as_plain
+from busso.train.tune.study import HALF_WIDTH, WHY, Study, run_of, values_of
 
 ROWS = 15  # on the screen
-# What an experiment says nothing of: which run it is, how long it takes, and where.
-_NOT_OF_AN_EXPERIMENT = ("name", "runs", "episodes", "minutes", "iterations", "device", "log_every_episodes", "algo")
-_NO_GROUPS = (
-    "rollout.",
-    "checkpoint.",
-    "game.name",
+# Beginnings of the keys of which an experiment says nothing: where a run is, and how it is measured.
+_NOT_OF_AN_EXPERIMENT = (
+    *(*OF_MACHINE, "algo", "game.name", "log_every_episodes", "rollout.", "checkpoint."),
     *(f"evaluation.{key}" for key in ("every_episodes", "min_seconds", "max_seconds", "deals", "final_deals")),
 )
-_STATES = {
-    TrialState.COMPLETE: "complete",
-    TrialState.PRUNED: "given up",
-    TrialState.FAIL: "failed",
-    TrialState.RUNNING: "not finished",
-    TrialState.WAITING: "not begun",
-}
-
-
-def ranked(study: Study) -> list[FrozenTrial]:
-    """Complete trials, best first, then the others by number."""
-    sign = -1 if study.maximises else 1
-
-    def place(trial: FrozenTrial) -> tuple[float, int]:
-        complete = trial.state == TrialState.COMPLETE and trial.value is not None
-        return (sign * trial.value if complete and trial.value is not None else float("inf")), trial.number
-
-    return sorted(study.trials, key=place)
+_STATES = {TrialState.COMPLETE: "complete", TrialState.PRUNED: "given up", TrialState.FAIL: "failed"}
 
 
 def show(study: Study) -> None:
     """Print the table, and write trials.csv and the experiment of the best trial into the study's folder."""
-    trials = ranked(study)
+    best = study.best
+    rows = [_row(trial) for trial in (*best, *(trial for trial in study.trials if trial not in best))]
     keys = list(study.search.dimensions)
-    rows = [_row(trial, keys) for trial in trials]
     write_csv(study.search.folder / "trials.csv", rows, ["trial", "state", "result", "half_width", *keys])
     with output_may_fail():
-        result_console().print(_table(study, trials))
-    complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-    if not complete:
+        result_console().print(_table(study, rows, keys))
+    if not best:
         print("no trial is complete yet", file=sys.stderr)
         return
-    path = write_experiment(study, complete[0])
-    if len(complete) > 1:
+    path = write_experiment(study, best[0])
+    if len(best) > 1:
         print(
-            f"the best of {len(complete)} trials is partly luck: train it again with another seed before you trust it",
+            f"the best of {len(best)} trials is partly luck: train it again with another seed before you trust it",
             file=sys.stderr,
         )
     game = study.search.base.game_name
@@ -79,68 +60,58 @@ def show(study: Study) -> None:
 
 def write_experiment(study: Study, best: FrozenTrial) -> Path:
     """<study>/experiment/<study's name>.yaml with the settings of a trial that differ from the defaults of its game."""
-    chosen = study.search.trial(best.number, values_of(best)).settings
+    values = values_of(best.params)
+    chosen = study.search.trial(run_of(best), values).settings
     found = asdict(chosen)
-    game = typed_game(chosen.game_name)
-    choices = {"game": game, "algo": chosen.algo}
+    choices = {"game": typed_game(chosen.game_name), "algo": chosen.algo}
     if isinstance(chosen, TrainSettings):
         choices["target"] = chosen.target.kind
-    plain = defaults_of(chosen, *([f"target={chosen.target.kind}"] if isinstance(chosen, TrainSettings) else []))
+    plain = defaults_of(chosen, *(f"target={kind}" for group, kind in choices.items() if group == "target"))
     assert plain is not None  # its trials have run
     name = study.search.settings.study.rpartition("/")[2]
     if (CONF / "experiment" / f"{name}.yaml").exists():
         name += "_best"  # Hydra would take the other one
     groups = [{f"override /{group}": choice} for group, choice in choices.items()]
-    values = OmegaConf.create({"defaults": groups, "name": name})
+    written = OmegaConf.create({"defaults": groups, "name": name})
     for key, (_, value) in changes(asdict(plain), found).items():
-        if key not in _NOT_OF_AN_EXPERIMENT and not key.startswith(_NO_GROUPS):
-            OmegaConf.update(values, key, value)
-    for key in map(key_of, values_of(best)):
+        if not key.startswith(_NOT_OF_AN_EXPERIMENT):
+            OmegaConf.update(written, key, value)
+    for key in map(key_of, values):
         if key.partition(".")[0] in found:  # also where it is what the default says: that is what was found
-            OmegaConf.update(values, key, value_at(found, key))
+            OmegaConf.update(written, key, value_at(found, key))
     path = study.search.folder / "experiment" / f"{name}.yaml"
     path.parent.mkdir(exist_ok=True)
-    says = f"# The best of {len(study.trials)} trials of the study {study.search.folder}, trial {best.number}: "
+    says = f"# The best of {len(study.trials)} trials of the study {study.search.folder}, trial {run_of(best)}: "
     says += f"{best.value:.4f}, {meaning(chosen)}.\n"
-    write_atomic(path, f"# @package _global_\n{says}{OmegaConf.to_yaml(values)}")
+    write_atomic(path, f"# @package _global_\n{says}{OmegaConf.to_yaml(written)}")
     return path
 
 
-def _table(study: Study, trials: Sequence[FrozenTrial]) -> Table:
-    keys = list(study.search.dimensions)
-    shown, left = trials[:ROWS], max(0, len(trials) - ROWS)
-    more = f"; {left} more in {study.search.folder / 'trials.csv'}" if left else ""
+def _row(trial: FrozenTrial) -> dict[str, Any]:
+    """The line of trials.csv."""
+    why = f": {trial.user_attrs[WHY]}" if WHY in trial.user_attrs else ""
+    return {
+        "trial": run_of(trial),
+        "state": _STATES.get(trial.state, "not finished") + why,
+        "result": trial.value if trial.state == TrialState.COMPLETE else "",
+        "half_width": trial.user_attrs.get(HALF_WIDTH, ""),
+    } | {key: as_plain(key, value) for key, value in values_of(trial.params).items()}
+
+
+def _table(study: Study, rows: list[dict[str, Any]], keys: list[str]) -> Table:
+    left = len(rows) - ROWS
+    more = f"; {left} more in {study.search.folder / 'trials.csv'}" if left > 0 else ""
     caption = f"best first; after ± are 95% intervals{more}"
     table = Table(title=f"{study.search.folder}: {meaning(study.search.base)}", caption=caption)
     for name in ("trial", "result", *keys, "state"):
         table.add_column(name, overflow="fold", justify="right" if name in ("trial", "result") else "left")
-    for trial in shown:
-        values = values_of(trial)
-        state = _STATES[trial.state]
-        why = f": {trial.user_attrs[WHY]}" if WHY in trial.user_attrs else ""
-        cells = (values.get(key, "") for key in keys)
-        table.add_row(f"{trial.number:03d}", _text(trial), *cells, state + why)
+    for row in rows[:ROWS]:
+        table.add_row(f"{row['trial']:03d}", _result(row), *(row.get(key, "") for key in keys), row["state"])
     return table
 
 
-def _text(trial: FrozenTrial) -> str:
-    if trial.state == TrialState.PRUNED and trial.intermediate_values:
-        return f"({trial.intermediate_values[max(trial.intermediate_values)]:.3f})"
-    if trial.state != TrialState.COMPLETE or trial.value is None:
-        return ""
-    half = trial.user_attrs.get("half_width")
-    if half is None:
-        return f"{trial.value:.5f}"
-    places = decimals(half) if half > 0 else 3
-    return f"{trial.value:.{places}f} ± {half:.{places}f}"
-
-
-def _row(trial: FrozenTrial, keys: Iterable[str]) -> dict[str, Any]:
-    """The line of trials.csv."""
-    values = values_of(trial)
-    return {
-        "trial": trial.number,
-        "state": _STATES[trial.state],
-        "result": trial.value if trial.state == TrialState.COMPLETE else "",
-        "half_width": trial.user_attrs.get("half_width", ""),
-    } | {key: values.get(key, "") for key in keys}
+def _result(row: Mapping[str, Any]) -> str:
+    value, half = row["result"], row["half_width"]
+    if half in ("", 0.0):
+        return f"{value:.5f}" if value != "" else ""
+    return f"{value:.{decimals(half)}f} ± {half:.{decimals(half)}f}"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep
@@ -15,7 +16,7 @@ from busso.cards.base.bounds import bounded
 from busso.command.settings.checks import SettingsError, check_numbers, check_one_of, require
 from busso.command.settings.compose import from_config, refused_by_name
 from busso.command.settings.foreign import check_values
-from busso.command.settings.overrides import key_of
+from busso.command.settings.overrides import key_of, value_text, with_escapes
 from busso.command.settings.quoting import in_quotes
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import SCHEMAS, AnyRunSettings, Chosen, chosen_of, resolve
@@ -68,7 +69,7 @@ class Search:
         return Path(self.base.runs) / self.base.game_name / self.settings.study
 
     def trial(self, number: int, values: Mapping[str, str]) -> Chosen:
-        """The settings of a trial with these values, as they may be typed. Raises SettingsError if they do not go.
+        """The settings of a trial with these values, as Hydra reads them. Raises SettingsError if they do not go.
 
         The values come out of the study's journal, which may be another's.
         """
@@ -77,6 +78,17 @@ class Search:
             require(key in self.dimensions, key, "a key that is searched", key)
         given = [*self.fixed, *(f"{key}={value}" for key, value in values.items())]
         return resolve([*given, f"name='{self.settings.study}/trial-{number:03d}'"])
+
+
+@cache
+def as_plain(key: str, text: str) -> str:
+    """A value without the backslashes and quotes that Hydra's grammar needs."""
+    return value_text(value_of(key, text))
+
+
+def value_of(key: str, text: str) -> Any:
+    """The value that Hydra reads in a text."""
+    return OverridesParser.create().parse_override(f"{key}={text}").value()
 
 
 def as_params(overrides: Sequence[str]) -> list[str]:
@@ -113,8 +125,9 @@ def _dimension(key: str, text: str) -> BaseDistribution:
     if name.startswith(_NOT_SEARCHED) and name != _SEARCHED_ALL_THE_SAME:
         problem = "decides how trials are measured, so it is the same for all"
         raise SettingsError(name, problem, "use one study=... for each value")
-    with refused_by_name([f"{key}={text}"]):
-        found = OverridesParser.create().parse_override(f"{key}={text}")
+    override = with_escapes(f"{key}={text}")
+    with refused_by_name([override]):
+        found = OverridesParser.create().parse_override(override)
         sweep = found.value()
         if isinstance(sweep, IntervalSweep):
             low, high, log = sweep.start, sweep.end, "log" in sweep.tags

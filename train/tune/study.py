@@ -1,16 +1,20 @@
-"""The Optuna study of a search, in a journal file that many processes on many nodes may write to."""
+"""The Optuna study of a search, in a journal file that many processes on many nodes may write to.
+
+A trial is a run, and each start of it that was killed or stopped is an attempt: Optuna has it as a failed trial, and
+the next attempt as another with the same values and the evaluations so far.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from itertools import chain, product
 from typing import Any
 
 import optuna
-from omegaconf import OmegaConf
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution, distribution_to_json
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
@@ -21,37 +25,40 @@ from busso.cards.stopping import Stop, StoppedError, never
 from busso.command.lock.lock import InUseError, Lock, earlier_start
 from busso.command.settings.checks import SettingsError
 from busso.train.run.folder import CHANGEABLE
+from busso.train.run.objective import Direction
+from busso.train.settings.run import BUDGET_KEYS
 from busso.train.settings.saved import changes, value_at
-from busso.train.tune.settings import Search
+from busso.train.tune.settings import Search, value_of
 
 JOURNAL = "journal.log"
 LOCK_SECONDS = 1800.0  # that others may take to choose their trials, each after it has waited for a dead owner
-READY = "values"  # a trial that has this attribute has all its values: key to what may be typed
-WHY = "why"  # of a trial that failed, or diverged
-STARTS = "starts"  # of a trial, in a row, that did not end in order
-MOST_STARTS = 2  # then the trial is taken for what ends its processes
-FIXED = "fixed_params"  # Optuna's name for the values that a trial was enqueued with
+RUN = "run"  # attribute of a trial: the number of its run
+STARTS = "starts"  # of a run, in a row, that did not end in order
+MOST_STARTS = 2  # then the run is taken for what ends its processes
+WHY = "why"  # of a trial that failed, or was given up
+HALF_WIDTH = "half_width"
+PROPOSALS = 10  # of the sampler for a trial, until one is new
 
-_CHANGEABLE = tuple(key for key in CHANGEABLE if key not in ("episodes", "minutes", "iterations"))
+_CHANGEABLE = tuple(set(CHANGEABLE) - set(BUDGET_KEYS))
 _CHANGEABLE_GROUPS = ("rollout.", "checkpoint.")
 
 
 class Study:
     """The trials of a search, those of other processes too. Raises SettingsError for a study of another search."""
 
-    def __init__(self, search: Search, direction: str) -> None:
+    def __init__(self, search: Search, direction: Direction) -> None:
         self.search = search
         self._folder = search.folder
         self._folder.mkdir(parents=True, exist_ok=True)
         self._lock = Lock(self._folder / ".lock")
-        self._claim: Lock | None = None  # on the trial that this process has, until its result is known
+        self._claim = self._claim_on(0)  # on the run that this process has, until its result is known
+        self._busy: set[int] = set()  # runs that are trained by hand
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         with self._alone():
-            storage = JournalStorage(JournalFileBackend(str(self._folder / JOURNAL)))
             self._study = optuna.create_study(
-                storage=storage,
+                storage=JournalStorage(JournalFileBackend(str(self._folder / JOURNAL))),
                 study_name=search.settings.study,
-                direction="maximize" if direction == "maximize" else "minimize",
+                direction=direction,
                 load_if_exists=True,
                 pruner=_pruner(search),
             )
@@ -59,105 +66,120 @@ class Study:
 
     @property
     def trials(self) -> list[FrozenTrial]:
-        """All of them, by number."""
-        return self._study.get_trials(deepcopy=False)
+        """The newest attempt at each run, by the number of the run."""
+        return list({run_of(each): each for each in self._study.get_trials(deepcopy=False)}.values())
 
     @property
-    def maximises(self) -> bool:
-        """True if more is better."""
-        return self._study.direction == optuna.study.StudyDirection.MAXIMIZE
+    def best(self) -> list[FrozenTrial]:
+        """Complete trials, best first."""
+        complete = [each for each in self.trials if each.state == TrialState.COMPLETE]
+        maximizes = self._study.direction == optuna.study.StudyDirection.MAXIMIZE
+        return sorted(complete, key=lambda each: each.value or 0.0, reverse=maximizes)
 
-    def next_trial(self, busy: set[int], stop: Stop = never) -> optuna.Trial | None:
+    def next_trial(self, stop: Stop = never) -> optuna.Trial | None:
         """A trial that was interrupted and that no process runs, else a new one; None if there are enough.
 
-        `busy` are trials not to be looked at again. A trial with which two processes have ended has failed: what ends a
-        process, as a lack of memory, would end every one that starts the trial. Raises StoppedError if `stop` says so
-        while it waits for other processes.
+        A run with which two processes have ended has failed: what ends a process, as a lack of memory, would end every
+        one that starts the run. Raises StoppedError if `stop` says so while it waits for other processes.
         """
-        self._outlive_earlier_start(busy, stop)
+        self._outlive_earlier_start(stop)
         with self._alone(stop):
-            counted = 0
-            for trial in self.trials:
-                if trial.state == TrialState.RUNNING and READY not in trial.user_attrs:
-                    self.fail(trial.number, "ended before it had its values")
-                    if FIXED in trial.system_attrs:
-                        self._try_as_it_is()
-                elif trial.state == TrialState.RUNNING and trial.number not in busy and self._claimed(trial.number):
-                    if not self._ended(trial) and not self._ends_processes(trial):
-                        return self._started(optuna.Trial(self._study, trial._trial_id))
-                    counted += 1  # it ended between the look at it and the claim on it, or failed now
-                else:
-                    counted += READY in trial.user_attrs
-            return self._started(self._new()) if counted < self.search.settings.trials else None
+            self._queue_abandoned()
+            while self._with_state(TrialState.WAITING) or self._queue_new():
+                trial = self._study.ask()
+                self._claim = self._claim_on(run_of(trial))
+                self._claim.acquire()
+                starts = trial.user_attrs[STARTS]
+                if starts < MOST_STARTS:
+                    trial.set_user_attr(STARTS, starts + 1)
+                    return trial
+                self.end(trial, state=TrialState.FAIL, why=f"its process ended {starts} times, without a word")
+        return None
 
-    def interrupted(self, number: int) -> None:
-        """The trial was stopped in order: any process may resume it, as often as it takes."""
-        self._attribute(number, STARTS, 0)
-        self._release()
+    def interrupted(self, trial: optuna.Trial, busy: bool = False) -> None:
+        """The trial was stopped in order: any process may resume it, as often as it takes; this one not if `busy`."""
+        if busy:
+            self._busy.add(run_of(trial))
+        if self._claim.still_own():
+            trial.set_user_attr(STARTS, 0)
+        self._claim.release()
 
-    def complete(self, number: int, value: float, half_width: float | None) -> None:
-        """The trial ended with this result and, if it is uncertain, its 95% interval."""
-        if half_width is not None:
-            self._attribute(number, "half_width", half_width)
-        self._tell(number, value)
+    def end(
+        self,
+        trial: optuna.Trial,
+        value: float | None = None,
+        half_width: float | None = None,
+        state: TrialState | None = None,
+        why: str = "",
+    ) -> None:
+        """The trial ended: with this result and, if it is uncertain, its 95% interval, or in another state."""
+        if why:
+            how = "is given up" if state == TrialState.PRUNED else "has failed"
+            print(f"trial {run_of(trial) + 1} {how}: {why}", file=sys.stderr)
+        if self._claim.still_own():  # else another process took the run over, and tells the result
+            for key, each in ((WHY, why), (HALF_WIDTH, half_width)):
+                if each not in (None, ""):
+                    trial.set_user_attr(key, each)
+            self._study.tell(trial, value, state=state)
+        self._claim.release()
 
-    def prune(self, number: int, why: str | None = None) -> None:
-        """The trial was given up."""
-        if why is not None:
-            self._attribute(number, WHY, why)
-        self._tell(number, state=TrialState.PRUNED)
+    def _with_state(self, state: TrialState) -> list[FrozenTrial]:
+        return self._study.get_trials(deepcopy=False, states=(state,))
 
-    def fail(self, number: int, why: str) -> None:
-        """The trial could not be run to its end."""
-        self._attribute(number, WHY, why)
-        self._tell(number, state=TrialState.FAIL)
+    def _queue_abandoned(self) -> None:
+        """Queue another attempt at each run that no process has."""
+        for running in self._with_state(TrialState.RUNNING):
+            if run_of(running) in self._busy:
+                continue
+            with suppress(InUseError), self._claim_on(run_of(running)):
+                trial = self._study.get_trials(deepcopy=False)[running.number]
+                if trial.state != TrialState.RUNNING:
+                    continue  # it ended between the look at it and the claim on it
+                if trial in self.trials:  # else its next attempt was queued by a process that was killed here
+                    self._queue(trial.params, trial.user_attrs, trial.intermediate_values)
+                self._study.tell(trial.number, state=TrialState.FAIL)
 
-    def _is_lost(self) -> bool:
-        """Return whether another process took the trial over: it reports the result."""
-        return self._claim is not None and not self._claim.still_own()
-
-    def _attribute(self, number: int, key: str, value: Any) -> None:
-        if self._is_lost():
-            return
-        trial = next(each for each in self.trials if each.number == number)
-        self._study._storage.set_trial_user_attr(trial._trial_id, key, value)
-
-    def _new(self) -> optuna.Trial:
-        """A trial with values for everything that is searched, drawn by a sampler that its number seeds."""
-        trial = self._study.ask()
-        self._claimed(trial.number)
-        self._study.sampler = _sampler(self.search, trial.number)  # optuna asks it when a value is wanted
-        values = {}
-        for key, distribution in self.search.dimensions.items():
-            values[key] = _typed(trial._suggest(key, distribution))
-        trial.set_user_attr(READY, values)
-        return trial
-
-    def _ended(self, trial: FrozenTrial) -> bool:
-        """Return whether the claimed trial has ended meanwhile; then its claim is given back."""
-        if not self._study._storage.get_trial(trial._trial_id).state.is_finished():
+    def _queue_new(self) -> bool:
+        """Queue a trial with values that no other has; returns whether there is one."""
+        trials = self.trials
+        if len(trials) >= self.search.settings.trials:
             return False
-        self._release()
+        params = self._proposed(trials)
+        if params is None:
+            print(f"all values have been tried, in {len(trials)} trials", file=sys.stderr)
+            return False
+        self._queue(params, {RUN: len(trials), STARTS: 0}, {})
         return True
 
-    def _started(self, trial: optuna.Trial) -> optuna.Trial:
-        trial.set_user_attr(STARTS, trial.user_attrs.get(STARTS, 0) + 1)
-        return trial
+    def _queue(self, params: dict[str, Any], attributes: dict[str, Any], curve: dict[int, float]) -> None:
+        self._study.add_trial(
+            optuna.create_trial(
+                state=TrialState.WAITING,
+                params=params,
+                distributions=self.search.dimensions,
+                user_attrs=attributes,
+                intermediate_values=curve,
+            )
+        )
 
-    def _ends_processes(self, trial: FrozenTrial) -> bool:
-        """Return whether the claimed trial has ended too many processes; then it has failed."""
-        starts = self._study._storage.get_trial(trial._trial_id).user_attrs.get(STARTS, 0)
-        if starts < MOST_STARTS:
-            return False
-        why = f"its process ended {starts} times, without a word"
-        self.fail(trial.number, why)
-        print(f"trial {trial.number + 1} has failed: {why}", file=sys.stderr)
-        return True
+    def _proposed(self, trials: list[FrozenTrial]) -> dict[str, Any] | None:
+        """Values that no trial has, by a sampler that the number of the run seeds; None if there are none.
 
-    def _outlive_earlier_start(self, busy: set[int], stop: Stop) -> None:
+        The first trial has the settings as they are, so that the best is known to be better than no search.
+        """
+        seed = int(stream(self.search.base.seed, "tune", len(trials), 1)[0] % 2**32)
+        sampler = optuna.samplers.TPESampler(n_startup_trials=self.search.settings.startup, seed=seed)
+        copy = optuna.create_study(sampler=sampler, direction=self._study.direction)  # in memory, for the sampler
+        copy.add_trials(each for each in trials if each.state.is_finished())
+        given = {} if trials else _given_values(self.search)
+        tried = [values_of(each.params) for each in trials]
+        drawn = (copy.ask(self.search.dimensions).params | given for _ in range(PROPOSALS))
+        return next((each for each in chain(drawn, _combinations(self.search)) if values_of(each) not in tried), None)
+
+    def _outlive_earlier_start(self, stop: Stop) -> None:
         """Wait until the claim of an earlier start of this job shows life or is dead; others choose meanwhile."""
-        running = [each.number for each in self.trials if each.state == TrialState.RUNNING]
-        for claim in map(self._claim_on, set(running) - busy):
+        running = {run_of(each) for each in self._with_state(TrialState.RUNNING)}
+        for claim in map(self._claim_on, running - self._busy):
             if earlier_start(claim.owner()):
                 with suppress(InUseError):
                     claim.acquire(waits_for=earlier_start, stopped=stop)
@@ -165,38 +187,18 @@ class Study:
                 if stop():
                     raise StoppedError
 
-    def _claim_on(self, number: int) -> Lock:
-        return Lock(self._folder / f".trial-{number:03d}.lock")
-
-    def _claimed(self, number: int) -> bool:
-        """Claim the trial; returns whether it is this process's own now. A claim ends with its process."""
-        claim = self._claim_on(number)
-        try:
-            claim.acquire()
-        except InUseError:
-            return False
-        self._claim = claim
-        return True
-
-    def _tell(self, number: int, value: float | None = None, state: TrialState | None = None) -> None:
-        if not self._is_lost():
-            self._study.tell(number, value, state=state)
-        self._release()
-
-    def _release(self) -> None:
-        if self._claim is not None:
-            self._claim.release()
-            self._claim = None
+    def _claim_on(self, run: int) -> Lock:
+        """A claim ends with its process."""
+        return Lock(self._folder / f".trial-{run:03d}.lock")
 
     @contextmanager
     def _alone(self, stop: Stop = never) -> Iterator[None]:
         try:
             self._lock.acquire(LOCK_SECONDS, stopped=stop)
-        except InUseError as error:
+        except InUseError:
             if stop():
                 raise StoppedError from None
-            problem = f"another process has been choosing its trial for {LOCK_SECONDS:.0f} s ({error.who})"
-            raise SettingsError(self._folder, problem, error.hint) from None
+            raise
         try:
             yield
         finally:
@@ -206,38 +208,41 @@ class Study:
         """Keep what is searched, or compare it with what was when the study was begun."""
         space = {key: distribution_to_json(each) for key, each in self.search.dimensions.items()}
         settings = json.loads(json.dumps(asdict(self.search.base)))
-        before = self._study.user_attrs
-        if "space" not in before:
-            self._study.set_user_attr("settings", settings)
-            self._try_as_it_is(once=True)
-            self._study.set_user_attr("space", space)  # last of all: what ends before is begun again
+        begun = self._study.user_attrs.get("begun")
+        if begun is None:
+            self._study.set_user_attr("begun", {"space": space, "settings": settings})
             return
         other = f"the study in {self._folder} was begun with"
-        begun = before["space"]
-        if keys := sorted(key for key in begun.keys() | space if begun.get(key) != space.get(key)):
-            raise SettingsError(keys[0], f"{other} another space to search", "start another with study=...")
-        for key, (old, new) in changes(before["settings"], settings).items():
+        if other_keys := sorted(key for key, _ in begun["space"].items() ^ space.items()):
+            raise SettingsError(other_keys[0], f"{other} another space to search", "start another with study=...")
+        for key, (old, new) in changes(begun["settings"], settings).items():
             if key not in _CHANGEABLE and not key.startswith(_CHANGEABLE_GROUPS):
                 raise SettingsError(key, f"{other} {old!r}, not {new!r}", "start another with study=...")
 
-    def _try_as_it_is(self, once: bool = False) -> None:
-        """Begin with the settings as they are, so that a trial is known to be better than no search."""
-        values: dict[str, Any] = {}
-        base = asdict(self.search.base)
-        for key, dimension in self.search.dimensions.items():
-            value = value_at(base, key.lstrip("+~"))
-            if isinstance(dimension, CategoricalDistribution):
-                same = [text for text in dimension.choices if OmegaConf.from_dotlist([f"value={text}"]).value == value]
-                values |= {key: same[0]} if same else {}
-            elif isinstance(dimension, IntDistribution | FloatDistribution) and isinstance(value, int | float):
-                values |= {key: value} if dimension.low <= value <= dimension.high else {}
-        if values:
-            self._study.enqueue_trial(values, skip_if_exists=once)
+
+def _given_values(search: Search) -> dict[str, Any]:
+    """The settings as they are without a search, where they are in its space."""
+    values, base = dict[str, Any](), asdict(search.base)
+    for key, dimension in search.dimensions.items():
+        value = value_at(base, key.lstrip("+~"))
+        if isinstance(dimension, CategoricalDistribution):
+            same = [each for each in dimension.choices if value_of(key, str(each)) == value]
+            values |= {key: same[0]} if same else {}
+        elif isinstance(dimension, IntDistribution | FloatDistribution) and isinstance(value, int | float):
+            values |= {key: value} if dimension.low <= value <= dimension.high else {}
+    return values
 
 
-def _sampler(search: Search, number: int) -> optuna.samplers.BaseSampler:
-    seed = int(stream(search.base.seed, "tune", number, 1)[0] % 2**32)
-    return optuna.samplers.TPESampler(n_startup_trials=search.settings.startup, seed=seed)
+def _combinations(search: Search) -> Iterator[dict[str, Any]]:
+    """Yield all combinations of values; none where one is from an interval of floats."""
+    axes: list[Sequence[Any]] = []
+    for each in search.dimensions.values():
+        if isinstance(each, CategoricalDistribution):
+            axes.append(each.choices)
+        else:
+            axes.append(range(each.low, each.high + 1) if isinstance(each, IntDistribution) else ())
+    for values in product(*axes):
+        yield dict(zip(search.dimensions, values, strict=True))
 
 
 def _pruner(search: Search) -> optuna.pruners.BasePruner:
@@ -247,11 +252,11 @@ def _pruner(search: Search) -> optuna.pruners.BasePruner:
     return optuna.pruners.NopPruner()
 
 
-def _typed(value: Any) -> str:
-    """A value as it may be typed; a number with as many digits as a reader wants, which is what is then used."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def run_of(trial: FrozenTrial | optuna.Trial) -> int:
+    """The number of the run of a trial."""
+    return int(trial.user_attrs[RUN])
 
 
-def values_of(trial: FrozenTrial | optuna.Trial) -> Mapping[str, str]:
-    """The values of what is searched, by key, as they may be typed; empty if the trial has none yet."""
-    return trial.user_attrs.get(READY, {})
+def values_of(params: Mapping[str, Any]) -> dict[str, str]:
+    """Values as Hydra reads them; a number with as many digits as a reader wants, which is what is then used."""
+    return {key: f"{value:.4g}" if isinstance(value, float) else str(value) for key, value in params.items()}

@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import optuna
+from optuna.exceptions import UpdateFinishedTrialError
+from optuna.trial import TrialState
 
 from busso.cards.stopping import StoppedError
 from busso.command.errors import UserError
@@ -23,8 +25,8 @@ from busso.train.run.metrics.scalars import evaluation_scalar
 from busso.train.run.signals import EXIT_REQUEUE, StopRequest
 from busso.train.settings.dqn import TrainSettings
 from busso.train.tune import report
-from busso.train.tune.settings import Search
-from busso.train.tune.study import Study, values_of
+from busso.train.tune.settings import Search, as_plain
+from busso.train.tune.study import Study, run_of, values_of
 
 FAILURES = 3  # of trials in a row; then something is wrong with all of them
 STEPS = 20  # into which the budget of a trial is divided
@@ -43,9 +45,9 @@ class Pruning:
         evaluation = settings.evaluation
         what = "win_rate" if evaluation.best_measure == "win_rate" else "points"
         self._curves = [evaluation_scalar(what, name) for name in evaluation.best_against]
-        before = trial.storage.get_trial(trial._trial_id).intermediate_values  # by an earlier start, too
+        before = trial.study.get_trials()[trial.number].intermediate_values  # of earlier attempts
         self._last = max(before, default=-1)
-        self._value = before.get(self._last)
+        self.value = before.get(self._last)
 
     def __call__(self, share: float, scalars: Mapping[str, float]) -> bool:
         """Return whether to give the run up after an evaluation with these curves."""
@@ -54,10 +56,10 @@ class Pruning:
         if not values or step <= self._last:
             return False
         for missed in range(self._last + 1, step):
-            if self._value is not None:
-                self._trial.report(self._value, missed)
-        self._last, self._value = step, sum(values) / len(values)
-        self._trial.report(self._value, step)
+            if self.value is not None:
+                self._trial.report(self.value, missed)
+        self._last, self.value = step, sum(values) / len(values)
+        self._trial.report(self.value, step)
         self.gave_up = self._trial.should_prune()
         return self.gave_up
 
@@ -76,57 +78,53 @@ def run_study(search: Search) -> int:
 
 def _run_trials(study: Study, stop: StopRequest) -> int:
     """Trials until there are enough, or a signal comes; returns the exit code."""
-    busy: set[int] = set()
-    failures, begun = 0, False
+    failures, begun = list[UserError](), False  # those in a row
     while stop.signal is None:
         try:
-            trial = study.next_trial(busy, stop.requested)
+            trial = study.next_trial(stop.requested)
         except StoppedError:
             break
         if trial is None:
+            _check(failures, most=FAILURES if study.best else 1)
             return 0
         begun = True
         try:
-            code = _run(study, trial)
-        except RunInUseError:
-            study.interrupted(trial.number)
-            busy.add(trial.number)  # it is trained by hand
-            continue
+            if code := _run(study, trial):
+                study.interrupted(trial)
+                return code
+            failures.clear()
+        except (RunInUseError, UpdateFinishedTrialError):  # it is trained by hand, or was taken over
+            study.interrupted(trial, busy=True)
         except DivergedError as error:  # the sampler learns of trials that are given up, of failed ones nothing
-            study.prune(trial.number, str(error))
-            print(f"trial {trial.number + 1} is given up: {error}", file=sys.stderr)
-            continue
+            study.end(trial, state=TrialState.PRUNED, why=str(error))
         except UserError as error:
             if error.exit_code == EXIT_REQUEUE or error.key == "device":  # no fault of the trial, which is resumed
-                study.interrupted(trial.number)
+                study.interrupted(trial)
                 raise
-            study.fail(trial.number, str(error))
-            print(f"trial {trial.number + 1}: {error}", file=sys.stderr)
-            failures += 1
-            if failures >= FAILURES:
-                raise SettingsError("tune", f"{failures} trials in a row failed, the last one: {error}") from None
-            continue
-        if code:
-            study.interrupted(trial.number)
-            return code
-        failures = 0
+            study.end(trial, state=TrialState.FAIL, why=str(error))
+            failures.append(error)
+            _check(failures, most=FAILURES)
     return stop.exit_code(again=begun or not restarts())  # else a job that is too short is requeued for ever
+
+
+def _check(failures: list[UserError], most: int) -> None:
+    if len(failures) >= most:
+        raise SettingsError("tune", f"too many trials failed, the last one: {failures[-1]}")
 
 
 def _run(study: Study, trial: optuna.Trial) -> int:
     """Run a trial to its end, or until a signal comes; returns the exit code. Raises UserError."""
-    values = values_of(trial)
-    chosen = study.search.trial(trial.number, values)
-    said = " ".join(f"{key}={value}" for key, value in values.items())
-    print(f"trial {trial.number + 1} of {study.search.settings.trials}: {said}", file=sys.stderr)
+    values = values_of(trial.params)
+    chosen = study.search.trial(run_of(trial), values)
+    said = " ".join(f"{key}={as_plain(key, value)}" for key, value in values.items())
+    print(f"trial {run_of(trial) + 1} of {study.search.settings.trials}: {said}", file=sys.stderr)
     judge = Pruning(trial, chosen.settings) if isinstance(chosen.settings, TrainSettings) else None
     if code := train(chosen, judge):
         return code
     if judge is not None and judge.gave_up:
-        study.prune(trial.number)
-        print(f"trial {trial.number + 1} is given up: it is behind the others", file=sys.stderr)
+        study.end(trial, state=TrialState.PRUNED, why=f"behind the others at {judge.value:.3f}")
     else:
-        study.complete(trial.number, *objective.result(chosen.settings))
+        study.end(trial, *objective.result(chosen.settings))
     clear(chosen.settings.folder)
     return 0
 

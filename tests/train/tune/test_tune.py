@@ -16,6 +16,7 @@ import yaml
 from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
 from optuna.distributions import CategoricalDistribution, FloatDistribution
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import TrialState
 
 from busso.command.lock import lock
@@ -24,13 +25,14 @@ from busso.train.__main__ import main as train
 from busso.train.dqn.learner.divergence import DivergedError
 from busso.train.dqn.rollout.backend import BackendLostError
 from busso.train.run.checkpoint import checkpoint
+from busso.train.run.folder import RunInUseError
 from busso.train.run.signals import StopRequest
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import Chosen
 from busso.train.tune import __main__ as command
 from busso.train.tune import report
 from busso.train.tune import study as studies
-from busso.train.tune.study import Study
+from busso.train.tune.study import Study, run_of, values_of
 from busso.train.tune.trial import Pruning, clear
 from tests.errors import error_about, key_of
 from tests.limits import until
@@ -93,7 +95,7 @@ def test_the_best_is_an_experiment_that_trains(tmp_path: Path, capsys: pytest.Ca
     assert flags is not None
     best = yaml.safe_load((folder(tmp_path) / "experiment" / "small.yaml").read_text())
     assert best["learner"]["lr"] == float(rows(tmp_path)[0]["learner.lr"]) and best["network"]["hidden"] == [16]
-    assert "episodes" not in best and "runs" not in best and "rollout" not in best
+    assert best["episodes"] == 64 and "runs" not in best and "rollout" not in best
     assert {"override /target": "lambda_returns"} in best["defaults"]
     assert train([*flags[1].split(), "--cfg", "job"]) == 0
     settings = yaml.safe_load(capsys.readouterr().out)
@@ -136,37 +138,40 @@ def test_two_processes_share_a_study(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_a_trial_that_somebody_runs_is_left_to_him(tmp_path: Path) -> None:
     one = study(tmp_path, "trials=2")
-    first = one.next_trial(set())
+    first = one.next_trial()
     assert first is not None
     other = study(tmp_path, "trials=2")
-    second = other.next_trial(set())
-    assert second is not None and second.number == 1
-    assert study(tmp_path, "trials=2").next_trial(set()) is None
-    other.fail(1, "no room")
+    second = other.next_trial()
+    assert second is not None and run_of(second) == 1
+    assert study(tmp_path, "trials=2").next_trial() is None
+    other.end(second, state=TrialState.FAIL, why="no room")
     one.__dict__["_claim"].release()  # as when its process ends
-    again = study(tmp_path, "trials=2").next_trial(set())
-    assert again is not None and again.number == 0 and again.user_attrs["values"] == first.user_attrs["values"]
+    again = study(tmp_path, "trials=2").next_trial()
+    assert again is not None and run_of(again) == 0 and again.params == first.params
 
 
 @pytest.mark.parametrize(
     "end",
     [
-        lambda found: found.fail(0, "another process took over"),
-        lambda found: found.complete(0, 0.5, 0.1),
-        lambda found: found.prune(0, "diverged"),
-        lambda found: found.interrupted(0),
+        lambda found, trial: found.end(trial, state=TrialState.FAIL, why="another process took over"),
+        lambda found, trial: found.end(trial, 0.5, 0.1),
+        lambda found, trial: found.end(trial, state=TrialState.PRUNED, why="diverged"),
+        lambda found, trial: found.interrupted(trial),
     ],
     ids=["failed", "complete", "given up", "interrupted"],
 )
-def test_a_trial_that_another_process_took_over_is_left_to_it(tmp_path: Path, end: Callable[[Study], None]) -> None:
+def test_a_trial_that_another_process_took_over_is_left_to_it(
+    tmp_path: Path, end: Callable[[Study, optuna.Trial], None]
+) -> None:
     """By one that was suspended meanwhile: the trial has the result of the other."""
     one = study(tmp_path, "trials=1")
-    assert one.next_trial(set()) is not None
+    trial = one.next_trial()
+    assert trial is not None
     claim = next(one._folder.glob(".trial-*.lock"))
     claim.with_name(claim.name + ".owner").unlink()
     put(claim, **AWAY)
     before = study(tmp_path, "trials=1").trials
-    end(one)
+    end(one, trial)
     assert study(tmp_path, "trials=1").trials == before
     assert b"node9" in claim.with_name(claim.name + ".owner").read_bytes()
 
@@ -176,10 +181,10 @@ def test_a_study_that_another_process_holds_for_ever_is_said(tmp_path: Path, mon
     monkeypatch.setattr(studies, "LOCK_SECONDS", 0.3)
     with (
         holder(found._folder / ".lock") as process,
-        error_about(SettingsError, found._folder, f"process {process.pid} on ", hint=".lock.owner"),
+        error_about(lock.InUseError, found._folder, f"process {process.pid} on ", hint=".lock.owner"),
     ):
-        found.next_trial(set())
-    assert found.next_trial(set()) is not None
+        found.next_trial()
+    assert found.next_trial() is not None
 
 
 def test_a_trial_that_is_trained_by_hand_is_not_cleared(tmp_path: Path) -> None:
@@ -198,19 +203,19 @@ def test_a_trial_whose_process_ends_twice_has_failed(tmp_path: Path, capsys: pyt
     """As by a segmentation fault, kill -9 or want of memory: the study is not blocked by it."""
     for process in range(2):
         found = study(tmp_path, "trials=2")
-        trial = found.next_trial(set())
-        assert trial is not None and trial.number == 0, process
+        trial = found.next_trial()
+        assert trial is not None and run_of(trial) == 0, process
         assert not capsys.readouterr().err
         found.__dict__["_claim"].release()  # as when its process ends, and nothing more
     third = study(tmp_path, "trials=2")
-    trial = third.next_trial(set())
-    assert trial is not None and trial.number == 1
+    trial = third.next_trial()
+    assert trial is not None and run_of(trial) == 1
     line = capsys.readouterr().err
     assert line.startswith("trial 1 ") and "2" in line and line.count("\n") == 1
     failed = third.trials[0]
     assert failed.state == TrialState.FAIL and "2" in failed.user_attrs["why"]
-    third.complete(1, 0.5, 0.1)
-    assert study(tmp_path, "trials=2").next_trial(set()) is None  # it was one of the two
+    third.end(trial, 0.5, 0.1)
+    assert study(tmp_path, "trials=2").next_trial() is None  # it was one of the two
 
 
 def test_a_trial_that_is_stopped_in_order_may_be_stopped_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,6 +243,8 @@ def test_a_trial_that_is_stopped_in_order_may_be_stopped_often(tmp_path: Path, m
         (BackendLostError("rollout=ray", "gone"), False, 75, ["not finished"]),
         (DivergedError("trial", "the run diverged"), True, 0, ["given up"] * 4),  # so that the sampler knows
         (SettingsError("runs", "no room"), True, 2, ["failed"] * 3),
+        (RunInUseError("x", "in use"), False, 0, ["complete", "not finished"]),  # it is trained by hand
+        (UpdateFinishedTrialError(), False, 0, ["complete", "not finished"]),  # it was taken over
     ],
 )
 def test_errors_of_trials(
@@ -265,10 +272,10 @@ def test_the_same_study_proposes_the_same_trials(tmp_path: Path) -> None:
         found = study(runs, "startup=2", *more)
         trials = []
         for k in range(4):
-            trial = found.next_trial(set(range(k)))
+            trial = found.next_trial()
             assert trial is not None
-            trials.append(trial.user_attrs["values"]["learner.lr"])
-            found.complete(trial.number, k / 10, 0.1)
+            trials.append(values_of(trial.params)["learner.lr"])
+            found.end(trial, k / 10, 0.1)
         return trials
 
     first = proposed(tmp_path / "a")
@@ -280,28 +287,33 @@ def test_a_trial_behind_the_others_is_given_up(tmp_path: Path) -> None:
     found = study(tmp_path, "startup=2", "trials=9")
     settings = found.search.base
     for value in (0.8, 0.9, 0.3):
-        trial = found.next_trial(set(range(9)))
+        trial = found.next_trial()
         assert trial is not None
         pruning = Pruning(trial, settings)  # type: ignore[arg-type]
         looks = [share for share in range(1, 10) if pruning(share / 10, {"eval/win_rate_vs_random": value})]
         if value > 0.5:
             assert not looks
-            found.complete(trial.number, value, 0.01)
+            found.end(trial, value, 0.01)
     assert looks[0] == 3 and pruning.gave_up  # at 0.3 of the budget: step 6, after 5 of warm-up
 
 
 def test_steps_without_an_evaluation_have_the_value_before(tmp_path: Path) -> None:
-    trial = study(tmp_path, "pruner=none").next_trial(set())
+    found = study(tmp_path, "pruner=none")
+    trial = found.next_trial()
     assert trial is not None
     settings = search(typed(tmp_path, LR)).base
     pruning = Pruning(trial, settings)  # type: ignore[arg-type]
     assert not pruning(0.1, {"eval/win_rate_vs_random": 0.5}) and not pruning(0.11, {"eval/win_rate_vs_random": 0.9})
     assert not pruning(0.26, {"eval/win_rate_vs_random": 0.7}) and not pruning(0.5, {"train/loss": 1.0})
     expected = {2: 0.5, 3: 0.5, 4: 0.5, 5: 0.7}
-    assert trial.study.trials[0].intermediate_values == expected
-    again = Pruning(optuna.Trial(trial.study, trial._trial_id), settings)  # type: ignore[arg-type]
+    assert found.trials[0].intermediate_values == expected
+    found.interrupted(trial)
+    resumed = found.next_trial()
+    assert resumed is not None and run_of(resumed) == run_of(trial) and resumed.number != trial.number
+    again = Pruning(resumed, settings)  # type: ignore[arg-type]
     assert not again(0.26, {"eval/win_rate_vs_random": 0.1}) and not again(0.31, {"eval/win_rate_vs_random": 0.8})
-    assert trial.study.trials[0].intermediate_values == expected | {6: 0.8}
+    (only,) = found.trials
+    assert only.intermediate_values == expected | {6: 0.8}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -324,11 +336,40 @@ def test_a_signal_while_a_trial_ends_begins_no_other(
 
 def test_the_best_of_a_game_in_a_file_is_written(tmp_path: Path) -> None:
     found = Study(search([TYPED, "game.bet=2", LR, f"runs={tmp_path}"]), "maximize")
-    trial = found.next_trial(set())
+    trial = found.next_trial()
     assert trial is not None
-    found.complete(trial.number, 0.5, 0.1)
+    found.end(trial, 0.5, 0.1)
     written = yaml.safe_load(report.write_experiment(found, found.trials[0]).read_text())
     assert written["game"] == {"bet": 2} and written["learner"] == {"lr": 0.001}
+
+
+def test_no_values_are_tried_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not even by a process that comes while another trains; a search with no values left ends."""
+    space = ("learner.loss=mse,huber", "target.n_step=int(interval(1,3))", "target=target_network", "startup=2")
+    found = Study(search(typed(tmp_path, *space, "trials=30")), "maximize")
+    tried = []
+    while (trial := found.next_trial()) is not None:
+        tried.append(trial.params)
+        found.end(trial, 0.5, 0.1)
+    assert len(tried) == 6 and all(tried.count(each) == 1 for each in tried)
+    assert "all values have been tried, in 6 trials" in capsys.readouterr().err
+
+
+def test_values_are_shown_without_backslashes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A player in a search file needs none either."""
+    mixed = "[{until: null, mix: {monte_carlo:samples:10: 1.0}}],[{until: null, mix: {random: 1.0}}]"
+    found = Study(search(typed(tmp_path, f"++hydra.sweeper.params={{opponents.phases:'{mixed}'}}")), "maximize")
+    while (trial := found.next_trial()) is not None:
+        settings = found.search.trial(0, values_of(trial.params)).settings
+        found.end(trial, 0.5, 0.1)
+        assert isinstance(settings, TrainSettings) and settings.opponents.phases[0].mix in (
+            {"monte_carlo:samples:10": 1},
+            {"random": 1},
+        )
+    report.show(found)
+    capsys.readouterr()
+    shown = {row["opponents.phases"] for row in rows(tmp_path)}
+    assert shown == {"[{until:null,mix:{monte_carlo:samples:10:1.0}}]", "[{until:null,mix:{random:1.0}}]"}
 
 
 def test_another_search_is_another_study(tmp_path: Path) -> None:
@@ -404,8 +445,8 @@ def test_a_file_of_a_search_needs_no_plugin(
 
 
 def test_values_may_be_lists(tmp_path: Path) -> None:
-    trial = study(tmp_path, "network.hidden=[8],[8,8]").next_trial(set())
-    assert trial is not None and trial.user_attrs["values"]["network.hidden"] in ("[8]", "[8,8]")
+    trial = study(tmp_path, "network.hidden=[8],[8,8]").next_trial()
+    assert trial is not None and trial.params["network.hidden"] in ("[8]", "[8,8]")
 
 
 @pytest.mark.slow
