@@ -14,7 +14,7 @@ from busso.cards.base.own_files import OwnCodeError, OwnFile, own_code
 from busso.cards.compiled.batch import policy_loop, reward_loop
 from busso.cards.game import Game, States
 from busso.cards.own.rewards import default_rewards
-from busso.cards.own.twins import Comparison
+from busso.cards.own.twins import PlainComparison
 from busso.cards.play import Actions, Decisions, play
 from busso.cards.players import PolicyPlayer, RandomPlayer
 
@@ -129,7 +129,7 @@ class _Trial:
     def compare(self, states: States, left: int) -> None:
         """Play these games move by move, by compiled code and in plain Python, until there are no moves left."""
         game, random = self._game, Random(0)
-        both = Comparison(game, self._place)
+        both = PlainComparison(game, self._place)
         for k in range(GAMES):
             state = states[k : k + 1]
             while left > 0 and not game.rules.over(state[0]):

@@ -97,7 +97,7 @@ def _as_array(value: Any) -> Any:
     return np.asarray(value) if isinstance(value, np.ndarray) else value
 
 
-class Comparison:
+class PlainComparison:
     """Games whose every move is made by the compiled functions and by their twins. `place` names a function's line."""
 
     def __init__(self, game: Game, place: Callable[[str], str]) -> None:
@@ -166,7 +166,7 @@ class Comparison:
 
 
 def _difference(found: Any, expected: Any) -> str:
-    """What differs, in words; empty if nothing does but the last digits of a fraction."""
+    """Describe what differs; empty if nothing does but the last digits of a fraction."""
     if isinstance(found, dict):
         return next((f"{key} {said}" for key in found if (said := _difference(found[key], expected[key]))), "")
     fractions = _has_fractions(found)
