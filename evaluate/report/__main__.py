@@ -1,6 +1,6 @@
 """`busso report RUN`: a page about a run: curves, results, how it plays, what limits its speed.
 
-`report.html` needs no other file, opens offline and prints; `report.md` beside it has the same.
+`report.html` needs no other file, opens offline and prints.
 
 example:
   busso report runs/tressette/default

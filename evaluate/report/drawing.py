@@ -49,10 +49,6 @@ _RC: dict[Any, Any] = {
     "lines.linewidth": 1.6,
     "text.parse_math": False,  # a name may have two $
 }
-_OWN_COLOURS = """<style>
-svg { --grid: #d5dade; color: #1d2329; }
-@media (prefers-color-scheme: dark) { svg { --grid: #39424b; color: #e2e6ea; } }
-</style>"""
 
 
 class Line(NamedTuple):
@@ -97,12 +93,6 @@ def to_svg(figure: Figure, name: str) -> str:
     text = re.sub(r"url\(#", f"url(#{name}-", text)
     text = re.sub(r'href="#', f'href="#{name}-', text)
     return text.replace(_INK, "currentColor").replace(_GRID, "var(--grid)").strip()
-
-
-def as_file(svg: str) -> str:
-    """The same as a file of its own, which has to bring its colours."""
-    head, end, rest = svg.partition(">")
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{head}{end}\n{_OWN_COLOURS}{rest}\n'
 
 
 def look(number: int) -> dict[str, Any]:

@@ -1,9 +1,46 @@
 """Pages of reports, for the tests of the commands that write them."""
 
 import re
+from html.parser import HTMLParser
 from pathlib import Path
+
+from busso.evaluate.report.page import PAGE
+
+_SKIPPED = ("style", "svg", "nav")
+_BEFORE = {"h1": "# ", "h2": "## ", "tr": "|", "th": " ", "td": " ", "dt": "| ", "dd": " ", "code": "`"}
+_AFTER = {"th": " |", "td": " |", "dt": " |", "dd": " |", "code": "`"} | dict.fromkeys(
+    ("h1", "h2", "tr", "div", "p"), "\n"
+)
+
+
+class _Reader(HTMLParser):
+    """Reader of the text of a page: headings after `##`, cells between `|`, names in backticks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.text, self._skipped = "", 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._skipped += tag in _SKIPPED
+        self.text += {"h1": "# ", "h2": "## ", "tr": "|", "th": " ", "td": " ", "dt": "| ", "dd": " ", "code": "`"}.get(
+            tag, ""
+        )
+
+    def handle_endtag(self, tag: str) -> None:
+        self._skipped -= tag in _SKIPPED
+        self.text += _AFTER.get(tag, "")
+
+    def handle_data(self, data: str) -> None:
+        self.text += "" if self._skipped or data.isspace() and "\n" in data else data
+
+
+def text_of_page(folder: Path) -> str:
+    """The text of the report in a folder."""
+    reader = _Reader()
+    reader.feed((folder / PAGE).read_text())
+    return reader.text
 
 
 def sections(folder: Path) -> list[str]:
     """The titles of the sections of the report in a folder."""
-    return re.findall(r"^## (.*)$", (folder / "report.md").read_text(), re.M)
+    return re.findall(r"^## (.*)$", text_of_page(folder), re.M)

@@ -13,7 +13,7 @@ from busso.evaluate.report.runs import kinds_of
 from busso.train.__main__ import main as train
 from busso.train.run.read import load_run
 from tests.errors import key_of
-from tests.evaluate.pages import sections
+from tests.evaluate.pages import sections, text_of_page
 
 
 def rows(folder: Path) -> dict[tuple[str, str], dict[str, str]]:
@@ -24,7 +24,7 @@ def rows(folder: Path) -> dict[tuple[str, str], dict[str, str]]:
 
 def row_of(folder: Path, name: str) -> list[str]:
     """The cells of a row of the first table."""
-    lines = (folder / "report.md").read_text().partition("## Comparison")[2].partition("\n## ")[0].splitlines()
+    lines = text_of_page(folder).partition("## Comparison")[2].partition("\n## ")[0].splitlines()
     (line,) = [line for line in lines if line.startswith(f"| `{name}` |")]
     return [cell.strip() for cell in line.strip("|").split("|")]
 
@@ -33,7 +33,7 @@ def test_a_comparison(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert compare([*(str(runs / name) for name in ("one", "two", "wide")), f"folder={tmp_path}"]) == 0
     assert "95% interval over seeds" in " ".join(capsys.readouterr().out.split())
     assert sections(tmp_path) == ["Comparison", "Results", "Curves over decisions", "Curves over time", "Runs"]
-    assert "3 runs of tressette, 2 kinds" in (tmp_path / "report.md").read_text()
+    assert "3 runs of tressette, 2 kinds" in text_of_page(tmp_path)
     won = {name: json.loads((runs / name / "results.json").read_text()) for name in ("one", "two", "wide")}
     value, half = over_seeds([won[name]["random"]["win_rate"][0] for name in ("one", "two")])
     own = row_of(tmp_path, "one")
@@ -133,7 +133,7 @@ def test_runs_of_one_name_stay_apart(runs: Path, tmp_path: Path) -> None:
     names = [kind.name for kind in kinds_of(list(map(load_run, folders)))]
     assert names == ["a/runs/tressette/default", "b/runs/tressette/default"]
     assert compare([*map(str, folders), f"folder={tmp_path / 'page'}"]) == 0
-    text = (tmp_path / "page" / "report.md").read_text()
+    text = text_of_page(tmp_path / "page")
     assert all(f"| `{name}` |" in text for name in names)
 
 

@@ -13,7 +13,7 @@ from busso.evaluate.report.runs import band, by_minutes, same_but_for_the_seed, 
 from busso.train.__main__ import main as train
 from busso.train.run.read import Run, load_run
 from tests.errors import key_of
-from tests.evaluate.pages import sections
+from tests.evaluate.pages import sections, text_of_page
 from tests.train.runs import small
 
 QUICK = ("games=24", "tricks=2", "measure=false")
@@ -32,7 +32,7 @@ def test_a_report_of_a_run(runs: Path, tmp_path: Path, capsys: pytest.CaptureFix
         "Throughput",
         "Program and machine",
     ]
-    text = (tmp_path / "report.md").read_text()
+    text = text_of_page(tmp_path)
     results = json.loads((runs / "one" / "results.json").read_text())
     assert f"{results['random']['win_rate'][0]:.1%}" in text and "`two` (seed 2)" in text
     assert "| `network.hidden` | [16, 16] |" in text and "imited by the " in text and "torch 2" in text
@@ -78,7 +78,7 @@ def test_a_run_that_has_just_begun(runs: Path, tmp_path: Path) -> None:
     shutil.copytree(runs / "two", tmp_path / "two")
     assert [other.name for other in seeds_beside(load_run(tmp_path / "new"))] == ["two"]
     assert report([f"run={tmp_path / 'new'}", "seeds=false", *QUICK]) == 0
-    text = (tmp_path / "new" / "report" / "report.md").read_text()
+    text = text_of_page(tmp_path / "new" / "report")
     assert "No games were played" in text and "not finished" in text and "`two`" not in text
 
 
@@ -92,7 +92,7 @@ def test_a_run_that_has_just_begun(runs: Path, tmp_path: Path) -> None:
 def test_the_other_games(game: str, more: tuple[str, ...], expected: str, tmp_path: Path) -> None:
     assert train(small(tmp_path, f"game={game}", "learner.learning_starts=100", *more)) == 0
     assert report([str(tmp_path / game / "small"), *QUICK]) == 0
-    text = (tmp_path / game / "small" / "report" / "report.md").read_text()
+    text = text_of_page(tmp_path / game / "small" / "report")
     assert expected in text and "Values against outcomes" in text
 
 
@@ -100,7 +100,7 @@ def test_a_table(tmp_path: Path) -> None:
     arguments = ["game=sette_mezzo", "algo=q_learning", "episodes=20000", "log_every_episodes=10000"]
     assert train([*arguments, f"runs={tmp_path}", "name=table"]) == 0
     assert report([str(tmp_path / "sette_mezzo" / "table"), *QUICK]) == 0
-    text = (tmp_path / "sette_mezzo" / "table" / "report" / "report.md").read_text()
+    text = text_of_page(tmp_path / "sette_mezzo" / "table" / "report")
     assert "greatest error" in text and "Values against outcomes" not in text
 
 

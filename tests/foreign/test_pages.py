@@ -1,4 +1,4 @@
-"""Pages and Markdown of what others wrote: nothing comes from elsewhere, whatever stands in a name or an error."""
+"""Pages and cards of what others wrote: nothing comes from elsewhere, whatever stands in a name or an error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from busso.command.errors import UserError
 from busso.evaluate.markdown import code, literal
 from busso.evaluate.report.content import Figure, Report, Section, Text, TextTable
 from busso.evaluate.report.drawing import Line, Panel, draw_panels
-from busso.evaluate.report.page import to_html, to_markdown, write
+from busso.evaluate.report.page import to_html, write
 from tests.foreign.files import champion_of, header_of, write_champion
 
 ELSEWHERE = "http://elsewhere.example/x"
@@ -69,8 +69,7 @@ def foreign(page: str) -> list[str]:
 
 
 def foreign_in_markdown(text: str) -> list[str]:
-    page = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
-    return [url for url in foreign(page) if not url.startswith("figures/")]
+    return foreign(MarkdownIt("commonmark", {"html": True}).enable("table").render(text))
 
 
 def report_with(text: str) -> Report:
@@ -85,7 +84,6 @@ def report_with(text: str) -> Report:
 def test_a_report_loads_nothing_from_elsewhere(text: str, tmp_path: Path) -> None:
     page = write(report_with(text), tmp_path)
     assert foreign(page.read_text()) == []
-    assert foreign_in_markdown((tmp_path / "report.md").read_text()) == []
 
 
 def test_a_report_says_so_to_the_browser() -> None:
@@ -106,7 +104,6 @@ def test_the_error_of_a_run_is_literal(trained_run: Any, monkeypatch: pytest.Mon
         monkeypatch.setattr(of_run, "load_agent", fails)
         report = Report("r", "", {}, list(of_run._playing(run, of_run.Wanted(1, 1, 1, False), lambda _: None)))
         assert foreign(to_html(report)) == []
-        assert foreign_in_markdown(to_markdown(report)) == []
 
 
 @pytest.mark.slow  # a whole report, with its drawings
@@ -122,7 +119,6 @@ def test_results_and_starts_of_a_run_are_literal(trained_run: Any, tmp_path: Pat
     (run / "starts.json").write_text(json.dumps([start]))
     assert main([str(run), "games=2", "tricks=1", "measure=false", f"folder={tmp_path / 'page'}"]) == 0
     assert foreign((tmp_path / "page" / "report.html").read_text()) == []
-    assert foreign_in_markdown((tmp_path / "page" / "report.md").read_text()) == []
 
 
 def test_a_review_loads_nothing_and_its_script_alone_may_run(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_runs_are_compared_from_another_folder(here: Path, monkeypatch: pytest.M
     (here / "below").mkdir()
     monkeypatch.chdir(here / "below")
     assert compare(["../runs/war/r", "../runs/war/s", "game=../war.py", "folder=found"]) == 0
-    assert Path("found/report.md").exists()
+    assert Path("found/report.html").exists()
 
 
 def test_records_replay_and_say_their_returns(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

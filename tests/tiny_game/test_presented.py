@@ -22,6 +22,7 @@ from busso.play.__main__ import main as play
 from busso.play.app.application import TableApp
 from busso.play.table.settings import PlaySettings
 from busso.train.__main__ import main as train
+from tests.evaluate.pages import text_of_page
 from tests.play.app.pilots import driven, text_of, wait
 from tests.tiny_game import FILE, TYPED
 from tests.train.runs import small
@@ -85,7 +86,7 @@ def test_a_run_is_reported_and_reviews(records: Path, tmp_path: Path, capsys: py
     assert train([TYPED, *small(tmp_path)]) == 0
     (folder,) = (path.parent for path in tmp_path.rglob("results.json") if path.parent.name != "tensorboard")
     assert report([str(folder), TYPED, "games=200", "measure=false"]) == 0
-    page = (folder / "report" / "report.md").read_text()
+    page = text_of_page(folder / "report")
     assert "## How it plays" in page and "second action" in page
     capsys.readouterr()
     assert review([str(records), TYPED, f"by={folder}", "format=json"]) == 0
