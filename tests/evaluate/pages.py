@@ -8,9 +8,8 @@ from busso.evaluate.report.page import PAGE
 
 _SKIPPED = ("style", "svg", "nav")
 _BEFORE = {"h1": "# ", "h2": "## ", "tr": "|", "th": " ", "td": " ", "dt": "| ", "dd": " ", "code": "`"}
-_AFTER = {"th": " |", "td": " |", "dt": " |", "dd": " |", "code": "`"} | dict.fromkeys(
-    ("h1", "h2", "tr", "div", "p"), "\n"
-)
+_AFTER = {"th": " |", "td": " |", "dt": " |", "dd": " |", "code": "`"}
+_AFTER |= dict.fromkeys(("h1", "h2", "tr", "div", "p"), "\n")
 
 
 class _Reader(HTMLParser):
@@ -22,16 +21,15 @@ class _Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._skipped += tag in _SKIPPED
-        self.text += {"h1": "# ", "h2": "## ", "tr": "|", "th": " ", "td": " ", "dt": "| ", "dd": " ", "code": "`"}.get(
-            tag, ""
-        )
+        self.text += _BEFORE.get(tag, "")
 
     def handle_endtag(self, tag: str) -> None:
         self._skipped -= tag in _SKIPPED
         self.text += _AFTER.get(tag, "")
 
     def handle_data(self, data: str) -> None:
-        self.text += "" if self._skipped or data.isspace() and "\n" in data else data
+        between_tags = data.isspace() and "\n" in data
+        self.text += "" if self._skipped or between_tags else data
 
 
 def text_of_page(folder: Path) -> str:
