@@ -63,9 +63,9 @@ def check(options: Options) -> None:
     """Raise ValueError for a bad option."""
     check_bounds("game", options)
     if options.soft_17 not in ("stand", "hit"):
-        raise InputError("game.soft_17", f"stand or hit, not {options.soft_17!r}")
+        raise InputError("game.soft_17", f"expected stand or hit, not {options.soft_17!r}")
     if options.ties not in ("lose", "push"):
-        raise InputError("game.ties", f"lose or push, not {options.ties!r}")
+        raise InputError("game.ties", f"expected lose or push, not {options.ties!r}")
 
 
 def blank(options: Options) -> np.void:

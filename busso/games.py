@@ -32,7 +32,7 @@ def load_game(name: str, **options: Any) -> Game:
     (4, 9, 'credits')
     >>> busso.load_game("tressette", signal=True)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    busso.command.settings.checks.SettingsError: game.signal: tressette has no such option; it has accusi, ...
+    busso.command.settings.checks.SettingsError: game.signal: unknown option of tressette; available: accusi, ...
     """
     require(isinstance(name, str), "game", "a name", type(name).__name__)
     return load_configured_game({"name": name_game(name), **options})
@@ -108,8 +108,8 @@ def step(game: Game | str, states: States, actions: ArrayLike) -> NDArray[np.boo
     except ValueError:  # rows of several lengths
         chosen = np.empty(0, object)
     if chosen.shape != games.shape or not np.issubdtype(chosen.dtype, np.integer):
-        wanted = f"{games.size} whole numbers, one for each game that is not over"
-        raise SettingsError("actions", f"{wanted}, not {chosen.dtype} {chosen.shape}")
+        wanted = f"{games.size} integers, one for each game that is not over"
+        raise SettingsError("actions", f"expected {wanted}, not {chosen.dtype} {chosen.shape}")
     if not ((chosen >= 0) & (chosen < game.actions)).all():
         raise SettingsError("actions", f"0 to {game.actions - 1}, as {game.name} has them")
     try:

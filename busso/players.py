@@ -45,7 +45,7 @@ def load_player(game: Game | str, player: str | Path | Run, network: str | None 
     >>> champion = busso.load_player(game, "champion")
     >>> busso.load_player(game, "gredy")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    busso.command.settings.checks.SettingsError: players: gredy: tressette has no such player; it has random, ...
+    busso.command.settings.checks.SettingsError: players: gredy: unknown player of tressette; available: random, ...
     """
     game = as_game(game)
     if network is not None:
@@ -59,7 +59,7 @@ def _text(player: str | Path | Run) -> str:
             own_files.trust(words[0])
         return player
     if not _is_named(player):
-        raise SettingsError("players", f"by name, a path or a run here, not {type(player).__name__}")
+        raise SettingsError("players", f"expected a name, a path or a run, not {type(player).__name__}")
     return str(player if isinstance(player, Path) else player.folder)
 
 
@@ -149,15 +149,15 @@ def tournament(
     from busso.evaluate.tournament.report import pairing
 
     deals = whole("deals", deals, 2, MAX_DEALS)
-    require(isinstance(players, Iterable) and not isinstance(players, str), "players", "two or more", players)
+    require(isinstance(players, Iterable) and not isinstance(players, str), "players", "two players or more", players)
     game = as_game(game)
     loaded = dict[str, Player]()
     for player in players:
         found = resolve(game, _text(player)) if _is_named(player) else None  # type: ignore[arg-type]
         name = name_of(player) if found is None else found.name
-        require(name not in loaded, "players", "each once", name)
+        require(name not in loaded, "players", "each player once", name)
         loaded[name] = player_from(game, player) if found is None else load_resolved(game, found)
-    require(len(loaded) >= 2, "players", "two or more", list(loaded))
+    require(len(loaded) >= 2, "players", "two players or more", list(loaded))
     duels = {pair: duel(game, loaded[pair[0]], loaded[pair[1]], deals, seed) for pair in combinations(loaded, 2)}
     return Tournament(duels, [pairing(*pair, found) for pair, found in duels.items()], rate(duels))
 

@@ -27,13 +27,13 @@ def load_run(folder: str | Path) -> Run:
     >>> import busso
     >>> busso.load_run("runs/tressette/nowhere")
     Traceback (most recent call last):
-    busso.command.settings.checks.SettingsError: run: runs/tressette/nowhere is no folder; name the folder of a run, \
+    busso.command.settings.checks.SettingsError: run: runs/tressette/nowhere is not a folder; name a run folder, \
 as in runs/tressette/default
     """
     try:
         run = read.load_run(_path("run", folder))
     except SettingsError as error:
-        hint = re.sub(r"say game=(\S+)", r'say busso.load_game("\1") before', error.hint)
+        hint = re.sub(r"use game=(\S+)", r'call busso.load_game("\1") first', error.hint)
         raise SettingsError(error.key, error.problem, hint) from None
     _ = run.results  # a damaged file is refused here, not later
     return run
@@ -69,7 +69,7 @@ def train_agent(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
     with ExitStack() as stack:
         stack.enter_context(_only_training())
         for given in overrides:
-            require(isinstance(given, str), "train_agent", "overrides as text, such as 'seed=2'", given)
+            require(isinstance(given, str), "train_agent", "overrides as strings, such as 'seed=2'", given)
         chosen = resolve([*overrides, *_overrides(settings)])
         if quiet:
             nowhere = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
@@ -87,7 +87,7 @@ def train_agent(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
 
 def _path(key: str, value: object) -> str | Path:
     if not isinstance(value, str | Path):
-        raise SettingsError(key, f"a path, not {value!r}")
+        raise SettingsError(key, f"expected a path, not {value!r}")
     return value
 
 
@@ -96,7 +96,9 @@ def _only_training() -> Iterator[None]:
     """Settings, logs and standard output are those of a process, and so is a training. Raises SettingsError."""
     me = object()
     if _training.setdefault(os.getpid(), me) is not me:
-        raise SettingsError("train_agent", "another thread trains in this process", "wait, or train in a new process")
+        raise SettingsError(
+            "train_agent", "another thread is already training in this process", "wait, or train in a new process"
+        )
     try:
         yield
     finally:
@@ -124,7 +126,7 @@ def _typed(value: Any) -> str:
         return "[" + ",".join(map(_typed, value)) + "]"
     if not isinstance(value, Path | str | int | float):
         raise SettingsError(
-            "train_agent", f"no setting is of type {type(value).__name__}", "give a number, a text or a list"
+            "train_agent", f"no setting has the type {type(value).__name__}", "pass a number, a string or a list"
         )
     if isinstance(value, Path):
         return in_quotes(str(value))

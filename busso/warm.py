@@ -63,10 +63,10 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     known = own_games()
     if unknown := [name for name in arguments if name not in known]:
-        raise UserError(unknown[0], "no such game", f"there are {', '.join(known)}")
+        raise UserError(unknown[0], "unknown game", f"available: {', '.join(known)}")
     store = compiled.store()
     if store.problem is not None:
-        raise UserError("BUSSO_CACHE", f"compiled code cannot be kept: {store.problem}", "name another folder")
+        raise UserError("BUSSO_CACHE", f"cannot cache compiled code: {store.problem}", "name another folder")
     start = time.monotonic()
     failed = False
     for filled in _side_by_side(arguments or known):

@@ -170,10 +170,10 @@ class Game:
         options = {key: plain(value) for key, value in options.items()}
         for key in options:
             if key not in known:
-                there = f"it has {', '.join(sorted(known)) or 'none'}"
-                raise InputError(f"game.{key}", f"{self.name} has no such option", there)
+                there = f"available: {', '.join(sorted(known)) or 'none'}"
+                raise InputError(f"game.{key}", f"unknown option of {self.name}", there)
             if isinstance(options[key], list | dict):
-                raise InputError(f"game.{key}", "one value, not several")
+                raise InputError(f"game.{key}", "expected one value, not several")
         chosen = type(self.options)(**options)
         changed = dataclasses.replace(self, options=chosen, **(self.varying(chosen) if self.varying else {}))
         _ = changed.blank  # bad options are found here
@@ -218,7 +218,7 @@ class Game:
         `legal` are their masks, if they are known already.
         """
         if actions.shape != games.shape or actions.dtype != np.uint8:
-            raise ValueError(f"{games.size} games to move need as many uint8, not {actions.dtype} {actions.shape}")
+            raise ValueError(f"expected {games.size} actions of type uint8, not {actions.dtype} {actions.shape}")
         from busso.cards.compiled.batch import first_illegal
 
         wrong = first_illegal(self.legal(states, games) if legal is None else legal, actions)
@@ -258,7 +258,7 @@ class Game:
 
     def _games(self, states: States, games: Games | None) -> Games:
         if states.dtype != self.dtype:
-            raise ValueError(f"these are not states of {self.name}")
+            raise ValueError(f"not states of {self.name}")
         return np.arange(states.size) if games is None else games
 
     def _each(self, loop: Callable[..., None], states: States, games: Games | None, dtype: Any, *width: int) -> Any:
@@ -290,8 +290,8 @@ def load_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
             raise
         module = None
     if module is None:
-        raise UnknownGameError("game.name", f"there is no game {name!r}")
+        raise UnknownGameError("game.name", f"unknown game {name!r}")
     game = getattr(module, "GAME", None)
     if not isinstance(game, Game):
-        raise UnknownGameError("game.name", f"the package {name!r} is not a game")
+        raise UnknownGameError("game.name", f"the package {name!r} does not define a game")
     return game.configure(options or {})

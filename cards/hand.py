@@ -77,7 +77,7 @@ class Hand:
         """Play an action. Raises ValueError, one line, when it is not legal; then nothing has changed."""
         before, after = self.state, self.state.copy()
         if not 0 <= action < self.game.actions:
-            raise InputError(self.game.name, f"there is no action {action}")
+            raise InputError(self.game.name, f"unknown action {action}")
         self.game.apply(after, np.array([action], np.uint8))
         self.moves.append(Move(int(before["turn"][0]), action, before, after))
         self._look()

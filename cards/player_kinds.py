@@ -23,7 +23,9 @@ def kind_and_options(game: Game, spec: PlayerSpec, others: str = "") -> tuple[Pl
     are then proposed beside the names.
     """
     if spec.who not in player_names(game):
-        raise InputError(spec.who, f"{game.name} has no such player", f"it has {', '.join(player_names(game))}{others}")
+        raise InputError(
+            spec.who, f"unknown player of {game.name}", f"available: {', '.join(player_names(game))}{others}"
+        )
     kind = game.kinds.get(spec.who, RULE)
     if spec.of is not None:
         raise InputError(spec, f"{spec.of!r} is not key:value", options_of(spec.who, kind.options))

@@ -27,7 +27,7 @@ CHAMPION_FILE = "network.safetensors"
 _RULES = ("rules", "bits", "actions", "seats", "teams")  # of a game whose networks may play
 MOST_SAMPLES = 1_000_000  # of a decision
 _NAME = re.compile(r"[A-Za-z]\w*")
-_WANTED = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+_WANTED = {int: "an integer", float: "a number", bool: "true or false", str: "a string"}
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,10 @@ class PlayerSpec:
         of = words.pop(0) if len(words) % 2 else None
         options = dict(zip(words[::2], words[1::2], strict=True))
         if "" in (of, *words):
-            raise InputError(text, "a word is missing after a colon", f"write options as {who}:samples:100")
+            raise InputError(text, "missing word after a colon", f"write options as {who}:samples:100")
         if 2 * len(options) < len(words):
             twice = next(key for key in options if words[::2].count(key) > 1)
-            raise InputError(text, f"the option {twice} is given twice")
+            raise InputError(text, f"duplicate option {twice}")
         if who == CHAMPION and (of or options):
             raise InputError(text, f"{CHAMPION} has no options")
         return PlayerSpec(who, of, options)
@@ -99,7 +99,7 @@ def read_options(schema: type[Any] | None, spec: PlayerSpec, name: str = "") -> 
         try:
             values[key] = _value(types[key], text)
         except ValueError:
-            raise InputError(spec, f"{key}: {_WANTED[types[key]]}, not {text!r}") from None
+            raise InputError(spec, f"{key}: expected {_WANTED[types[key]]}, not {text!r}") from None
     try:
         return schema(**values) if schema else None
     except ValueError as error:

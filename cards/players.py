@@ -136,7 +136,7 @@ class CheckedPlayer:
             raise self._fault("act", error, legal[0]) from error
         if found.shape != legal.shape or found.dtype.kind not in "iu":
             what = "None" if given is None else f"{type(given).__name__} of {found.dtype} {found.shape}"
-            raise self._fault("act", f"{legal.size} whole numbers, one for each decision, not {what}", legal[0])
+            raise self._fault("act", f"expected {legal.size} integers, one for each decision, not {what}", legal[0])
         actions = np.where((found >= 0) & (found < self._game.actions), found, _NO_ACTION).astype(np.uint8)
         wrong = first_illegal(legal, actions)
         if wrong >= 0:
@@ -150,7 +150,7 @@ class CheckedPlayer:
             raise self._fault("action_values", error) from error
         wanted = (decisions.games.size, self._game.actions)
         if values.shape != wanted:
-            raise self._fault("action_values", f"numbers of the shape {wanted}, not {values.shape}")
+            raise self._fault("action_values", f"expected numbers of the shape {wanted}, not {values.shape}")
         return values
 
     def _illegal(self, decisions: Decisions, row: int, action: int) -> IllegalActionError:
@@ -176,7 +176,7 @@ def checked_player(game: Game, player: Any, key: str = "players") -> Player:
     """Return a player from elsewhere that is checked in all it does. Raises InputError, about `key`, for none."""
     if isinstance(player, type) or not all(callable(getattr(player, name, None)) for name in ("begin", "act")):
         given = f"the class {player.__name__}" if isinstance(player, type) else type(player).__name__
-        raise InputError(key, f"a name, or an object with begin and act, not {given}")
+        raise InputError(key, f"expected a name or an object with begin and act, not {given}")
     return player if isinstance(player, CheckedPlayer) else CheckedPlayer(game, player)
 
 

@@ -50,7 +50,7 @@ def _refuse_constant(name: str) -> Any:
 def _each_field_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        raise ValueError("a field is given twice")
+        raise ValueError("duplicate field")
     return fields
 
 
@@ -96,7 +96,7 @@ def check_names(record: dict[str, Any], seats: int) -> None:
     if "names" in record:
         names = list_of(record["names"], "names", seats)
         if not all(isinstance(name, str) for name in names):
-            raise InputError("names", "not all of them are texts")
+            raise InputError("names", "expected strings only")
 
 
 def parse_rank(text: object, ranks: Sequence[str]) -> int:
@@ -119,7 +119,7 @@ def drawn_cards(record: dict[str, Any], name: str, min_cards: int, parse: Callab
     """The cards that a field lists in the order drawn, at least `min_cards`. Raises ValueError naming both."""
     texts = list_of(field(record, name), name, None)
     if len(texts) < min_cards:
-        raise InputError(name, f"{len(texts)} cards, a hand begins with {min_cards}")
+        raise InputError(name, f"{len(texts)} cards, but a hand begins with {min_cards}")
     return [parse_at(f"{name}: card {number}", parse, text) for number, text in enumerate(texts, start=1)]
 
 
@@ -127,7 +127,7 @@ def check_copies(where: str, drawn: Sequence[int], copies: int, ranks: Sequence[
     """Raise ValueError when a rank is drawn more often than there are copies of it."""
     for rank in drawn:
         if drawn.count(rank) > copies:
-            raise InputError(where, f"{ranks[rank]} is drawn {drawn.count(rank)} times of {copies}")
+            raise InputError(where, f"{ranks[rank]} is drawn {drawn.count(rank)} times, but there are {copies}")
 
 
 def give_house(
@@ -144,10 +144,10 @@ def give_house(
     """
     for number, card in enumerate(cards[dealt:], start=dealt + 1):
         if not draws(state[0]):
-            raise InputError(side, f"card {number} is drawn although the {side} has to stop, or the game is decided")
+            raise InputError(side, f"card {number} is drawn although the {side} must stop or the game is decided")
         give(state[0], card)
     if draws(state[0]):
-        raise InputError(side, f"the game is not over, the {side} has to draw")
+        raise InputError(side, f"the game is not over: the {side} must draw")
 
 
 def list_of(value: object, name: str, length: int | None) -> list[Any]:
@@ -155,5 +155,5 @@ def list_of(value: object, name: str, length: int | None) -> list[Any]:
     if not isinstance(value, list):
         raise InputError(name, "not a list")
     if length is not None and len(value) != length:
-        raise InputError(name, f"{len(value)} entries where {length} belong")
+        raise InputError(name, f"{len(value)} entries instead of {length}")
     return value

@@ -34,7 +34,7 @@ class PolicyFileError(InputError):
 def numbering_of(game: Game) -> Numbering:
     """The numbering of a game. Raises ValueError when it has none."""
     if game.numbering is None:
-        raise InputError(game.name, "no numbered states, so no policy of it fits a table")
+        raise InputError(game.name, "no numbered states, so its policies cannot be stored in tables")
     return game.numbering(game.options)
 
 
@@ -126,9 +126,9 @@ def _read_compact(path: Path, game: Game) -> tuple[NDArray[np.int64], NDArray[np
     except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
         raise PolicyFileError(path, f"not a policy table ({error})", _WHERE_FROM) from None
     if kind != _FORMAT or name != game.name:
-        raise PolicyFileError(path, f"a table of {name} in format {kind}, not of {game.name} in format {_FORMAT}")
+        raise PolicyFileError(path, f"a table of {name} in format {kind}; expected {game.name} in format {_FORMAT}")
     if states.ndim != 1 or states.shape != actions.shape or ((states < 0) | (states >= size)).any():
-        raise PolicyFileError(path, f"damaged, it holds states that {game.name} does not have")
+        raise PolicyFileError(path, f"damaged: it contains states that {game.name} does not have")
     return states, actions
 
 
@@ -162,5 +162,5 @@ def _check_complete(path: Path, numbering: Numbering, states: NDArray[np.int64])
             continue
         if missing.size:
             first = numbering.text(int(missing[0]))
-            raise PolicyFileError(path, f"{missing.size:,} states are missing, the first is {first}", _WHERE_FROM)
+            raise PolicyFileError(path, f"{missing.size:,} states are missing, first {first}", _WHERE_FROM)
         return

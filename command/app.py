@@ -215,9 +215,9 @@ def run_app(config_name: str, task: Job, arguments: Sequence[str]) -> int:
 def _named(error: OSError | BrokenProcessPool) -> Exception:
     """Return an error of Hydra or its launcher as one that names the key; a pipe without a reader stays as it is."""
     if isinstance(error, BrokenProcessPool):
-        problem = "a process of the sweep was killed, perhaps for lack of memory"
+        problem = "a process of the sweep was killed, possibly for lack of memory"
         return SettingsError(
-            "hydra/launcher", problem, "the same command resumes, with hydra.launcher.n_jobs=N fewer at a time"
+            "hydra/launcher", problem, "resume with the same command; hydra.launcher.n_jobs=N runs fewer at a time"
         )
     if error.filename is None:
         return error
@@ -234,7 +234,7 @@ def parted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     while waiting:
         word = _in_full(waiting.pop(0))
         if word.startswith(_RERUN):
-            raise SettingsError(_RERUN, "loads a pickle, which may run any code", "give the overrides of that run")
+            raise SettingsError(_RERUN, "loads a pickle, which can run any code", "repeat the overrides of that run")
         if word in ("--info", "-i"):
             flags.append(f"--info={waiting.pop(0) if waiting and waiting[0] in _INFO else 'all'}")
         elif word.startswith("-") and len(word) > 1:
@@ -256,7 +256,7 @@ def _in_full(word: str) -> str:
     """A long flag by its whole name: argparse takes the beginning of one for it. Raises SettingsError for `--`."""
     name, equals, value = word.partition("=")
     if name == "--":
-        raise SettingsError("--", "no flag, and no setting", "leave it out")
+        raise SettingsError("--", "neither a flag nor a setting", "leave it out")
     found = [each for each in _LONG if each.startswith(name)] if name.startswith("--") and name not in _LONG else []
     return f"{found[0]}{equals}{value}" if len(found) == 1 else word
 

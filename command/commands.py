@@ -89,7 +89,7 @@ def help_text() -> str:
             "",
             *lines,
             "",
-            "busso COMMAND --help says what a command takes, busso --version which busso this is.",
+            "busso COMMAND --help explains a command; busso --version prints the version.",
         )
     )
 
@@ -115,8 +115,8 @@ def _no_command(name: str) -> str:
     from difflib import get_close_matches
 
     nearest = get_close_matches(name, COMMANDS, 1)
-    there = f"the nearest is {nearest[0]!r}" if nearest else f"there are {', '.join(COMMANDS)}"
-    return f"no command {name!r}: {there}; busso --help explains them" if name else f"which command? {there}"
+    there = f"did you mean {nearest[0]!r}?" if nearest else f"available: {', '.join(COMMANDS)}"
+    return f"{name}: unknown command; {there}" if name else f"missing command; {there}"
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ def main(names: Sequence[str]) -> int:
     """Take the pictures of these names, or all."""
     for name in names or PICTURES:
         if name not in PICTURES:
-            print(f"error: there is no picture {name!r}; there are {', '.join(PICTURES)}", file=sys.stderr)
+            print(f"error: unknown picture {name!r}; available: {', '.join(PICTURES)}", file=sys.stderr)
             return 2
         print(asyncio.run(take(name)))
     return 0

@@ -134,7 +134,7 @@ def bounds(schema: type[Any], key: str) -> str:
         schema = get_type_hints(schema)[group]
     known = fields(schema) if is_dataclass(schema) else ()  # what a dictionary holds are no settings
     found = next((bounds_of(each) for each in known if each.name == name), None)
-    return "" if found is None else str(found).removeprefix("a whole number from ")
+    return "" if found is None else str(found).removeprefix("an integer from ")
 
 
 def choices(group: str, sign: str = "") -> Iterator[str]:

@@ -53,7 +53,7 @@ class SeatsEnv(AECEnv):
 
     def __getattr__(self, name: str) -> Any:
         if name in ("agent_selection", "rewards", "terminations", "truncations", "infos", "_cumulative_rewards"):
-            raise AttributeError(f"there is no {name} before the first reset()")
+            raise AttributeError(f"{name} is not available before the first reset()")
         raise AttributeError(f"{type(self).__name__} has no {name}")
 
     def observation_space(self, agent: str) -> spaces.Dict:
@@ -80,7 +80,7 @@ class SeatsEnv(AECEnv):
     def step(self, action: int | None) -> None:
         """Apply an action of `agent_selection`; None for an agent whose game is over, as PettingZoo asks for."""
         if not self.agents:
-            raise InputError(self.game.name, "no game has started", "reset() deals one")
+            raise InputError(self.game.name, "no game has started", "call reset() first")
         agent = self.agent_selection
         if self.terminations[agent]:
             self._was_dead_step(action)
@@ -128,7 +128,7 @@ class SeatsEnv(AECEnv):
         first game.
         """
         if not self._seated:
-            raise InputError(self.game.name, "no game has started", "reset() deals one")
+            raise InputError(self.game.name, "no game has started", "call reset() first")
         seen = np.zeros((self.game.seats, self.game.bits), np.int8)
         for seat in range(self._seated):
             seen[seat] = self.table.see(seat)

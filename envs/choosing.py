@@ -27,7 +27,7 @@ class RenderModeError(InputError, TypeError):
 def check_render_mode(mode: str | None) -> str | None:
     """Raises RenderModeError for a render mode that there is not."""
     if mode is not None and mode not in RENDER_MODES:
-        raise RenderModeError("render_mode", f"{' or '.join(RENDER_MODES)}, not {mode!r}")
+        raise RenderModeError("render_mode", f"expected {' or '.join(RENDER_MODES)}, not {mode!r}")
     return mode
 
 

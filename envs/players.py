@@ -32,7 +32,7 @@ class Seated:
 
     def __init__(self, game: Game, player: Player, games: int = 1, seed: int = 0) -> None:
         if isinstance(player, PolicyPlayer | TablePlayer):
-            raise InputError("player", f"{type(player).__name__} decides by the game's state", "ask it with env.ask")
+            raise InputError("player", f"{type(player).__name__} needs the game's state", "query it with env.ask")
         self._game = game
         self._player = player_from(game, player, "player")
         self._games = games
@@ -45,7 +45,7 @@ class Seated:
         legal = pack(seen["action_mask"], 1)[:, 0]
         if len(legal) != self._games:
             raise InputError(
-                "games", f"{self._games} games are played here, not {len(legal)}", "say Seated(..., games=...)"
+                "games", f"expected decisions of {self._games} games, not {len(legal)}", "pass Seated(..., games=...)"
             )
         decisions = Decisions(game, self._none, np.arange(len(legal)), legal)
         decisions.observation = pack(seen["observation"], words_for(game.bits))

@@ -84,7 +84,7 @@ class SoloEnv(gymnasium.Env[Bits, np.int64]):
     def step(self, action: Any) -> tuple[Bits, float, bool, bool, dict[str, Any]]:
         """Apply an action; raises ValueError for an illegal one, and where no game is on."""
         if not self._dealt:
-            raise InputError(self.game.name, "no game has started", "reset() deals one")
+            raise InputError(self.game.name, "no game has started", "call reset() first")
         played = number = check_action(self.game, action)
         if self._decided:
             self._decided = False

@@ -78,7 +78,7 @@ class SteppedGame:
     def hand(self) -> Hand:
         """The game so far, move by move. Raises ValueError before the first one is dealt."""
         if self.seed < 0:
-            raise InputError(self.game.name, "no game has started", "reset() deals one")
+            raise InputError(self.game.name, "no game has started", "call reset() first")
         seeds = np.array([self.seed], np.uint64)
         hand = Hand(self.game, seeds, self.game.deal(seeds))
         for action in self._actions:
@@ -113,7 +113,7 @@ class SteppedGame:
     def returns(self) -> NDArray[np.float32]:
         """The result of each seat, in the game's unit. Raises ValueError while the game goes on."""
         if not self.game.over(self.states[:1])[0]:
-            raise InputError(self.game.name, "the game is not over, it has no result yet")
+            raise InputError(self.game.name, "the game is not over and has no result yet")
         return self.game.returns(self.states[:1])[0]
 
     def ask(self, player: Player) -> int:

@@ -105,7 +105,7 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
         if not isinstance(seed, Sequence | np.ndarray):
             return np.uint64(check_seed(seed)) + self._all.astype(np.uint64)
         if len(seed) != self.num_envs:
-            raise InputError("seed", f"one for each of {self.num_envs} environments, not {len(seed)}")
+            raise InputError("seed", f"expected one for each of {self.num_envs} environments, not {len(seed)}")
         return np.array([check_seed(one) for one in seed], np.uint64)
 
     def _begin(self, first: NDArray[np.uint64]) -> None:
@@ -154,13 +154,13 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
     def _checked(self, actions: NDArray[Any]) -> tuple[Games, NDArray[np.uint8]]:
         """The games that are not decided yet, and what was chosen for them once it is found to be legal."""
         if not self._first.size:
-            raise InputError(self.game.name, "no games have started", "reset() deals them")
+            raise InputError(self.game.name, "no games have started", "call reset() first")
         chosen = np.asarray(actions)
         if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
-            raise InputError("actions", f"{self.num_envs} whole numbers, not {chosen.dtype} {chosen.shape}")
+            raise InputError("actions", f"expected {self.num_envs} integers, not {chosen.dtype} {chosen.shape}")
         wrong = chosen[(chosen < 0) | (chosen >= self.game.actions)]
         if wrong.size:
-            raise InputError("actions", f"whole numbers from 0 to {self.game.actions - 1}, not {wrong[0]}")
+            raise InputError("actions", f"expected integers from 0 to {self.game.actions - 1}, not {wrong[0]}")
         running = np.flatnonzero(self._legal)
         played = chosen[running].astype(np.uint8)
         self.game.check(self.states, running, played, self._legal[running])
@@ -208,7 +208,7 @@ def seats_of_learner(game: Game, learner: Learner) -> tuple[int, ...]:
     chosen = tuple(dict.fromkeys(learner)) if isinstance(learner, Iterable) else (learner,)
     if not chosen or not any(set(chosen) <= set(team) for team in game.teams):
         teams = " or of ".join(str(list(team)) for team in game.teams)
-        raise InputError("learner", f"one or more of {teams}, not {learner!r}")
+        raise InputError("learner", f"expected one or more of {teams}, not {learner!r}")
     return tuple(map(int, chosen))
 
 
@@ -219,7 +219,7 @@ def players_of(game: Game, others: Others, learner: Sequence[int]) -> tuple[list
     if not isinstance(others, Mapping):
         return [_player(game, others)], seating
     if sorted(others) != seats:
-        raise InputError("others", f"a player for each of the seats {seats}, not {list(others)}")
+        raise InputError("others", f"expected a player for each of the seats {seats}, not {list(others)}")
     for index, seat in enumerate(others):
         seating[seat] = index
     return [_player(game, player) for player in others.values()], seating
@@ -231,4 +231,4 @@ def _player(game: Game, player: str | Player) -> Player:
     try:
         return named_player(game, player)
     except ValueError as error:
-        raise InputError("others", error, "a network is others=busso.load_player(game, RUN)") from None
+        raise InputError("others", error, "for a network pass others=busso.load_player(game, RUN)") from None

@@ -44,10 +44,10 @@ def main(arguments: Sequence[str]) -> int:
         epilog="example:\n  busso check ./war.py",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("file", metavar="FILE", help="a file with a game of your own, or a folder with __init__.py")
+    parser.add_argument("file", metavar="FILE", help="a Python file that defines a game, or a folder with __init__.py")
     typed = parser.parse_args(arguments).file
     if not typed.endswith(".py") and "/" not in typed:
-        parser.error(f"a file, ./NAME.py, not {typed!r}")
+        parser.error(f"expected a file, ./NAME.py, not {typed!r}")
     return _report(name_game(typed))
 
 
@@ -68,12 +68,12 @@ def _report(name: str) -> int:
             found = _failure_of(partial(check, case))
             failed |= bool(found)
         if check is returns_are_conserved and game.total is None and not found:
-            found = "not checked but for teams; say game(..., total=) if results add up to one"
+            found = "checked for teams only; pass game(..., total=) if results add up to one"
         _say(check.__name__.replace("_", " "), found)
     if file is not None:
         found = _failure_of(partial(compare_with_plain, game, file, MOVES))
         failed |= bool(found)
-        _say("plain Python agrees", found)
+        _say("matches plain Python", found)
     return int(failed)
 
 

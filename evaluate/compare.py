@@ -46,7 +46,12 @@ class CompareSettings:
     def __post_init__(self) -> None:
         check_numbers("", self)
         self.opponents = [spelled("opponents", player) for player in self.opponents]
-        require(bool(self.opponents) == (self.deals is not None), "opponents", "given with deals=", self.opponents)
+        require(
+            bool(self.opponents) == (self.deals is not None),
+            "opponents",
+            "opponents together with deals=",
+            self.opponents,
+        )
         runs = runs_of(self.run)
         if not runs:
             raise _too_few()
@@ -62,7 +67,7 @@ class CompareSettings:
 
 
 def _too_few() -> SettingsError:
-    return SettingsError("run", "two folders of runs or more, as in runs/tressette/default runs/tressette/wide")
+    return SettingsError("run", "two run folders or more, as in runs/tressette/default runs/tressette/wide")
 
 
 @settings_command(CompareSettings, "compare", given=with_runs)

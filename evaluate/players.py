@@ -57,8 +57,8 @@ def _learned_player(game: Game, path: Path, state: dict[str, Any]) -> TablePlaye
     table = table_of(path, state)
     check_game(game, table.settings, path)
     if table.settings.policy is not None:
-        holds = f"{path} holds values of the policy {table.settings.policy}, learned by {table.settings.algo}"
-        hint = "name a run of algo=q_learning, or a player that the game has by name"
-        raise SettingsError("players", f"{holds}, and no choice of actions", hint)
+        holds = f"{path} contains values of the policy {table.settings.policy}, learned by {table.settings.algo}"
+        hint = "name a run of algo=q_learning or one of the named players"
+        raise SettingsError("players", f"{holds} and does not choose actions", hint)
     model = load_model(table.settings)
     return TablePlayer(model.index, learned_policy(model.mdp, table.values))

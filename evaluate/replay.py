@@ -66,7 +66,7 @@ def replay_records(path: Path) -> Iterator[tuple[int, Any, Replayed | ValueError
 
 def _game(name: object) -> Game:
     if not isinstance(name, str):
-        raise InputError("game", "not a string")
+        raise InputError("game", "expected a string")
     file = game_file(name)
     return _game_named(name, file.sha256 if file else "")
 
@@ -77,7 +77,7 @@ def _game_named(name: str, sha256: str) -> Game:
     try:
         return load_configured_game({"name": name})
     except SettingsError as error:
-        problem = error.problem if error.hint else f"there is no game {name!r}"
+        problem = error.problem if error.hint else f"unknown game {name!r}"
         raise InputError("game", problem, error.hint) from None
 
 
@@ -91,12 +91,12 @@ def main(arguments: Sequence[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="records, one JSON object a line")
-    parser.add_argument("game", nargs="?", metavar="game=./war.py", help="a file with a game of your own")
+    parser.add_argument("game", nargs="?", metavar="game=./war.py", help="a Python file that defines the game")
     found = parser.parse_args(arguments)
     path, game = found.file, found.game
     if game is not None:
         if not game.startswith("game="):
-            parser.error(f"one file, and perhaps game=./war.py, not {game!r}")
+            parser.error(f"expected one file and optionally game=./war.py, not {game!r}")
         name_game(game.removeprefix("game="))
     return _print_results(path)
 

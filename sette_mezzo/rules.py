@@ -49,7 +49,7 @@ class Options:
 def limit_in_halves(limit: float) -> int:
     """Raises ValueError for what the opponent cannot stop at."""
     if 2 * limit != int(2 * limit):
-        raise InputError("game.limit", f"0.5 to 7.5 in steps of 0.5, not {limit!r}")
+        raise InputError("game.limit", f"expected 0.5 to 7.5 in steps of 0.5, not {limit!r}")
     return int(2 * limit)
 
 

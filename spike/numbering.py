@@ -92,7 +92,7 @@ def parse(written: str) -> int:
     first = round_ == 0 and decision == 1 and extra == 0
     later = 1 <= round_ <= ROUNDS and 1 <= decision <= DECISIONS and extra < FACES
     if not (first or later) or not 1 <= total <= SUMS:
-        raise InputError(f"state {written}", "there is no such round, decision, sum or card")
+        raise InputError(f"state {written}", "unknown round, decision, sum or card")
     place = total - 1
     if later:
         place = SUMS + ((DECISIONS * (round_ - 1) + decision - 1) * SUMS + total - 1) * FACES + extra
@@ -131,7 +131,7 @@ def numbering(options: Options) -> Numbering:
     """
     if options.raise_cap is not None:
         raise InputError(
-            "game.raise_cap", "no numbered state tells how many raises there were", "leave it null for tables"
+            "game.raise_cap", "the state numbers do not contain the number of raises", "leave it null for tables"
         )
     legal, initial = _by_decision()
     # As many credits as this many players of the study have.

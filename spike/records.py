@@ -180,7 +180,7 @@ def _start(record: dict[str, Any], players: int, options: Options) -> np.void:
 def _parse_options(chosen: object) -> Options:
     known = ("ante", "bet", "raise_cap", "sabacc_pot", "special_hands")
     if not isinstance(chosen, dict) or not set(chosen) <= set(known):
-        raise InputError("options", f"an object with some of {', '.join(known)}, not {chosen!r}")
+        raise InputError("options", f"expected an object with some of {', '.join(known)}, not {chosen!r}")
     # What a seat starts a match with does not matter in a hand; it only has to be more than any ante.
     options = Options(credits=200, **chosen)
     blank(options)
@@ -194,10 +194,10 @@ def _parse_money(record: dict[str, Any], players: int, options: Options) -> tupl
         if not isinstance(amount, int) or isinstance(amount, bool) or amount <= 0:
             raise InputError("credits", f"seat {seat}: {amount!r} is not a number of credits above 0")
         if amount % 2 and not options.sabacc_pot:
-            raise InputError("credits", f"seat {seat} has {amount}, but everything is paid in twos")
+            raise InputError("credits", f"seat {seat} has {amount}, but all payments are even")
     second_pot = integer({"second_pot": 0, **record}, "second_pot", 0, MAX_CREDITS)
     if (total := sum(credits) + second_pot) > MAX_CREDITS:
-        raise InputError("credits", f"{total:,} with the second pot, but there are at most {MAX_CREDITS:,}")
+        raise InputError("credits", f"{total:,} with the second pot; at most {MAX_CREDITS:,} are possible")
     return credits, second_pot
 
 
@@ -212,7 +212,7 @@ def _parse_deck(record: dict[str, Any]) -> list[int]:
         drawn[value] = drawn.get(value, 0) + 1
         if drawn[value] > copies(value):
             drawings = f"{value} is drawn {drawn[value]} times"
-            raise InputError("deck", f"card {position}: {drawings}, but there are only {copies(value)} of it")
+            raise InputError("deck", f"card {position}: {drawings}, but there are only {copies(value)} copies")
         deck.append(first[value] + drawn[value] - 1)
     return deck
 

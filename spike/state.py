@@ -93,17 +93,19 @@ def blank(options: Options) -> np.void:
     state["max_players"] = options.seats
     state["min_players"] = options.min_seats or options.seats
     if state["min_players"] > options.seats:
-        raise InputError("game.min_seats", f"2 to game.seats, which is {options.seats}, not {options.min_seats}")
+        raise InputError(
+            "game.min_seats", f"expected 2 to game.seats, which is {options.seats}, not {options.min_seats}"
+        )
     state["ante"] = _even("ante", options.ante)
     state["bet"] = _even("bet", options.bet)
     state["start_credits"] = _even("credits", options.credits)
     if options.credits <= options.ante + 1:
-        raise InputError("game.credits", f"more than the ante of {options.ante} and 1, not {options.credits}")
+        raise InputError("game.credits", f"expected more than the ante of {options.ante} plus 1, not {options.credits}")
     state["hand_limit"] = options.hands
     state["raise_cap"] = options.raise_cap or 0
     for name in ("rotate", "sabacc_pot", "special_hands"):
         if not isinstance(getattr(options, name), bool):
-            raise InputError(f"game.{name}", f"true or false, not {getattr(options, name)!r}")
+            raise InputError(f"game.{name}", f"expected true or false, not {getattr(options, name)!r}")
     state["rotate"] = options.rotate
     state["with_second_pot"] = options.sabacc_pot
     state["special_hands"] = options.special_hands
@@ -112,5 +114,5 @@ def blank(options: Options) -> np.void:
 
 def _even(name: str, value: int) -> int:
     if value % 2:
-        raise InputError(f"game.{name}", f"an even number, because everything is paid in twos, not {value}")
+        raise InputError(f"game.{name}", f"expected an even number, because all payments are even, not {value}")
     return value

@@ -80,7 +80,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 def test_what_is_no_command_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """With the nearest, or all of them."""
     for typed, meant in (("trian", "train"), ("turnament", "tournament"), ("Doctor", "doctor"), ("compair", "compare")):
-        line = f"error: no command '{typed}': the nearest is '{meant}'; busso --help explains them\n"
+        line = f"error: {typed}: unknown command; did you mean '{meant}'?\n"
         assert refused(monkeypatch, capsys, typed, "seed=1") == line
     for arguments in ((), ("",), ("seed=1",), ("--quiet",)):
         said = refused(monkeypatch, capsys, *arguments)
@@ -91,9 +91,9 @@ def test_exit_codes_and_arguments_pass_through(tmp_path: Path) -> None:
     records = tmp_path / "with a space.jsonl"
     records.write_text('{"game": "chess"}\n')
     broken = busso("replay", str(records))
-    assert broken.returncode == 1 and "there is no game 'chess'" in json.loads(broken.stdout)["error"]
+    assert broken.returncode == 1 and "unknown game 'chess'" in json.loads(broken.stdout)["error"]
     doctor = busso("doctor", "game=blackjack", "algo=q_learning")
-    assert doctor.returncode == 2 and doctor.stderr.startswith("error: doctor: looks at runs of algo=dqn")
+    assert doctor.returncode == 2 and doctor.stderr.startswith("error: doctor: examines runs of algo=dqn")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -49,20 +49,20 @@ def test_the_nearest_key(typed: str, meant: str | None) -> None:
     ],
 )
 def test_a_mistyped_key_is_refused_with_the_nearest(typed: list[str], key: str, meant: str) -> None:
-    with error_about(SettingsError, key, "there is no such setting", f"did you mean {meant}?"):
+    with error_about(SettingsError, key, "unknown setting", f"did you mean {meant}?"):
         settings_of(typed)
 
 
 def test_it_is_a_key_of_this_command_and_of_these_choices() -> None:
-    with error_about(SettingsError, "plaier", "no such setting", "did you mean player?"):
+    with error_about(SettingsError, "plaier", "unknown setting", "did you mean player?"):
         compose(SolveSettings, "solve", ["plaier=2"])
-    with error_about(SettingsError, "game.sets", "no such setting with these choices", "--cfg job"):
+    with error_about(SettingsError, "game.sets", "unknown setting with these choices", "--cfg job"):
         settings_of(["game=tressette", "game.sets=3"])
 
 
 def test_a_mistyped_choice_is_refused_with_all_and_the_nearest() -> None:
-    with error_about(SettingsError, "game", "'spiek'", "did you mean spike? There are blackjack, sette_mezzo, spike"):
+    with error_about(SettingsError, "game", "'spiek'", "did you mean spike? Available: blackjack, sette_mezzo, spike"):
         settings_of(["game=spiek"])
-    with error_about(SettingsError, "experiment", "'nothing'", "there are best_response,") as caught:
+    with error_about(SettingsError, "experiment", "'nothing'", "available: best_response,") as caught:
         settings_of(["experiment=nothing"])
     assert caught.value.hint.endswith(", study_tressette")

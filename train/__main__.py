@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
 
 @job
 def examine(config: DictConfig) -> int:
-    """`busso doctor`: say what a run would get. Returns 0 if it would start, else 2."""
+    """`busso doctor`: say what a run would use. Returns 0 if it would start, else 2."""
     from busso.command.terminal.console import result_console
     from busso.command.terminal.progress import Progress
     from busso.train.doctor import measure as stages
@@ -56,9 +56,7 @@ def examine(config: DictConfig) -> int:
     overrides = list(HydraConfig.get().overrides.task)
     settings = with_players(chosen_of(from_config(SCHEMAS, config), overrides)).settings
     if not isinstance(settings, TrainSettings):
-        raise SettingsError(
-            "doctor", f"looks at runs of algo=dqn, not of {settings.algo}, which need one CPU and no Ray"
-        )
+        raise SettingsError("doctor", f"examines runs of algo=dqn only; {settings.algo} needs one CPU and no Ray")
     with Progress("measuring", None):
         findings = doctor.examine(settings)
         starts = doctor.would_start(findings)

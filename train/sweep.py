@@ -133,8 +133,8 @@ def _keep_own_of_array(config: DictConfig, jobs: Mapping[str, Sequence[str]]) ->
         raise Ended
     last = int(os.environ.get("SLURM_ARRAY_TASK_MAX", task))
     if last >= len(jobs):
-        problem = f"the sweep has {len(jobs)} combinations, 0 to {len(jobs) - 1}, and the array goes to {last}"
-        raise SettingsError("--array", problem, f"submit with --array=0-{len(jobs) - 1}, or with some of these numbers")
+        problem = f"the sweep has {len(jobs)} combinations, 0 to {len(jobs) - 1}, but the array goes to {last}"
+        raise SettingsError("--array", problem, f"submit with --array=0-{len(jobs) - 1} or a subset")
     config.hydra.overrides.task = list(jobs.values())[int(task)]
     config.hydra.sweeper.params = None
 
@@ -149,7 +149,7 @@ def _make_private(pattern: str) -> None:
     found = folder.stat()
     if found.st_uid != os.getuid() or found.st_mode & 0o022:
         raise SettingsError(
-            "hydra.launcher.submitit_folder", f"others can write to {folder}", "name a folder of your own"
+            "hydra.launcher.submitit_folder", f"{folder} is writable by other users", "choose a private folder"
         )
 
 
@@ -239,7 +239,7 @@ def _trained(train: Callable[[], int], stop: StopRequest, launcher: str) -> int:
             return stop.exit_code(again=True)  # it ended the waiting
         if launcher == "array" or HydraConfig.get().runtime.choices["hydra/sweeper"] != "basic":
             raise
-        print(f"another process trains this run: {error}", file=sys.stderr)
+        print(f"another process is training this run: {error}", file=sys.stderr)
         return 0
 
 

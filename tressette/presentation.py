@@ -114,7 +114,7 @@ PRESENTATION = Presentation(
     ),
     units=lambda game: {
         "points": ("points of difference between the teams", float(POINTS)),
-        "win": ("wins less losses", 1.0),
+        "win": ("wins minus losses", 1.0),
         "points_and_win": (f"points of difference, {WIN} more for the winner", float(POINTS)),
     },
 )

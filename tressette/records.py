@@ -38,7 +38,7 @@ def read(record: dict[str, Any]) -> Replayed:
     plays = list_of(field(record, "plays"), "plays", None)
     for number, text in enumerate(plays, start=1):
         if hand.over:
-            raise InputError("plays", f"{len(plays)} cards played, a hand has {CARDS}")
+            raise InputError("plays", f"{len(plays)} cards played, but a hand has {CARDS}")
         _play(hand, number, text)
     if not hand.over:
         raise InputError("plays", f"the hand is not over, {len(plays)} of {CARDS} cards played")

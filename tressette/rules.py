@@ -84,10 +84,10 @@ def blank(options: Options) -> np.void:
     state = np.zeros(1, STATE)
     for name in ("signals", "accusi"):
         if not isinstance(getattr(options, name), bool):
-            raise InputError(f"game.{name}", f"true or false, not {getattr(options, name)!r}")
+            raise InputError(f"game.{name}", f"expected true or false, not {getattr(options, name)!r}")
     leaders = {"random": LEADER_RANDOM, "four_of_denari": LEADER_FOUR_OF_DENARI}
     if not isinstance(options.first_leader, str) or options.first_leader not in leaders:
-        raise InputError("game.first_leader", f"{' or '.join(leaders)}, not {options.first_leader!r}")
+        raise InputError("game.first_leader", f"expected {' or '.join(leaders)}, not {options.first_leader!r}")
     state["with_signals"] = options.signals
     state["with_accusi"] = options.accusi
     state["first_leader"] = leaders[options.first_leader]

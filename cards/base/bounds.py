@@ -39,7 +39,7 @@ class Bounds:
 
     def __str__(self) -> str:
         low, high = (str(end) if self.whole else f"{end:.12g}" for end in (self.low, self.high))
-        text = f"a whole number from {low} to {high}" if self.whole else f"{low} to {high}"
+        text = f"an integer from {low} to {high}" if self.whole else f"{low} to {high}"
         if self.above or self.below:
             text = f"more than {low}, " if self.above else f"{low} or more, "
             text += f"less than {high}" if self.below else f"at most {high}"
@@ -78,7 +78,7 @@ def check_bounds(group: str, settings: Any, error: type[InputError] = InputError
     for known in fields(settings):
         bounds, value = bounds_of(known), getattr(settings, known.name)
         if bounds is not None and not all(each in bounds or each in bounds.words for each in _numbers(value)):
-            raise error(f"{group}.{known.name}".lstrip("."), f"{bounds}, not {value!r}")
+            raise error(f"{group}.{known.name}".lstrip("."), f"expected {bounds}, not {value!r}")
 
 
 def whole(key: str, value: object, low: int, high: int) -> int:
@@ -88,7 +88,7 @@ def whole(key: str, value: object, low: int, high: int) -> int:
     except TypeError:
         number = low - 1
     if not low <= number <= high:
-        raise InputError(key, f"{Bounds(low, high)}, not {value!r}")
+        raise InputError(key, f"expected {Bounds(low, high)}, not {value!r}")
     return number
 
 

@@ -84,7 +84,7 @@ class OwnFile:
         """Return the class or function that the file defines by that name. Raises InputError."""
         found = self.defined()
         if name not in found:
-            raise InputError(self.typed, f"defines no {name!r}", f"it has {', '.join(found) or 'nothing'}")
+            raise InputError(self.typed, f"does not define {name!r}", f"it defines {', '.join(found) or 'nothing'}")
         return found[name]
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -116,7 +116,7 @@ class _Sources(MetaPathFinder, ExecutionLoader):
     def _known(self, fullname: str) -> tuple[str, str]:
         source = self._source(fullname)
         if source is None:
-            raise ImportError(f"no named file has {fullname}", name=fullname)
+            raise ImportError(f"{fullname} is not in any named file", name=fullname)
         return source
 
     def _source(self, fullname: str) -> tuple[str, str] | None:
@@ -172,7 +172,7 @@ def required(path: str, key: str, words: str = "") -> OwnFile:
     """The same. Raises InputError, about `key`, for one that no person has named here: its `words` come from a file."""
     found = find(path)
     if found is None:
-        raise InputError(key, f"{path} is code, which no file may name", f"if you trust it, say {key}={words or path}")
+        raise InputError(key, f"{path} is code, which no file may name", f"if you trust it, type {key}={words or path}")
     return found
 
 
@@ -219,11 +219,11 @@ def _read(typed: str, path: Path) -> dict[str, tuple[str, str]]:
     if path.is_dir():
         files = sorted(each for each in path.rglob("*.py") if "." not in "".join(each.relative_to(path).parts[:-1]))
         if path / "__init__.py" not in files:
-            raise InputError(typed, "a folder without __init__.py, which has the game", "name a file, ./NAME.py")
+            raise InputError(typed, "missing __init__.py, which defines the game", "name a file, ./NAME.py")
     elif path.is_file():
         files = [path]
     else:
-        raise InputError(typed, "there is no such file")
+        raise InputError(typed, "file not found")
     found, left = dict[str, tuple[str, str]](), _LARGEST
     for file in files:
         inner = file.relative_to(path).with_suffix("").parts if file != path else ()

@@ -32,4 +32,4 @@ def _numba_problem(text: str) -> str:
         if line and not line.startswith(("Failed in ", "During:", "File ", "- Resolution", "There are", "<source"))
     ]
     marked = [before for before, line in itertools.pairwise(lines) if line and set(line) <= {"^", "~"}]
-    return (said[0] if said else "it is no code for Numba") + (f" in `{marked[-1]}`" if marked else "")
+    return (said[0] if said else "not code that Numba can compile") + (f" in `{marked[-1]}`" if marked else "")

@@ -37,7 +37,7 @@ class Loops(NamedTuple):
 def at(states: Any, game: int) -> Any:
     """`states[game]`, checked: compiled code would read whatever lies there."""
     if game < 0 or game >= states.size:
-        raise ValueError("there is no such game in the batch")
+        raise ValueError("no such game in the batch")
     return states[game]
 
 

@@ -88,7 +88,7 @@ class _Kept(NullCache):  # type: ignore[misc]
         try:
             found = self._load(sig, target_context)
         except Exception as error:
-            log.info("kept code of %s does not load and is compiled again: %r", self._name, error)
+            log.info("cached code of %s does not load and is recompiled: %r", self._name, error)
             found = None
         (made if found is None else loaded)[self._name] += 1
         return found
@@ -97,7 +97,7 @@ class _Kept(NullCache):  # type: ignore[misc]
         try:
             self._save(sig, data)
         except Exception as error:
-            log.info("code of %s is not kept: %r", self._name, error)
+            log.info("code of %s is not cached: %r", self._name, error)
 
     def _load(self, sig: Any, target_context: Any) -> Any:
         key = self._key(sig, target_context.codegen())
@@ -125,7 +125,7 @@ class _Kept(NullCache):  # type: ignore[misc]
         try:
             function = fingerprint.fingerprint(self._dispatcher.py_func, unwrap)
         except fingerprint.IndescribableError as error:
-            log.debug("code of %s is not kept: it names %s", self._name, error)
+            log.debug("code of %s is not cached: it refers to %s", self._name, error)
             return None
         options = _options(self._dispatcher)
         return hashlib.sha256(repr((function, options, signature, codegen.magic_tuple())).encode()).hexdigest()

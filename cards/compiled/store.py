@@ -80,7 +80,7 @@ class CodeStore:
 
     def _give_up(self, problem: str) -> None:
         self.problem = problem
-        log.info("compiled code is not kept, so every start compiles again: %s", problem)
+        log.info("compiled code is not cached, so every start recompiles: %s", problem)
 
 
 def _require_private(path: Path) -> None:
@@ -89,7 +89,7 @@ def _require_private(path: Path) -> None:
     if status.st_uid != os.geteuid():
         raise PermissionError(f"{path} belongs to another user")
     if stat.S_IMODE(status.st_mode) & 0o077:
-        raise PermissionError(f"{path} is open to other users; chmod 700 {path}")
+        raise PermissionError(f"{path} is accessible to other users; chmod 700 {path}")
 
 
 def _empty_beyond(largest: int, folder: Path) -> None:

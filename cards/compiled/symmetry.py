@@ -28,7 +28,7 @@ class Symmetry:
             there = np.sort(place[part == number])
             size = there.size if number < 0 else (part == 0).sum()
             if not np.array_equal(there, np.arange(size)):
-                raise ValueError(f"the first {bits} bits of an observation do not hold the same of every part")
+                raise ValueError(f"the first {bits} bits of an observation do not hold the same for every part")
         return Symmetry(self.parts, part, place)
 
     @property

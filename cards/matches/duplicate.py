@@ -129,12 +129,12 @@ def meaning_of_won(game: Game, seating: str = ALTERNATE) -> str:
     first place, so between them the mean results decide.
     """
     if seating == ONE_AGAINST_MANY:
-        return "won: the one has the greatest result of the table; of k with the same the one counts 1/k"
+        return "won: the highest result at the table; k tied players count 1/k each"
     if len(game.teams) == 1:
-        return "won: a better result than the other player has on the same deal; a tie counts one half"
+        return "won: a better result than the other player on the same deal; a tie counts one half"
     if len(game.teams) == 2:
         return "won: the better result; a tie counts one half"
-    return "won: the seats of the side have the greater mean result; a tie counts one half"
+    return "won: the higher mean result over the seats of a side; a tie counts one half"
 
 
 @dataclass(frozen=True)

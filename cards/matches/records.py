@@ -71,7 +71,7 @@ class RecordedMatches:
             return Replayed(*game.read(record))
         name = record["match"]
         if not isinstance(name, str | int) or isinstance(name, bool):
-            raise InputError("match", "neither a name nor a number")
+            raise InputError("match", "expected a name or a number")
         key = (game.name, name)
         begun, expected = key in self._next, self._next.get(key)
         self._next[key] = None
@@ -79,7 +79,9 @@ class RecordedMatches:
         told, added = _told(game, record, result)
         before = expected or told
         if _is_over(before.score, before.to):
-            raise InputError("match", f"{name!r} was over at {before.score}, hand {told.number} is too much")
+            raise InputError(
+                "match", f"{name!r} was already over at {before.score}; hand {told.number} does not belong to it"
+            )
         if expected is not None:
             _expect_same(told, expected)
         elif not begun:

@@ -32,9 +32,9 @@ def name_game_file(path: str) -> Game:
     game = game_of(file)
     if is_ours(game.name) or game.name in installed_games():
         other = "rename the file" if game.name == file.name else "give it another name="
-        raise InputError(file.typed, f"{game.name} is the name of another game", other)
+        raise InputError(file.typed, f"{game.name} is already the name of another game", other)
     if not game.name.isidentifier():
-        raise InputError(file.typed, f"{game.name!r} is no name for a game", "use letters, digits and _")
+        raise InputError(file.typed, f"{game.name!r} is not a valid name for a game", "use letters, digits and _")
     own_files.name_game(game.name, file)
     _try_once(game, file)
     return game
@@ -65,7 +65,7 @@ def game_of(file: OwnFile) -> Game:
     with own_code(file):
         game = getattr(file.module, "GAME", None)
     if not isinstance(game, Game):
-        raise InputError(file.typed, "has no GAME", "write GAME = game(...)")
+        raise InputError(file.typed, "missing GAME", "write GAME = game(...)")
     return game
 
 
@@ -73,7 +73,7 @@ def recipe_of_game(name: str) -> dict[str, Any]:
     """The `RECIPE` beside the game of that name, settings for training; empty if there is none. Raises InputError."""
     found = getattr(sys.modules.get(package_of(name)), RECIPE, {})
     if not isinstance(found, dict):
-        raise InputError(RECIPE, f"a dictionary of settings, not {type(found).__name__}")
+        raise InputError(RECIPE, f"expected a dictionary of settings, not {type(found).__name__}")
     return found
 
 

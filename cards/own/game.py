@@ -100,7 +100,7 @@ def variant(of: Game, name: str | None = None, **changes: Any) -> Game:
     of the other game play it, such as its champion.
     """
     if changes.keys() & {"rules", "blank_for", "options"} and not changes.keys() >= {"record", "read"}:
-        raise InputError("variant", "other rules need records of their own", "say record= and read=, or use game(...)")
+        raise InputError("variant", "other rules need their own records", "pass record= and read=, or use game(...)")
     called = name or own_name(2)
 
     def record(start: np.void, actions: list[int]) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def _aligned(state: np.dtype[np.void], with_seed: bool) -> np.dtype[np.void]:
     if known is None or "turn" not in known:
         raise InputError("STATE", "a NumPy record type with a field `turn`")
     if with_seed and SEED in known:
-        raise InputError("STATE", f"the field {SEED} is busso's, which keeps it for records", "name yours otherwise")
+        raise InputError("STATE", f"the field {SEED} is reserved: busso keeps it for records", "rename your field")
     own = [(name, known[name][0]) for name in found.names or ()]
     return np.dtype([*own, *([(SEED, np.uint64)] if with_seed else [])], align=True)
 
@@ -165,15 +165,15 @@ def _check(
     both_or_none: bool,
 ) -> None:
     if not isinstance(sees, Layout):
-        raise InputError("sees", f"a Layout, not {type(sees).__name__}", "write SEES = Layout(hand=40, ...)")
+        raise InputError("sees", f"expected a Layout, not {type(sees).__name__}", "write SEES = Layout(hand=40, ...)")
     if not 0 < len(actions) <= MAX_ACTIONS or not all(isinstance(each, str) and each for each in actions):
-        raise InputError("actions", f"1 to {MAX_ACTIONS} names, not {len(actions)}")
+        raise InputError("actions", f"expected 1 to {MAX_ACTIONS} names, not {len(actions)}")
     if twice := [each for each in actions if list(actions).count(each) > 1]:
-        raise InputError("actions", f"{twice[0]} is there twice")
+        raise InputError("actions", f"{twice[0]} appears twice")
     if sorted(seat for side in sides for seat in side) != list(range(seats)):
-        raise InputError("teams", f"each of the {seats} seats once, not {sides}")
+        raise InputError("teams", f"expected each of the {seats} seats once, not {sides}")
     if not both_or_none:
-        raise InputError("record", "record= and read= belong together", "give both, or none")
+        raise InputError("record", "record= and read= belong together", "pass both or neither")
 
 
 def _blank_for(dtype: np.dtype[np.void]) -> Callable[[Any], np.void]:
@@ -184,7 +184,7 @@ def _blank_for(dtype: np.dtype[np.void]) -> Callable[[Any], np.void]:
         state = np.zeros(1, dtype)
         for known in fields(options):
             if known.name not in (dtype.names or ()):
-                raise InputError(f"game.{known.name}", "no field of STATE has this name, so no rule sees it")
+                raise InputError(f"game.{known.name}", "not the name of a field of STATE, so no rule sees it")
             try:
                 state[known.name] = getattr(options, known.name)
             except (ValueError, TypeError, OverflowError) as error:
@@ -215,6 +215,6 @@ def _presented(actions: tuple[str, ...], sees: Layout, unit: str, scale: float, 
     return Presentation(
         rows=rows,
         situation=situation,
-        units=lambda game: {"result": ahead, "win": ("wins less losses", 1.0)},
+        units=lambda game: {"result": ahead, "win": ("wins minus losses", 1.0)},
         judging=Judging(units=judged),
     )

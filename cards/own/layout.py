@@ -29,7 +29,7 @@ class Number:
 def number(most: int) -> Number:
     """A block of a `Layout` for a number from 0 to `most`, written by `put_thermometer`."""
     if not 0 < most <= _MOST_IN_NUMBER:
-        raise InputError("number", f"1 to {_MOST_IN_NUMBER}, not {most!r}")
+        raise InputError("number", f"expected 1 to {_MOST_IN_NUMBER}, not {most!r}")
     return Number(most)
 
 
@@ -97,7 +97,7 @@ class Layout:
             found.append(_block(name, offset, size))
             offset += found[-1].bits
         if not found:
-            raise InputError("Layout", "no block", "write Layout(hand=40, ...)")
+            raise InputError("Layout", "no blocks", "write Layout(hand=40, ...)")
         offsets = namedtuple("Layout", blocks)  # type: ignore[misc]
         fields = {"__slots__": (), "bits": offset, "blocks": tuple(found), "__module__": __name__}
         made: Any = type("Layout", (offsets, Layout), fields)
@@ -106,14 +106,14 @@ class Layout:
 
 def _block(name: str, offset: int, size: int | Number | Sequence[str]) -> ObservedBlock:
     if name in _TAKEN or name.startswith("_") or keyword.iskeyword(name):
-        raise InputError(f"Layout: {name}", "this name is taken", "give the block another")
+        raise InputError(f"Layout: {name}", "reserved name", "rename the block")
     if isinstance(size, Number):
         return ObservedBlock(name, offset, size.most, is_number=True)
     if isinstance(size, Sequence) and not isinstance(size, str) and size and all(isinstance(x, str) for x in size):
         return ObservedBlock(name, offset, len(size), tuple(size))
     if isinstance(size, int) and not isinstance(size, bool) and size > 0:
         return ObservedBlock(name, offset, size)
-    raise InputError(f"Layout: {name}", f"a number of bits, number(MOST) or a list of names, not {size!r}")
+    raise InputError(f"Layout: {name}", f"expected a number of bits, number(MOST) or a list of names, not {size!r}")
 
 
 def table_of(layout: Layout, actions: Sequence[str] = ()) -> str:

@@ -96,7 +96,7 @@ class FunctionPlayer:
         seed = int(self._generators[decisions.games[row]])
         chosen = self._function(Seen(self._game, decisions, row, seed), **self._options)
         if isinstance(chosen, bool) or not isinstance(chosen, int | np.integer):
-            raise TypeError(f"it returned {chosen!r}, which is not the number of an action")
+            raise TypeError(f"returned {chosen!r}, which is not an action number")
         return int(chosen)
 
 
@@ -205,12 +205,12 @@ def own_player(spec: PlayerSpec, key: str = "players") -> OwnPlayer:
     found = dict(_players_of(file))
     if spec.of is None and len(found) != 1:
         problem = f"{file.typed} has {len(found) or 'no'} players"
-        raise InputError(spec, problem, f"say which: {', '.join(found)}" if found else _WANTED)
+        raise InputError(spec, problem, f"choose one: {', '.join(found)}" if found else _WANTED)
     name = next(iter(found)) if spec.of is None else spec.of
     if name not in found:
         made = file.defined().get(name)
-        problem = f"{file.typed} defines no {name!r}" if made is None else _no_player(name, made)
-        raise InputError(spec, problem, f"it has {', '.join(found) or 'no players'}")
+        problem = f"{file.typed} does not define {name!r}" if made is None else _no_player(name, made)
+        raise InputError(spec, problem, f"available: {', '.join(found) or 'no players'}")
     options = vars(read_options(_options_schema(name, found[name]), spec, name))
     return OwnPlayer(spec, file, file.defined()[name], found[name], options)
 
@@ -233,7 +233,7 @@ def _no_player(name: str, made: Any) -> str:
     shape = _shape(made)
     if shape is not None and shape.is_class:
         return f"{name} needs {', '.join(each for each in shape.required if each != 'game')}: give it a default"
-    return f"{name} is not a player: not a class with begin and act, nor a function of what one seat sees"
+    return f"{name} is not a player: expected a class with begin and act, or a function of what one seat sees"
 
 
 def _made_again(text: str, game: Game, _: Any) -> Player:

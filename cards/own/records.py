@@ -52,7 +52,7 @@ def reader(game: Callable[[], Game]) -> Callable[[dict[str, Any]], Replayed]:
         actions = []
         for number, text in enumerate(texts, start=1):
             if not isinstance(text, str) or text not in names:
-                raise InputError(f"action {number}", f"{made.name} has no {text!r}")
+                raise InputError(f"action {number}", f"unknown action {text!r} of {made.name}")
             actions.append(names[text])
         hand = _played(made, integer(record, SEED, 0, 2**64 - 1), actions)
         if not hand.over:
@@ -89,6 +89,8 @@ def _check_returns(recorded: object, found: list[float]) -> None:
         return
     numbers = list_of(recorded, "returns", len(found))
     if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in numbers):
-        raise InputError("returns", f"not all of them are numbers: {numbers!r}")
+        raise InputError("returns", f"expected numbers only, not {numbers!r}")
     if not np.allclose(numbers, found, atol=_CLOSE):
-        raise InputError("returns", f"the record says {numbers}, the game comes to {found}", "its rules have changed")
+        raise InputError(
+            "returns", f"the record has {numbers}, the replayed game {found}", "its rules have changed since"
+        )

@@ -66,7 +66,9 @@ class _Trial:
         used = final.copy()
         self._game.loops.deal(used, _SEEDS)
         kept = [name for name in self._game.dtype.names or () if not np.array_equal(used[name], start[name])]
-        self._require(not kept, "deal", f"does not set {', '.join(kept)}, which is then as the last game left it")
+        self._require(
+            not kept, "deal", f"does not set {', '.join(kept)}, which then keeps its value from the game before"
+        )
         for name, policy in self._game.policies.items():
             self._try_policy(name, policy, start, seating)
 
@@ -101,7 +103,11 @@ class _Trial:
             game.loops.deal(states, _SEEDS)
         again = np.full(GAMES, game.blank, game.dtype)
         game.loops.deal(again, _SEEDS)
-        self._require(np.array_equal(states, again), "deal", "deals two games of one seed: all chance is from the seed")
+        self._require(
+            np.array_equal(states, again),
+            "deal",
+            "deals different games from one seed: all randomness must come from the seed",
+        )
         return states
 
     def _compile(self, states: States) -> None:
@@ -109,16 +115,18 @@ class _Trial:
         game, state = self._game, states[:1].copy()
         with self._asked("over"):
             over = game.rules.over(state[0])
-        self._require(not bool(over), "over", "a game is over as soon as it is dealt")
+        self._require(not bool(over), "over", "the game is over as soon as it is dealt")
         with self._asked("legal"):
             mask = int(game.rules.legal(state[0]))
-        self._require(mask != 0, "legal", "nothing is legal in a game that is not over")
+        self._require(mask != 0, "legal", "no action is legal in a game that is not over")
         with self._asked("observe"):
             game.rules.observe(state[0], np.uint8(0), np.zeros(game.words, np.uint64))
         with self._asked("returns"):
             game.rules.returns(state[0], np.zeros(game.seats, np.float32))
         action = np.uint8((mask & -mask).bit_length() - 1)
-        self._require(int(action) < game.actions, "legal", f"action {action} is legal, and there are {game.actions}")
+        self._require(
+            int(action) < game.actions, "legal", f"action {action} is legal, but there are only {game.actions}"
+        )
         with self._asked("apply"):
             game.rules.apply(state[0], action)
         for name, reward in game.rewards.items():
@@ -134,7 +142,7 @@ class _Trial:
             state = states[k : k + 1]
             while left > 0 and not game.rules.over(state[0]):
                 legal = [action for action in range(game.actions) if int(game.rules.legal(state[0])) >> action & 1]
-                self._require(bool(legal), "legal", "nothing is legal in a game that is not over")
+                self._require(bool(legal), "legal", "no action is legal in a game that is not over")
                 both.move(state, np.uint8(random.choice(legal)))
                 left -= 1
             if left > 0:
@@ -142,8 +150,10 @@ class _Trial:
 
     def _look(self, decisions: Decisions) -> None:
         game, states, running = self._game, decisions.states, decisions.games
-        self._require(bool(decisions.legal.all()), "legal", "nothing is legal in a game that is not over")
-        self._require(int(decisions.seats.max()) < game.seats, "apply", f"the turn is at no seat of {game.seats}")
+        self._require(bool(decisions.legal.all()), "legal", "no action is legal in a game that is not over")
+        self._require(
+            int(decisions.seats.max()) < game.seats, "apply", f"the turn is not at one of the {game.seats} seats"
+        )
         self._rounds += 1
         self._require(self._rounds <= MOST_MOVES, "over", f"a game has not ended after {MOST_MOVES:,} moves")
         beyond = decisions.legal >> np.uint64(game.actions) if game.actions < 64 else np.zeros(1, np.uint64)
@@ -163,8 +173,8 @@ class _Trial:
             return
         for block in game.layout.blocks:
             shown = [sum(1 << each for each in block.set_bits(row)) for row in seen]
-            problem = f"seat {seat} sees in `{block.name}` just what seat {decisions.seats[0]} may play"
-            way_out = "show no hidden cards, or say game(..., open_cards=True)"
+            problem = f"seat {seat} sees in `{block.name}` exactly what seat {decisions.seats[0]} may play"
+            way_out = "hide these cards, or use game(..., open_cards=True)"
             self._require(shown != masks, "observe", f"{problem}; {way_out}")
 
     def _look_at_end(self, final: States) -> None:
@@ -176,7 +186,7 @@ class _Trial:
         if game.total is not None:
             wrong = sums[~np.isclose(sums, game.total)]
             self._require(
-                not wrong.size, "returns", f"they add up to {wrong[:1].tolist()}, not {game.total:g}, the total"
+                not wrong.size, "returns", f"they add up to {wrong[:1].tolist()}, not to the total of {game.total:g}"
             )
         self._look_at_scale(final)
         for team in game.teams:
@@ -192,8 +202,8 @@ class _Trial:
         for state, totals in zip(final, paid, strict=True):
             reward(state, np.uint8(0), state, totals)
         most = float(np.abs(paid).max())
-        problem = f"the default reward pays up to {most:g} a game, and -1 to 1 is learned best"
-        self._require(most <= MOST_PAID, "returns", f"{problem}; say total= what the results add up to, or scale=")
+        problem = f"the default reward pays up to {most:g} per game, but rewards from -1 to 1 are learned best"
+        self._require(most <= MOST_PAID, "returns", f"{problem}; set total= to the sum of the results, or set scale=")
 
     def _try_policy(self, name: str, policy: Callable[..., int], start: States, seating: NDArray[Any]) -> None:
         with self._asked(name):

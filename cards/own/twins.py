@@ -22,7 +22,7 @@ from busso.cards.compiled.plain import plain
 from busso.cards.game import Game
 from busso.cards.own.layout import Layout, ObservedBlock
 
-_HINT = "compiled integers are unsigned and have 64 bits: write np.int64(x) before you subtract"
+_HINT = "compiled integers are unsigned 64-bit: convert with np.int64(x) before subtracting"
 
 
 def is_own(function: Any) -> bool:
@@ -83,14 +83,14 @@ class Twins:
     def _put_thermometer(self, words: NDArray[np.uint64], offset: int, value: Any) -> None:
         block = self._block_at(offset)
         if not 0 <= value <= (most := block.offset + block.bits - int(offset)):
-            raise OwnCodeError("", f"{int(value)} is put into the block `{block.name}`, which is for 0 to {most}")
+            raise OwnCodeError("", f"{int(value)} is written to the block `{block.name}`, which holds 0 to {most}")
         self._put(words, offset, int(bit(int(value))) - 1)
 
     def _block_at(self, offset: int) -> ObservedBlock:
         for block in self._blocks:
             if block.offset <= offset < block.offset + block.bits:
                 return block
-        raise OwnCodeError("", f"no block of the layout has the offset {int(offset)}")
+        raise OwnCodeError("", f"{int(offset)} is not the offset of a block of the layout")
 
 
 def _as_array(value: Any) -> Any:
@@ -124,7 +124,7 @@ class PlainComparison:
         for seat, result in enumerate(self._returned(self._game.rules.returns, state)):
             if math.isnan(result):
                 problem = f"the result of seat {seat} is not set, or not a number"
-                raise OwnCodeError(self._place("returns"), f"returns: {problem}; set out[seat] of each seat")
+                raise OwnCodeError(self._place("returns"), f"returns: {problem}; set out[seat] for each seat")
 
     def _same(self, name: str, function: Any, run: Callable[[Any], Any], when: str = "") -> None:
         if not is_own(function):

@@ -95,7 +95,7 @@ class Lock:
             if stopped() or not (patient or hopes):
                 raise self._in_use(watch)
             if hopes and not said:
-                rule = f"taken over after {STALE:.0f} s without a sign of life"
+                rule = f"will be taken over after {STALE:.0f} s without a heartbeat"
                 said = True
                 print(f"{self.path.parent}: in use ({owner or _UNKNOWN}); {rule}", file=sys.stderr)
             pause = min(pause * 1.5, POLL)
@@ -129,8 +129,8 @@ class Lock:
                 owner = self.owner()
             raise LostError(
                 self.path.parent,
-                f"another process took over while this one gave no sign of life ({owner or _UNKNOWN})",
-                "nothing more was written here",
+                f"another process took over while this one sent no heartbeat ({owner or _UNKNOWN})",
+                "this process wrote nothing after that",
             )
 
     def still_own(self) -> bool:
@@ -209,7 +209,10 @@ class Lock:
             if self._key not in _warned:
                 _warned.add(self._key)
                 log.warning(
-                    "%s: no byte-range locks here (%s); only %s protects the run", self.path, error.strerror, OWNER
+                    "%s: byte-range locks are not supported here (%s); only %s protects the run",
+                    self.path,
+                    error.strerror,
+                    OWNER,
                 )
         return True
 

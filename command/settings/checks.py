@@ -25,7 +25,7 @@ class SettingsError(UserError):
 def require(condition: bool, key: str, wanted: str, value: object) -> None:
     """Raise SettingsError saying what is `wanted` for `key`, unless `condition` holds."""
     if not condition:
-        raise SettingsError(key, f"{wanted}, not {value!r}")
+        raise SettingsError(key, f"expected {wanted}, not {value!r}")
 
 
 def check_one_of(key: str, value: str, *choices: str) -> None:

@@ -21,18 +21,18 @@ def no_such_choice(group: str, choice: str, lines: Sequence[str]) -> SettingsErr
     if not there:  # in the defaults list of a file of another group
         name = group.rpartition("/")[2]
         return SettingsError(
-            group, f"there is no {choice!r}", f"in the file's defaults list write `override /{name}: {choice}`"
+            group, f"unknown choice {choice!r}", f"in the file's defaults list write `override /{name}: {choice}`"
         )
     if f"'{group}'" not in lines[0]:  # it follows from the game, and these are of the group above
         outer = group.partition("/")[0]
         choices = " or ".join(f"{outer}={each}" for each in there)
-        return SettingsError(outer, f"there is no conf/{group}/{choice}.yaml", f"say {choices}, or write that file")
+        return SettingsError(outer, f"missing conf/{group}/{choice}.yaml", f"use {choices}, or write that file")
     elsewhere = ""
     if group == "game":
-        elsewhere = f"; for one of your own say game=./{choice if Path(f'{choice}.py').is_file() else 'NAME'}.py"
+        elsewhere = f"; for a game of your own use game=./{choice if Path(f'{choice}.py').is_file() else 'NAME'}.py"
     near = nearest(choice, there)
-    known = f"did you mean {near}? There are" if near else "there are"
-    return SettingsError(group, f"there is no {choice!r}", f"{known} {', '.join(there)}{elsewhere}")
+    known = f"did you mean {near}? Available:" if near else "available:"
+    return SettingsError(group, f"unknown choice {choice!r}", f"{known} {', '.join(there)}{elsewhere}")
 
 
 def of_other_choice(key: str, overrides: Sequence[str], config_name: str) -> SettingsError | None:
@@ -43,4 +43,4 @@ def of_other_choice(key: str, overrides: Sequence[str], config_name: str) -> Set
         return None
     own = (each for each in overrides if key_of(each).startswith(f"{group}."))
     typed = [for_shell(each) for each in own if choices[0] in choices_with(key_of(each))]
-    return SettingsError(key, f"belongs to {' and '.join(choices)}", f"say {' '.join([choices[0], *typed])}")
+    return SettingsError(key, f"belongs to {' and '.join(choices)}", f"use {' '.join([choices[0], *typed])}")

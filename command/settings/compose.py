@@ -32,7 +32,7 @@ _VALUE = re.compile(r"Value '(.*)' of type '\w+' .* (?:to|hint) '?(Integer|Float
 _WANTED = {"Integer": "an integer", "Float": "a number", "Union[int, str]": "an integer or a word such as auto"}
 # Hydra's answers to `+` and `++` before what needs none.
 _THERE_ALREADY = ("Multiple values for", "Could not append to config", "force-add of config groups")
-_UNKNOWN = "there is no such setting with these choices"
+_UNKNOWN = "unknown setting with these choices"
 T = TypeVar("T")
 
 
@@ -138,7 +138,7 @@ def refused_by_name(overrides: Sequence[str], config_name: str = "", of_flags: S
         if found.key in overrides and "=" not in found.key:
             near = nearest(found.key, COMMANDS)
             hint = f"did you mean busso {near}?" if near else "write KEY=VALUE"
-            raise SettingsError(found.key, "is no setting", hint) from None
+            raise SettingsError(found.key, "unknown setting", hint) from None
         if not found.key and len(keys) == 1:  # Hydra may quote no more than the value
             raise SettingsError(keys[0], found.problem, found.hint) from None
         named = any(key.partition(".")[0] in str(found) for key in keys)
@@ -155,7 +155,7 @@ def explained(error: SettingsError, overrides: Sequence[str], config_name: str) 
     known = (each for each in _known(error.key, config_name, overrides) if each.partition(".")[0] != error.key)
     near = nearest(error.key, known)
     hint = f"did you mean {near}?" if near else f"write {error.key}=NAME" if (CONF / error.key).is_dir() else ""
-    return SettingsError(error.key, "there is no such setting", hint) if hint else error
+    return SettingsError(error.key, "unknown setting", hint) if hint else error
 
 
 def _known(key: str, config_name: str, overrides: Sequence[str]) -> Iterator[str]:
@@ -203,13 +203,13 @@ def _one_line(error: Exception) -> SettingsError:
         given = text.partition("'")[2].rstrip("'")
         hint = hint_for(given)
         return SettingsError(
-            given, "several values are for --multirun, which runs them all", f"for one {hint}" * bool(hint)
+            given, "several values need --multirun, which runs them all", f"for one value {hint}" * bool(hint)
         )
     if "is not in struct" in text or re.match("Key '.*' not in '", text):
         return SettingsError(key, _UNKNOWN, "--cfg job prints all settings")
     if text.startswith("provider=hydra.searchpath"):
         missing = text.partition("path=")[2].removesuffix(" is not available.")
-        return SettingsError("hydra.searchpath", f"there is no folder {missing}")
+        return SettingsError("hydra.searchpath", f"missing folder {missing}")
     hint = hint_for(override)
     return SettingsError(key, f"Hydra cannot read {override.partition('=')[2]}" if hint else text, hint)
 
@@ -217,7 +217,7 @@ def _one_line(error: Exception) -> SettingsError:
 def _of_wrong_type(key: str, text: str) -> SettingsError | None:
     """Return the error for OmegaConf's message about a value of another type; None for other messages."""
     if "is not a ListConfig" in text or "to list" in text.lower():
-        return SettingsError(key, "a list is wanted, such as [a,b]")
+        return SettingsError(key, "expected a list, such as [a,b]")
     found = _VALUE.match(text)
     if found is None:
         return None

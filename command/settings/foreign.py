@@ -55,8 +55,8 @@ def check_game(name: str) -> None:
         return
     if name.isidentifier() and package_of(name) in sys.modules:
         return
-    hint = f"if {name}.py is yours, say game=./{name}.py" if name.isidentifier() else ""
-    raise SettingsError("game.name", f"there is no game {name!r} here", hint)
+    hint = f"if {name}.py is yours, use game=./{name}.py" if name.isidentifier() else ""
+    raise SettingsError("game.name", f"unknown game {name!r}", hint)
 
 
 def known_games() -> frozenset[str]:
@@ -77,12 +77,14 @@ def check_values(values: Any) -> None:
     for key, value, depth in _walk(values):
         left -= 1
         if depth > DEEPEST or left < 0:
-            raise SettingsError(key[:100], f"more than {MOST_VALUES:,} values, or {DEEPEST} levels")
+            raise SettingsError(key[:100], f"more than {MOST_VALUES:,} values or {DEEPEST} levels")
         for text in (key, value):
             if isinstance(text, str) and "${" in text:
-                raise SettingsError(key[:100], "holds ${...}, which a file may not", "write the value itself there")
+                raise SettingsError(
+                    key[:100], "contains ${...}, which is not allowed in a file", "write the value itself"
+                )
             if isinstance(text, str) and _HALVES.search(text):
-                raise SettingsError(visible(key[:100]), "holds half a character, which cannot be written")
+                raise SettingsError(visible(key[:100]), "contains half of a surrogate pair, which cannot be encoded")
 
 
 def _walk(values: Any) -> Iterator[tuple[str, Any, int]]:
@@ -102,7 +104,7 @@ def read_yaml(text: str) -> Any:
     try:
         values = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError("", f"no YAML ({yaml_problem(error)})") from None
+        raise InputError("", f"not YAML ({yaml_problem(error)})") from None
     check_values(values)
     return values
 
@@ -113,5 +115,5 @@ def read_json(text: str | bytes) -> Any:
         found = json.loads(text)
         json.dumps(found, ensure_ascii=False).encode()  # halves of characters can be written nowhere
     except (ValueError, RecursionError) as error:
-        raise InputError("", f"no JSON ({error})") from None
+        raise InputError("", f"not JSON ({error})") from None
     return found

@@ -56,10 +56,10 @@ def as_game(game: Game | str, *of_it: object) -> Game:
     if isinstance(game, str):
         game = load_configured_game({"name": name_game(game)})
     if not isinstance(game, Game):
-        raise SettingsError("game", f"a name or what load_game returns, not {type(game).__name__}")
+        raise SettingsError("game", f"expected a name or a game from load_game, not {type(game).__name__}")
     for states in of_it:
         if not isinstance(states, np.ndarray) or states.dtype != game.dtype:
-            raise SettingsError("states", f"what deal returns for {game.name}, not {type(states).__name__}")
+            raise SettingsError("states", f"expected what deal returns for {game.name}, not {type(states).__name__}")
     return game
 
 

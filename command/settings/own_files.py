@@ -64,7 +64,7 @@ def not_read(group: str, choice: str, folders: Sequence[str]) -> SettingsError |
     for folder in folders:
         file = Path(folder, group, f"{choice.removesuffix('.yml')}.yml")
         if file.is_file():
-            return SettingsError(group, f"{file} is not read", f"rename it to {file.stem}.yaml")
+            return SettingsError(group, f"{file} is ignored", f"rename it to {file.stem}.yaml")
     return None
 
 

@@ -65,7 +65,7 @@ def name_network(override: str) -> bool:
     for text in (found.value or "").strip("[]").split(","):
         words = own_files.parted(text.strip())
         if words is None:
-            raise SettingsError("network", f"a Python file, as in network=./net.py, not {text}")
+            raise SettingsError("network", f"expected a Python file, as in network=./net.py, not {text}")
         path, named = words[0], words[1].partition(":")[0]
         try:
             file = own_files.trust(path)
@@ -113,7 +113,7 @@ def _target_of(game: Game, settings: Any) -> dict[str, Any]:
     Without a `kind` a variant of a shipped game has the target of that game.
     """
     if not isinstance(settings, dict):
-        raise SettingsError("RECIPE", f"target: a dictionary of settings, not {type(settings).__name__}")
+        raise SettingsError("RECIPE", f"target: expected a dictionary of settings, not {type(settings).__name__}")
     kind = settings.get("kind", _TARGET)
     check_one_of("RECIPE: target.kind", str(kind), *(path.stem for path in sorted((CONF / "target").glob("*.yaml"))))
     shipped = f"{_LEARNER}/{game.shown_as}"

@@ -34,7 +34,7 @@ def hint_for(override: str) -> str:
     """
     key, _, value = override.partition("=")
     if value.startswith("~"):  # of a user who is not this one
-        return "write the path in full"
+        return "write the full path"
     respelled = _respelled(value)
     if respelled == value and "/" in value and not re.search(r"[\[{('\"]", value):  # a path with a comma
         respelled = in_quotes(value)

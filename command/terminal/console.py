@@ -35,6 +35,6 @@ def output_may_fail() -> Iterator[None]:
             sys.stdout.flush()
     except OSError as error:
         with suppress(OSError):
-            print(f"standard output does not take more: {error.strerror or error}", file=sys.stderr)
+            print(f"cannot write to standard output: {error.strerror or error}", file=sys.stderr)
         with suppress(OSError, AttributeError, ValueError):
             to_nowhere(sys.stdout.fileno())  # with what is left in its buffer, which would fail again at the end

@@ -40,7 +40,7 @@ class ReportSettings:
     def __post_init__(self) -> None:
         check_numbers("", self)
         if not runs_of(self.run):
-            raise SettingsError("run", "the folder of a run", "say run=runs/tressette/default")
+            raise SettingsError("run", "missing run folder", "use run=runs/tressette/default")
 
     @property
     def target(self) -> Path:
@@ -80,7 +80,7 @@ def _runs(settings: ReportSettings) -> tuple[Run, list[Run]]:
         twin = next((each for each in (run, *others[:number]) if each.settings.seed == other.settings.seed), None)
         if twin is not None:
             seed = other.settings.seed
-            raise SettingsError("run", f"{other.folder} has the seed of {twin.folder}, {seed}", "leave one out")
+            raise SettingsError("run", f"{other.folder} has the same seed as {twin.folder}, {seed}", "leave one out")
     return run, others or (seeds_beside(run) if settings.seeds else [])
 
 

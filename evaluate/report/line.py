@@ -21,7 +21,7 @@ def with_runs(arguments: Sequence[str]) -> list[str]:
     if not runs:
         return others
     if any(each.startswith("run=") for each in others):
-        raise SettingsError("run", f"given as run= and by itself ({runs[0]})", "say it in one way")
+        raise SettingsError("run", f"given twice, as run= and by itself ({runs[0]})", "leave one out")
     return [f"run={_listed(runs)}", *others]
 
 
@@ -40,7 +40,7 @@ def runs_of(setting: object) -> list[str]:
     found: list[Any] = list(setting) if isinstance(setting, list) else [] if setting is None else [setting]
     for each in found:
         if not isinstance(each, str) or not each.strip():
-            raise SettingsError("run", f"the folder of a run, or a list of them, not {each!r}")
+            raise SettingsError("run", f"expected a run folder or a list of run folders, not {each!r}")
     return found
 
 
@@ -54,6 +54,6 @@ def matching(runs: Sequence[str]) -> list[str]:
         files = glob(f"{run}/config.yaml")  # noqa: PTH207 - that of a Path takes no pattern with a root
         folders = [str(Path(path).parent) for path in sorted(files)]
         if not folders:
-            raise SettingsError("run", f"no folder of a run matches {run}")
+            raise SettingsError("run", f"no run folder matches {run}")
         found += folders
     return list(dict.fromkeys(found))

@@ -128,7 +128,7 @@ def kind_named(kinds: Sequence[SeedGroup], name: str | None) -> SeedGroup:
     for kind in kinds:
         if name == kind.name or any(name in (run.name, str(run.folder)) for run in kind.runs):
             return kind
-    raise SettingsError("baseline", f"one of {', '.join(kind.name for kind in kinds)}, not {name!r}")
+    raise SettingsError("baseline", f"expected one of {', '.join(kind.name for kind in kinds)}, not {name!r}")
 
 
 def _is_another_seed_of(kind: Sequence[Run], run: Run) -> bool:

@@ -35,7 +35,7 @@ class SolveSettings:
     def __post_init__(self) -> None:
         if (self.player is None) != (self.opponent is None):
             missing = "opponent" if self.opponent is None else "player"
-            raise SettingsError(missing, "missing", "give both player and opponent, or neither")
+            raise SettingsError(missing, "missing", "give both player and opponent or neither")
 
     @property
     def player_cards(self) -> list[str]:
@@ -99,7 +99,7 @@ def _converse(solved: Solved, settings: SolveSettings) -> None:
             print(end)
             return
         except ValueError as error:
-            print(f"{error}; again, please")
+            print(f"{error}; try again")
             player[-1] = _ask_card(model, "the card drawn")
             continue
         print(advice(solved, state))
@@ -114,7 +114,7 @@ def _ask_card(model: Model, which: str) -> str:
         try:
             model.parse_card(text)
         except ValueError as error:
-            print(f"{error}; again, please")
+            print(f"{error}; try again")
         else:
             return text
 

@@ -161,7 +161,7 @@ def _network_beside(solved: Solved, source: Path, path: Path, state: dict[str, A
 def _network_lines(learned: ComparedNetwork, gamma: float) -> list[str]:
     errors = learned.errors
     return [
-        f"observations in which there is something to decide: {learned.met:,}",
+        f"observations with a choice of actions: {learned.met:,}",
         f"with the optimal action: {errors.optimal_share:.2%}; of the decisions in its games: {learned.decisions:.2%}",
         f"loss of expected reward per game: {errors.loss:.6f}",
         f"discount of its values: {gamma:g}",

@@ -61,7 +61,7 @@ def solve(settings: dict[str, Any], watch: Callable[[int], None] = lambda rounds
     game = load_configured_game(settings)
     reward = str(settings.get("reward", next(iter(game.rewards))))
     if game.model is None:
-        raise SettingsError("game", f"the states of {game.name} cannot be enumerated, so it cannot be solved exactly")
+        raise SettingsError("game", f"{game.name} cannot be solved exactly: its states cannot be enumerated")
     model = game.model(game.options, reward)
     solution = policy_iteration(model.mdp, watch=watch)
     return Solved(game, reward, model, solution, outcome_probabilities(model, solution.policy))
@@ -74,7 +74,7 @@ def hands_text(solved: Solved, start: int) -> list[str]:
     by_play = reachable(model.mdp, first, policy)
     rows = [["hand", "decision", *model.outcomes, "expected", "optimal play"]]
     rows += [
-        [model.state_text(state), *_numbers(solved, state), "gets here" if by_play[state] else "never gets here"]
+        [model.state_text(state), *_numbers(solved, state), "reached" if by_play[state] else "never reached"]
         for state in np.flatnonzero(reachable(model.mdp, first)).tolist()
     ]
     return [title(solved), "", *aligned(rows), "", f"{model.state_text(start)}: {advice(solved, start)}"]

@@ -121,7 +121,7 @@ class TournamentWorker:
                 raise SettingsError(
                     "players",
                     f"the file of {name} has changed since the tournament began",
-                    "name a checkpoint file, or wait for the end of its training",
+                    "name a checkpoint file, or wait until its training ends",
                 )
         return self._loaded[name]
 

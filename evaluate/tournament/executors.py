@@ -108,8 +108,8 @@ class Growing:
 
 def lost(error: BrokenProcessPool) -> ProcessLostError:
     """The error in its place, for a person."""
-    hint = "the same command with folder= plays the rest, with fewer processes if memory was short"
-    return ProcessLostError("processes", f"a process that plays has ended ({error})", hint)
+    hint = "repeat the command with folder= to play the rest; use fewer processes if memory ran out"
+    return ProcessLostError("processes", f"a worker process died ({error})", hint)
 
 
 def play(plays_with: bytes, batch: Batch) -> Played:

@@ -96,7 +96,7 @@ class Journal:
             except (ValueError, KeyError, TypeError, zlib.error):
                 damaged += 1
         if damaged:
-            log.warning("%s: %d batches are not whole, and are played again", path, damaged)
+            log.warning("%s: %d incomplete batches are replayed", path, damaged)
 
 
 def not_writable(folder: Path, error: OSError) -> SettingsError:

@@ -169,7 +169,7 @@ def _what_is_played(settings: TournamentSettings) -> tuple[str, str]:
 def _matrix(results: Results, ratings: Ratings) -> Table:
     """Games or matches won by the row's player against the column's, in percent."""
     a, b = ratings.misfit_pair
-    misfit = f"Elo explains the results to within {ratings.misfit:.1%}, the worst {a} against {b}"
+    misfit = f"Elo fits the results to within {ratings.misfit:.1%}; the worst fit is {a} against {b}"
     whats = _what_is_played(results.settings)[1]
     table = _table(title=f"% of {whats} won by the row against the column, 95% intervals", caption=misfit)
     table.add_column("")
@@ -195,9 +195,7 @@ def _shares(results: Results) -> dict[Pair, str]:
 def _players_table(results: Results, ratings: Ratings) -> Table:
     anchor = results.settings.anchor
     zero = f"0 is {anchor}" if anchor else "their mean is 0"
-    caption = (
-        f"Elo: {zero}; 400 more are odds of 10 to 1. A decision: one with a choice; time of the clock, and of CPUs"
-    )
+    caption = f"Elo: {zero}; 400 points are odds of 10 to 1. Times per decision with a choice: wall-clock and CPU time"
     table = _table(title="players", caption=caption)
     table.add_column("")
     table.add_column("player", overflow="fold")

@@ -151,7 +151,7 @@ def play(schedule: Schedule, executor: Executor, journal: Journal, settled: Call
                 journal.add(played)
                 if schedule.add(played):
                     settled()
-            pairs = f"of which {schedule.settled} of {len(schedule.states)} pairs are done"
+            pairs = f"{schedule.settled} of {len(schedule.states)} pairs done"
             note = f"({pairs})" if len(schedule.states) > 1 else ""
             progress.update(schedule.deals, note, schedule.total)
 

@@ -52,7 +52,7 @@ class TournamentSettings(NamesGame):
 
     def __post_init__(self) -> None:
         check_numbers("", self)
-        require(len(self.players) >= 2, "players", "at least two", self.players)
+        require(len(self.players) >= 2, "players", "at least two players", self.players)
         check_one_of("seating", self.seating, *SEATINGS)
         _ = self.half_width
         if self.processes != AUTO:

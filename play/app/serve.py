@@ -85,7 +85,7 @@ def _listen(port: int) -> socket.socket:
         listening.listen()
     except OSError as error:
         listening.close()
-        raise UserError("port", f"{port} on {HOST}: {error.strerror}", "give another, or port=0 for any") from None
+        raise UserError("port", f"{port} on {HOST}: {error.strerror}", "use another port, or port=0 for any") from None
     return listening
 
 
@@ -147,7 +147,7 @@ class TableServer(textual_server.Server):
         known = hmac.compare_digest(given, self.token.encode())
         local = request.host.rsplit(":", 1)[0] in _NAMES
         if not (known and local and origin in (None, f"http://{request.host}")):
-            return web.Response(status=403, text="403: not with this address\n", headers=_HEADERS)
+            return web.Response(status=403, text="403: wrong address\n", headers=_HEADERS)
         response = await handler(request)
         if not response.prepared:
             response.headers.update(_HEADERS)

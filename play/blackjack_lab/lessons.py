@@ -68,7 +68,7 @@ def _number(key: str, text: str, kind: type[float] = float) -> float:
     try:
         return kind(text.strip().replace(",", "."))
     except ValueError:
-        raise SettingsError(key, f"a number, not {text.strip() or 'nothing'}") from None
+        raise SettingsError(key, f"expected a number, not {text.strip() or 'nothing'}") from None
 
 
 class Lessons:

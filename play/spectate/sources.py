@@ -165,8 +165,8 @@ def read_hands(path: Path) -> list[Recorded]:
     found: list[Recorded] = []
     for hand in recorded_hands(path):
         if isinstance(hand, Damaged):
-            raise RecordError("watch", f"{path}, line {hand.line}: {hand.error}", "mend the line, or take it out")
+            raise RecordError("watch", f"{path}, line {hand.line}: {hand.error}", "fix or delete that line")
         found.append(hand)
     if not found:
-        raise RecordError("watch", f"{path}: there is no record in it", "record=FILE writes some while you play")
+        raise RecordError("watch", f"{path}: no records in it", "record=FILE writes records while you play")
     return found

@@ -113,7 +113,7 @@ def open_watch(settings: PlaySettings, given: Given) -> WatchedGames:
     assert settings.watch is not None
     for key in _NOT_WATCHED:
         if key in given:
-            raise SettingsError(key, "games that you watch are not saved", f"leave {key} out")
+            raise SettingsError(key, "watched games are not saved", f"leave {key} out")
     if settings.watch != AGENTS:
         return _open_film(Path(settings.watch), settings, given)
     game = load_configured_game(settings.game)
@@ -126,7 +126,7 @@ def open_watch(settings: PlaySettings, given: Given) -> WatchedGames:
 def _open_film(path: Path, settings: PlaySettings, given: Given) -> WatchedGames:
     for key in sorted(given):
         if key.partition(".")[0] in _NOT_OF_FILES:
-            raise SettingsError(key, f"the games of {path} are as they were recorded", f"leave {key} out")
+            raise SettingsError(key, f"the games of {path} are already recorded", f"leave {key} out")
     hands = read_hands(path)
     game = hands[0].hand.game
     coach = Coach(game, settings_of(game), None)

@@ -171,16 +171,16 @@ class Choices:
             options = self._options | {name: yaml.safe_load(text)}
             self._game = self._game.configure(options)
         except yaml.YAMLError:
-            raise SettingsError(f"game.{name}", f"a number or a word, not {text!r}") from None
+            raise SettingsError(f"game.{name}", f"expected a number or a word, not {text!r}") from None
         except ValueError as error:
             raise SettingsError.of(error, "game") from None
         self._options = options
 
     def _check_typed(self, key: str, text: str) -> None:
         if key == "seed" and not (text.isascii() and text.isdecimal() and int(text) <= MAX_SEED):
-            raise SettingsError("seed", f"a whole number from 0 to {MAX_SEED}, not {text!r}")
+            raise SettingsError("seed", f"expected an integer from 0 to {MAX_SEED}, not {text!r}")
         if not text:
-            raise SettingsError(key.removeprefix("game."), "type something, or choose from the list")
+            raise SettingsError(key.removeprefix("game."), "type a name or choose from the list")
 
 
 def offered_players(game: Game, runs: Path = RUNS) -> tuple[str, ...]:

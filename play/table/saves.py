@@ -51,11 +51,11 @@ def read_save(path: Path) -> dict[str, Any]:
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
-        raise _broken(path, "it is not JSON") from None
+        raise _broken(path, "not JSON") from None
     if not isinstance(saved, dict) or saved.get("format") != FORMAT:
-        raise _broken(path, "it is no save of a table")
+        raise _broken(path, "not a saved table")
     if saved.get("version") != VERSION:
-        raise _broken(path, f"its version is {saved.get('version')!r}, this busso reads {VERSION}")
+        raise _broken(path, f"version {saved.get('version')!r}, but this busso reads version {VERSION}")
     for name, holds in _FORM.items():
         if name not in saved or not holds(saved[name]):
             raise _broken(path, f"{name}: missing or invalid")
@@ -75,13 +75,13 @@ def restore(path: Path, saved: dict[str, Any]) -> Table:
     game = game_of(path, saved)
     if saved["code"] != own_files.game_digest(game.name):
         file = own_files.typed_game(game.name)
-        raise _broken(path, f"{file} has changed since, and its rules may be others")
+        raise _broken(path, f"{file} has changed since, and its rules may differ")
     setup = Setup(game, tuple(saved["seats"]), saved["seed"], saved["match"])
     score = Score(**saved["score"])
     if (len(score.wins), len(score.totals)) != (len(game.teams), game.seats):
-        raise _broken(path, "score: it does not fit the table")
+        raise _broken(path, "score: does not match the table")
     if len(setup.seats) != game.seats or HUMAN not in setup.seats:
-        raise _broken(path, f"seats: {game.seats} are needed, at least one human, not {list(setup.seats)}")
+        raise _broken(path, f"seats: expected {game.seats} with at least one human, not {list(setup.seats)}")
     if setup.match is not None and (game.match is None or setup.match not in game.match.targets):
         raise _broken(path, f"match: {game.name} is not played to {setup.match}")
     table = Table(setup)
@@ -135,7 +135,7 @@ def _looked_at(path: Path) -> SavedTable | None:
 
 
 def _broken(path: Path, why: object) -> SaveError:
-    hint = "nothing was changed: move it away, or give another save=FILE"
+    hint = "nothing was changed; move it away or use another save=FILE"
     return SaveError("save", InputError(path, why), hint)
 
 

@@ -50,7 +50,7 @@ class Session:
     def play(self, action: int) -> Move:
         """A person's action. Raises ValueError, one line, when it is not legal or not a person's turn."""
         if not self.table.person_to_move:
-            raise ValueError("no person is to move")
+            raise ValueError("it is not a human's turn")
         move = self.table.play(action)
         self._keep(by_person=True)
         return move

@@ -62,11 +62,13 @@ class PlaySettings:
         for key in ("record", "save"):
             require(getattr(self, key) != "", key, "a file", "")
         if self.serve and self.ui == PLAIN:
-            raise SettingsError("ui", "lines of text are not served", "leave ui out, or serve")
-        require(self.watch != "", "watch", f"{AGENTS}, or a file of records", "")
+            raise SettingsError("ui", "text mode cannot be served", "leave ui out, or serve")
+        require(self.watch != "", "watch", f"{AGENTS} or a file of records", "")
         many = isinstance(self.opponents, list) and self.opponents and all(isinstance(o, str) for o in self.opponents)
         if self.opponents is not None and not isinstance(self.opponents, str) and not many:
-            raise SettingsError("opponents", f"a player, or a list with one for each, not {self.opponents!r}")
+            raise SettingsError(
+                "opponents", f"expected a player or a list with one for each seat, not {self.opponents!r}"
+            )
 
     def chosen_seed(self) -> int:
         """The seed, else one from the clock."""
@@ -114,7 +116,7 @@ def _opponents(settings: PlaySettings, game: Game, number: int) -> list[str]:
         return [settings.opponents or default_opponent(game)] * number
     if len(settings.opponents) != number:
         raise SettingsError(
-            "opponents", f"{len(settings.opponents)}, but there are {number}", f"give one for all, or {number}"
+            "opponents", f"expected {number}, not {len(settings.opponents)}", f"give one for all or {number}"
         )
     return settings.opponents
 
@@ -149,6 +151,4 @@ def check_same(path: Path, saved: dict[str, Any], settings: PlaySettings, given:
 
 def _same(path: Path, key: str, wanted: Any, saved: Any) -> None:
     if wanted != saved:
-        raise SettingsError(
-            key, f"{wanted}, but {path} was saved with {saved}", f"leave {key} out, or give another save"
-        )
+        raise SettingsError(key, f"{wanted}, but {path} was saved with {saved}", f"leave {key} out or use another save")

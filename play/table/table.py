@@ -153,7 +153,7 @@ class Table:
     def reply(self) -> Move:
         """Let the player to move play. Raises ValueError when no player is to move."""
         if self.turn is None or self.person_to_move:
-            raise ValueError("no player is to move")
+            raise ValueError("it is not a player's turn")
         player = self._players[self.setup.seats[self.turn]]
         player.begin(derive(self.hand.seeds, _REPLIES + len(self.hand.moves)))
         try:

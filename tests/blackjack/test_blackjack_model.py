@@ -200,7 +200,7 @@ def test_an_engines_states_are_those_of_the_process() -> None:
         (["A"], "2", "two cards"),
         (["A", "1"], "2", "'1'"),
         (["A", "2"], "X", "'X'"),
-        (["2"] * 4, "2", "5 times of 4"),
+        (["2"] * 4, "2", "5 times, but there are 4"),
         (["10", "A", "2"], "2", "card 3"),
     ],
 )

@@ -168,7 +168,7 @@ GOOD = {
         ({"player": ["9", "5"]}, "dealer", "card 3 is drawn"),
         ({"player": ["9", "5", "K"]}, "dealer", "card 3 is drawn"),
         ({"dealer": ["6", "Q"]}, "dealer", "the game is not over"),
-        ({"player": ["2"] * 5}, "player, dealer", "2 is drawn 5 times of 4"),
+        ({"player": ["2"] * 5}, "player, dealer", "2 is drawn 5 times, but there are 4"),
         ({"dealer": 5}, "dealer", "not a list"),
     ],
 )

@@ -63,10 +63,10 @@ def test_the_line_says_what_may_be() -> None:
             check_bounds("", Numbers(**values))  # type: ignore[arg-type]
         return str(caught.value)
 
-    assert line(count=11) == "count: a whole number from 1 to 10, not 11"
-    assert line(share=0.0) == "share: more than 0, at most 1, not 0.0"
-    assert line(limit=-1.0) == "limit: 0 or more, less than 100, or inf, not -1.0"
-    assert line(games=0) == "games: a whole number from 1 to 10, or null, not 0"
+    assert line(count=11) == "count: expected an integer from 1 to 10, not 11"
+    assert line(share=0.0) == "share: expected more than 0, at most 1, not 0.0"
+    assert line(limit=-1.0) == "limit: expected 0 or more, less than 100, or inf, not -1.0"
+    assert line(games=0) == "games: expected an integer from 1 to 10, or null, not 0"
     assert str(Bounds(0.0, 1e9)) == "0 to 1000000000"
 
 

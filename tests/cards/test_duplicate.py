@@ -164,8 +164,8 @@ def test_equals_win_their_share_of_first_places() -> None:
 
 def test_what_is_won_is_said() -> None:
     spike = load_game("spike", {"seats": 3})
-    assert "greater mean result" in meaning_of_won(spike)
-    assert "greatest result of the table" in meaning_of_won(spike, ONE_AGAINST_MANY)
+    assert "higher mean result" in meaning_of_won(spike)
+    assert "highest result at the table" in meaning_of_won(spike, ONE_AGAINST_MANY)
     assert "the same deal" in meaning_of_won(load_game("blackjack"))
     assert meaning_of_won(TRESSETTE) == "won: the better result; a tie counts one half"
 

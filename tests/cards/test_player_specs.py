@@ -82,11 +82,11 @@ def test_a_kind_plays_with_its_options() -> None:
 HAS = "counting has cards, ms, aloud, tone"
 BAD = {  # what is said, and the way out
     "counting:card:5": ("'card'", HAS),
-    "counting:cards:x": ("cards: a whole number, not 'x'", ""),
-    "counting:cards:1.5": ("cards: a whole number, not '1.5'", ""),
-    "counting:ms:soon": ("ms: a number, not 'soon'", ""),
-    "counting:ms:nan": ("ms: a number, not 'nan'", ""),
-    "counting:aloud:1": ("aloud: true or false, not '1'", ""),
+    "counting:cards:x": ("cards: expected an integer, not 'x'", ""),
+    "counting:cards:1.5": ("cards: expected an integer, not '1.5'", ""),
+    "counting:ms:soon": ("ms: expected a number, not 'soon'", ""),
+    "counting:ms:nan": ("ms: expected a number, not 'nan'", ""),
+    "counting:aloud:1": ("aloud: expected true or false, not '1'", ""),
     "counting:cards:0": ("cards: 1 and more, not 0", ""),
     "counting:": ("a word is missing", "counting:samples:100"),
     "counting:cards:": ("a word is missing", "counting:samples:100"),
@@ -99,9 +99,9 @@ BAD = {  # what is said, and the way out
     "lowest:runs/toy/x": ("'runs/toy/x'", "lowest has no options"),
     "random:": ("a word is missing", "random:samples:100"),
     "champion:samples:1": ("champion has no options", ""),
-    "counter:cards:1": ("toy", "it has random, lowest, counting"),
-    "runs/toy/x": ("toy", "it has random"),
-    "": ("toy", "it has random"),
+    "counter:cards:1": ("toy", "available: random, lowest, counting"),
+    "runs/toy/x": ("toy", "available: random"),
+    "": ("toy", "available: random"),
 }
 
 

@@ -74,7 +74,7 @@ def test_bad_entries_are_named(text_file: Path, tmp_path: Path) -> None:
     # What is wrong with an entry is said before what is missing.
     for entry, says in (
         ('"12180050": 6', "state 12180050: action 6 is not legal there; legal: 3, 4"),
-        ('"99999999": 1', "state 99999999: there is no such round"),
+        ('"99999999": 1', "state 99999999: unknown round"),
         ('"12180050": "buy"', "state 12180050: 'buy' is not an action"),
     ):
         path.write_text(f"{{{entry}}}")

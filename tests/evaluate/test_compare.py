@@ -140,7 +140,7 @@ def test_runs_of_one_name_stay_apart(runs: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["one"], "two folders"),
+        (["one"], "two run folders"),
         (["one", "one"], "twice"),
         (["one", "nowhere"], "nowhere"),
     ],

@@ -110,7 +110,7 @@ def test_a_conversation(answers: list[str], capsys: pytest.CaptureFixture) -> No
         "drawn",
         "drawn",
     ]
-    assert lines[0].endswith("'9' is not a card (A 2 3 4 5 6 7 F C R); again, please")
+    assert lines[0].endswith("'9' is not a card (A 2 3 4 5 6 7 F C R); try again")
     assert "hit: win 0.273092, tie 0.181325, lose 0.545583" in lines[1]
     assert "stick: win 0.000000, tie 1.000000" in lines[-1] and not answers
 

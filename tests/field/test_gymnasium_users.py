@@ -37,7 +37,9 @@ def test_the_api_as_stable_baselines3_checks_it(name: str) -> None:
 
 def test_a_render_mode_that_there_is_not() -> None:
     """`gymnasium.make` raises a TypeError of the environment again, as `type(error)(text)`."""
-    with pytest.raises(TypeError, match=r"^render_mode: ansi or human, not 'rgb_array' was raised from .*Tressette-v0"):
+    with pytest.raises(
+        TypeError, match=r"^render_mode: expected ansi or human, not 'rgb_array' was raised from .*Tressette-v0"
+    ):
         gymnasium.make("busso/Tressette-v0", render_mode="rgb_array")
 
 

@@ -63,7 +63,7 @@ def test_a_word_that_is_no_setting(command: str) -> None:
     """It may have been meant as a command."""
     typed = command[:-1] if len(command) > 4 else command
     line = refused(typed, lambda: compose(TrainSettings, "train", [typed]))
-    assert line == f"{typed}: is no setting; did you mean busso {command}?"
+    assert line == f"{typed}: unknown setting; did you mean busso {command}?"
 
 
 def test_nothing_given_is_not_quoted() -> None:

@@ -95,7 +95,7 @@ def test_a_file_that_is_right_is_not_blamed(own: Callable[[str, bytes], Path], t
     """The wrong key is on the line, and a value that is not closed has its key."""
     own("mine.yaml", GLOBAL + b"seed: 3\n")
     own("open.yaml", GLOBAL + b"runs: ${oc.env:HOME\n")
-    with error_about(SettingsError, "experiment", "no such setting", "write experiment=NAME"):
+    with error_about(SettingsError, "experiment", "unknown setting", "write experiment=NAME"):
         settings_of([f"hydra.searchpath=[{tmp_path}]", "experiment=mine", "experiment.seed=4"])
     with error_about(SettingsError, "runs", "missing BRACE_CLOSE"):
         settings_of([f"hydra.searchpath=[{tmp_path}]", "experiment=open"])
@@ -189,7 +189,7 @@ def test_the_folder_of_runs_may_be_a_number(
 
 
 def test_the_folder_of_another_user_is_no_folder_here() -> None:
-    with error_about(SettingsError, "runs", hint="write the path in full"):
+    with error_about(SettingsError, "runs", hint="write the full path"):
         settings_of(["runs=~nobody/x"])
 
 

@@ -200,7 +200,7 @@ def test_a_table_of_an_edited_file_is_not_resumed(
     Path("war.py").write_text(Path("war.py").read_text() + "# edited\n")
     monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
     assert called("play", "game=./war.py", "ui=plain", "save=table.json") == 2
-    assert "table.json: ./war.py has changed since, and its rules may be others" in capsys.readouterr().err
+    assert "table.json: ./war.py has changed since, and its rules may differ" in capsys.readouterr().err
     assert Path("table.json").read_bytes() == saved
 
 
@@ -222,9 +222,9 @@ def test_a_variant_meets_the_champion_and_keeps_its_table(
 
 def test_what_is_typed_without_a_path_has_a_hint(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert train(["game=war", "--cfg", "job"]) == 2
-    assert "say game=./war.py" in capsys.readouterr().err
+    assert "use game=./war.py" in capsys.readouterr().err
     assert train(["game=./nowhere.py", "--cfg", "job"]) == 2
-    assert capsys.readouterr().err == "error: game: ./nowhere.py: there is no such file\n"
+    assert capsys.readouterr().err == "error: game: ./nowhere.py: file not found\n"
 
 
 def test_options_and_recipe_of_the_file_are_composed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -234,7 +234,7 @@ def test_options_and_recipe_of_the_file_are_composed(tmp_path: Path, capsys: pyt
     composed = capsys.readouterr().out
     assert "bet: 3" in composed and "- equilibrium" in composed
     assert train([TYPED, "game.bet=11", *SMALL, f"runs={tmp_path}"]) == 2
-    assert capsys.readouterr().err.startswith("error: game.bet: a whole number from 1 to 10")
+    assert capsys.readouterr().err.startswith("error: game.bet: expected an integer from 1 to 10")
 
 
 def test_check_says_which_check_fails(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -151,14 +151,14 @@ def test_all_that_can_be_given_is_taken() -> None:
 def test_options_are_fields_of_the_state() -> None:
     made = LEAST.configure({"stones": 12})
     assert made.deal(np.zeros(1, np.uint64))["left"] == 12
-    with error_about(InputError, "game.stones", "a whole number from 1 to 20"):
+    with error_about(InputError, "game.stones", "an integer from 1 to 20"):
         LEAST.configure({"stones": 21})
-    with error_about(InputError, "game.stonse", "has no such option", "it has stones, unused"):
+    with error_about(InputError, "game.stonse", "unknown option", "available: stones, unused"):
         LEAST.configure({"stonse": 3})
     without = np.dtype([("left", np.uint8), ("turn", np.uint8), ("stones", np.uint8)])
-    with error_about(InputError, "game.unused", "no field of STATE"):
+    with error_about(InputError, "game.unused", "not the name of a field of STATE"):
         _ = game(without, *RULES[1:], actions=TAKE, sees=SEES, options=Options).blank
-    with error_about(InputError, "game.x", "has no such option", "it has none"):
+    with error_about(InputError, "game.x", "unknown option", "available: none"):
         game(*RULES, actions=TAKE, sees=SEES).configure({"x": 1})
 
 
@@ -194,11 +194,11 @@ def test_records_say_options_seed_actions_and_returns() -> None:
         ({"actions": ["take 1"]}, "actions", "the game is not over after 1"),
         ({"actions": ["take 3", "take 3", "take 3"]}, "action 3", "may not play take 3; legal: take 1"),
         ({"actions": ["take 1"] * 8}, "action 8", "the game is over"),
-        ({"options": {"stones": 21}}, "options", "a whole number from 1 to 20"),
-        ({"options": {"x": 1}}, "options", "no such option"),
+        ({"options": {"stones": 21}}, "options", "an integer from 1 to 20"),
+        ({"options": {"x": 1}}, "options", "unknown option"),
         ({"options": []}, "options", "not an object"),
-        ({"returns": [1.0]}, "returns", "1 entries where 2 belong"),
-        ({"returns": [True, False]}, "returns", "not all of them are numbers"),
+        ({"returns": [1.0]}, "returns", "1 entries instead of 2"),
+        ({"returns": [True, False]}, "returns", "expected numbers only"),
         ({"returns": [5.0, 5.0]}, "returns", "the record says [5.0, 5.0], the game comes to"),
     ],
 )

@@ -196,7 +196,7 @@ def test_nothing_loads_it_without_its_file(
     code = main([f"game={WAR}", *(each.format(run=trained) for each in given)])
     line = capsys.readouterr().err.strip().splitlines()[-1]
     assert code == 2 and line.startswith("error: "), line
-    assert f"{NET} is code, which no file may name; if you trust it, say network={RESIDUAL}" in line
+    assert f"{NET} is code, which no file may name; if you trust it, type network={RESIDUAL}" in line
 
 
 def test_a_run_that_diverges_names_the_loss(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -204,7 +204,7 @@ def test_a_run_that_diverges_names_the_loss(write: Write, tmp_path: Path, capsys
     typed = write("late.py", late + "    return ((value - target) ** 2).mean() / (len(CALLS) < 5)\n")
     assert train(arguments(tmp_path, f"learner.loss={typed}", "episodes=512", "rollout=local")) == 2
     line = capsys.readouterr().err.strip().splitlines()[-1]
-    assert "the run diverged" in line and f"look at {typed}:late; what usually helps" in line
+    assert "the run diverged" in line and f"check {typed}:late; in a run with another name" in line
 
 
 def test_the_ways_out_are_what_may_be_typed(
@@ -220,7 +220,7 @@ def test_the_ways_out_are_what_may_be_typed(
     play = [f"game={WAR}", f"players=[{trained},random]", "deals=2", "processes=1"]
     assert tournament([*play, f"network={RESIDUAL}"]) == 0
     assert tournament([*play, f"network={NET}:Other"]) == 2
-    assert f"{NET}: defines no 'Other'; it has Residual" in capsys.readouterr().err
+    assert f"{NET}: does not define 'Other'; it defines Residual" in capsys.readouterr().err
 
 
 def test_with_its_file_it_plays_in_every_process(
@@ -351,11 +351,11 @@ WRONG = {
     "Unbuilt": ("class Unbuilt", "Unbuilt: __init__: AttributeError: cannot assign module before"),
     "Empty": ("", "Empty: __init__: ValueError: it has no parameters"),
     "Detached": ("        return self.layer(seen).detach()", "its values have no gradient"),
-    "pairs": ("def pairs", "pairs: ValueError: returned [3], not a number, or one for each of 16 rows"),
+    "pairs": ("def pairs", "pairs: ValueError: returned [3], not a number or one per row (16)"),
     "number": ("def number", "number: ValueError: returned float, not a number"),
     "nan": ("def nan", "nan: ValueError: returned NaN or an infinity"),
     "wrong": ("value.nosuch", "wrong: AttributeError: 'Tensor' object has no attribute 'nosuch'"),
-    "apart": ("def apart", "apart: ValueError: what it returned has no gradient"),
+    "apart": ("def apart", "apart: ValueError: the returned value has no gradient"),
 }
 
 
@@ -375,16 +375,16 @@ def test_what_there_is_in_a_file(tmp_path: Path, write: Write) -> None:
     typed = write("bad.py", BAD)
     networks = "Base, Narrow, Nan, Typo, Unbuilt, Empty, Detached"
     for given, key, says, hint in (
-        (f"network={typed}", "network", "has 7 networks", f"say which: {networks}"),
+        (f"network={typed}", "network", "has 7 networks", f"choose one: {networks}"),
         (f"network={typed}:Bilinear", "network", "Bilinear is not defined there", f"it has {networks}"),
         (f"network={typed}:torch", "network", "torch is not defined there", f"it has {networks}"),
         (f"network={typed}:pairs", "network", "pairs is not an nn.Module", "it has Base"),
         (f"network={typed}:NoModule", "network", "NoModule is not an nn.Module", "it has Base"),
-        (f"network={typed}:Needs", "network", "Needs needs depth", "a network is made with bits, actions, game"),
+        (f"network={typed}:Needs", "network", "Needs needs depth", "a network is constructed with bits, actions, game"),
         (f"network={RESIDUAL}:wdith:3", "network", "unknown option 'wdith'", "Residual has width, depth"),
-        (f"network={NET}:Residual:width:x", "network", "width: a whole number, not 'x'", ""),
+        (f"network={NET}:Residual:width:x", "network", "width: expected an integer, not 'x'", ""),
         (f"network={NET}:Residual:bits:3", "network", "unknown option 'bits'", "Residual has width, depth"),
-        (f"learner.loss={typed}", "learner.loss", "functions", "say which: pairs"),
+        (f"learner.loss={typed}", "learner.loss", "functions", "choose one: pairs"),
         (f"learner.loss={typed}:lonely", "learner.loss", "lonely needs value and target", ""),
         (f"learner.loss={typed}:JSONDecoder", "learner.loss", "is not defined there", "it has pairs"),
     ):
@@ -411,7 +411,7 @@ def test_what_is_for_bussos_networks_is_left_out_or_refused(tmp_path: Path) -> N
         with error_about(SettingsError, key, "is for busso's own networks", "leave it out"):
             chosen_of(chosen, [*typed, f"{key}=1"])
     lost = replace(chosen, network=replace(chosen.network, module="./nowhere.py:Net"))
-    with error_about(SettingsError, "network.module", "there is no file ./nowhere.py"):
+    with error_about(SettingsError, "network.module", "file not found: ./nowhere.py"):
         chosen_of(lost, ["network.module=./nowhere.py"])
 
 
@@ -421,7 +421,7 @@ def test_a_file_that_was_not_typed_does_not_run(trained: Path, write: Write, tmp
     name_game_file(WAR)
     values: dict[str, Any] = {"game": {"name": "war"}, "opponents": {"phases": [{"mix": {"network": 1.0}}]}}
     chosen = settings_from_dict(TrainSettings, values | {"network": {"module": f"{evil}:Net"}})
-    with error_about(SettingsError, "network", "is code, which no file may name", f"say network={evil}"):
+    with error_about(SettingsError, "network", "is code, which no file may name", f"type network={evil}"):
         build_network(chosen.load_game(), chosen)
     loss = settings_from_dict(TrainSettings, values | {"learner": {"loss": f"{evil}:Net"}})
     with error_about(SettingsError, "learner.loss", "is code, which no file may name"):

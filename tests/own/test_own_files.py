@@ -59,7 +59,7 @@ def test_only_its_own_definitions_count(write: Write) -> None:
     assert list(file.defined()) == ["double", "Player", "breaks"]
     assert file.get("double")(4) == 8
     for name in ("os", "dataclass", "Number", "_hidden", "NUMBER"):
-        with error_about(InputError, "./mine.py", f"defines no '{name}'", "it has double, Player, breaks"):
+        with error_about(InputError, "./mine.py", f"does not define '{name}'", "it defines double, Player, breaks"):
             file.get(name)
 
 

@@ -100,7 +100,7 @@ WRONG = {
     "Breaks": ("return self.table", "act: AttributeError: 'Breaks' object has no attribute 'table'", "legal: "),
     "Short": ("def act(self, decisions):\n        return decisions.legal[1:]", "one for each decision, not", "legal: "),
     "wrong": ("seen.hnad", "AttributeError: what is seen has no 'hnad'; war has hand, table, own_played", "legal: "),
-    "nothing": ("def nothing", "act: TypeError: it returned None, which is not the number of an action", "legal: "),
+    "nothing": ("def nothing", "act: TypeError: returned None, which is not an action number", "legal: "),
     "illegal": ("def illegal", " of war, in the game of seed ", "legal: "),
     "quits": ("raise SystemExit(0)", "act: SystemExit: 0", "legal: "),
     "no_field": ("@njit", "hanz", ""),
@@ -187,13 +187,13 @@ def test_what_there_is_in_a_file(war: busso.Game, write: Write) -> None:
     own_files.trust(typed := write("bad.py", BAD))
     own_files.trust(one := write("one.py", ONE))
     for player, says, hint in (
-        (typed, "bad.py has 6 players", "say which: Breaks, Short, wrong, nothing, illegal, no_field"),
-        (f"{typed}:Imported", "defines no 'Imported'", "it has Breaks, "),
-        (f"{typed}:json", "defines no 'json'", "it has Breaks, "),
+        (typed, "bad.py has 6 players", "choose one: Breaks, Short, wrong, nothing, illegal, no_field"),
+        (f"{typed}:Imported", "does not define 'Imported'", "available: Breaks, "),
+        (f"{typed}:json", "does not define 'json'", "available: Breaks, "),
         (f"{typed}:Needs", "Needs needs width: give it a default", "it has Breaks"),
-        (f"{one}:helper", "helper is not a player", "it has only"),
+        (f"{one}:helper", "helper is not a player", "available: only"),
         (f"{typed}:nothing:deep:3", "unknown option 'deep'", "nothing has depth, tone"),
-        (f"{typed}:nothing:depth:x", "depth: a whole number, not 'x'", ""),
+        (f"{typed}:nothing:depth:x", "depth: expected an integer, not 'x'", ""),
         (f"{typed}:wrong:depth:3", "unknown option 'depth'", "wrong has no options"),
         ("./nowhere.py:x", "./nowhere.py does not exist", ""),
     ):
@@ -264,7 +264,7 @@ def test_at_the_table(write: Write, capsys: pytest.CaptureFixture[str], monkeypa
         (
             (f"opponents={mine}:nobody",),
             2,
-            f"error: opponents: {mine}:nobody: {mine} defines no 'nobody'; it has Lowest",
+            f"error: opponents: {mine}:nobody: {mine} does not define 'nobody'; available: Lowest",
         ),
     ):
         monkeypatch.setattr(own_files, "_named", {})

@@ -55,7 +55,7 @@ WRONG = {
             "put_thermometer(words, SEES.other_tricks, state.taken[1 - seat] + 9)",
         ),
         "put_thermometer(words, SEES.other_tricks",
-        "observe: 11 is put into the block `other_tricks`, which is for 0 to 10",
+        "observe: 11 is written to the block `other_tricks`, which holds 0 to 10",
     ),
     "a block that is too small": (
         ("hand=CARDS,", "hand=CARDS - 1,"),
@@ -65,7 +65,7 @@ WRONG = {
     "a place in no block": (
         ("put(words, SEES.hand, state.hands[seat])", "put(words, SEES.hand + 100, state.hands[seat])"),
         "put(words, SEES.hand",
-        "observe: no block of the layout has the offset 100",
+        "observe: 100 is not the offset of a block of the layout",
     ),
     "an unsigned difference": (
         ("if card // RANKS == state.led // RANKS and card > state.led:",
@@ -102,17 +102,17 @@ WRONG = {
     "a wrong total": (
         ("total=TRICKS", "total=TRICKS + 1"),
         "def returns",
-        "returns: they add up to [10.0], not 11, the total",
+        "returns: they add up to [10.0], not to the total of 11",
     ),
     "a reward that is too large": (
         ("total=TRICKS, ", ""),
         "def returns",
-        "a game, and -1 to 1 is learned best; say total= what the results add up to, or scale=",
+        "per game, but rewards from -1 to 1 are learned best; set total= to the sum of the results, or set scale=",
     ),
     "chance of its own": (
         ("shuffle(CARDS, seed)", "np.random.permutation(CARDS)"),
         "def deal",
-        "deal: deals two games of one seed: all chance is from the seed",
+        "deal: deals different games from one seed: all randomness must come from the seed",
     ),
     "a field that is not set": (
         ("    state.played[:] = 0\n", ""),
@@ -144,15 +144,15 @@ def test_it_is_said_with_its_function(wrong: str, write: Write) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "at", "says"),
     [
-        ("actions=NAMES", "actions=[*NAMES[1:], NAMES[1]]", "GAME = game(", "2D is there twice"),
+        ("actions=NAMES", "actions=[*NAMES[1:], NAMES[1]]", "GAME = game(", "2D appears twice"),
         ("actions=NAMES", "actions=[str(k) for k in range(65)]", "GAME = game(", "1 to 64 names, not 65"),
         ("sees=SEES", "sees=100", "GAME = game(", "a Layout, not int"),
         ("total=TRICKS", "total=TRICKS, teams=[[0]]", "GAME = game(", "each of the 2 seats once"),
         ('("turn", np.uint8)', '("trun", np.uint8)', "GAME = game(", "with a field `turn`"),
         ("Layout(\n    hand=", "Layout(\n    bits=3,\n    hand=", "SEES = ", "this name is taken"),
-        ("GAME = game(", "game(", "", "has no GAME"),
+        ("GAME = game(", "game(", "", "missing GAME"),
         ("total=TRICKS", "total=TRICKS, name='tressette'", "", "tressette is the name of another game"),
-        ("total=TRICKS", "total=TRICKS, name='a-b'", "", "'a-b' is no name for a game"),
+        ("total=TRICKS", "total=TRICKS, name='a-b'", "", "'a-b' is not a valid name for a game"),
     ],
 )
 def test_what_game_refuses_says_where(write: Write, old: str, new: str, at: str, says: str) -> None:
@@ -185,6 +185,6 @@ def test_options_are_tried_too(write: Write) -> None:
     typed = write("bad.py", text)
     name_game_file(typed)
     line = line_of(text, "put_thermometer(words, SEES.own_tricks")
-    with error_about(OwnCodeError, f"./bad.py:{line}", "observe: 12 is put into the block `own_tricks`"):
+    with error_about(OwnCodeError, f"./bad.py:{line}", "observe: 12 is written to the block `own_tricks`"):
         game_with(typed, {"worth": 12})
     assert game_with(typed, {"worth": 1}).name == "bad"

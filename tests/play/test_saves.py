@@ -110,8 +110,8 @@ def saved(tmp_path: Path, *overrides: str) -> tuple[Path, dict[str, Any]]:
 
 
 BROKEN: dict[str, dict[str, Any]] = {
-    "no save": {"format": "another"},
-    "version is 1": {"version": 1},
+    "not a saved table": {"format": "another"},
+    "version 1, but": {"version": 1},
     "game: missing": {"game": None},
     "game.name: ": {"game": {"name": "chess"}},
     "game.limit: ": {"game": {"name": "tressette", "limit": 3}},
@@ -121,10 +121,10 @@ BROKEN: dict[str, dict[str, Any]] = {
     "number: missing": {"number": True},
     "match: ": {"match": 7},
     "score: missing": {"score": {"games": 1}},
-    "score: it does not fit": {"score": {"games": 0, "ties": 0, "wins": [0], "totals": [0.0]}},
+    "score: does not match": {"score": {"games": 0, "ties": 0, "wins": [0], "totals": [0.0]}},
     "game.seats: ": {"game": {"name": "spike", "seats": None}},
     "hands: missing": {"hands": []},
-    "there is no action 77": {"hands": [[77]]},
+    "unknown action 77": {"hands": [[77]]},
     "score: missing or invalid": {"score": {"games": 2, "ties": 1, "wins": [1, 1], "totals": [0.0] * 4}},
     "may not play it": {"hands": [[0, 0]]},
 }
@@ -191,5 +191,5 @@ def test_newest_first_and_broken_ones_among_them(tmp_path: Path) -> None:
     folder, third, second, first = saved_tables(tmp_path)
     assert first.saved == SAVED and first.broken == ""
     assert (second.path.name, second.saved["game"]["name"], second.saved["match"]) == ("second.json", "spike", None)
-    assert third.broken.startswith(f"save: {third.path}: it is no save of a table; ") and "\n" not in third.broken
+    assert third.broken.startswith(f"save: {third.path}: not a saved table; ") and "\n" not in third.broken
     assert folder.path.name == "folder.json" and "directory" in folder.broken

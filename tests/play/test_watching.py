@@ -128,7 +128,7 @@ def test_a_bad_record_is_one_line(tmp_path: Path) -> None:
     good = path.read_text()
     for bad, why in (
         ("{", "not JSON"),
-        ('{"game":"go"}', "there is no game 'go'"),
+        ('{"game":"go"}', "unknown game 'go'"),
         (good.splitlines()[0].replace('"limit":5.0', '"limit":9'), "limit"),
     ):
         path.write_text(f"{good}\n{bad}\n")

@@ -120,8 +120,8 @@ def test_policies_of_the_process_and_of_the_engine_are_the_same() -> None:
     [
         (["8"], "2", "'8'"),
         (["2"], "", "''"),
-        (["F", "F", "F", "F", "F"], "2", "5 times of 4"),
-        (["F", "F", "F", "F"], "f", "5 times of 4"),
+        (["F", "F", "F", "F", "F"], "2", "5 times, but there are 4"),
+        (["F", "F", "F", "F"], "f", "5 times, but there are 4"),
     ],
 )
 def test_impossible_cards(player: list[str], opponent: str, error: str) -> None:

@@ -108,7 +108,7 @@ GOOD = {"game": "sette_mezzo", "limit": 5, "player": ["2", "4"], "opponent": ["3
         ({"player": "2"}, "player", "not a list"),
         ({"player": ["8"]}, "player: card 1", "'8'"),
         ({"player": ["7", "7", "A"]}, "player", "card 3 is drawn after going over"),
-        ({"player": ["F"] * 4}, "player, opponent", "F is drawn 6 times of 4"),
+        ({"player": ["F"] * 4}, "player, opponent", "F is drawn 6 times, but there are 4"),
         ({"opponent": ["3", "F"]}, "opponent", "the game is not over"),
         ({"opponent": ["5", "A"]}, "opponent", "card 2 is drawn"),
         ({"player": ["7", "A"], "opponent": ["3", "F"]}, "opponent", "card 2 is drawn"),

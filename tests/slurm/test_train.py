@@ -131,7 +131,7 @@ def test_loss_of_ray_on_a_node_of_all_of_ray_and_of_the_node(cluster: Cluster) -
     print(f"raylet of node2 killed: workers there again after {back:.0f} s")
     cluster.ended(intruder, "FAILED", 60 + BEAT)
     errors = [line for line in cluster.log(intruder).splitlines() if line.startswith("error:")]
-    assert len(errors) == 1 and "another process is using this run" in errors[0]
+    assert len(errors) == 1 and "in use by another process" in errors[0]
     saved = _ray_dies(cluster, "nodes", job)
     _resumes(cluster, "nodes", job, saved)
     cluster.kill_host("node2")

@@ -76,7 +76,7 @@ def test_runs_that_could_not_be_resumed(tmp_path: Path, trained_run: TrainedRuns
     assert folder().verdict == "ok" and "resumes from episode_000000000064.pt" in folder().says
     assert folder("learner.lr=0.5").verdict == "error" and "learner.lr" in folder("learner.lr=0.5").says
     with RunFolder(settings(tmp_path)):
-        assert folder().verdict == "error" and "another process is using this run" in folder().says
+        assert folder().verdict == "error" and "in use by another process" in folder().says
     (newest,) = checkpoint.listed(settings(tmp_path).folder / "checkpoints")
     newest.write_bytes(b"damaged")
     assert folder().verdict == "error" and newest.exists()  # looking changes nothing
@@ -86,7 +86,7 @@ def test_exit_code_and_what_it_does_not_look_at(tmp_path: Path, capsys: pytest.C
     assert main(["doctor", *small(tmp_path, "device=cuda:77")]) == 2
     assert "device" in capsys.readouterr().out
     assert main(["doctor", "experiment=blackjack_q"]) == 2
-    assert "error: doctor: looks at runs of algo=dqn" in capsys.readouterr().err
+    assert "error: doctor: examines runs of algo=dqn" in capsys.readouterr().err
 
 
 def test_what_a_job_may_use(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ def test_in_turn_each_waits_for_the_others() -> None:
     found = measure.Measured([FAST, SLOW], in_turn=True)
     assert (found.limit, found.decisions) == (SLOW, pytest.approx(80))
     assert (found.busy(FAST), found.busy(SLOW)) == (pytest.approx(0.2), pytest.approx(0.8))
-    assert "all stages in turn make 80, and this one takes 80% of the time" in found.verdict()
+    assert "all stages in turn reach 80, and this one takes 80% of the time" in found.verdict()
 
 
 def chosen(tmp_path: Path, kind: str, *overrides: str) -> TrainSettings:

@@ -211,7 +211,7 @@ def test_checkpoints_of_a_slow_disk_are_further_apart(
     slow = ("checkpoint.every_episodes=32", "checkpoint.min_seconds=60", "checkpoint.max_seconds=600")
     assert [kind.train(tmp_path, *slow) for _ in range(2)] == [75, 0]
     assert saved == [32, 96, 128, 256, 256]
-    line = "checkpoints are now at least 250 s apart: one took 5.0 s"
+    line = "checkpoints are now at least 250 s apart, since one took 5.0 s"
     assert (kind.folder(tmp_path) / "train.log").read_text().count(line) == 2, "once in each start"
     found = equal(newest(kind, uninterrupted(kind)), newest(kind, tmp_path))
     assert [path for path in found if not path.startswith((*OWN_TO_A_RUN, ".settings.checkpoint", ".passed"))] == []
@@ -231,7 +231,7 @@ def test_a_job_whose_starts_get_nowhere_is_not_started_for_ever(
         patch.setattr(kind.trainer, "begin", interrupted)
         assert tuple(kind.train(tmp_path) for _ in kind.idle_codes) == kind.idle_codes
     text = capsys.readouterr().err
-    assert text.count("error: this start made no progress, and the next would make none: give the job more time") == 1
+    assert text.count("error: this start made no progress, and neither would the next; give the job more time") == 1
     with signal_after(kind, 1, signal.SIGUSR1):
         assert kind.train(tmp_path) == 75
 
@@ -247,7 +247,7 @@ def test_a_damaged_newest_checkpoint_is_passed_over_with_one_warning(
     damaged.write_bytes(damaged.read_bytes()[:-1])
     capfd.readouterr()
     assert kind.train(tmp_path) == 0
-    warning = f"{damaged}: damaged (its checksum does not match); the one before is used, this one is renamed"
+    warning = f"{damaged}: damaged (its checksum does not match); it is renamed and the previous one is used"
     text = capfd.readouterr().err
     assert [line for line in text.splitlines() if damaged.name in line] == [warning]
     assert f"resumed from {before}:" in text
@@ -272,7 +272,7 @@ def test_a_checkpoint_of_another_kind_of_run_is_refused_in_one_line(
     path.parent.mkdir(parents=True)
     for foreign, message in (
         (state, "error: game.name: the run in"),
-        (state | {"settings": own["settings"] | {"runs": str(tmp_path)}}, f"error: {path}: does not fit this run"),
+        (state | {"settings": own["settings"] | {"runs": str(tmp_path)}}, f"error: {path}: does not match this run"),
     ):
         checkpoint.save(path, foreign)
         bytes_before = path.read_bytes()
@@ -368,7 +368,7 @@ def test_a_complete_run_is_shown_again_and_left_as_it_is(
     assert kind.train(runs) == 0
     second = capsys.readouterr()
     assert first.out == second.out != ""
-    assert second.err == f"{kind.folder(runs)} is complete: raise {kind.raise_more} to train it further\n"
+    assert second.err == f"{kind.folder(runs)} is complete; raise {kind.raise_more} to train further\n"
     assert [path.read_bytes() for path in written] == before
     assert set(kind.folder(runs).glob("tensorboard/*")) == set(written[2:])
 

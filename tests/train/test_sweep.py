@@ -130,7 +130,7 @@ def test_all_are_checked_before_the_first(
 
 def test_several_values_without_it_name_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["seed=0,1"]) == 2
-    assert "several values are for --multirun" in capsys.readouterr().err
+    assert "several values need --multirun" in capsys.readouterr().err
 
 
 def test_every_run_is_trained_and_again_complete(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -143,7 +143,7 @@ def test_every_run_is_trained_and_again_complete(tmp_path: Path, capsys: pytest.
     assert capsys.readouterr().err.count("is complete") == 2
 
 
-IN_USE = RunInUseError("runs/x", "another process is using this run")
+IN_USE = RunInUseError("runs/x", "in use by another process")
 DAMAGED = CheckpointError("runs/x", "is damaged")
 
 
@@ -172,7 +172,7 @@ def test_one_run_that_fails_or_is_taken_does_not_stop_the_others(
     said = capsys.readouterr().err
     summary = [line for line in said.splitlines() if line.startswith("error: failed: ")]
     assert len(summary) == bool(failed) and all(name in summary[0] for name in failed)
-    assert ("another process trains this run" in said) == (IN_USE in errors)
+    assert ("another process is training this run" in said) == (IN_USE in errors)
 
 
 def test_a_worker_of_joblib_that_is_killed_is_one_line(

@@ -24,7 +24,7 @@ from busso.train.settings.dqn import TrainSettings
 _SECONDS = 1.5  # of measuring, for each stage
 _GAMES = 512  # played at a time, at most: enough to measure
 _IN_TURN = ("in the learner's process", "rollout=ray, which plays on the other CPUs")
-_FEWER_UPDATES = "learner.samples_floor=0.25, or a larger learner.batch_size; these two change how the network learns"
+_FEWER_UPDATES = "learner.samples_floor=0.25, or a larger learner.batch_size; these two change what the network learns"
 _COMPILED = "learner.compile=true, "
 
 
@@ -74,7 +74,7 @@ class Measured:
         limit, total = self.limit, in_words(self.decisions)
         says = f"{limit.how}: at most {in_words(limit.decisions)} decisions/s"
         if self.in_turn:
-            says += f"; all stages in turn make {total}, and this one takes {self.busy(limit):.0%} of the time"
+            says += f"; all stages in turn reach {total}, and this one takes {self.busy(limit):.0%} of the time"
         return f"limited by the {limit.name}: {says}: {limit.change}"
 
 
@@ -87,7 +87,7 @@ def measure(settings: TrainSettings, seconds: float = _SECONDS) -> Measured:
     played, playing = _played(settings, of_players, seconds)
     buffer, transitions = build_replay(game, settings, device), played.transitions
     inserting = seconds_of(lambda: buffer.add(transitions), device, seconds) / played.decisions
-    replay = Stage("replay", 1 / inserting, "writing to the buffer", "nothing: it does nothing else")
+    replay = Stage("replay", 1 / inserting, "writing to the buffer", "no remedy: it only writes")
     torch.set_num_threads(settings.learner.cpu_threads)
     keep_compiled_code()
     learner = Learner(build_network(game, settings), buffer, settings.learner, settings.target, device)
@@ -160,7 +160,7 @@ def _workers(settings: TrainSettings, playing: float, learning: float) -> Iterat
     here = -(-workers // rollout.nodes) / workers
     yield Stage("workers", workers / playing, f"{workers} of {1 / playing:,.0f} each", "more rollout.workers")
     both = cpus / (playing * here + learning)
-    yield Stage("CPUs", both, f"{cpus} of this node, for playing and learning", "more CPUs, or fewer updates")
+    yield Stage("CPUs", both, f"{cpus} of this node, for playing and learning", "more CPUs or fewer updates")
 
 
 def seconds_of(function: Callable[[], object], device: torch.device, seconds: float) -> float:
@@ -183,7 +183,7 @@ def _now(device: torch.device) -> float:
 
 def screen(measured: Measured) -> Iterator[Table | str]:
     """The stages, and the line that names the one that limits the run."""
-    table = Table("stage", "decisions/s", "busy", "how", "", title="what each stage could do by itself")
+    table = Table("stage", "decisions/s", "busy", "how", "", title="what each stage could do alone")
     for stage in measured.stages:
         mark = "limits" if stage is measured.limit else ""
         table.add_row(stage.name, f"{stage.decisions:,.0f}", f"{measured.busy(stage):.0%}", stage.how, mark)

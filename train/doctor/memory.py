@@ -38,10 +38,10 @@ def check_gpu_memory(settings: TrainSettings, free: int, device: str) -> None:
     reserve = _GPU_RESERVE + (GB * min(settings.rollout.workers or resources.cpus(), int(1 / share)) if share else 0)
     if rows * each + reserve <= free:
         return
-    has = f"{device} has {free / GB:.1f} GB free, {reserve / GB:.0f} of them for all else"
+    has = f"{device} has {free / GB:.1f} GB free, {reserve / GB:.0f} GB of them reserved"
     problem = f"{rows:,} transitions take {rows * each / GB:.1f} GB, but {has}"
     room = int((free - reserve) / each)
-    fits = f"say replay.capacity={_two_digits(room)}" if room >= settings.learner.batch_size else "say device=cpu"
+    fits = f"use replay.capacity={_two_digits(room)}" if room >= settings.learner.batch_size else "use device=cpu"
     raise SettingsError("replay.capacity", problem, fits)
 
 
@@ -61,14 +61,14 @@ def check_job_memory(settings: TrainSettings, limit: int, on_gpu: bool = False) 
         return
     key = max(needs, key=lambda name: needs[name])
     rest = sum(needs.values()) + _PROCESS - needs[key]
-    has = f"all else at least {rest / GB:.1f} GB, but this job has {limit / GB:.1f} GB"
+    has = f"everything else at least {rest / GB:.1f} GB, but this job has {limit / GB:.1f} GB"
     if key != "replay.capacity":
         raise SettingsError(key, f"takes at least {needs[key] / GB:.1f} GB, {has}", "lower it")
     room = int((limit - rest) / each)
     what = f"checkpoints of {rows:,} transitions" if on_gpu else f"{rows:,} transitions and their checkpoint"
     problem = f"{what} take {needs[key] / GB:.1f} GB, {has}"
-    less = f"say replay.capacity={_two_digits(room)}" if room >= batch else "lower it"
-    raise SettingsError(key, problem, f"{less}, or ask for more memory")
+    less = f"use replay.capacity={_two_digits(room)}" if room >= batch else "lower it"
+    raise SettingsError(key, problem, f"{less}, or request more memory")
 
 
 def _needs_of_updates(settings: TrainSettings) -> dict[str, float]:

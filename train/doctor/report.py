@@ -80,7 +80,7 @@ def _cpus(settings: TrainSettings) -> Finding:
     if settings.rollout.kind == "ray":
         says += f"; {stages.workers_here(settings)} rollout workers on this node"
         if cluster and not named:  # as many as the cluster has CPUs
-            says += "; of the cluster at RAY_ADDRESS only this node is counted: say rollout.workers=N"
+            says += "; only this node of the cluster at RAY_ADDRESS is counted; set rollout.workers=N"
     return Finding("CPUs", says, "warning" if (named or 0) > mine and not cluster else "ok")
 
 
@@ -97,7 +97,7 @@ def _memory(settings: TrainSettings) -> Finding:
     except SettingsError as error:
         return Finding("memory", str(error), "error")
     wanted = ray + GIB + _replay_bytes(settings) * BUFFERS
-    says = f"{limit / GIB:.1f} GiB for this job, about {wanted / GIB:.1f} GiB wanted"
+    says = f"{limit / GIB:.1f} GiB for this job, about {wanted / GIB:.1f} GiB needed"
     return Finding("memory", says, "ok" if wanted <= limit else "warning")
 
 
@@ -115,8 +115,8 @@ def _folder(settings: TrainSettings) -> Finding:
         newest = RunFolder(settings).newest()
     except UserError as error:
         return Finding("run folder", str(error), "error")
-    start = f"resumes from {newest.name}" if newest else "starts from the beginning"
-    says = f"{folder} {start}; {free / GIB:.1f} GiB free, at most {wanted / GIB:.1f} GiB wanted"
+    start = f"resumes from {newest.name}" if newest else "starts from scratch"
+    says = f"{folder} {start}; {free / GIB:.1f} GiB free, up to {wanted / GIB:.1f} GiB needed"
     return Finding("run folder", says, "ok" if wanted <= free else "warning")
 
 
@@ -128,14 +128,14 @@ def _ray(settings: TrainSettings) -> list[Finding]:
         nodes = nodes_of_cluster(settings)
     except UserError as error:
         return [Finding("Ray", str(error), "error")]
-    where = os.environ.get("RAY_ADDRESS", "a cluster of its own")
+    where = os.environ.get("RAY_ADDRESS", "own cluster")
     up = Finding("Ray", f"{where}, started in {time.perf_counter() - started:.1f} s")
     return [up, *(Finding("Ray node", node) for node in nodes)]
 
 
 def screen(findings: list[Finding], measured: stages.Measured | None) -> Iterator[Table | str]:
     """Return the findings as a table; then, if anything was measured, the stages and which one limits the run."""
-    table = Table("", "found", "", title="what a run would get")
+    table = Table("", "found", "", title="what a run would use")
     colours = {"ok": "green", "warning": "yellow", "error": "red"}
     for finding in findings:
         table.add_row(finding.what, finding.says, Text(finding.verdict, colours[finding.verdict]))

@@ -164,7 +164,7 @@ class Best:
             raise
         except checkpoint.CheckpointError as error:
             aside = checkpoint.set_aside(self._path)
-            log.warning("%s; it is now %s, and the next network that is evaluated is the best", error, aside.name)
+            log.warning("%s; renamed to %s, and the next evaluated network becomes the best", error, aside.name)
             return -math.inf
         counts = ids.is_of(state, self._run) and state.get("measure") == self._measure
         return float(state["score"]) if counts else -math.inf
@@ -195,16 +195,18 @@ def report_best(
     if found is not None and not ids.is_of(found.state, folder.run_id):  # it could not be read when the run began
         found = checkpoint.load_newest(folder.checkpoints, to_go_on=False)
     if found is None:
-        raise checkpoint.CheckpointError(folder.path, "holds no checkpoint")
+        raise checkpoint.CheckpointError(folder.path, "contains no checkpoint")
     for problem in found.problems.values():
-        log.warning("%s; %s is shown", problem, found.path)
+        log.warning("%s; %s is used instead", problem, found.path)
     deals = settings.evaluation.final_deals
     duels = Evaluator(settings, device).duels(found.state["acting"], "final", deals, stop_requested)
     game = settings.load_game()
     title = f"{settings.folder}, best network, duplicate deals"
     means = meaning_of_won(game, evaluation_seating(settings))
     if settings.opponents.only in duels:
-        means += f"\na lower bound of how exploitable {settings.opponents.only} is: this learned what wins of it"
+        means += (
+            f"\na lower bound on the exploitability of {settings.opponents.only}: what this best response wins from it"
+        )
     folder.write_results(results.of_duels(duels, game.unit), at.done, at.env_steps)
     with output_may_fail():
         result_console().print(results_table(title, game.unit, duels, means))

@@ -23,7 +23,7 @@ def with_one_if_forked(settings: TrainSettings) -> TrainSettings:
     if not forked[0]:
         return settings
     if settings.learner.cpu_threads > 1:
-        log.warning("learner.threads: a forked process has 1; multiprocessing's start method spawn gives more")
+        log.warning("learner.threads: 1 in a forked process; use multiprocessing's start method spawn for more")
     return replace(settings, learner=replace(settings.learner, threads=1))
 
 

@@ -119,7 +119,7 @@ class Requests:
         if not 1 / _NOTABLE < samples / self._said < _NOTABLE:
             self._said, workers = samples, self._rollouts.workers()
             log.info(
-                "learner.samples_per_insert: %.2g now, as many as the learner can make with %d workers",
+                "learner.samples_per_insert: now %.2g, the most the learner reaches with %d workers",
                 samples,
                 workers,
             )

@@ -218,7 +218,7 @@ class DqnTrainer:
         if not self.learner.updates:
             minimum = self.settings.learner.learning_starts
             log.warning(
-                "nothing was learned: %d transitions, learner.learning_starts is %d", self.replay.inserted, minimum
+                "nothing was learned: %d transitions, but learner.learning_starts is %d", self.replay.inserted, minimum
             )
         self._runner.save_checkpoint()
         while not self._runner.stop_requested() and (self.evaluations.under_way or not self.complete()):
@@ -246,7 +246,7 @@ class DqnTrainer:
         """Resume from `state_dict`. Requests that were out are played again, as the same episodes."""
         for name, file in state["players"].items():
             if self._files.get(name, file) != file:
-                raise ValueError(f"the file of {name}, which it learns with, has changed since")
+                raise ValueError(f"the file of {name}, which it learns with, has changed")
         self.requests.load_state_dict(state)
         self.budget.seconds_before = self.counters.seconds
         if self.settings.names_no_budget and state["budget_minutes"]:  # the same command has the same end

@@ -53,7 +53,7 @@ def with_shape_of_start(chosen: Chosen) -> Chosen:
     if "exploration.start" not in given_keys:  # it need not play at random first
         explore = replace(explore, start=explore.end)
     shape_text = network.module or f"hidden={network.hidden}"
-    begins = f"begins with the weights of {settings.network.init_from}, and its shape, {shape_text}"
+    begins = f"starts from the weights of {settings.network.init_from}, with its shape, {shape_text}"
     return replace(
         chosen,
         settings=replace(settings, network=network, exploration=explore),
@@ -88,13 +88,13 @@ def _read(settings: TrainSettings) -> tuple[Weights, TrainSettings]:
     if path.suffix == champion.SUFFIX:
         found = champion.read(path)
         if len(found.networks) != 1:
-            raise SettingsError(KEY, f"{path} holds {len(found.networks)} networks", "name one of their runs")
+            raise SettingsError(KEY, f"{path} contains {len(found.networks)} networks", "name one of their runs")
         weights, trained = found.networks[0], found.settings
         load_champion(trained.load_game(), path, cpu, KEY)
     else:
         path, state = checkpoint.load_named(path)
         if holds_table(state):
-            raise SettingsError(KEY, f"{path} holds a table, not a network", "say null")
+            raise SettingsError(KEY, f"{path} contains a table, not a network", "use null")
         weights, trained = state["acting"], load_network(None, path, state, cpu, KEY)[1]
     check_name(settings.load_game(), trained, path, KEY)
     return weights, trained

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _DRIVER = Path("/proc/driver/nvidia/version")  # there where a driver is loaded, and readable in a container
 _HIDDEN = ("", "-1", "NoDevFiles")  # values of CUDA_VISIBLE_DEVICES that leave no GPU
 _HOST = os.environ.get("SLURMD_NODENAME") or socket.gethostname()
-_ON_CPU = "device=cpu computes on the CPU"
+_ON_CPU = "use device=cpu for the CPU"
 # Of errors of PyTorch, cuBLAS, cuDNN and Triton. What a GPU has no memory for is a matter of settings.
 _SIGNS = r"CUDA error|CUDA driver error|CUDNN_STATUS_|CUBLAS_STATUS_|Triton Error \[CUDA\]"
 _FAILURE = re.compile(rf"(?s)(?!.*(out of memory|ALLOC_FAILED)).*({_SIGNS})")
@@ -58,12 +58,12 @@ def choose_device(setting: str, began_on_gpu: bool = False) -> torch.device:
     import torch
 
     if not re.fullmatch(r"auto|cpu|cuda(:(0|[1-9]\d?))?", setting):
-        raise SettingsError("device", f"auto, cpu, cuda or cuda:N, not {setting!r}")
+        raise SettingsError("device", f"expected auto, cpu, cuda or cuda:N, not {setting!r}")
     if setting == "cpu":
         return torch.device("cpu")
     device = torch.device("cuda" if setting == "auto" else setting)
     if problem := problem_with(device.index or 0):
-        why = f"{setting} is asked for" if setting != "auto" else _why_on_gpu(problem, began_on_gpu)
+        why = f"{setting} is requested" if setting != "auto" else _why_on_gpu(problem, began_on_gpu)
         if why is None:
             return torch.device("cpu")
         raise SettingsError("device", f"{why}, but it cannot be used on {_HOST}: {problem.text}", problem.hint)
@@ -100,7 +100,11 @@ def problem_with(index: int = 0) -> Problem | None:
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if index < count:
         return _refusal(index)
-    return Problem(f"there are {count}, counted from 0", f"say device=cuda:{count - 1}, or cpu") if count else _lack()
+    return (
+        Problem(f"this machine has {count}, counted from 0", f"use device=cuda:{count - 1} or cpu")
+        if count
+        else _lack()
+    )
 
 
 def _lack() -> Problem:
@@ -111,12 +115,12 @@ def _lack() -> Problem:
     if os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in _HIDDEN:
         return Problem("CUDA_VISIBLE_DEVICES hides all GPUs", _ON_CPU, absent=True)
     if built is None:
-        return Problem(f"torch {torch.__version__} is built without CUDA", _way_out(driver), absent=True)
+        return Problem(f"torch {torch.__version__} was built without CUDA", _way_out(driver), absent=True)
     needed = next((each.driver for each in BUILDS if each.name[2:4] == built.partition(".")[0]), None)
     if driver and needed and _numbers(driver) < _numbers(needed):
         text = f"its driver {driver} is older than {needed}, which CUDA {built} of torch {torch.__version__} needs"
         return Problem(text, _way_out(driver))
-    text = f"driver {driver} shows no GPU to PyTorch" if driver else "no driver of NVIDIA's is loaded"
+    text = f"PyTorch sees no GPU with driver {driver}" if driver else "the NVIDIA driver is not loaded"
     return Problem(text, _elsewhere(), absent=True)
 
 
@@ -134,12 +138,12 @@ def _refusal(index: int) -> Problem | None:
         text = f"torch {torch.__version__} has no code for {name} (sm_{major}{minor})"
         return Problem(text, _way_out(driver_version(), (major, minor)))
     if "busy or unavailable" in text:
-        text = f"cuda:{index} is busy, in exclusive mode with another process ({text})"
+        text = f"cuda:{index} is in exclusive use by another process ({text})"
     elif "out of memory" in text:
         text = f"cuda:{index} has too little free memory to start CUDA ({text})"
     else:
         return Problem(text, _elsewhere())
-    return Problem(text, f"see nvidia-smi; wait, or say device=cuda:N for another GPU; {_elsewhere()}")
+    return Problem(text, f"check nvidia-smi; wait, or use device=cuda:N for another GPU; {_elsewhere()}")
 
 
 def _way_out(driver: str | None, capability: tuple[int, int] | None = None) -> str:
@@ -183,7 +187,7 @@ def told(run: Path) -> Iterator[None]:
             raise
         logging.getLogger("train").info("the GPU failed", exc_info=error)
         found = checkpoints_of(run)
-        stands = f"the last checkpoint is {found[0]}" if found else "no checkpoint was written before"
+        stands = f"the last checkpoint is {found[0]}" if found else "no checkpoint had been written"
         text = str(failure).strip().partition("\n")[0]
         again = f"the same command resumes; {_elsewhere()}"
         line = UserError("device", f"the GPU failed on {_HOST} ({text}); {stands}", again)

@@ -76,8 +76,8 @@ class RunFolder:
             make_folder(self.checkpoints)
             acquire()
         except InUseError as error:
-            problem = f"another process is using this run ({error.who})"
-            in_use = RunInUseError(self.path, problem, f"wait for it, or choose another with name=...; {error.hint}")
+            problem = f"in use by another process ({error.who})"
+            in_use = RunInUseError(self.path, problem, f"wait, or choose another run with name=...; {error.hint}")
             in_use.exit_code = error.exit_code
             raise in_use from None
         except OSError as error:
@@ -115,14 +115,14 @@ class RunFolder:
         self.require_own()  # to read it may have taken minutes
         for path, problem in found.problems.items():
             checkpoint.set_aside(path)
-            log.warning("%s; the one before is used, this one is renamed", problem)
+            log.warning("%s; it is renamed and the previous one is used", problem)
         try:
             run_id = ids.id_of(found.state)
             load_state_dict(found.state)
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             checkpoint.raise_for_memory(error)
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            problem = f"does not fit this run ({reason})"
+            problem = f"does not match this run ({reason})"
             raise checkpoint.CheckpointError(found.path, problem, "start another with name=...") from None
         self.run_id = run_id
         return found.path
@@ -161,7 +161,7 @@ class RunFolder:
         self.require_own()
         write_atomic(self.path / "config.yaml", as_yaml(used))
         for typed, before in write_sources(self.path, used).items():
-            log.warning("%s has changed since this run was last started; the text from before is %s", typed, before)
+            log.warning("%s has changed since the last start of this run; the earlier text is in %s", typed, before)
         for name, text in self._composed.items():
             make_folder(self.path / ".hydra")
             write_atomic(self.path / ".hydra" / name, text)
@@ -170,7 +170,7 @@ class RunFolder:
         """Raises SettingsError for a run that was started with other values."""
         before = found.state.get("settings")
         if not isinstance(before, dict):
-            raise checkpoint.CheckpointError(found.path, "holds no settings")
+            raise checkpoint.CheckpointError(found.path, "contains no settings")
         changed = {
             key: values
             for key, values in changes(asdict(self._settings), before).items()

@@ -38,7 +38,7 @@ def add_launch(folder: Path, learner: str, run: str) -> None:
     try:
         before = patiently(partial(_read, folder / FILE))
     except OSError as error:
-        log.warning("%s: cannot be read (%s); this start is not added", folder / FILE, error.strerror or error)
+        log.warning("%s: cannot be read (%s); this start is not recorded", folder / FILE, error.strerror or error)
         return
     start = {"time": datetime.now().astimezone().isoformat(timespec="seconds"), "learner": learner, **this_program()}
     start |= {"machine": this_hardware(), "run": run}

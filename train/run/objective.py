@@ -22,8 +22,8 @@ def check_direction(settings: AnyRunSettings, said: Any) -> None:
     """Raise SettingsError for a sweeper that would search the worst, as Optuna's does by default: it minimizes."""
     said, wanted = getattr(said, "name", said), direction(settings)
     if said in ("minimize", "maximize") and said != wanted:
-        problem = f"it is {said}, and the objective is {meaning(settings)}"
-        raise SettingsError("hydra.sweeper.direction", problem, f"say hydra.sweeper.direction={wanted}")
+        problem = f"it is {said}, but the objective is {meaning(settings)}"
+        raise SettingsError("hydra.sweeper.direction", problem, f"use hydra.sweeper.direction={wanted}")
 
 
 def meaning(settings: AnyRunSettings) -> str:

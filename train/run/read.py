@@ -70,8 +70,8 @@ class Run:
     def required_results(self) -> dict[str, Any]:
         """The same of a run that is known to be complete. Raises SettingsError where it has none."""
         if not self.results:
-            hint = "the command that trained it makes them"
-            raise SettingsError(self.folder, "holds no results of its newest checkpoint", hint)
+            hint = "repeat the command that trained it to create them"
+            raise SettingsError(self.folder, "missing results of the newest checkpoint", hint)
         return self.results
 
     @cached_property
@@ -161,12 +161,10 @@ def load_run(path: str | Path) -> Run:
     try:
         values = read_yaml(file.read_text(encoding="utf-8"))
         if not isinstance(values, dict):
-            raise SettingsError("settings", "not those of a run")
+            raise SettingsError("settings", "not the settings of a run")
         return Run(folder, settings_from_dict(SCHEMAS.get(str(values.get("algo")), TrainSettings), values))
     except OSError:
-        what = "has no config.yaml" if folder.is_dir() else "is no folder"
-        raise SettingsError(
-            "run", f"{folder} {what}", "name the folder of a run, as in runs/tressette/default"
-        ) from None
+        what = "has no config.yaml" if folder.is_dir() else "is not a folder"
+        raise SettingsError("run", f"{folder} {what}", "name a run folder, as in runs/tressette/default") from None
     except ValueError as error:
         raise SettingsError("run", InputError(file, error)) from None

@@ -66,7 +66,7 @@ def read_results(folder: Path) -> dict[str, Any] | None:
         stale = about is not None and bool(checkpoints) and checkpoints[0].name != about["checkpoint"]
     except OSError as error:
         problem = f"cannot be read ({error.strerror})"
-        raise SettingsError(error.filename or folder, problem, "make it readable, or leave this run out") from None
+        raise SettingsError(error.filename or folder, problem, "make it readable or leave this run out") from None
     return None if stale else results
 
 
@@ -86,7 +86,7 @@ def set_aside_of_shorter_run(folder: Path) -> None:
     except SettingsError:
         about = None
     mark = about["env_steps"] if about else "damaged"
-    log.info("the run is continued: %s is now %s", FILE, rename_aside(path, f".{mark}").name)
+    log.info("the run continues: %s was renamed to %s", FILE, rename_aside(path, f".{mark}").name)
 
 
 def _read(folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any]] | None:
@@ -100,7 +100,9 @@ def _read(folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any]] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, AttributeError, TypeError, KeyError) as error:
-        raise SettingsError(path, f"damaged ({error})", "the command that trained the run makes it anew") from None
+        raise SettingsError(
+            path, f"damaged ({error})", "repeat the command that trained the run to recreate it"
+        ) from None
     return about, results
 
 
@@ -108,4 +110,4 @@ def _check(about: Mapping[str, Any]) -> None:
     """Raise ValueError unless it says how far its run was, in words that may be part of a file's name."""
     words = (about["id"], about["checkpoint"])
     if not all(_WORD.fullmatch(word) for word in words) or type(about["env_steps"]) is not int:
-        raise ValueError("it does not say how far its run was")
+        raise ValueError("missing the progress of its run")

@@ -126,7 +126,7 @@ class Runner:
         ids.set_aside_others(path, self._folder.run_id)
         if self._trainer.complete():
             more = " or ".join(key for key in BUDGET_KEYS if hasattr(settings, key))
-            text = f"{settings.folder} is complete: raise {more} to train it further"
+            text = f"{settings.folder} is complete; raise {more} to train further"
             log.info(text)
             print(text, file=sys.stderr)
             return True
@@ -161,7 +161,7 @@ class Runner:
         self.display.say(f"run {settings.folder}, {self._trainer.describe()}")
         if self.resumed_from is not None:
             self.display.say(f"resumed from {self.resumed_from}: {self._trainer.progress}")
-        self.display.say(f"watch it: tensorboard --logdir {settings.runs}")
+        self.display.say(f"watch with tensorboard --logdir {settings.runs}")
 
     def _learn(self) -> None:
         before, something_to_keep, self.began = self._trainer.progress, True, True
@@ -204,7 +204,7 @@ class Runner:
         seconds = every.ended(begun)
         if abs(every.distance - self._distance) > max(_NOTABLE_SECONDS, self._distance / 2):
             self._distance = every.distance
-            log.info("checkpoints are now at least %.0f s apart: one took %.1f s", self._distance, seconds)
+            log.info("checkpoints are now at least %.0f s apart, since one took %.1f s", self._distance, seconds)
 
     def _show(self) -> None:
         now = time.perf_counter()
@@ -235,7 +235,7 @@ def run(
                 finish(folder.path, trainer.progress.env_steps)
                 return 0
         if stop.signal is None and runner.given_up:
-            log.info("given up after %s", trainer.progress)
+            log.info("pruned after %s", trainer.progress)
             return 0
         return _interrupted(trainer, runner, folder, stop)
 

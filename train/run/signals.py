@@ -78,7 +78,7 @@ class StopRequest:
             return 128 + (self.signal or 0)
         if not again:
             print(
-                "error: this start made no progress, and the next would make none: give the job more time",
+                "error: this start made no progress, and neither would the next; give the job more time",
                 file=sys.stderr,
             )
         return EXIT_REQUEUE if again else 1

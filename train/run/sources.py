@@ -52,7 +52,8 @@ def warn_of_changes(folder: Path) -> None:
             path = folder / CODE / name
             if _differs(path, text):
                 print(
-                    one_line(f"warning: {file.typed} has changed since {folder} learned; see {path}"), file=sys.stderr
+                    one_line(f"warning: {file.typed} has changed since {folder} was trained; see {path}"),
+                    file=sys.stderr,
                 )
                 return
 

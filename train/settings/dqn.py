@@ -99,7 +99,7 @@ class RolloutSettings:
         check_numbers("rollout", self)
         check_one_of("rollout.kind", self.kind, *ROLLOUT_KINDS)
         fits = self.gpus_per_worker <= 1 or self.gpus_per_worker.is_integer()
-        require(fits, "rollout.gpus_per_worker", "a share from 0 to 1, or whole GPUs", self.gpus_per_worker)
+        require(fits, "rollout.gpus_per_worker", "a share from 0 to 1 or whole GPUs", self.gpus_per_worker)
 
     def look_seconds(self, workers: int) -> float:
         """Seconds between two heartbeats of each of `workers` Ray workers; each brings word of new weights, too.
@@ -134,7 +134,7 @@ class EvaluationSettings:
         if against and opponent not in self.opponents:
             known = ", ".join(self.opponents) or "none"
             raise SettingsError(
-                "evaluation.best_metric", f"{opponent!r} is not one of evaluation.opponents ({known})", "add it there"
+                "evaluation.best_metric", f"{opponent!r} is not in evaluation.opponents ({known})", "add it there"
             )
 
     @property
@@ -189,7 +189,7 @@ class TrainSettings(RunSettings):
         if self.opponents.only is not None or any(phase.each == SIDE for phase in self.opponents.phases):
             key = "opponents.phases.each" if self.opponents.only is None else "opponents.only"
             if len(game.teams) < 2:
-                raise SettingsError(key, f"{game.name} has one side, so there is no opponent", "leave it out")
+                raise SettingsError(key, f"{game.name} has one side and no opponents", "leave it out")
 
     @property
     def players(self) -> dict[str, list[str]]:

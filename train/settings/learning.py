@@ -25,7 +25,7 @@ MAX_LAYERS = 100
 def spelled_code(key: str, text: str) -> str:
     """The one spelling of what names a class or a function in a Python file. Raises SettingsError."""
     if own_files.parted(text) is None:
-        raise SettingsError(key, f"a Python file, as in ./net.py:NAME, not {text}")
+        raise SettingsError(key, f"expected a Python file, as in ./net.py:NAME, not {text}")
     return spelled(key, text)
 
 
@@ -58,11 +58,11 @@ class NetworkSettings:
         if not self.symmetric:
             return
         if game.symmetry is None:
-            raise SettingsError("network.symmetric", f"{game.name} has no parts that are alike", "say false")
+            raise SettingsError("network.symmetric", f"{game.name} has no symmetric parts", "use false")
         try:
             game.symmetry.first(inputs)
         except ValueError as error:
-            raise SettingsError("network.inputs", error, "say null, or network.symmetric=false") from None
+            raise SettingsError("network.inputs", error, "use null, or network.symmetric=false") from None
 
 
 @dataclass

@@ -30,9 +30,9 @@ def check_player(game: Game, key: str, text: str) -> None:
         spec = PlayerSpec.parse(text)
         if spec.who in game.kinds and game.kinds[spec.who].of_network:
             alone = spec.of or CHAMPION
-            raise InputError(spec, "a search with a network does not play in training", f"say {alone}")
+            raise InputError(spec, "a search with a network cannot play in training", f"use {alone}")
         if spec.path is None:
-            kind_and_options(game, spec, f", {CHAMPION}, or give a run folder or a checkpoint file")
+            kind_and_options(game, spec, f", {CHAMPION}, or a run folder or checkpoint file")
     except InputError as error:
         raise SettingsError(key, error) from None
 
@@ -42,10 +42,10 @@ def check_phases(phases: Sequence[PhaseSettings], episodes: int | None) -> None:
     require(bool(phases), "opponents.phases", "at least one phase", phases)
     ends = [math.inf if phase.until is None else phase.until for phase in phases]
     rising = all(a < b for a, b in pairwise(ends)) and ends[-1] == math.inf
-    require(rising, "opponents.phases", "phases by rising `until`, the last with until: null", ends)
+    require(rising, "opponents.phases", "phases in order of `until`, the last with until: null", ends)
     last = max((phase.until for phase in phases if phase.until is not None), default=0)
     fits = last == 0 or (episodes is not None and last < episodes)
-    require(fits, "opponents.phases", f"phases within the budget: say episodes=N, more than {last}", episodes)
+    require(fits, "opponents.phases", f"phases within the budget (use episodes=N above {last})", episodes)
     for phase in phases:
         fits = math.isclose(sum(phase.mix.values()), 1, abs_tol=1e-6)
         require(fits, MIX, "probabilities that add up to 1", dict(phase.mix))

@@ -74,18 +74,18 @@ def chosen_of(settings: AnyRunSettings, overrides: Sequence[str]) -> Chosen:
     named = given(overrides)
     experiment = named["experiment"].value if "experiment" in named else None
     if "dir" in named:
-        raise SettingsError("dir", "follows from the folder that Hydra makes", "say hydra.run.dir=FOLDER")
+        raise SettingsError("dir", "follows from Hydra's folder", "use hydra.run.dir=FOLDER")
     if (key := _NEEDED.get(experiment or "")) and key not in named:
-        raise SettingsError(key, f"experiment={experiment} needs it", f"say {key}=...")
+        raise SettingsError(key, f"required by experiment={experiment}", f"set {key}=...")
     if not isinstance(settings, TrainSettings):
         return Chosen(settings, given=tuple(overrides))
     for key, code in (("network.module", settings.network.module), ("learner.loss", settings.learner.loss)):
         words = own_files.parted(code or "")
         if key in named and words and own_files.find(words[0]) is None:
-            raise SettingsError(key, f"there is no file {words[0]}")
+            raise SettingsError(key, f"file not found: {words[0]}")
     if settings.network.module is not None and (typed := [key for key in OF_BUSSOS_NETWORKS if key in named]):
         problem = f"is for busso's own networks, not for {settings.network.module}"
-        raise SettingsError(typed[0], problem, "leave it out, or leave out network=")
+        raise SettingsError(typed[0], problem, "leave out either it or network=")
     return Chosen(_measured_against_opponent(settings, named, experiment), given=tuple(overrides))
 
 
@@ -101,7 +101,7 @@ def _measured_against_opponent(
         return settings
     if any(key.startswith("opponents.phases") for key in named):
         other = f"opponents.only={only}, which sits in all seats of the other sides"
-        raise SettingsError("opponents.phases", f"names the opponents, and so does {other}", "leave one out")
+        raise SettingsError("opponents.phases", f"names the opponents, as does {other}", "leave one out")
     if _EVALUATED in named or experiment not in (None, BEST_RESPONSE):
         return settings
     best_metric = settings.evaluation.best_metric if "evaluation.best_metric" in named else "result"
@@ -121,7 +121,7 @@ def with_settings_of_begun(chosen: Chosen) -> Chosen:
         _take(kept, now, key)
     settings = settings_from_dict(type(begun), kept)
     other = [assigned(key, value) for key, (_, value) in changes(now, asdict(settings)).items()]
-    notes = (f"as it began: {' '.join(other)}",) if other else ()
+    notes = (f"as it was started: {' '.join(other)}",) if other else ()
     return replace(chosen, settings=settings, notes=(*chosen.notes, *notes))
 
 
@@ -137,7 +137,7 @@ def begun_with(settings: S) -> S | None:
         return settings_from_dict(type(settings), begun)
     except SettingsError as error:
         file = settings.folder / CONFIG
-        raise SettingsError(file, f"not settings of a run ({error})", "start another with name=...") from None
+        raise SettingsError(file, f"not the settings of a run ({error})", "start another with name=...") from None
 
 
 def _take(into: dict[str, Any], settings: Mapping[str, Any], key: str) -> None:

@@ -46,7 +46,7 @@ class RunSettings(NamesGame):
 
     def __post_init__(self) -> None:
         check_numbers("", self)
-        require(is_run_name(self.name), "name", "a folder of letters, digits and -_=,. (or a/b)", self.name)
+        require(is_run_name(self.name), "name", "a folder name of letters, digits and -_=,. (or a/b)", self.name)
         require(bool(self.runs.strip()), "runs", "a folder", self.runs)
         self.load_game()
 

@@ -33,15 +33,17 @@ class TabularSettings(RunSettings):
         check_one_of("algo", self.algo, *ALGORITHMS)
         evaluates = self.algo != "q_learning"
         if evaluates and self.policy is None:
-            raise SettingsError("policy", f"{self.algo} evaluates a policy", "name one, as in policy=hit_below_14")
+            raise SettingsError(
+                "policy", f"{self.algo} needs a policy to evaluate", "add one, as in policy=hit_below_14"
+            )
         if not evaluates and self.policy is not None:
-            raise SettingsError("policy", f"q_learning finds its own, not {self.policy!r}", "say policy=null")
+            raise SettingsError("policy", f"q_learning finds its own policy, not {self.policy!r}", "use policy=null")
         game = self.load_game()
         if game.model is None:
             raise SettingsError(
-                "algo", f"{self.algo} needs a game whose states can be enumerated, {game.name} is none{_other(game)}"
+                "algo", f"{self.algo} needs a game whose states can be enumerated, unlike {game.name}{_other(game)}"
             )
 
 
 def _other(game: Game) -> str:
-    return "; say algo=batch_q_learning" if game.numbering is not None else ""
+    return "; use algo=batch_q_learning" if game.numbering is not None else ""

@@ -49,16 +49,16 @@ def targets_of(values: Any) -> Targets:
     if isinstance(values, Targets):
         return values
     if not isinstance(values, Mapping):
-        raise SettingsError("target", f"one of {', '.join(_SCHEMAS)}, not {values!r}")
+        raise SettingsError("target", f"expected one of {', '.join(_SCHEMAS)}, not {values!r}")
     kind = values.get("kind")
     check_one_of("target.kind", str(kind), *_SCHEMAS)
     schema = _SCHEMAS[str(kind)]
     for other in _SCHEMAS.values():
         strange = (_names(other) - _names(schema)) & values.keys()
         if strange and not _names(schema) <= values.keys():
-            raise SettingsError("target.kind", f"the settings are of {other.kind}", f"say target={kind}")
+            raise SettingsError("target.kind", f"the settings belong to {other.kind}", f"use target={kind}")
         if strange:
-            raise SettingsError(f"target.{min(strange)}", f"{kind} has no such setting", f"say target={other.kind}")
+            raise SettingsError(f"target.{min(strange)}", f"unknown setting of {kind}", f"use target={other.kind}")
     whole = make_dataclass("Settings", [("target", schema)])  # so that errors name `target.`
     found: Targets = settings_from_dict(whole, {"target": values}).target
     return found

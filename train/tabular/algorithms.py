@@ -51,7 +51,7 @@ def evaluate_policy(mdp: Mdp, policy: Policy, tolerance: float = TOLERANCE, valu
     for _ in range(MAX_SWEEPS):
         if _evaluation_sweep(mdp, policy, values) <= tolerance:
             return values
-    raise ValueError(f"policy evaluation: no convergence in {MAX_SWEEPS:,} sweeps; does the process end?")
+    raise ValueError(f"policy evaluation: no convergence in {MAX_SWEEPS:,} sweeps; does every episode end?")
 
 
 def policy_iteration(

@@ -75,7 +75,9 @@ def exact_for(settings: TabularSettings, model: Model) -> ExactValues:
         return ExactValues(model, discount=model.discount)
     if settings.policy not in model.policies:
         known = ", ".join(model.policies)
-        raise SettingsError("policy", f"{settings.game_name} has no policy {settings.policy!r}", f"it has {known}")
+        raise SettingsError(
+            "policy", f"unknown policy {settings.policy!r} of {settings.game_name}", f"available: {known}"
+        )
     return ExactValues(model, model.policies[settings.policy], model.discount)
 
 
@@ -85,12 +87,12 @@ def table_of(path: Path, state: dict[str, Any]) -> LearnedTable:
         settings = settings_from_dict(TabularSettings, state["settings"])
         table = LearnedTable(settings, state["values"].numpy(), state["visits"].numpy())
     except Exception as error:  # whatever settings and tables of something else make OmegaConf and torch raise
-        raise CheckpointError(path, f"holds no learned table ({str(error).splitlines()[0]})") from None
+        raise CheckpointError(path, f"contains no learned table ({str(error).splitlines()[0]})") from None
     model = load_model(settings)
     width = 1 if settings.policy else model.mdp.probability.shape[1]
     for name, array in (("values", table.values), ("visits", table.visits)):
         if array.shape != (model.states, width) or not np.isfinite(array).all():
-            raise CheckpointError(path, f"its {name} are not those of {settings.game_name}", "train it again")
+            raise CheckpointError(path, f"its {name} do not match {settings.game_name}", "retrain it")
     return table
 
 

@@ -61,7 +61,7 @@ class TressetteSearchOptions(PlayerOptions):
         for name in ("samples", "draws"):
             text = getattr(self, name)
             if text != AUTO and not (text.isdecimal() and 1 <= int(text) <= MOST_SAMPLES):
-                raise InputError(name, f"a whole number from 1 to {MOST_SAMPLES}, or auto, not {text}")
+                raise InputError(name, f"expected an integer from 1 to {MOST_SAMPLES} or auto, not {text}")
 
     def budget(self, on_gpu: bool) -> tuple[int, int]:
         """The numbers of samples and draws that are meant where the network is."""
@@ -244,6 +244,6 @@ def cheating_search(game: Game, options: None, network: ValueNetwork, reward: st
 
 def _searchable(reward: str) -> str:
     if reward not in _PAID:
-        problem = f"it has learned the reward {reward}"
-        raise InputError("network", problem, f"search needs a network that has learned {', '.join(_PAID)}")
+        problem = f"trained on the reward {reward}"
+        raise InputError("network", problem, f"search needs a network trained on {', '.join(_PAID)}")
     return reward

@@ -160,7 +160,7 @@ def _limits(run: Run, settings: TrainSettings) -> Iterator[Block]:
     line = measured.verdict()
     yield Text(f"{line[0].upper()}{line[1:]}. So the stages say that were measured for this report on {where}{other}.")
     rows = [(each.name, f"{each.decisions:,.0f}", f"{measured.busy(each):.0%}") for each in measured.stages]
-    caption = "What each stage could do by itself; `busso doctor` measures the same for longer."
+    caption = "What each stage could do alone; `busso doctor` measures the same for longer."
     yield TextTable(("stage", "decisions a second", "busy"), rows, caption)
 
 

@@ -254,10 +254,10 @@ def test_a_search_grades_the_cards_that_it_would_not_try(tressette: Path) -> Non
         ((), "file: name the file of records"),
         (("nowhere.jsonl",), "nowhere.jsonl: No such file"),
         (("{empty}",), "holds no record; busso tournament records=10 writes some"),
-        (("{empty}", "format=pdf"), "format: one of text, json, html, not 'pdf'"),
+        (("{empty}", "format=pdf"), "format: expected one of text, json, html, not 'pdf'"),
         (("{empty}", "grades=[1,2]"), "grades: three costs"),
         (("{empty}", "seats=9"), "seats: numbers of seats"),
-        (("{empty}", "hands=0"), "hands: a whole number from 1 to"),
+        (("{empty}", "hands=0"), "hands: expected an integer from 1 to"),
     ],
 )
 def test_what_cannot_be_reviewed_is_one_line(

@@ -42,7 +42,7 @@ def test_players_made_of_a_network(trained_run: TrainedRuns) -> None:
         ("seek:samples:5", "seek:samples:5", "seek:runs/tressette/default"),
         ("seek", "seek", "seek:runs/tressette/default"),
         (f"seek:{run}:samples:0", "samples", ""),
-        ("nobody", "nobody", f"it has random, {', '.join(GAME.policies)}, champion, seek:RUN, or give a run folder"),
+        ("nobody", "nobody", f"available: random, {', '.join(GAME.policies)}, champion, seek:RUN, or a run folder"),
     ):
         with error_about(SettingsError, "players", says, hint):
             load_player(game, text, CPU)
@@ -74,6 +74,6 @@ def test_another_file_is_another_player(
 @pytest.mark.parametrize("name", ["blackjack", "sette_mezzo", "spike"])
 @pytest.mark.parametrize("load", [lambda game, text: load_player(game, text, CPU, "opponents"), seated_player])
 def test_search_is_proposed_where_it_can_play_alone(name: str, load: Callable[[Game, str], Player]) -> None:
-    with error_about(SettingsError, "opponents", "nobody", "or give a run folder") as error:
+    with error_about(SettingsError, "opponents", "nobody", "or a run folder") as error:
         load(load_game(name), "nobody")
     assert ("champion, search:RUN" in error.value.hint) == ("search" in error.value.hint) == (name == "spike")

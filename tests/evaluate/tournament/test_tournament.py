@@ -75,7 +75,7 @@ def test_one_against_many(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     out = [f"folder={tmp_path}", "records=2"]
     assert main([*SPIKE, "game.seats=4", "seating=one_against_many", *out]) == 0
     table = " ".join(capsys.readouterr().out.split())
-    assert "even: 25.0%" in table and "won: the one has the greatest result of the table" in table
+    assert "even: 25.0%" in table and "won: the highest result at the table" in table
     there, back = pairs(tmp_path)
     assert there["first"] == back["second"] == "cautious" and there["second"] == back["first"] == "random"
     assert there["first_won"] > there["even"] == back["even"] == 0.25 > back["first_won"]

@@ -78,7 +78,7 @@ def test_optuna() -> None:
 def test_optuna_is_not_let_search_the_worst(capsys: pytest.CaptureFixture[str]) -> None:
     """Its sweeper minimizes where nothing else is said."""
     assert optuna("hydra/sweeper=optuna", "learner.lr=interval(1e-4,1e-3)", "hydra.sweeper.n_trials=1") == 2
-    assert "say hydra.sweeper.direction=maximize" in capsys.readouterr().err and not complete()
+    assert "use hydra.sweeper.direction=maximize" in capsys.readouterr().err and not complete()
 
 
 def test_run_dir(folder: Path) -> None:

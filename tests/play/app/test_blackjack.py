@@ -160,7 +160,7 @@ def test_the_form_changes_epsilon_and_begins_a_new_table_for_new_rules() -> None
         form.query_one("#epsilon", Input).value = "1.5"
         await pilot.press("ctrl+s")
         await pilot.pause()
-        assert "epsilon: 0 to 1, not 1.5" in text_of(pilot.app)
+        assert "epsilon: expected 0 to 1, not 1.5" in text_of(pilot.app)
         form.query_one("#epsilon", Input).value = "0.1"
         await pilot.click("#apply")
         await wait(pilot, "the table", lambda: pilot.app.screen is table)

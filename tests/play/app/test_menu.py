@@ -69,7 +69,9 @@ def test_settings_by_keys() -> None:
         await pilot.press("enter")
         assert isinstance(pilot.app.screen, ChooserScreen)
         await pilot.press("6", ".", "6", "enter")  # whoever types goes to where it is typed
-        assert "✗ game.limit: 0.5 to 7.5 in steps of 0.5, not 6.6" in text_of(pilot.app) and "5.5" in text_of(pilot.app)
+        assert "✗ game.limit: expected 0.5 to 7.5 in steps of 0.5, not 6.6" in text_of(pilot.app) and "5.5" in text_of(
+            pilot.app
+        )
         await pilot.press("enter", "down", "enter")
         assert "✗" not in text_of(pilot.app) and "6.0" in text_of(pilot.app)
         await at(pilot, "seed")
@@ -151,7 +153,7 @@ def test_saved_tables_and_a_broken_one() -> None:
         assert "Tressette · you, greedy, greedy, greedy" in text_of(pilot.app)
         await pilot.press("down", "enter")
         said = text_of(pilot.app)
-        assert "✗ saves/broken.json cannot be used" in said and "it is not JSON; nothing was changed" in said
+        assert "✗ saves/broken.json cannot be used" in said and "not JSON; nothing was changed" in said
         await pilot.press("down", "enter")
         assert (await seated(pilot)).table.setup.seed == table.table.setup.seed
 
@@ -178,7 +180,7 @@ def test_a_bad_player_is_one_line_and_everything_stays(spec: str, says: str) -> 
 def test_a_bad_command_line_ends_in_the_menu_with_its_line() -> None:
     async def script(pilot: Pilot[int]) -> None:
         await wait(pilot, "the reason", lambda: "✗" in text_of(pilot.app))
-        assert pilot.app.screen is pilot.app.menu and "opponents: 2, but there are 1" in text_of(pilot.app)
+        assert pilot.app.screen is pilot.app.menu and "opponents: expected 1, not 2" in text_of(pilot.app)
 
     driven(application("game=spike", "opponents=[cautious,cautious]"), script)
 

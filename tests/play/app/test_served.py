@@ -129,7 +129,7 @@ def _saves(folder: Path) -> set[str]:
 def test_a_port_in_use_is_one_line(served: Served, piped: Piped) -> None:
     code, out, err = piped("", "serve=true", f"port={served.port}")
     assert code == 2 and out == ""
-    assert err.startswith(f"error: port: {served.port} on 127.0.0.1: Address already in use; give another")
+    assert err.startswith(f"error: port: {served.port} on 127.0.0.1: Address already in use; use another")
 
 
 def test_a_node_is_reached_through_its_login_node(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,9 +56,7 @@ def test_a_learning_rate_that_is_far_too_great(tmp_path: Path, capsys: pytest.Ca
     for _ in range(2):  # the same command again starts anew and says the same
         assert main(small(tmp_path, "learner.lr=1e30")) == 2
         line = error_of(capsys)
-        assert (
-            "tressette/small: the run diverged (train/loss is " in line and "no checkpoint was written before" in line
-        )
+        assert "tressette/small: the run diverged (train/loss is " in line and "no checkpoint had been written" in line
         helps = ("learner.lr", "learner.grad_clip", "game.reward", "learner.precision=float32", "name=...")
         assert all(key in line for key in helps)
         assert written(tmp_path) == []

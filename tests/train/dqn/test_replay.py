@@ -107,7 +107,7 @@ def test_state_restores_contents_and_future_samples() -> None:
 
 def test_state_of_another_shape_is_refused() -> None:
     state = ReplayBuffer(NStepTransitions, 10, 2, CPU, seed=1).state_dict()
-    with error_about(InputError, "replay", "another size"):
+    with error_about(InputError, "replay", "size of"):
         ReplayBuffer(NStepTransitions, 10, 3, CPU, seed=1).load_state_dict(state)
 
 

@@ -133,8 +133,8 @@ def test_a_run_is_not_its_own_opponent(trained: Path) -> None:
         ("evaluation.opponents=[runs/x,runs/x/]", "evaluation.opponents", ""),
         ("evaluation.opponents=[./runs//x,runs/x]", "evaluation.opponents", ""),
         (mix(**{"runs/x": 0.5, "runs/x/": 0.5}), "opponents.phases.mix", ""),
-        ("evaluation.opponents=[nobody]", "evaluation.opponents", "champion, or give a run folder"),
-        (mix(**{"search:runs/x": 1.0}), "opponents.phases.mix", "say runs/x"),
+        ("evaluation.opponents=[nobody]", "evaluation.opponents", "champion, or a run folder"),
+        (mix(**{"search:runs/x": 1.0}), "opponents.phases.mix", "use runs/x"),
     ],
 )
 def test_spellings(tmp_path: Path, given: str, key: str, hint: str) -> None:

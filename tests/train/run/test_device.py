@@ -78,7 +78,7 @@ def test_a_gpu_that_fails_is_one_line_with_the_way_out(
 
 @pytest.mark.parametrize(
     ("driver", "cuda", "of_gpus"),
-    [(None, "13.0", "no driver"), ("580.65.06", "13.0", "shows no GPU"), ("550.54.14", None, CU126)],
+    [(None, "13.0", "driver is not loaded"), ("580.65.06", "13.0", "sees no GPU"), ("550.54.14", None, CU126)],
 )
 def test_without_a_gpu_the_cpu_computes_unless_slurm_gave_one(
     machine: Callable[..., None], driver: str | None, cuda: str | None, of_gpus: str
@@ -96,7 +96,7 @@ def test_without_a_gpu_the_cpu_computes_unless_slurm_gave_one(
 
 def test_a_number_without_a_gpu(machine: Callable[..., None]) -> None:
     machine("580.65.06", "13.0", 2)
-    with error_about(SettingsError, "device", "there are 2", hint="device=cuda:1"):
+    with error_about(SettingsError, "device", "has 2", hint="device=cuda:1"):
         choose_device("cuda:2")
 
 

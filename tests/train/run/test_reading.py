@@ -233,7 +233,7 @@ def test_a_run_of_another_version_is_refused_and_left_alone(
     before = everything(run)
     assert goes_on(tmp_path) == 2
     text = capsys.readouterr().err
-    assert key_of(text) == str(path) and "its format is 6, of another version of busso; this one reads 5" in text
+    assert key_of(text) == str(path) and "format 6 of another busso version; this one reads 5" in text
     assert everything(run) == before
 
 

@@ -62,20 +62,20 @@ def test_targets_are_a_choice_of_their_own(typed: list[str], targets: Targets) -
 @pytest.mark.parametrize(
     ("typed", "key", "says"),
     [
-        (["target.n_step=4"], "target.n_step", "say target=target_network target.n_step=4"),
+        (["target.n_step=4"], "target.n_step", "use target=target_network target.n_step=4"),
         (
             ["seed=2", "target.n_step=4", "target.double=true"],
             "target.n_step",
-            "belongs to target=target_network; say target=target_network target.n_step=4 target.double=true",
+            "belongs to target=target_network; use target=target_network target.n_step=4 target.double=true",
         ),
-        (["game=spike", "target.td_lambda=0.5"], "target.td_lambda", "say target=lambda_returns target.td_lambda=0.5"),
+        (["game=spike", "target.td_lambda=0.5"], "target.td_lambda", "use target=lambda_returns target.td_lambda=0.5"),
         (["target=target_network", "target.td_lambda=0"], "target.td_lambda", "belongs to target=lambda_returns"),
-        (["rollout=local", "rollout.workers=3"], "rollout.workers", "say rollout=ray rollout.workers=3"),
-        (["target=lambda"], "target", "there is no 'lambda'; there are lambda_returns, target_network"),
-        (["target.kind=target_network"], "target.kind", "say target=target_network"),
+        (["rollout=local", "rollout.workers=3"], "rollout.workers", "use rollout=ray rollout.workers=3"),
+        (["target=lambda"], "target", "unknown choice 'lambda'; available: lambda_returns, target_network"),
+        (["target.kind=target_network"], "target.kind", "use target=target_network"),
         (["target.kind=none"], "target.kind", "one of lambda_returns, target_network, not 'none'"),
-        (["experiment=gpu", "target=lambda_returns"], "target.tau", "say target=target_network"),
-        (["+target.double=true"], "target.double", "lambda_returns has no such setting"),
+        (["experiment=gpu", "target=lambda_returns"], "target.tau", "use target=target_network"),
+        (["+target.double=true"], "target.double", "unknown setting of lambda_returns"),
         (["learner.n_step=4"], "learner.n_step", "did you mean target.n_step?"),
         (["learner.td_lambda=null"], "learner.td_lambda", "did you mean target.td_lambda?"),
     ],
@@ -158,5 +158,5 @@ def test_settings_of_a_run_that_are_none_name_their_file() -> None:
     begun_run()
     file = Path("runs/tressette/default", CONFIG)
     file.write_text(file.read_text().replace("td_lambda", "td_lamda"))
-    with error_about(SettingsError, file, "target.td_lamda: there is no such setting", hint="name=..."):
+    with error_about(SettingsError, file, "target.td_lamda: unknown setting", hint="name=..."):
         with_settings_of_begun(resolve([]))

@@ -37,7 +37,7 @@ def test_a_missing_key_has_its_default_and_an_unknown_one_is_refused() -> None:
     saved = {"name": "x", "part": {"size": 4}, "parts": [{"size": 5}, {}]}
     assert settings_from_dict(Whole, saved) == Whole("x", Part(4, 0.5), [Part(5, 0.5), Part(3, 0.5)], True)
     for key, unknown in {"odd": {"odd": 1}, "part.odd": {"part": {"odd": 1}}}.items():
-        with error_about(SettingsError, key, "no such setting"):
+        with error_about(SettingsError, key, "unknown setting"):
             settings_from_dict(Whole, saved | unknown)
 
 

@@ -47,12 +47,12 @@ class DivergenceMonitor:
         if problem and not self._error:
             self._writer.wait()
             good = checkpoint.listed(self._checkpoints)[:1]
-            last = f"the last good checkpoint is {good[0]}" if good else "no checkpoint was written before"
-            suspect = f"look at {self._own_code}; " if self._own_code else ""
+            last = f"the last good checkpoint is {good[0]}" if good else "no checkpoint had been written"
+            suspect = f"check {self._own_code}; " if self._own_code else ""
             self._error = DivergedError(
                 self._checkpoints.parent,
                 f"the run diverged ({problem}); {last}",
-                f"{suspect}what usually helps, in a run with another name=...: {_HELPS}",
+                f"{suspect}in a run with another name=..., these usually help: {_HELPS}",
             )
         if self._error:
             raise self._error

@@ -107,7 +107,7 @@ class Learner:
         Forward and backward pass run once, on zeros. Changes nothing that is learned.
         """
         if by_own_code(self._sums):
-            log.warning("learner.compile: the learner is on a CPU, where updates are not compiled")
+            log.warning("learner.compile: the learner runs on a CPU, where updates are not compiled")
             return
         try:
             # The function: a compiled network has other names of weights. One thread: no process outlives the run.

@@ -80,7 +80,7 @@ def check_size(settings: TrainSettings, weights: Any, path: Path) -> None:
     pieces = {each.untyped_storage().data_ptr(): each for each in tensors}  # several may be the same one
     held = sum(each.untyped_storage().nbytes() // each.element_size() for each in pieces.values())
     if least > held or len(hidden) > len(tensors):
-        problem = f"its settings mean a network of {least:,} weights and more, it holds {held:,}"
+        problem = f"its settings need at least {least:,} weights, but it holds {held:,}"
         raise CheckpointError(path, problem)
 
 
@@ -93,8 +93,8 @@ def _check_own_size(settings: TrainSettings, weights: Any, path: Path) -> None:
         held = {name: tuple(each.shape) for name, each in weights.items() if isinstance(each, torch.Tensor)}
         if wanted != held:
             name = next(iter(sorted(wanted.items() ^ held.items())))[0]
-            says = f"{name} is {wanted.get(name, 'none')}, the file holds {held.get(name, 'none')}"
-            raise CheckpointError(path, f"its weights do not fit the network of its settings ({says})")
+            says = f"{name} is {wanted.get(name, 'none')}, but the file holds {held.get(name, 'none')}"
+            raise CheckpointError(path, f"its weights do not match the network of its settings ({says})")
 
 
 def inference_network(game: Game, settings: TrainSettings, device: torch.device) -> QNetwork:

@@ -34,8 +34,8 @@ _GIVEN = ("bits", "actions", "game")  # what a network is made with, where it as
 _OPTION_TYPES = (bool, int, float, str)
 _ROWS = 16  # of a trial
 _WAY_OUT = (
-    "write `def loss(value, target, ...)`, with defaults for the others",
-    f"a network is made with {', '.join(_GIVEN)}, by these names; give the others defaults",
+    "write `def loss(value, target, ...)` with defaults for all other arguments",
+    f"a network is constructed with {', '.join(_GIVEN)} by keyword; give all other arguments defaults",
 )
 
 
@@ -162,7 +162,7 @@ def own_part(text: str, key: str) -> OwnPart:
         found = {name: made for name, made in file.defined().items() if _is_part(made, key)}
         fitting = [name for name, made in found.items() if not _lacking(made, key)]
         if spec.of is None and len(fitting) != 1:
-            hint = f"say which: {', '.join(fitting or found)}" if found else f"define {kind} there"
+            hint = f"choose one: {', '.join(fitting or found)}" if found else f"define {kind} there"
             raise InputError(spec, f"{file.typed} has {len(fitting) or 'no'} {wanted}", hint)
         name = fitting[0] if spec.of is None else spec.of
         if name not in found:
@@ -218,7 +218,7 @@ def build_own(game: Game, text: str, bits: int) -> OwnNetwork:
     with part.asked("__init__"):
         module = part.made(**{key: given[key] for key in _GIVEN if key in arguments}, **part.options)
         if not any(True for _ in module.parameters()):
-            raise ValueError("it has no parameters, so nothing to learn")
+            raise ValueError("no parameters to learn")
     return OwnNetwork(module, bits, game.actions, part)
 
 
@@ -260,16 +260,16 @@ def _try_network(network: OwnNetwork, words: int) -> None:
                 _check_values(playing, playing(batch), len(batch))
         _check_values(learning, values := learning(rows), _ROWS)
         if not values.requires_grad:
-            raise ValueError("its values have no gradient")
+            raise ValueError("the values have no gradient")
         values.sum().backward()
 
 
 def _check_values(network: OwnNetwork, values: Tensor, rows: int) -> None:
     wanted = (rows, network.actions)
     if tuple(values.shape) != wanted:
-        raise ValueError(f"returned {list(values.shape)}, not {list(wanted)}, a value for each action")
+        raise ValueError(f"returned {list(values.shape)}, not {list(wanted)}, one value per action")
     if not values.isfinite().all():
-        raise ValueError("returned NaN or an infinity before it has learned anything")
+        raise ValueError("returned NaN or an infinity before any training")
 
 
 def _try_loss(part: OwnPart) -> None:
@@ -278,9 +278,9 @@ def _try_loss(part: OwnPart) -> None:
         found = part.made(value, target, **part.options)
         if not isinstance(found, Tensor) or tuple(found.shape) not in ((), (_ROWS,)):
             shape = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
-            raise ValueError(f"returned {shape}, not a number, or one for each of {_ROWS} rows")
+            raise ValueError(f"returned {shape}, not a number or one per row ({_ROWS})")
         if not found.isfinite().all():
             raise ValueError("returned NaN or an infinity")
         if not found.requires_grad:
-            raise ValueError("what it returned has no gradient")
+            raise ValueError("the returned value has no gradient")
         found.mean().backward()  # type: ignore[no-untyped-call]

@@ -75,7 +75,7 @@ def read(path: Path) -> Champion:
             header = read_json((file.metadata() or {})[_KEY])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dictionary
         if header["format"] != _FORMAT:
-            problem = f"its format is {header['format']}, of a newer busso; this one reads {_FORMAT}"
+            problem = f"format {header['format']} of a newer busso; this one reads {_FORMAT}"
             raise CheckpointError(path, problem)
         if header.pop("sha256") != _digest(header, tensors):
             raise CheckpointError(path, "damaged (its checksum does not match)")
@@ -85,14 +85,14 @@ def read(path: Path) -> Champion:
     except OSError as error:
         raise CheckpointError(path, f"cannot be read ({error.strerror or error})") from None
     except SafetensorError as error:
-        raise CheckpointError(path, f"damaged, or not in the format safetensors ({_line(error)})") from None
+        raise CheckpointError(path, f"damaged or not a safetensors file ({_line(error)})") from None
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         if isinstance(error, CheckpointError):
             raise
-        raise CheckpointError(path, f"holds no network of busso ({_line(error)})") from None
+        raise CheckpointError(path, f"not a network of busso ({_line(error)})") from None
     bad = not_finite(networks)
     if not networks or bad is not None:
-        raise CheckpointError(path, f"{bad} is not finite" if bad else "holds no weights")
+        raise CheckpointError(path, f"{bad} is not finite" if bad else "contains no weights")
     for weights in networks:
         check_size(settings, weights, path)
     return Champion(settings, networks, header["about"], header["version"])

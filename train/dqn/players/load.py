@@ -60,7 +60,7 @@ def load_player(
     if not holds_table(state):
         return load_network(game, path, state, device, key)[0]
     if of_table is None:
-        raise SettingsError(key, f"{path} holds a table of {game.name}, which plays in tournaments only")
+        raise SettingsError(key, f"{path} contains a table of {game.name}, which plays in tournaments only")
     return of_table(game, path, state)
 
 
@@ -94,7 +94,7 @@ def load_network(
         settings = settings_from_dict(TrainSettings, state["settings"] | {"device": "cpu"})
         weights = state["acting"]
     except (KeyError, TypeError, SettingsError) as error:
-        raise CheckpointError(path, f"holds no network that can play ({error})") from None
+        raise CheckpointError(path, f"contains no network that can play ({error})") from None
     game = game or settings.load_game()
     check_game(game, settings, path, key)
     warn_of_changes(path.parent.parent)
@@ -126,7 +126,7 @@ def _network_player(
         network.load_state_dict(weights)
     except (RuntimeError, AttributeError, TypeError, LookupError) as error:
         reason = str(error).splitlines()[-1].strip()
-        raise CheckpointError(path, f"its weights do not fit the network of its settings ({reason})") from None
+        raise CheckpointError(path, f"its weights do not match the network of its settings ({reason})") from None
     return NetworkPlayer(network)
 
 
@@ -134,7 +134,7 @@ def check_name(game: Game, settings: RunSettings, path: Path, key: str = "player
     """Raise SettingsError when a run was for another game."""
     if settings.game_name not in plays_as(game):
         raise SettingsError(
-            key, f"{path} plays {settings.game_name}, not {game.name}", f"say game={typed_game(settings.game_name)}"
+            key, f"{path} plays {settings.game_name}, not {game.name}", f"use game={typed_game(settings.game_name)}"
         )
 
 
@@ -184,7 +184,7 @@ def check_players(settings: TrainSettings) -> None:
             assert player.file is not None
             file = player.file.resolve()
             if settings.folder.resolve() in file.parents:
-                raise SettingsError(key, f"{name} is the run itself", "a network learns against itself as `network`")
+                raise SettingsError(key, f"{name} is this run", "call the learning network `network`")
             if file in called:
                 raise SettingsError(key, f"{called[file]} and {name} are the same player", "each once")
             called[file] = name

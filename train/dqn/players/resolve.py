@@ -79,7 +79,7 @@ def resolve(
         kind, file = game.kinds.get(spec.who), spec.path
         if kind is not None and kind.of_network:
             if spec.of is None:
-                raise InputError(spec, "needs a run", f"write {spec.who}:runs/{game.name}/default")
+                raise InputError(spec, "missing run", f"write {spec.who}:runs/{game.name}/default")
             return ResolvedPlayer(str(spec), kind, read_options(kind.options, spec), _found(game, spec.of))
         if file is None and spec.who not in player_names(game) and Path(str(spec)).exists():
             file = str(spec)  # a folder named by one word
@@ -113,7 +113,7 @@ def resolve_all(game: Game, players: Iterable[str]) -> dict[str, ResolvedPlayer]
     """These players by their names. Raises SettingsError as `resolve`, and for one that is named twice."""
     found = [resolve(game, player) for player in players]
     names = [player.name for player in found]
-    require(len(set(names)) == len(names), "players", "each once", names)
+    require(len(set(names)) == len(names), "players", "each player once", names)
     return dict(zip(names, found, strict=True))
 
 
@@ -121,7 +121,7 @@ def resolve_network(game: Game, text: str, key: str) -> Path:
     """The file or run folder of a network, or of a table that a run has learned; raises SettingsError naming `key`."""
     player = resolve(game, text, key)
     if player.path is None or player.kind is not TRAINED:
-        raise SettingsError(key, f"{text} is no network", "name a run folder, a checkpoint or champion")
+        raise SettingsError(key, f"{text} is not a network", "name a run folder, a checkpoint or champion")
     return player.path
 
 
@@ -146,7 +146,7 @@ def _found(game: Game, text: str) -> Path:
         return path
     if text == CHAMPION:
         where = player_specs.champion_folder(game.name)
-        makes = f"busso export format=safetensors run=RUN to={where} makes one of a run"
+        makes = f"busso export format=safetensors run=RUN to={where} makes one from a run"
         hint = "name a run folder" if where.parent.is_file() else makes
         raise InputError("", f"{game.name} has no champion", hint)
     raise InputError("", f"{text or repr(text)} does not exist", "train it first, or name a run folder or a checkpoint")
@@ -156,4 +156,4 @@ def _of_files(game: Game, others: Sequence[str]) -> str:
     """Describe the players that may be named beside those that the game has by name."""
     champion = [CHAMPION] if player_specs.champion_file(game) is not None else []
     searches = [f"{name}:RUN" for name, kind in game.kinds.items() if kind.of_network]
-    return "".join(f", {each}" for each in (*champion, *searches, *others, "or give a run folder"))
+    return "".join(f", {each}" for each in (*champion, *searches, *others, "or a run folder"))

@@ -120,7 +120,7 @@ class ReplayBuffer:
         size = min(inserted, capacity)
         for name, column in self._data.items():
             if name not in rows or rows[name].shape != (size, *column.shape[1:]):
-                raise InputError("replay", f"the checkpoint holds {name} of another size")
+                raise InputError("replay", f"the size of {name} in the checkpoint differs")
         self._restore_generator(state["generator"].cpu(), inserted)
         if capacity != self.capacity:
             log.warning(

@@ -25,7 +25,7 @@ class BackendLostError(UserError):
 
     def hopeless(self) -> BackendLostError:
         """The same for a run whose starts get nowhere: a job script does not start it again."""
-        error = BackendLostError(self.key, self, "but this start made no progress, and the next would make none")
+        error = BackendLostError(self.key, self, "but this start made no progress, and neither would the next")
         error.exit_code = 1
         return error
 
@@ -103,7 +103,7 @@ class LocalBackend:
         return done
 
     def describe(self, stop_requested: Stop) -> str:
-        return "local: games are played in the learner's process"
+        return "local: games run in the learner's process"
 
     def close(self) -> None:
         """See `RolloutBackend`."""

@@ -70,7 +70,7 @@ def read(path: Path, file: IO[bytes]) -> bytes:
     """
     data = file.read()
     if not _last_line(path, data).startswith(MAGIC):
-        raise DamagedError("not a checkpoint of busso, or cut short")
+        raise DamagedError("not a checkpoint of busso, or truncated")
     length = len(_end("0" * 64))
     sha256 = hashlib.sha256(memoryview(data)[:-length])
     sha256.update(bytes(2))
@@ -92,8 +92,8 @@ def _last_line(path: Path, data: bytes) -> bytes:
     found = re.match(rb"busso-checkpoint (\d{1,9}) ", line)
     if found and found[0] != MAGIC:
         number, own = int(found[1]), int(MAGIC.split()[1])
-        problem = f"its format is {number}, of another version of busso; this one reads {own}"
-        raise OtherFormatError(path, problem, "use the version that wrote it, or another run with name=...")
+        problem = f"format {number} of another busso version; this one reads {own}"
+        raise OtherFormatError(path, problem, "use that version, or start another run with name=...")
     return line
 
 

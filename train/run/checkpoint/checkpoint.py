@@ -53,7 +53,7 @@ class UnreadableError(CheckpointError):
     def because(cls, error: OSError, path: Path) -> UnreadableError:
         """The error for what the system said of a file; `path` is the file where it names none."""
         problem = f"cannot be read ({error.strerror or error}); nothing was changed"
-        return cls(error.filename or path, problem, "see that the disk is there, then give the same command again")
+        return cls(error.filename or path, problem, "check that the disk is mounted, then repeat the command")
 
 
 def save(path: Path, state: dict[str, Any], allowed: Callable[[], None] = lambda: None) -> None:
@@ -66,8 +66,8 @@ def save(path: Path, state: dict[str, Any], allowed: Callable[[], None] = lambda
         with replacing(path, allowed) as temporary, temporary.open("wb") as file:
             archive.write(file, state)
     except OSError as error:
-        problem = f"could not be written ({error.strerror})"
-        raise CheckpointError(path, problem, "free some space or choose runs=FOLDER") from error
+        problem = f"cannot be written ({error.strerror})"
+        raise CheckpointError(path, problem, "free some space or choose another disk with runs=FOLDER") from error
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def _loaded(path: Path, file: IO[bytes]) -> dict[str, Any]:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise CheckpointError(path, f"cannot be loaded ({reason})") from None
     if not isinstance(state, dict):
-        raise CheckpointError(path, "holds no training state")
+        raise CheckpointError(path, "contains no training state")
     bad = not_finite({key: state.get(key) for key in _PLAYING})
     if bad is not None:
         raise CheckpointError(path, f"{bad} is not finite (the run had diverged)")
@@ -168,7 +168,9 @@ def _newest(folder: Path, first: str | None, to_go_on: bool) -> Found | None:
             problems[path] = str(error)
     if problems:
         text = "; ".join(problems.values())
-        raise CheckpointError(folder, f"no checkpoint there can be used: {text}", "restore one, or start with name=...")
+        raise CheckpointError(
+            folder, f"none of its checkpoints can be used: {text}", "restore one, or start with name=..."
+        )
     return None
 
 
@@ -186,7 +188,7 @@ def load_named(path: Path) -> tuple[Path, dict[str, Any]]:
         return path, load(path)
     found = load_best(path / "checkpoints")
     if found is None:
-        raise CheckpointError(path, "holds no checkpoint", "train it first")
+        raise CheckpointError(path, "contains no checkpoint", "train it first")
     for problem in found.problems.values():
         log.warning("%s; %s is used", problem, found.path)
     return found.path, found.state

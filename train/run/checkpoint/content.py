@@ -21,13 +21,13 @@ def check_archive(file: IO[bytes], nbytes: int) -> None:
         with zipfile.ZipFile(file) as archive:
             entries = archive.infolist()
     except (zipfile.BadZipFile, NotImplementedError):
-        raise ValueError("it is no archive of PyTorch") from None
+        raise ValueError("not a PyTorch archive") from None
     finally:
         file.seek(at)
     if any(each.compress_type != zipfile.ZIP_STORED for each in entries):
-        raise ValueError("it is compressed, but checkpoints are not")
+        raise ValueError("compressed, which checkpoints are not")
     if sum(each.file_size for each in entries) > nbytes:
-        raise ValueError("its parts are longer than the file")
+        raise ValueError("its parts exceed the file")
 
 
 def check_state(state: Any) -> None:
@@ -38,7 +38,7 @@ def check_state(state: Any) -> None:
         value, depth = waiting.pop()
         left -= 1
         if left < 0 or depth > DEEPEST:
-            raise ValueError("it has too many values or levels for a checkpoint")
+            raise ValueError("too many values or levels for a checkpoint")
         if isinstance(value, torch.Tensor):
             _check_tensor(value)
         elif isinstance(value, dict):
@@ -50,7 +50,7 @@ def check_state(state: Any) -> None:
 def _check_tensor(tensor: torch.Tensor) -> None:
     plain = tensor.layout == torch.strided and tensor.device.type == "cpu"
     if not plain or tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
-        raise ValueError(f"a tensor of {tuple(tensor.shape)} is not in it as a whole")
+        raise ValueError(f"a tensor of {tuple(tensor.shape)} is incomplete")
 
 
 def not_finite(state: object, path: str = "") -> str | None:

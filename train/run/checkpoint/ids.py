@@ -57,4 +57,4 @@ def _keep(path: Path, bears: str | None, run: str) -> None:
     """Rename the file unless the id that it bears is the run's."""
     if bears != run:
         aside = rename_aside(path, f".{bears or 'other'}")
-        log.warning("%s is of another run; it is now %s", path, aside.name)
+        log.warning("%s belongs to another run; renamed to %s", path, aside.name)

@@ -106,7 +106,7 @@ def _columns(path: Path) -> list[str]:
     if not line or columns[:1] == ["env_steps"]:
         return columns
     aside = rename_aside(path, checkpoint.DAMAGED)
-    logging.getLogger("train").warning("%s: no file of metrics; it is now %s", path, aside.name)
+    logging.getLogger("train").warning("%s: not a metrics file; renamed to %s", path, aside.name)
     return []
 
 

@@ -189,8 +189,8 @@ def idle_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ray
 @pytest.mark.parametrize(
     ("number", "says"),
     [
-        (signal.SIGKILL, "Ray ended its process with exit code 137"),
-        pytest.param(signal.SIGSTOP, "its process has said nothing for 2 s", marks=pytest.mark.slow),
+        (signal.SIGKILL, "Ray terminated its process with exit code 137"),
+        pytest.param(signal.SIGSTOP, "its process has not responded for 2 s", marks=pytest.mark.slow),
     ],
 )
 def test_a_driver_that_is_killed_or_hangs_is_given_up(idle_driver: RayBackend, number: int, says: str) -> None:

@@ -60,7 +60,7 @@ def connect(rollout: RolloutSettings) -> None:
         print(error, file=sys.stderr, flush=True)  # into the log: the cause may be in the other lines
         text = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
         wants_token = address and "RAY_AUTH_MODE" not in os.environ  # Ray does not say so itself
-        way_out = "if it was started with a token, set RAY_AUTH_MODE=token" if wants_token else f"try {INSTEAD}"
+        way_out = "if it uses a token, set RAY_AUTH_MODE=token" if wants_token else f"try {INSTEAD}"
         if wants_token or isinstance(error, (AuthenticationError, ValueError, TypeError, PermissionError)):
             raise SettingsError(ASKED, f"Ray did not start: {text}", way_out) from None
         raise NotStartedError(text) from None
@@ -118,14 +118,14 @@ def _check_private(address: str) -> None:
     """Another version of Ray may need to be told otherwise to stay on this machine. Raises SettingsError."""
     if not ip_address(address).is_loopback:
         ray.shutdown()
-        problem = f"Ray {ray.__version__} listens at {address}, where other machines reach it"
+        problem = f"Ray {ray.__version__} listens at {address}, which other machines can reach"
         raise SettingsError(ASKED, problem, f"install the version of constraints.txt, or try {INSTEAD}")
 
 
 def _probe(address: str) -> None:
     """Ray waits for minutes for a cluster that is not there. Raises SettingsError."""
     if address == "local":  # to Ray a cluster of one's own, but not a private one
-        raise SettingsError("RAY_ADDRESS", "local is no address", "unset it to start a cluster here")
+        raise SettingsError("RAY_ADDRESS", "local is not an address", "unset it to start a cluster here")
     host, _, port = address.rpartition(":")
     if not (host and port.isdecimal()) or "/" in host:
         return  # "auto" and the like: nothing to knock at
@@ -143,7 +143,7 @@ def _await_nodes(rollout: RolloutSettings) -> None:
     while len(there := [node["NodeManagerHostname"] for node in alive_nodes()]) < rollout.nodes:
         if time.monotonic() > end:
             joined = f"{len(there)} of {rollout.nodes} nodes joined within {rollout.join_seconds:g} s"
-            hint = "see what Ray wrote on the others, or raise rollout.join_seconds"
+            hint = "check Ray's logs on the other nodes, or raise rollout.join_seconds"
             raise MissingNodesError("rollout.nodes", f"{joined} ({', '.join(sorted(there))})", hint)
         time.sleep(0.2)
 
@@ -151,4 +151,4 @@ def _await_nodes(rollout: RolloutSettings) -> None:
 def _check_resource(name: str, key: str, wanted: float) -> None:
     available = amounts()[name]
     if wanted > available:
-        raise SettingsError(key, f"the workers want {wanted:g} {name}s, the cluster has {available:g}")
+        raise SettingsError(key, f"the workers need {wanted:g} {name}s, but the cluster has {available:g}")

@@ -212,9 +212,9 @@ class WorkerPool:
     def _count_death(self, actor: _Actor, reason: str) -> None:
         self._fruitless += not actor.useful
         if self._fruitless >= DEATHS_IN_A_ROW + len(self._workers):
-            raise SettingsError("rollout=ray", f"actors die one after another ({reason})", "try rollout=local")
+            raise SettingsError("rollout=ray", f"too many actors died in a row ({reason})", "try rollout=local")
         who = "evaluator" if actor is self._evaluator else "worker"
-        self._tell("warning", f"a Ray {who} is replaced: {reason}")
+        self._tell("warning", f"replacing a Ray {who}: {reason}")
 
     # ------------------------------------------------------------------ evaluation
 

@@ -58,7 +58,7 @@ def make() -> Path:
     longest = _LONGEST - len(PREFIX) - 9
     for base in bases():
         if len(os.fsencode(base)) > longest:
-            reasons.append(f"{base} has more than {longest} characters")
+            reasons.append(f"{base} is longer than {longest} characters")
             continue
         sweep(base)
         try:
@@ -70,7 +70,7 @@ def make() -> Path:
         else:
             return folder
     problem = f"no place for Ray's sockets ({'; '.join(dict.fromkeys(reasons))})"
-    raise SettingsError("TMPDIR", problem, "set it to a short folder that can be written")
+    raise SettingsError("TMPDIR", problem, "set it to a short path of a writable folder")
 
 
 def claim(folder: Path) -> None:

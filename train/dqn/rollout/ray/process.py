@@ -39,7 +39,7 @@ class RayProcess:
 
     def __init__(self, order: Order, says: Path, patience: float, hear: Callable[..., None]) -> None:
         if importlib.util.find_spec("ray") is None:
-            raise SettingsError(ASKED, "ray is not installed", f"say {INSTEAD}")
+            raise SettingsError(ASKED, "ray is not installed", f"use {INSTEAD}")
         self.failure: Exception | None = None
         self._started = False
         self._says, self._patience, self._hear = says, patience, hear
@@ -131,7 +131,7 @@ class RayProcess:
         except OSError:
             pass  # `_receive` sees it too, and knows what to say
         except Exception as error:  # whatever cannot be sent: no other process would say it
-            self._fail(self._lost(f"a message could not be sent: {error}"))
+            self._fail(self._lost(f"cannot send a message: {error}"))
 
     def _receive(self) -> None:
         silent = 0.0
@@ -141,7 +141,7 @@ class RayProcess:
                 if not self._channel.poll(_LOOK_SECONDS):
                     silent += _LOOK_SECONDS
                     if self._started and silent >= self._patience:
-                        self._fail(self._lost(f"its process has said nothing for {self._patience:g} s"))
+                        self._fail(self._lost(f"its process has not responded for {self._patience:g} s"))
                         return
                     continue
                 silent = 0.0
@@ -154,19 +154,19 @@ class RayProcess:
         except (EOFError, OSError):
             self._fail(self._ended())
         except Exception as error:  # a thread that ends without a word would leave the learner waiting
-            self._fail(self._lost(f"a message could not be read: {error}"))
+            self._fail(self._lost(f"cannot read a message: {error}"))
 
     def _fail(self, error: Exception) -> None:
         self.failure = error
         self._hear("failed")
 
     def _lost(self, reason: str) -> UserError:
-        problem = f"the cluster is gone ({reason})"
+        problem = f"the cluster was lost ({reason})"
         return BackendLostError(ASKED, problem, "the same command resumes from the checkpoint")
 
     def _not_started(self, reason: str) -> UserError:
         problem = f"Ray did not start: {reason}{self._see}"
-        return BackendLostError(ASKED, problem, f"try it again, or {INSTEAD}")
+        return BackendLostError(ASKED, problem, f"retry, or use {INSTEAD}")
 
     def _named(self, what: str, said: Any, code: int) -> Exception:
         if what == "lost":
@@ -182,7 +182,7 @@ class RayProcess:
     def _ended(self) -> Exception:
         """It said nothing before: Ray ends a process without asking anybody."""
         try:
-            says = f"Ray ended its process with exit code {self._supervisor.wait(GRACE_SECONDS + KILL_SECONDS)}"
+            says = f"Ray terminated its process with exit code {self._supervisor.wait(GRACE_SECONDS + KILL_SECONDS)}"
         except subprocess.TimeoutExpired:
-            says = "its process is gone"
+            says = "its process died"
         return self._lost(says + self._see) if self._started else self._not_started(says)
