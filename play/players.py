@@ -15,43 +15,48 @@ if TYPE_CHECKING:
     from busso.cards.play import Player
 
 HUMAN = "human"
+FIRST = np.zeros(1, np.uint64)  # the seed of the game in which a player is asked once
 _LATER = 8  # actions after which a search is asked once: two tricks of Tressette, in which it plays as its network
 
 
-def seated_player(game: Game, text: str, key: str = "opponents") -> Player:
-    """The player that `key` names, as in tournaments. Raises SettingsError or CheckpointError, one line."""
+def seated_player(game: Game, text: str) -> Player:
+    """The player that `opponents` names, as in tournaments. Raises SettingsError or CheckpointError, one line."""
     from busso.evaluate.players import load_resolved  # with Numba, for which no settings wait
 
-    found = resolve(game, text, key, others=(HUMAN,))
-    player = load_resolved(game, found, _cpu, key)
+    found = resolve(game, text, "opponents", others=(HUMAN,))
+    player = load_resolved(game, found, table_device, "opponents")
     if found.path is not None:
         _ask_once(game, player)
     return player
 
 
-def _cpu() -> torch.device:
+def table_device() -> torch.device:
+    """The device of networks at the table, which are asked one row at a time."""
     import torch
 
-    torch.set_num_threads(1)  # one row at a time: threads would only wait for one another
+    torch.set_num_threads(1)  # threads would only wait for one another
     return torch.device("cpu")
 
 
 def _ask_once(game: Game, player: Player) -> None:
-    """Compiling takes seconds: that is waited for when a player sits down, not at its first move or hint."""
+    """Compiling takes seconds: that is waited for when a player sits down, not at its first move."""
     from busso.cards.play import Decisions
 
-    seeds, the_one = np.zeros(1, np.uint64), np.zeros(1, np.int64)
-    states = game.deal(seeds)
+    states, the_one = game.deal(FIRST), np.zeros(1, np.int64)
     if not game.over(states)[0]:
-        player.begin(seeds)
+        player.begin(FIRST)
         player.act(Decisions(game, states, the_one))
         if hasattr(player, "action_values"):
-            player.action_values(Decisions(game, _later(game, states), the_one))
+            player.action_values(Decisions(game, later(game), the_one))
 
 
-def _later(game: Game, states: States) -> States:
-    """A game after `_LATER` actions, always the lowest legal one; after fewer where it would then be over."""
-    for _ in range(_LATER):
+def later(game: Game) -> States:
+    """A game after `_LATER` actions, always the lowest legal one; after fewer where it would then be over.
+
+    Over it is only where it was dealt so.
+    """
+    states = game.deal(FIRST)
+    for _ in range(0 if game.over(states)[0] else _LATER):
         mask, after = int(game.legal(states)[0]), states.copy()
         game.apply(after, np.array([(mask & -mask).bit_length() - 1], np.uint8))
         if game.over(after)[0]:

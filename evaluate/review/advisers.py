@@ -6,6 +6,7 @@ that need it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,10 +18,16 @@ from busso.cards.compiled.splitmix import derive
 from busso.cards.game import Game, States
 from busso.cards.hand import Hand
 from busso.cards.play import Decisions
-from busso.cards.presentation import Adviser
+from busso.cards.player_specs import PlayerSpec
+from busso.cards.presentation import Adviser, presentation_of
 from busso.cards.tabular.mdp import END
+from busso.command.settings.checks import SettingsError
+from busso.evaluate.players import load_resolved
+from busso.train.dqn.players.resolve import TRAINED, ResolvedPlayer, resolve
 
 if TYPE_CHECKING:
+    import torch
+
     from busso.evaluate.solve.solution import Solved
 
 _HINTS = 0x68696E74 << 16  # salt, by the number of the move
@@ -47,9 +54,49 @@ class Sampler:
         return found
 
 
+class NetworkAdviser:
+    """The values of a network itself, times `scale` and above `offset`: in `unit`. See `Adviser`."""
+
+    def __init__(self, network: Any, unit: str = "network", scale: float = 1.0, offset: float = 0.0) -> None:
+        self._network, self.unit, self._scale, self._offset = network, unit, scale, offset
+
+    def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = self._network.values(Decisions(game, state, THE_ONE).observation)[0]
+        return self._offset + self._scale * found.astype(np.float64)
+
+
 def adviser_of(game: Game, player: Any) -> Adviser | None:
-    """Return an adviser with the values of a player that tries its actions; None for one without values."""
-    return Sampler(game, player) if hasattr(player, "action_values") else None
+    """Return an adviser with the values of a player that tries its actions, or is a network; None without values."""
+    if hasattr(player, "action_values"):
+        return Sampler(game, player)
+    return NetworkAdviser(player) if hasattr(player, "values") else None
+
+
+def valued_player(game: Game, player: str | PlayerSpec, key: str) -> ResolvedPlayer:
+    """Return the player that is meant. Raises SettingsError naming `key` for one without values, and as `resolve`."""
+    found = resolve(game, player, key)
+    if not found.kind.values:
+        raise SettingsError(key, f"{player} gives no values", f"name a network, or {valuing(game)}")
+    return found
+
+
+def adviser_by(game: Game, player: ResolvedPlayer, device: Callable[[], torch.device], key: str) -> Adviser:
+    """Return an adviser with the values of a `valued_player`; those of a network are in a unit of the game.
+
+    Raises SettingsError naming `key` for a network whose reward has no unit, and as `load_resolved`.
+    """
+    if player.kind is not TRAINED or player.path is None:
+        return Sampler(game, load_resolved(game, player, device, key))
+    from busso.train.dqn.players.load import load_trained
+
+    network, settings = load_trained(game, player.path, device(), key)
+    reward = settings.reward_name(game)
+    units = presentation_of(game).judging.units(settings.load_game())
+    if reward in units:
+        return NetworkAdviser(network, *units[reward])
+    if game.model is not None:
+        return NetworkAdviser(network, "result")
+    raise SettingsError(key, f"{player.path} has learned the reward {reward}, whose values are no {game.unit}")
 
 
 def valuing(game: Game) -> str:

@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from busso.cards.base.errors import InputError
-from busso.cards.game import Game, States
+from busso.cards.game import Game
 from busso.cards.hand import Hand
-from busso.cards.play import Decisions
 from busso.cards.player_specs import PlayerSpec, read_options
 from busso.cards.presentation import Adviser, presentation_of
 from busso.command.errors import UserError
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.game import game_defaults
-from busso.evaluate.players import load_resolved
-from busso.evaluate.review.advisers import THE_ONE, ExactAdviser, Sampler, valuing, worths_by
+from busso.evaluate.review.advisers import (
+    ExactAdviser,
+    NetworkAdviser,
+    Sampler,
+    adviser_by,
+    valued_player,
+    valuing,
+    worths_by,
+)
 from busso.evaluate.review.grading import Judged, Limits, judged_of, limits_of
 from busso.evaluate.review.settings import AUTO
 from busso.train.dqn.players import champion_file as champion
-from busso.train.dqn.players.load import load_trained
-from busso.train.dqn.players.resolve import TRAINED, ResolvedPlayer, resolve
+from busso.train.dqn.players.resolve import ResolvedPlayer
 from busso.train.run.checkpoint import checkpoint
 
 EXACT, CHEATING = "exact", "cheating"
@@ -43,7 +44,7 @@ class Grader:
     def __init__(self, name: str, adviser: Adviser, limits: Limits, cheats: bool = False) -> None:
         self.name, self.unit, self.limits, self.cheats = name, adviser.unit, limits, cheats
         self._adviser = adviser
-        self._draws = not isinstance(adviser, ExactAdviser | _Network)
+        self._draws = not isinstance(adviser, ExactAdviser | NetworkAdviser)
 
     def judge(self, hand: Hand, number: int) -> Judged | None:
         """Return the cost of move `number`, from 0, of a hand; None for a forced move."""
@@ -103,13 +104,10 @@ def _spec(by: str) -> PlayerSpec:
 def _adviser(game: Game, spec: PlayerSpec, device: torch.device) -> Adviser:
     if spec.who in (EXACT, CHEATING):
         return _solver(game, spec)
-    player = resolve(game, spec, "by")
-    if not player.kind.values:
-        raise SettingsError("by", f"{spec} gives no values", f"name a network, or {valuing(game)}")
+    player = valued_player(game, spec, "by")
     game = _as_learned(game, player)
-    if player.kind is TRAINED and player.path is not None:
-        return _network(game, player.path, device)
-    return presentation_of(game).judging.refined(Sampler(game, load_resolved(game, player, lambda: device, "by")))
+    adviser = adviser_by(game, player, lambda: device, "by")
+    return presentation_of(game).judging.refined(adviser) if isinstance(adviser, Sampler) else adviser
 
 
 def _as_learned(game: Game, player: ResolvedPlayer) -> Game:
@@ -144,25 +142,3 @@ def _solver(game: Game, spec: PlayerSpec) -> Adviser:
         return make(read_options(options, spec))
     except InputError as error:
         raise SettingsError("by", error) from None
-
-
-class _Network:
-    """The values of a network itself, times `scale` and above `offset`: in the unit of the game. See `Adviser`."""
-
-    def __init__(self, network: Any, unit: str, scale: float, offset: float) -> None:
-        self._network, self.unit, self._scale, self._offset = network, unit, scale, offset
-
-    def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = self._network.values(Decisions(game, state, THE_ONE).observation)[0]
-        return self._offset + self._scale * found.astype(np.float64)
-
-
-def _network(game: Game, path: Path, device: torch.device) -> Adviser:
-    network, settings = load_trained(game, path, device, "by")
-    reward = settings.reward_name(game)
-    units = presentation_of(game).judging.units(settings.load_game())
-    if reward in units:
-        return _Network(network, *units[reward])
-    if game.model is not None:
-        return _Network(network, "result", 1.0, 0.0)
-    raise SettingsError("by", f"{path} has learned the reward {reward}, whose values are no {game.unit}")

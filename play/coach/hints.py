@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from busso.cards.compiled.splitmix import derive
@@ -13,12 +13,11 @@ from busso.cards.hand import Hand, Move
 from busso.cards.presentation import Adviser, presentation_of
 from busso.command.errors import UserError
 from busso.command.settings.checks import SettingsError
-from busso.evaluate.review.advisers import ExactAdviser, Worth, adviser_of, valuing, worths_by
-from busso.play.players import seated_player
+from busso.evaluate.review.advisers import ExactAdviser, Worth, adviser_by, valued_player, valuing, worths_by
+from busso.play.players import FIRST, later, table_device
 
 _ODDS = 0x6F646473 << 16  # salt, by the number of the move
 EXACT = "exact"
-_adviser_by = partial(seated_player, key="hint")
 
 
 @dataclass(frozen=True)
@@ -71,10 +70,11 @@ class Coach:
                 problem = f"{self.game.name} has no exact solution"
                 raise SettingsError("hint", problem, f"name a player such as {valuing(self.game)}")
             return ExactAdviser(self._settings)
-        found = adviser_of(self.game, _adviser_by(self.game, name))
-        if found is not None:
-            return found
-        raise SettingsError("hint", f"{name} gives no values", f"name one that does, as {valuing(self.game)}")
+        player = valued_player(self.game, name, "hint")
+        adviser = adviser_by(self.game, player, table_device, "hint")
+        if player.path is not None and not self.game.over(states := later(self.game))[0]:
+            adviser.values(self.game, states, FIRST)  # compiles, for which the first hint then does not wait
+        return adviser
 
     def hint(self, hand: Hand) -> list[Worth]:
         """Return the value of each legal action, the best first; none if unknown, or when the hand is over."""

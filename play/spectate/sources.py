@@ -7,12 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from busso.cards.game import Game, States
+from busso.cards.game import Game
 from busso.cards.hand import Hand
-from busso.cards.play import Decisions
 from busso.cards.presentation import Adviser
 from busso.command.errors import UserError
 from busso.command.settings.game import game_defaults
@@ -21,8 +17,6 @@ from busso.evaluate.review.advisers import adviser_of
 from busso.play.coach.hints import Coach
 from busso.play.language import Message, message
 from busso.play.table.table import Score, Setup, Table
-
-_THE_ONE = np.zeros(1, np.int64)
 
 
 @dataclass(frozen=True)
@@ -100,8 +94,7 @@ class Agents(HandSource):
     def adviser(self, scene: Scene, seat: int) -> Adviser | None:
         name = scene.setup.seats[seat]
         if name not in self._own:
-            player = self._table.player(name)
-            self._own[name] = adviser_of(scene.hand.game, player) or _network_of(player)
+            self._own[name] = adviser_of(scene.hand.game, self._table.player(name))
         return self._own[name] or self._coach.adviser
 
 
@@ -136,24 +129,6 @@ class Film(HandSource):
 def settings_of(game: Game) -> dict[str, Any]:
     """The group `game` of the settings that means this game."""
     return game_defaults(game.name) | asdict(game.options)
-
-
-class _Network:
-    """The values that a network itself gives its actions."""
-
-    unit = "network"
-
-    def __init__(self, player: Any) -> None:
-        self._player = player
-
-    def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
-        decisions = Decisions(game, state, _THE_ONE)
-        found: NDArray[np.float64] = self._player.values(decisions.observation)[0].astype(np.float64)
-        return found
-
-
-def _network_of(player: Any) -> Adviser | None:
-    return _Network(player) if hasattr(player, "values") else None
 
 
 class RecordError(UserError):

@@ -16,10 +16,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import busso
 from busso.cards.base import own_files
+from busso.cards.hand import Hand
 from busso.command.settings.compose import compose
+from busso.evaluate.review.grader import grader_of
 from busso.evaluate.tournament.settings import TournamentSettings
 from busso.train.__main__ import main as train
 from busso.train.run import sources
@@ -113,6 +116,25 @@ def test_it_is_played_saved_and_resumed_by_the_line_that_says_so(
     assert command.startswith("game=./war.py ")
     monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
     assert called("play", *shlex.split(command), "ui=plain") == 0
+
+
+def test_a_run_gives_hints_in_the_unit_of_the_game(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The values of the network, as a review by the run has them."""
+    from busso.play.coach.hints import Coach
+
+    monkeypatch.setattr("sys.stdin", io.StringIO("hint\nquit\n"))
+    assert called("play", "game=./war.py", "ui=plain", "seed=3", "opponents=sluff", "hint=runs/war/r") == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "Worth in " in line]
+    assert "Worth in tricks, says runs/war/r: " in line and line.count(", ") == 10
+    game = busso.load_game("./war.py")
+    hand = Hand(game, np.zeros(1, np.uint64), game.deal(np.zeros(1, np.uint64)))
+    coach, graded = Coach(game, {}, "runs/war/r"), grader_of(game, "runs/war/r", torch.device("cpu"), None)
+    hint = coach.hint(hand)
+    hand.play(hint[1].action)
+    judged = graded.judge(hand, 0)
+    assert judged is not None and [*judged.worths] == hint and judged.cost == hint[0].value - hint[1].value > 0
 
 
 def test_environments_and_the_library_take_the_file(here: Path) -> None:
