@@ -24,7 +24,7 @@ def test_the_line_is_key_problem_and_way_out() -> None:
     assert str(InputError("", "what Hydra says")) == "what Hydra says"
     with pytest.raises(SettingsError) as caught:
         require(False, "seed", "0 or more", -1)
-    assert (caught.value.key, caught.value.problem, caught.value.hint) == ("seed", "0 or more, not -1", "")
+    assert (caught.value.key, caught.value.problem, caught.value.hint) == ("seed", "expected 0 or more, not -1", "")
 
 
 def test_an_error_of_an_error_keeps_the_way_out() -> None:

@@ -208,12 +208,7 @@ class Lock:
                 raise
             if self._key not in _warned:
                 _warned.add(self._key)
-                log.warning(
-                    "%s: byte-range locks are not supported here (%s); only %s protects the run",
-                    self.path,
-                    error.strerror,
-                    OWNER,
-                )
+                log.warning("%s: no byte-range locks (%s); only %s protects the run", self.path, error.strerror, OWNER)
         return True
 
     def _create(self, me: Owner, beat: int) -> bool:
