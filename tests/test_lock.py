@@ -227,7 +227,7 @@ def test_a_job_takes_over_from_a_dead_owner(
     assert held.still_own()
     held.release()
     said = capsys.readouterr().err.splitlines()
-    assert len(said) == 2 and str(path.parent) in said[0] and "without a sign of life" in said[0]
+    assert len(said) == 2 and str(path.parent) in said[0] and "without a heartbeat" in said[0]
 
 
 @pytest.mark.usefixtures("quick")

@@ -160,7 +160,7 @@ GOOD = {
     ("change", "key", "says"),
     [
         ({"decks": 12}, "decks", "1 to 8, or infinite"),
-        ({"player": ["9"]}, "player", "1 cards, a hand begins with 2"),
+        ({"player": ["9"]}, "player", "1 cards, but a hand begins with 2"),
         ({"player": ["9", "1"]}, "player: card 2", "'1'"),
         ({"player": ["9", "2", "K", "5"]}, "player", "card 4 is drawn at 21"),
         ({"player": ["A", "K", "5"]}, "player", "card 3 is drawn at 21"),

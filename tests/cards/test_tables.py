@@ -83,7 +83,7 @@ def test_bad_entries_are_named(text_file: Path, tmp_path: Path) -> None:
     without = re.sub(r'"1218005[01]":\d,\n', "", whole)
     assert whole.count("\n") - without.count("\n") == 2
     path.write_text(without)
-    assert "2 states are missing, the first is 12180050" in error(path)
+    assert "2 states are missing, first 12180050" in error(path)
     # A state of three players: then all of theirs must be there.
     path.write_text(whole.replace("{", '{"01180096": 1, ', 1))
     assert "108,299 states are missing" in error(path)

@@ -65,7 +65,7 @@ def test_a_reader_that_leaves_ends_it_quietly(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [None, 5, True, ["tressette"], {"tressette": 1}])
 def test_a_game_is_a_string(tmp_path: Path, name: object) -> None:
-    assert results(tmp_path, {"game": name}) == [{"line": 1, "error": "game: not a string"}]
+    assert results(tmp_path, {"game": name}) == [{"line": 1, "error": "game: expected a string"}]
 
 
 def test_a_line_that_is_no_record_leaves_the_next_as_it_is(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_a_file_that_is_right_is_not_blamed(own: Callable[[str, bytes], Path], t
 def test_a_file_that_hydra_does_not_look_at(own: Callable[[str, bytes], Path], tmp_path: Path) -> None:
     path = own("mine.yml", GLOBAL + b"seed: 3\n")
     for choice in ("mine", "mine.yml"):
-        with error_about(SettingsError, "experiment", f"{path} is not read", "rename it to mine.yaml"):
+        with error_about(SettingsError, "experiment", f"{path} is ignored", "rename it to mine.yaml"):
             settings_of([f"hydra.searchpath=[{tmp_path}]", f"experiment={choice}"])
 
 

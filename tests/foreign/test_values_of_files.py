@@ -240,7 +240,7 @@ def test_weights_that_are_one_piece_of_memory_count_once(trained_run: Any) -> No
     checkpoint.save(best, state)
 
     def load() -> None:
-        with pytest.raises(CheckpointError, match="its settings mean"):
+        with pytest.raises(CheckpointError, match="its settings need"):
             load_trained(load_game("tressette"), best, CPU)
 
     assert best.stat().st_size < 10e6 and grown(load) < 500e6

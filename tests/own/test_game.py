@@ -312,5 +312,5 @@ def test_networks_play_a_variant_with_the_same_rules_and_bits() -> None:
 
 
 def test_a_variant_with_other_rules_needs_records_of_its_own() -> None:
-    with error_about(InputError, "variant", "records of their own", "record="):
+    with error_about(InputError, "variant", "their own records", "record="):
         variant(TRESSETTE, name="mine", rules=LEAST.rules)

@@ -346,11 +346,11 @@ def test_memory_is_that_of_its_parameters(tmp_path: Path) -> None:
 
 WRONG = {
     "Narrow": ("        return self.layer(seen)[:, 1:]", "forward: ValueError: returned [16, 19], not [16, 20]"),
-    "Nan": ("        return self.layer(seen) / 0 * 0", "NaN or an infinity before it has learned"),
+    "Nan": ("        return self.layer(seen) / 0 * 0", "NaN or an infinity before any training"),
     "Typo": ("self.layr(seen)", "Typo: forward: AttributeError: 'Typo' object has no attribute 'layr'"),
     "Unbuilt": ("class Unbuilt", "Unbuilt: __init__: AttributeError: cannot assign module before"),
-    "Empty": ("", "Empty: __init__: ValueError: it has no parameters"),
-    "Detached": ("        return self.layer(seen).detach()", "its values have no gradient"),
+    "Empty": ("", "Empty: __init__: ValueError: no parameters"),
+    "Detached": ("        return self.layer(seen).detach()", "the values have no gradient"),
     "pairs": ("def pairs", "pairs: ValueError: returned [3], not a number or one per row (16)"),
     "number": ("def number", "number: ValueError: returned float, not a number"),
     "nan": ("def nan", "nan: ValueError: returned NaN or an infinity"),
@@ -430,6 +430,6 @@ def test_a_file_that_was_not_typed_does_not_run(trained: Path, write: Write, tmp
     own_files.trust(NET)
     chosen.network.module = f"{NET}:Residual:width:1000000"
     weights = build_network(chosen.load_game(), settings(tmp_path, f"game={WAR}", f"network={RESIDUAL}")).state_dict()
-    with error_about(CheckpointError, "x.pt", "do not fit the network of its settings"):
+    with error_about(CheckpointError, "x.pt", "do not match the network of its settings"):
         check_size(chosen, weights, Path("x.pt"))
     assert load_trained(chosen.load_game(), trained, CPU)[1].network.module == RESIDUAL

@@ -166,7 +166,7 @@ def test_players_passed_in_python(war: busso.Game) -> None:
     assert busso.choose(war, mine, busso.deal(war, range(3))).size == 3
     assert busso.duel("tressette", lambda seen: max(seen.legal), "random", deals=8).wins.size == 8
     for wrong in (lambda: 0, lambda a, b, c: 0, object(), 3):
-        with error_about(busso.BussoError, "players", "a name, or an object"):
+        with error_about(busso.BussoError, "players", "a name or an object"):
             player_from(war, wrong)
     with error_about(busso.BussoError, "players", "each once"):
         busso.tournament(war, [mine, mine])

@@ -31,7 +31,7 @@ WRONG = {
     "nothing is legal": (
         ("return following if following else hand", "return following & ~hand"),
         "def legal",
-        "legal: nothing is legal in a game that is not over",
+        "legal: no action is legal in a game that is not over",
     ),
     "legal when over": (
         ("    if state.led == NONE:\n        return hand", "    if state.led == NONE:\n        return hand or bit(0)"),
@@ -81,7 +81,7 @@ WRONG = {
     "the result of one seat": (
         ("out[:] = state.taken", "out[0] = state.taken[0]"),
         "def returns",
-        "returns: the result of seat 1 is not set, or not a number; set out[seat] of each seat",
+        "returns: the result of seat 1 is not set, or not a number; set out[seat] for each seat",
     ),
     "hidden cards": (
         ("put(words, SEES.table, bit(state.led))", "put(words, SEES.table, bit(state.led))\n"
@@ -92,12 +92,12 @@ WRONG = {
     "no end": (
         ("return state.taken[0] + state.taken[1] == TRICKS", "return state.taken[0] == TRICKS + 1"),
         "def legal",
-        "legal: nothing is legal in a game that is not over",
+        "legal: no action is legal in a game that is not over",
     ),
     "over at once": (
         ("return state.taken[0] + state.taken[1] == TRICKS", "return state.taken[0] + state.taken[1] >= 0"),
         "def over",
-        "over: a game is over as soon as it is dealt",
+        "over: the game is over as soon as it is dealt",
     ),
     "a wrong total": (
         ("total=TRICKS", "total=TRICKS + 1"),
@@ -149,7 +149,7 @@ def test_it_is_said_with_its_function(wrong: str, write: Write) -> None:
         ("sees=SEES", "sees=100", "GAME = game(", "a Layout, not int"),
         ("total=TRICKS", "total=TRICKS, teams=[[0]]", "GAME = game(", "each of the 2 seats once"),
         ('("turn", np.uint8)', '("trun", np.uint8)', "GAME = game(", "with a field `turn`"),
-        ("Layout(\n    hand=", "Layout(\n    bits=3,\n    hand=", "SEES = ", "this name is taken"),
+        ("Layout(\n    hand=", "Layout(\n    bits=3,\n    hand=", "SEES = ", "reserved name"),
         ("GAME = game(", "game(", "", "missing GAME"),
         ("total=TRICKS", "total=TRICKS, name='tressette'", "", "tressette is the name of another game"),
         ("total=TRICKS", "total=TRICKS, name='a-b'", "", "'a-b' is not a valid name for a game"),

@@ -104,7 +104,7 @@ GOOD = {"game": "sette_mezzo", "limit": 5, "player": ["2", "4"], "opponent": ["3
     [
         ({"limit": 9}, "limit", "0.5 to 7.5"),
         ({"limit": "five"}, "limit", "0.5 to 7.5"),
-        ({"player": []}, "player", "0 cards, a hand begins with 1"),
+        ({"player": []}, "player", "0 cards, but a hand begins with 1"),
         ({"player": "2"}, "player", "not a list"),
         ({"player": ["8"]}, "player: card 1", "'8'"),
         ({"player": ["7", "7", "A"]}, "player", "card 3 is drawn after going over"),

@@ -60,7 +60,7 @@ def test_doctor_sees_both_nodes(cluster: Cluster) -> None:
     cluster.ended(job, "COMPLETED", 120)
     text = cluster.log(job)
     assert "node1 (10.77.0.11): 2 CPUs" in text and "node2 (10.77.0.12): 2 CPUs" in text
-    assert "of memory" in text and "starts from the beginning" in text and text.count("limits") == 1
+    assert "of memory" in text and "starts from scratch" in text and text.count("limits") == 1
     assert cluster.left_behind("node1") == cluster.left_behind("node2") == []
 
 

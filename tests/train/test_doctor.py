@@ -31,7 +31,7 @@ def test_a_run_that_would_start(
     assert all(stage in text for stage in ("rollout", "replay", "learner")) and text.count("limits") == 1
     assert text.count("limited by the ") == 1
     words = " ".join(text.replace("│", " ").split())
-    assert torch.__version__ in words and "starts from the beginning" in words
+    assert torch.__version__ in words and "starts from scratch" in words
     assert not any(tmp_path.iterdir())  # looking leaves nothing behind
 
 
@@ -63,7 +63,7 @@ def test_workers_of_a_cluster_are_not_guessed(tmp_path: Path, monkeypatch: pytes
     guessed = settings(tmp_path, "rollout=ray", "rollout.workers=null")
     assert "only this node" not in doctor._cpus(guessed).says
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
-    assert "only this node is counted" in doctor._cpus(guessed).says
+    assert "only this node of the cluster at RAY_ADDRESS is counted" in doctor._cpus(guessed).says
     assert "only this node" not in doctor._cpus(known).says
 
 

@@ -236,7 +236,7 @@ def test_every_task_of_an_array_that_is_numbered_from_1_refuses(
     monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "1")
     monkeypatch.setenv("SLURM_ARRAY_TASK_MAX", "4")
     assert main([*ARRAY, f"runs={tmp_path}"]) == 2 and not begun
-    said = "error: --array: the sweep has 4 combinations, 0 to 3, and the array goes to 4; submit with --array=0-3, or"
+    said = "error: --array: the sweep has 4 combinations, 0 to 3, but the array goes to 4; submit with --array=0-3 or"
     assert capsys.readouterr().err.startswith(said)
 
 

@@ -213,4 +213,4 @@ def test_nobody_plays_on_after_the_end(tmp_path: Path) -> None:
     end = replayed(tmp_path, match)[-1]["score"]
     more = match[0] | {"hand": len(match) + 1, "score": end}
     error = replayed(tmp_path, [*match, more])[-1]["error"]
-    assert error.startswith("match: 'match 0' was over at ")
+    assert error.startswith("match: 'match 0' was already over at ")

@@ -87,7 +87,7 @@ def test_an_opponent_that_was_trained_on_is_another_one(
     checkpoint.save(best, checkpoint.load(best) | {"score": 2.0})
     assert main(small(tmp_path, players, "name=b", "episodes=96")) == 2
     line = capsys.readouterr().err.strip().splitlines()[-1]
-    assert f"the file of {copy}, which it learns with, has changed since" in line and "name=" in line
+    assert f"the file of {copy}, which it learns with, has changed" in line and "name=" in line
 
 
 def test_who_cannot_play_is_one_line_before_anything_starts(
