@@ -87,7 +87,7 @@ WRONG = {
         ("put(words, SEES.table, bit(state.led))", "put(words, SEES.table, bit(state.led))\n"
          "    put(words, SEES.other_played, state.hands[1 - seat])"),
         "def observe",
-        "observe: seat 1 sees in `other_played` just what seat 0 may play",
+        "observe: seat 1 sees in `other_played` exactly what seat 0 may play",
     ),
     "no end": (
         ("return state.taken[0] + state.taken[1] == TRICKS", "return state.taken[0] == TRICKS + 1"),
@@ -151,7 +151,7 @@ def test_it_is_said_with_its_function(wrong: str, write: Write) -> None:
         ('("turn", np.uint8)', '("trun", np.uint8)', "GAME = game(", "with a field `turn`"),
         ("Layout(\n    hand=", "Layout(\n    bits=3,\n    hand=", "SEES = ", "reserved name"),
         ("GAME = game(", "game(", "", "missing GAME"),
-        ("total=TRICKS", "total=TRICKS, name='tressette'", "", "tressette is the name of another game"),
+        ("total=TRICKS", "total=TRICKS, name='tressette'", "", "tressette is already the name of another game"),
         ("total=TRICKS", "total=TRICKS, name='a-b'", "", "'a-b' is not a valid name for a game"),
     ],
 )
@@ -163,7 +163,7 @@ def test_what_game_refuses_says_where(write: Write, old: str, new: str, at: str,
 
 def test_a_file_is_not_called_like_a_game(write: Write) -> None:
     typed = write("spike.py", changed(WAR))
-    with error_about(InputError, typed, "spike is the name of another game", "rename the file"):
+    with error_about(InputError, typed, "spike is already the name of another game", "rename the file"):
         name_game_file(typed)
 
 

@@ -66,8 +66,8 @@ def test_a_reshuffled_hand_replays() -> None:
         ({"credits": [16_000, 16_000], "second_pot": 2}, "credits: 32,002 with the second pot"),
         ({"second_pot": 40_000}, "second_pot: 40000 is not an integer from 0 to 32000"),
         ({"first": 2}, "first: 2 is not an integer from 0 to 1"),
-        ({"options": {"beet": 4}}, "options: an object with some of ante"),
-        ({"options": {"bet": 3}}, "game.bet: an even number"),
+        ({"options": {"beet": 4}}, "options: expected an object with some of ante"),
+        ({"options": {"bet": 3}}, "game.bet: expected an even number"),
         ({"dice": 5}, "dice: not a list"),
     ],
 )
