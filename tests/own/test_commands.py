@@ -102,7 +102,7 @@ def test_records_replay_and_say_their_returns(here: Path, capsys: pytest.Capture
     assert len(outcomes) == 24 and all(sum(outcome["returns"]) == 10 for outcome in outcomes)
     Path("war.py").write_text(Path("war.py").read_text().replace("out[:] = state.taken", "out[:] = state.taken[::-1]"))
     assert replay(["cup/games.jsonl", "game=./war.py"]) == 1
-    assert "the record says" in capsys.readouterr().out
+    assert "the record has" in capsys.readouterr().out
 
 
 def test_it_is_played_saved_and_resumed_by_the_line_that_says_so(

@@ -116,7 +116,7 @@ BROKEN: dict[str, dict[str, Any]] = {
     "game.name: ": {"game": {"name": "chess"}},
     "game.limit: ": {"game": {"name": "tressette", "limit": 3}},
     "not ['human', 'greedy']": {"seats": ["human", "greedy"]},
-    "seats: expected 2": {"seats": ["greedy"] * 4},
+    "seats: expected 4": {"seats": ["greedy"] * 4},
     "seed: missing": {"seed": -1},
     "number: missing": {"number": True},
     "match: ": {"match": 7},
