@@ -107,7 +107,8 @@ class Speech:
         if table.match_score is not None:
             found.append(say("plain.match_score", score=tuple(table.match_score), to=table.setup.match))
         if table.game_over:
-            key = "plain.score" if len(score.wins) > 1 else "plain.score_alone"
+            alone, each = len(score.wins) == 1, len(score.wins) == table.game.seats
+            key = "plain.score_alone" if alone else "plain.score_by_seat" if each else "plain.score"
             found.append(say(key, games=score.games, wins=tuple(score.wins), ties=score.ties))
             totals = tuple(f"{total:g}" for total in score.totals)
             found.append(say("plain.totals", totals=totals, unit=self.unit()))

@@ -118,6 +118,16 @@ def test_it_is_played_saved_and_resumed_by_the_line_that_says_so(
     assert called("play", *shlex.split(command), "ui=plain") == 0
 
 
+@pytest.mark.parametrize(("lang", "says"), [("en", "Won by seat: "), ("it", "Vinte per posto: ")])
+def test_a_game_without_teams_is_won_by_a_seat(
+    lang: str, says: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cards = "".join(f"{rank}{suit}\n" for rank in (10, *range(1, 10)) for suit in "DCSB")
+    monkeypatch.setattr("sys.stdin", io.StringIO(10 * cards))  # those that are not legal are refused
+    assert called("play", "game=./war.py", "ui=plain", "seed=3", "opponents=sluff", f"lang={lang}") == 0
+    assert says in capsys.readouterr().out
+
+
 def test_a_run_gives_hints_in_the_unit_of_the_game(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Button, OptionList, Static
@@ -20,6 +20,7 @@ from busso.command.settings.quoting import in_quotes
 from busso.play.app.menu.chooser import ChooserScreen
 from busso.play.app.menu.form import Form
 from busso.play.app.menu.saves import SavesList
+from busso.play.app.too_small import LEAST_WIDTH
 from busso.play.app.widgets.keys import Key, KeyBar, bound
 from busso.play.language import LANGUAGES, Language
 from busso.play.table.settings import PlaySettings
@@ -49,6 +50,8 @@ class MenuScreen(Screen[None]):
         Key("?", "app.help", "menu_key.help"),
         Key("q", "app.leave", "menu_key.end"),
     )
+    # The rules stand beside a list of 40 columns and settings of 54, which they need in each language.
+    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (LEAST_WIDTH, "-narrow"), (40 + 54 + 60, "-wide")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
         *bound(KEYS[2:]),  # the lists themselves know Enter and Tab
         Binding("p", "play", show=False),
@@ -84,7 +87,8 @@ class MenuScreen(Screen[None]):
                 yield Form(self.language)
                 yield SavesList(self.language)
                 yield Button(say("menu.play"), id="play", compact=True)
-            yield Static(id="rules", markup=False)
+            with VerticalScroll(id="reading", can_focus=False):
+                yield Static(id="rules", markup=False)
         yield Static(id="about", markup=False)
         yield Static(id="refused", markup=False)
         yield KeyBar(self.KEYS, self.language)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input, OptionList
+from textual.widgets import Input, OptionList, Static
 
 from busso.command.conf_folder import own_games
 from busso.command.settings.compose import compose
@@ -259,8 +259,9 @@ def test_looking_on_from_the_menu() -> None:
     driven(in_menu(), script)
 
 
+@pytest.mark.parametrize("width", [80, 109, 110, 120, 153, 154])
 @pytest.mark.parametrize("lang", ["en", "it"])
-def test_nothing_is_cut_off_in_the_menu(lang: str) -> None:
+def test_nothing_is_cut_off_in_the_menu(lang: str, width: int) -> None:
     async def script(pilot: Pilot[int]) -> None:
         form = await ready(pilot)
         entries = pilot.app.menu.query_one("#entries", OptionList)
@@ -271,7 +272,20 @@ def test_nothing_is_cut_off_in_the_menu(lang: str) -> None:
             assert form._rows
             for row in form._rows:
                 assert texts[f"menu.row.{row.key.removeprefix('game.')}"] in said, game
+                assert form._line(row).plain in said, game
             assert texts["menu.play"] in said and f"q {texts['menu_key.end']}" in said
             assert form.max_scroll_y == 0
 
-    driven(in_menu(f"lang={lang}"), script)
+    driven(in_menu(f"lang={lang}"), script, (width, 24))
+
+
+def test_rules_that_are_longer_than_the_menu_scroll() -> None:
+    async def script(pilot: Pilot[int]) -> None:
+        await ready(pilot)
+        reading = pilot.app.menu.query_one("#reading")
+        assert reading.max_scroll_y > 0
+        reading.scroll_end(animate=False)
+        await pilot.pause()
+        assert pilot.app.menu.query_one("#rules", Static).region.bottom <= reading.region.bottom
+
+    driven(in_menu(), script, (160, 24))
