@@ -112,7 +112,7 @@ def search_of(config: DictConfig, params: Mapping[str, object], typed: Sequence[
     run = OmegaConf.masked_copy(config, [str(key) for key in config if key not in (*OWN, "hydra")])
     dimensions = {key: _dimension(key, str(text)) for key, text in params.items() if key not in keys}
     if not dimensions:
-        raise SettingsError("search", "nothing is searched", "say +search=dqn, or values as learner.lr=1e-3,3e-4")
+        raise SettingsError("search", "nothing is searched", "use +search=dqn, or values as learner.lr=1e-3,3e-4")
     fixed = [*_budget(keys, chosen_of(from_config(SCHEMAS, run), given).settings), *given]
     return Search(settings, dimensions, fixed, resolve([*fixed, f"name='{settings.study}'"]).settings)
 
