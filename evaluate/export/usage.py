@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 from busso.cards.base.own_files import typed_game
 from busso.cards.game import Game
+from busso.cards.own.layout import table_of
 from busso.evaluate.export.source import PACKED, ExportSource
 
 _USE_ONNX = """
@@ -55,6 +56,11 @@ def _python(value: object) -> str:
 
 
 def layout_of(game: Game) -> str:
-    """Return the meaning of each bit of an observation, from the docstring of the module of the game's `observe`."""
+    """Return the meaning of each bit of an observation: the table of the layout, if the game has one.
+
+    Otherwise it is the docstring of the module of the game's `observe`.
+    """
+    if game.layout is not None:
+        return table_of(game.layout, [game.action_text(action) for action in range(game.actions)])
     observe = getattr(game.rules.observe, "py_func", game.rules.observe)
     return (sys.modules[observe.__module__].__doc__ or "").strip()

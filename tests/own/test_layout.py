@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from busso.cards.base.errors import InputError
+from busso.cards.own.files import name_game_file
+from busso.evaluate.export.usage import layout_of
 from busso.kit import Layout, njit, number, put, put_thermometer, table_of
+from tests.own.examples import WAR
 
 SEES = Layout(hand=40, tricks=number(10), trumps=["denari", "coppe", "spade", "bastoni"], odd=12)
 ACTIONS = [f"a{place}" for place in range(40)]
@@ -83,3 +86,8 @@ def test_what_is_no_block(blocks: dict[str, Any], key: str) -> None:
 def test_what_is_no_number(most: int) -> None:
     with pytest.raises(InputError):
         number(most)
+
+
+def test_an_exported_network_is_explained_by_the_table_of_the_layout() -> None:
+    said = layout_of(name_game_file(WAR))
+    assert said.splitlines()[0] == "| bits | block | holds |" and "| 20-39 | table | actions |" in said
