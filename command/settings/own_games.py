@@ -132,7 +132,8 @@ def _base_recipe(game: Game) -> dict[str, Any]:
     origin = load_game(game.shown_as)
     if game.rewards is not origin.rewards:
         found["game"] = {"reward": next(iter(game.rewards))}
-    if game.policies is not origin.policies or game.kinds is not origin.kinds:
+    kept = origin.policies.items() <= game.policies.items() and origin.kinds.items() <= game.kinds.items()
+    if not kept:  # the recipe may name what has gone
         found["evaluation"] = {"opponents": ["random"]}
         found["opponents"] = {"phases": [{"until": None, "mix": {"network": 1.0}}]}
     return found

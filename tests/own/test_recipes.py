@@ -80,3 +80,9 @@ def test_without_a_recipe_the_learner_bootstraps() -> None:
 def test_an_unknown_target(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"RECIPE: target\.kind"):
         chosen(tmp_path, f"{Path(WAR).read_text()}\nRECIPE = {{'target': {{'kind': 'montecarlo'}}}}\n")
+
+
+def test_a_variant_with_one_more_player_keeps_the_opponents(tmp_path: Path) -> None:
+    made = "variant(SHIPPED, policies={**SHIPPED.policies, 'mine': SHIPPED.policies['greedy']})"
+    found = chosen(tmp_path, NESTED.format(game="tressette", made=made))
+    assert found["evaluation"]["opponents"] == ["random", "greedy", "monte_carlo:samples:10"]  # type: ignore[index]
