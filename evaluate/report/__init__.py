@@ -1,1 +1,1 @@
-"""Reports: data about runs, and the page and the Markdown made from them."""
+"""Reports: data about runs, and the page made from them."""

@@ -1,4 +1,4 @@
-"""The content of a report as plain data, for the page and for the Markdown."""
+"""The content of a report as plain data, for the page."""
 
 from __future__ import annotations
 
@@ -29,9 +29,8 @@ class TextTable:
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing as SVG, by a name that is a file name too; `says` is what it shows, for who cannot see it."""
+    """A drawing as SVG; `says` describes it for those who cannot see it."""
 
-    name: str
     svg: str
     says: str
     caption: str = ""

@@ -216,7 +216,7 @@ def _curves(kinds: Sequence[SeedGroup]) -> Iterator[Section]:
         if panels:
             svg = draw_panels(f"curves-{name}", panels, label)
             caption = f"Over {label}." + (f" {BAND}" if several else "")
-            yield Section(f"Curves over {name}", [Figure(f"curves-{name}", svg, f"Curves over {label}.", caption)])
+            yield Section(f"Curves over {name}", [Figure(svg, f"Curves over {label}.", caption)])
 
 
 def _panels(kinds: Sequence[SeedGroup], axis: Axis) -> Iterator[Panel]:

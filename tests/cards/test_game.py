@@ -19,7 +19,7 @@ def test_unknown_games(name: str) -> None:
 def test_one_action_for_each_game() -> None:
     states = TOY.deal(np.arange(3, dtype=np.uint64))
     for actions in (np.zeros(2, np.uint8), np.zeros(3, np.int64)):
-        with pytest.raises(ValueError, match="3 games"):
+        with pytest.raises(ValueError, match="expected 3 actions"):
             TOY.apply(states, actions)
 
 

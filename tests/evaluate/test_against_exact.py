@@ -132,4 +132,4 @@ def test_networks_that_do_not_fit(run: Path, tmp_path: Path, capsys: pytest.Capt
     path = tmp_path / "other.pt"
     checkpoint.save(path, {"settings": {}, "iteration": 3})
     assert main(["game=blackjack", f"table={path}"]) == 2
-    assert "holds no network that can play" in capsys.readouterr().err
+    assert "contains no network that can play" in capsys.readouterr().err

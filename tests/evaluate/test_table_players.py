@@ -78,7 +78,7 @@ def test_states_never_visited_get_the_first_action(runs: Path, tmp_path: Path) -
     running = np.flatnonzero(~game.over(states))
     assert (player.act(Decisions(game, states, running)) == 0).all()
     checkpoint.save(tmp_path / "broken.pt", state | {"values": nothing + float("nan")})
-    with error_about(CheckpointError, tmp_path / "broken.pt", hint="train it again"):
+    with error_about(CheckpointError, tmp_path / "broken.pt", hint="retrain it"):
         load_player(game, str(tmp_path / "broken.pt"), CPU)
 
 

@@ -76,7 +76,7 @@ def report_with(text: str) -> Report:
     line = [0.0, 1.0]
     drawn = draw_panels("one", [Panel(text, {text: Line(line, line), "b": Line(line, line)}, text)], text)  # type: ignore[arg-type]
     blocks = [Text(f"No games were played: {code(text)}."), TextTable((text, "b"), [(text, f"`{text}`")], text)]
-    sections = [Section(text, [*blocks, Text(text), Figure("one", drawn, text, text)]) for _ in range(3)]
+    sections = [Section(text, [*blocks, Text(text), Figure(drawn, text, text)]) for _ in range(3)]
     return Report(text, text, {text: text}, sections)
 
 

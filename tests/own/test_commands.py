@@ -198,7 +198,7 @@ def test_a_run_keeps_the_text_and_says_when_it_differs(here: Path, capsys: pytes
     (line,) = [line for line in capsys.readouterr().err.splitlines() if "has changed since runs" in line]
     assert line.startswith("warning: ./war.py") and "runs/war/r/code/war.py" in line
     assert train(["game=./war.py", *SHORT, "name=r", "episodes=288"]) == 0
-    assert "./war.py has changed since this run was last started" in capsys.readouterr().err
+    assert "./war.py has changed since the last start of this run" in capsys.readouterr().err
     assert kept.read_text().endswith("# edited\n")
     assert kept.with_name("war.1.py").read_text() == Path("war.py").read_text().removesuffix("# edited\n")
 

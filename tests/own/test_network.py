@@ -408,7 +408,7 @@ def test_what_is_for_bussos_networks_is_left_out_or_refused(tmp_path: Path) -> N
     assert (chosen.network.symmetric, chosen.learner.muon, chosen.network.hidden) == (False, 0.0, [])
     assert with_players(chosen_of(chosen, typed)).settings.seed == 1
     for key in ("network.hidden", "network.symmetric", "network.dueling", "learner.muon", "learner.precision"):
-        with error_about(SettingsError, key, "is for busso's own networks", "leave it out"):
+        with error_about(SettingsError, key, "is for busso's own networks", "leave out"):
             chosen_of(chosen, [*typed, f"{key}=1"])
     lost = replace(chosen, network=replace(chosen.network, module="./nowhere.py:Net"))
     with error_about(SettingsError, "network.module", "file not found: ./nowhere.py"):

@@ -168,7 +168,7 @@ def test_players_passed_in_python(war: busso.Game) -> None:
     for wrong in (lambda: 0, lambda a, b, c: 0, object(), 3):
         with error_about(busso.BussoError, "players", "a name or an object"):
             player_from(war, wrong)
-    with error_about(busso.BussoError, "players", "each once"):
+    with error_about(busso.BussoError, "players", "each player once"):
         busso.tournament(war, [mine, mine])
 
 
@@ -187,10 +187,10 @@ def test_what_there_is_in_a_file(war: busso.Game, write: Write) -> None:
     own_files.trust(typed := write("bad.py", BAD))
     own_files.trust(one := write("one.py", ONE))
     for player, says, hint in (
-        (typed, "bad.py has 6 players", "choose one: Breaks, Short, wrong, nothing, illegal, no_field"),
+        (typed, "bad.py has 7 players", "choose one: Breaks, Short, wrong, nothing, illegal, quits, no_field"),
         (f"{typed}:Imported", "does not define 'Imported'", "available: Breaks, "),
         (f"{typed}:json", "does not define 'json'", "available: Breaks, "),
-        (f"{typed}:Needs", "Needs needs width: give it a default", "it has Breaks"),
+        (f"{typed}:Needs", "Needs needs width: give it a default", "available: Breaks"),
         (f"{one}:helper", "helper is not a player", "available: only"),
         (f"{typed}:nothing:deep:3", "unknown option 'deep'", "nothing has depth, tone"),
         (f"{typed}:nothing:depth:x", "depth: expected an integer, not 'x'", ""),

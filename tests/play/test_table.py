@@ -73,14 +73,14 @@ def test_illegal_actions_change_nothing() -> None:
     assert (table.hand.state == before).all() and len(table.hand.moves) == moves
     with pytest.raises(ValueError, match="not over"):
         table.deal()
-    with pytest.raises(ValueError, match="no player"):
+    with pytest.raises(ValueError, match="not a player"):
         table.reply()
 
 
 def test_a_person_cannot_play_for_the_others() -> None:
     session = sit_down("seed=7", "opponents=random")
     session.table.begin(next(k for k in range(20) if _turn(session, k) != 0))
-    with pytest.raises(ValueError, match="no person"):
+    with pytest.raises(ValueError, match="not a human"):
         session.play(session.table.hand.legal[0])
 
 

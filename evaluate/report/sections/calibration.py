@@ -69,7 +69,6 @@ def section(watched: Watched, unit: str, scale: float) -> Section | None:
     blocks: list[Block] = [
         Text(_says(found, value, outcome, unit, watched)),
         Figure(
-            "calibration",
             _draw(found, _by_stage(watched, rows, value, outcome), unit),
             "Left: mean outcome against mean value, in bins. Right: the share of outcomes explained, by stage.",
             "Left: decisions in bins by the value of what was done, as many in each; on the diagonal values are what "

@@ -54,7 +54,7 @@ def _figure(watched: Watched, counts: NDArray[np.int64]) -> Figure:
     shares = counts[seen] / counts[seen].sum(axis=1, keepdims=True)
     labels = [game.action_text(action) for action in range(game.actions)]
     svg = stacked("choices", {"": ([names[number] for number in seen], shares)}, labels)
-    return Figure("choices", svg, "Shares of the actions taken in each stage of the game.", "Actions taken, by stage.")
+    return Figure(svg, "Shares of the actions taken in each stage of the game.", "Actions taken, by stage.")
 
 
 def stacked(name: str, panels: Mapping[str, tuple[Sequence[str], Numbers]], labels: Sequence[str]) -> str:

@@ -42,4 +42,4 @@ def _policies(layout: StateGrid, found: Beside, actions: Sequence[str]) -> Figur
         svg = to_svg(figure, name)
     what = f"not as the exact policy, {differ} of {int(known.sum())} states."
     caption = f"{layout.title}: {legend(actions)}. In brackets: {what}"
-    return Figure(name, svg, caption, caption)
+    return Figure(svg, caption, caption)

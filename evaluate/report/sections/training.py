@@ -135,7 +135,7 @@ def throughput_section(run: Run, measure: bool) -> Section | None:
     if line is not None and len(line.x) > 2:
         panel = Panel("", {"": line}, "decisions a second")
         svg = draw_panels("speed", [panel], "minutes of training", columns=1)
-        blocks.append(Figure("speed", svg, "Decisions a second over the time of training."))
+        blocks.append(Figure(svg, "Decisions a second over the time of training."))
     if measure and isinstance(run.settings, TrainSettings):
         blocks += _limits(run, run.settings)
     return Section("Throughput", blocks)
@@ -176,11 +176,11 @@ def curves_section(runs: Sequence[Run]) -> Section | None:
             if any(len(line.x) > 1 for line in panel.lines.values()):
                 svg = draw_panels(name, [panel], label, columns=1)
                 says = f"Games won in evaluation over {label}."
-                blocks.append(Figure(name, svg, says, says + (f" {BAND}" if len(runs) > 1 else "")))
+                blocks.append(Figure(svg, says, says + (f" {BAND}" if len(runs) > 1 else "")))
     learning = list(_learning(runs))
     if learning:
         svg = draw_panels("learning", learning, "decisions")
-        blocks.append(Figure("learning", svg, "Learning curves over decisions.", "Learning, over decisions."))
+        blocks.append(Figure(svg, "Learning curves over decisions.", "Learning, over decisions."))
     return Section("Curves", blocks) if blocks else None
 
 

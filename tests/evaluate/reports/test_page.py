@@ -30,11 +30,9 @@ def report() -> Report:
         "A lead with `code`.",
         {"decisions": "1,000"},
         [
-            Section(
-                "First", [Text("Some *words* and <script>alert(1)</script>."), Figure("one", curves("one"), "one")]
-            ),
+            Section("First", [Text("Some *words* and <script>alert(1)</script>."), Figure(curves("one"), "one")]),
             Section("Second", [TextTable(("name", "a|b"), [("`x<y`", "1|2")], "A caption.", marked=(0,))]),
-            Section("Third", [Figure("two", curves("two"), "two"), Figure("h", curves("h"), "h")]),
+            Section("Third", [Figure(curves("two"), "two"), Figure(curves("h"), "h")]),
         ],
     )
 

@@ -255,8 +255,8 @@ def test_a_search_grades_the_cards_that_it_would_not_try(tressette: Path) -> Non
         (("nowhere.jsonl",), "nowhere.jsonl: No such file"),
         (("{empty}",), "holds no record; busso tournament records=10 writes some"),
         (("{empty}", "format=pdf"), "format: expected one of text, json, html, not 'pdf'"),
-        (("{empty}", "grades=[1,2]"), "grades: three costs"),
-        (("{empty}", "seats=9"), "seats: numbers of seats"),
+        (("{empty}", "grades=[1,2]"), "grades: expected three costs"),
+        (("{empty}", "seats=9"), "seats: expected numbers of seats"),
         (("{empty}", "hands=0"), "hands: expected an integer from 1 to"),
     ],
 )

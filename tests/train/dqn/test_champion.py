@@ -109,8 +109,8 @@ def one_line(path: Path) -> str:
 @pytest.mark.parametrize(
     ("header", "says"),
     [
-        (None, "holds no network"),
-        ({}, "holds no network"),
+        (None, "not a network of busso"),
+        ({}, "not a network of busso"),
         ({"format": 2}, "newer busso"),
         ({"format": 1, "sha256": "0"}, "checksum"),
     ],

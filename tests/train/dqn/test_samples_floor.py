@@ -108,7 +108,7 @@ def test_what_it_pays_is_said_once_and_kept(tmp_path: Path, caplog: pytest.LogCa
             requests.counters.forgiven += 10
             requests.log_row()
     (line,) = [record.getMessage() for record in caplog.records]
-    assert "0.25 now" in line and f"{WORKERS} workers" in line
+    assert "now 0.25" in line and f"{WORKERS} workers" in line
     again, _, _ = simulated(tmp_path, 0.05, FALLING)
     again.load_state_dict(requests.state_dict())
     assert again.counters.forgiven == requests.counters.forgiven > 0

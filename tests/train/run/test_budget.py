@@ -45,7 +45,7 @@ def test_phases_that_do_not_end_within_the_budget_are_refused() -> None:
     phases = "opponents.phases=[{until: 100, mix: {random: 1.0}}, {until: null, mix: {network: 1.0}}]"
     assert settings(phases, "episodes=101").opponents.phases[0].until == 100
     for budget in ("episodes=100", "minutes=5"):
-        with error_about(SettingsError, "opponents.phases", "more than 100"):
+        with error_about(SettingsError, "opponents.phases", "above 100"):
             settings(phases, budget)
 
 

@@ -298,7 +298,7 @@ def test_a_disk_that_is_full_at_any_write(tmp_path: Path) -> None:
 
     for room in range(needed := save(-1)):
         checkpoint.save(path, {"n": room})
-        with error_about(CheckpointError, path, "could not be written (No space left on device)", hint="runs=FOLDER"):
+        with error_about(CheckpointError, path, "cannot be written (No space left on device)", hint="runs=FOLDER"):
             save(room)
         assert checkpoint.load(path) == {"n": room} and list(tmp_path.iterdir()) == [path]
         writer = BackgroundWriter()

@@ -121,7 +121,7 @@ def test_tables_that_are_none(tmp_path: Path) -> None:
         (["algo=q_learning", "game=tressette"], "algo: q_learning needs a game whose states can be enumerated"),
         (["algo=q_learning", "policy=hit_below_14"], "policy: q_learning finds its own"),
         (["algo=q_learning", "game.reward=money"], "game.reward: expected one of value, not 'money'"),
-        (["algo=td", "policy=null"], "policy: td evaluates a policy"),
+        (["algo=td", "policy=null"], "policy: td needs a policy"),
         (
             ["algo=td", "policy=hit_below_3"],
             "policy: unknown policy 'hit_below_3' of blackjack; available: hit_below_4",

@@ -98,7 +98,6 @@ def section(watched: Watched, tricks: int, seed: int) -> Section | None:
         [
             Text(text),
             Figure(
-                "endgame",
                 _draw(drawn),
                 "Points lost by tricks left: the agent, greedy, and a card at random.",
                 "Points lost by a decision that matters, the mean, by tricks left.",

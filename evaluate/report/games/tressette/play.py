@@ -73,6 +73,4 @@ def _played_by_trick(watched: Watched) -> Figure:
     names = [f"trick {k + 1}" for k in range(TRICKS)]
     panels = {"led": (names, shares[0::2]), "followed with": (names, shares[1::2])}
     svg = stacked("cards-by-trick", panels, _KINDS)
-    return Figure(
-        "cards-by-trick", svg, "Kinds of cards led and followed with in each trick.", "Cards played, by trick."
-    )
+    return Figure(svg, "Kinds of cards led and followed with in each trick.", "Cards played, by trick.")

@@ -190,7 +190,7 @@ def test_rollouts_of_a_worker_that_dies_or_hangs_are_played_with_other_games(
     assert not (seeds[0] == seeds[1]).any()
     until(rollouts, lambda: rollouts.workers() == 2)
     assert victim not in workers() and not alive([victim])
-    assert "a Ray worker is replaced" in caplog.text
+    assert "replacing a Ray worker" in caplog.text
     assert ("no progress for 5 s" in caplog.text) == (number == signal.SIGSTOP)
 
 

@@ -141,6 +141,6 @@ def test_a_cluster_that_wants_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_more_gpus_than_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connect, "amounts", lambda: {"CPU": 2.0, "GPU": 0.5})
-    with error_about(SettingsError, "rollout.gpus_per_worker", "want 0.6 GPUs, the cluster has 0.5"):
+    with error_about(SettingsError, "rollout.gpus_per_worker", "need 0.6 GPUs, but the cluster has 0.5"):
         connect._check_resource("GPU", "rollout.gpus_per_worker", 2 * 0.3)
     connect._check_resource("GPU", "rollout.gpus_per_worker", 2 * 0.25)

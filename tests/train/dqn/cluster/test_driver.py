@@ -83,8 +83,8 @@ def test_each_actor_that_did_nothing_is_one_death() -> None:
     for _ in range(DEATHS_IN_A_ROW + 2):
         pool._count_death(_Actor(None), "it is gone")
     pool._count_death(_Actor(None, useful=True), "it is gone")
-    assert pool.said == ["a Ray worker is replaced: it is gone"] * (DEATHS_IN_A_ROW + 3)
-    with pytest.raises(SettingsError, match="one after another"):
+    assert pool.said == ["replacing a Ray worker: it is gone"] * (DEATHS_IN_A_ROW + 3)
+    with pytest.raises(SettingsError, match="in a row"):
         pool._count_death(_Actor(None), "it is gone")
 
 
