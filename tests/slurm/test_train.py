@@ -161,7 +161,7 @@ def _ray_dies(cluster: Cluster, name: str, job: str) -> dict[str, Any]:
     print(f"\ngcs_server killed: back in the queue after {took:.1f} s")
     text = cluster.log(job)[heard:]
     assert "the trainer ended with exit code 75" in text and "SIG" not in text
-    assert text.count("error: rollout=ray: the cluster is gone") == 1 and "goes back into the queue" in text
+    assert text.count("error: rollout=ray: the cluster was lost") == 1 and "goes back into the queue" in text
     assert "Ray is lost, see slurm/logs/ray-" in text
     state = checkpoint.load(checkpoint.listed(cluster.home / "runs" / "tressette" / name / "checkpoints")[0])
     assert state["counters"]["episodes"] >= max(before, 64)

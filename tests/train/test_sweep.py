@@ -152,7 +152,7 @@ DAMAGED = CheckpointError("runs/x", "is damaged")
     [
         ([IN_USE, SettingsError("runs/y", "the run diverged"), 0], 2),
         ([0, OSError(28, "No space left on device", "runs/x")], 2),
-        ([BackendLostError("rollout=ray", "the cluster is gone"), DAMAGED], 75),
+        ([BackendLostError("rollout=ray", "the cluster was lost"), DAMAGED], 75),
         ([ZeroDivisionError("a bug"), 0], 1),
         ([IN_USE, 0], 0),
     ],

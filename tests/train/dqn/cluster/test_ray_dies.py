@@ -53,7 +53,7 @@ def test_kill_of_the_raylet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         text = end_of(process, tmp_path)
         print(f"\nthe raylet killed: the trainer ended after {took:.1f} s: {error_of(text)}")
         assert process.returncode == EXIT_REQUEUE and took < seconds(30)
-        assert re.match(r"error: rollout=ray: the cluster is gone \(.+\); the same command resumes", error_of(text))
+        assert re.match(r"error: rollout=ray: the cluster was lost \(.+\); the same command resumes", error_of(text))
         assert not alive(everybody)
     assert_nothing_is_forgotten(tmp_path)
     episodes = newest(tmp_path)["counters"]["episodes"]
@@ -86,7 +86,7 @@ def kill_of_the_head(tmp_path: Path, address: str, cluster: int) -> None:
         os.kill(raylet, signal.SIGKILL)
         took = until("the trainer has ended", lambda: process.poll() is not None)
         print(f"\nthe head's raylet killed: the trainer ended after {took:.1f} s")
-        assert "the cluster is gone" in error_of(end_of(process, tmp_path))
+        assert "the cluster was lost" in error_of(end_of(process, tmp_path))
         assert process.returncode == EXIT_REQUEUE and took < seconds(30)
         assert not alive(mine) and alive(theirs) == theirs
         until("the workers have ended", lambda: not alive(workers))
