@@ -22,6 +22,7 @@ from busso.cards.compiled.plain import plain
 from busso.cards.game import Game
 from busso.cards.own.layout import Layout, ObservedBlock
 
+_ALL_BITS = 2**64 - 1
 _HINT = "compiled integers are unsigned 64-bit: convert with np.int64(x) before subtracting"
 
 
@@ -53,9 +54,9 @@ class Twins:
         names = self._names_of(function.__globals__)
         twin = FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells)
 
-        def call(*given: Any) -> Any:
+        def call(*given: Any, **named: Any) -> Any:
             with np.errstate(over="raise"):
-                return plain(twin(*map(plain, given)))
+                return plain(twin(*map(plain, given), **{name: plain(value) for name, value in named.items()}))
 
         return call
 
@@ -108,7 +109,7 @@ class PlainComparison:
         """Make a move in `state[0]`. Raises OwnCodeError for what differs or is an error in plain Python."""
         game, rules = self._game, self._game.rules
         self._same("over", rules.over, lambda over: bool(over(state[0])))
-        self._same("legal", rules.legal, lambda legal: int(legal(state[0])))
+        self._same("legal", rules.legal, lambda legal: int(legal(state[0])) & _ALL_BITS)  # -1 has 64 bits, too
         for seat in range(game.seats):
             self._same("observe", rules.observe, partial(self._observed, state, seat))
         before = state.copy()

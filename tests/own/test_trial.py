@@ -78,6 +78,11 @@ WRONG = {
         "state.taken[state.turn + 1]",
         "apply: IndexError: index 2 is out of bounds for axis 0 with size 2",
     ),
+    "beyond an array, after a call by keyword": (
+        ("following = hand & suit_of(state.led)", "following = hand & suit_of(card=state.led) & state.hands[2]"),
+        "suit_of(card=state.led)",
+        "legal: IndexError: index 2 is out of bounds for axis 0 with size 2",
+    ),
     "the result of one seat": (
         ("out[:] = state.taken", "out[0] = state.taken[0]"),
         "def returns",
