@@ -78,8 +78,9 @@ class Game:
     """A game with its options chosen.
 
     `blank_for(options)` is a state record that holds the options and nothing else (ValueError for a bad option); its
-    dtype has the field `turn`, the seat to move. With a field `players`, only the first `players` of `seats` are taken
-    in a game; the others never move and their result is 0. The rules are compiled scalar functions on one record:
+    dtype has the field `turn`, the seat to move. `seats_taken` names a field with the number of seats that are taken in
+    a game, if that varies: the first ones; the others never move and their result is 0. The rules are compiled scalar
+    functions on one record:
 
     - `deal(state, seed)`: a new game under the options in `state`; all chance in it follows from `seed`;
     - `legal(state)`: bit mask over the actions (at most 64) of the seat to move, 0 when over;
@@ -133,6 +134,7 @@ class Game:
     layout: Any = None
     presentation: Any = None
     open_cards: bool = False
+    seats_taken: str | None = None
     base: Game | None = None
 
     @cached_property
@@ -252,9 +254,9 @@ class Game:
         return self.read(record)[1]
 
     def occupied(self, states: States) -> NDArray[np.bool_]:
-        """Return which seats are taken, `[games, seats]`: the first `players` of a state with this field, else all."""
-        players = states["players"] if "players" in (self.dtype.names or ()) else np.full(states.size, self.seats)
-        return np.arange(self.seats) < players[:, None]
+        """Return which seats are taken, `[games, seats]`."""
+        taken = states[self.seats_taken] if self.seats_taken else np.full(states.size, self.seats)
+        return np.arange(self.seats) < taken[:, None]
 
     def _games(self, states: States, games: Games | None) -> Games:
         if states.dtype != self.dtype:

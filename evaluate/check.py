@@ -14,11 +14,15 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from busso.cards.base import own_files
-from busso.cards.base.own_files import OwnCodeError, own_code
+from busso.cards.base.own_files import OwnCodeError, OwnFile, own_code
 from busso.command.main import command
 from busso.command.settings.foreign import name_game
+
+if TYPE_CHECKING:
+    from busso.cards.game import Game
 
 HIDDEN = "reshuffle_hidden"
 MOVES = 4_000  # that plain Python makes, too
@@ -55,7 +59,6 @@ def _report(name: str) -> int:
     # With Numba, for which --help does not wait.
     from busso.cards.conformance import CHECKS, Case, hidden_cards_do_not_matter, returns_are_conserved
     from busso.cards.game import load_game
-    from busso.cards.own.trial import compare_with_plain
 
     game, file = load_game(name), own_files.game_file(name)
     hidden = getattr(file.module, HIDDEN, None) if file is not None else None
@@ -71,10 +74,23 @@ def _report(name: str) -> int:
             found = "checked for teams only; pass game(..., total=) if results add up to one"
         _say(check.__name__.replace("_", " "), found)
     if file is not None:
-        found = _failure_of(partial(compare_with_plain, game, file, MOVES))
-        failed |= bool(found)
-        _say("matches plain Python", found)
+        failed |= _differs_from_plain(game, file)
     return int(failed)
+
+
+def _differs_from_plain(game: Game, file: OwnFile) -> bool:
+    from busso.cards.own.trial import compare_with_plain
+
+    unable = dict[str, str]()
+
+    def compare() -> None:
+        both = compare_with_plain(game, file, MOVES)
+        unable.update({name: reason for name, reason in both.unable.items() if not both.compared[name]})
+
+    found = _failure_of(compare)
+    without = ", ".join(f"{name} ({reason})" for name, reason in unable.items())
+    _say("matches plain Python", found or (f"not checked: {without}" if unable else ""))
+    return bool(found)
 
 
 def _say(check: str, found: str) -> None:

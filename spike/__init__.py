@@ -38,6 +38,7 @@ GAME = Game(
     teams=((0,), (1,)),
     actions=ACTIONS,
     bits=BITS,
+    seats_taken="players",
     unit="credits",
     total=0.0,
     rewards=REWARDS,

@@ -6,11 +6,25 @@ read. Unsigned words wrap, and what is stored is cut to the bits of its place.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
 import numpy as np
+
+_as_numpy = False
+
+
+@contextmanager
+def as_numpy() -> Iterator[None]:
+    """Read integers as np.int64, whose arithmetic wraps, and keep float32: results nearer to those of compiled code."""
+    global _as_numpy  # noqa: PLW0603 - records and arrays have no place for it
+    _as_numpy = True
+    try:
+        yield
+    finally:
+        _as_numpy = False
 
 
 class PlainRecord(np.void):  # type: ignore[misc]  # final for types alone
@@ -25,7 +39,17 @@ class PlainRecord(np.void):  # type: ignore[misc]  # final for types alone
 
 
 class PlainArray(np.ndarray[Any, Any]):
-    """The same array, whose items are read and stored as compiled code does it."""
+    """The same array, whose items are read, computed with and stored as compiled code does it."""
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *given: Any, **more: Any) -> Any:
+        """Compute in 64 bits beside an integer of Python's, as Numba does; NumPy keeps the bits of the array."""
+        arrays = [each.view(np.ndarray) if isinstance(each, PlainArray) else each for each in given]
+        if np.uint64 not in [getattr(each, "dtype", None) for each in arrays]:
+            arrays = [np.int64(each) if type(each) is int else each for each in arrays]
+        if "out" in more:
+            more["out"] = tuple(each.view(np.ndarray) if isinstance(each, PlainArray) else each for each in more["out"])
+            more.setdefault("casting", "unsafe")
+        return plain(getattr(ufunc, method)(*arrays, **more))
 
     def __getitem__(self, key: Any) -> Any:
         return plain(super().__getitem__(key))
@@ -46,6 +70,8 @@ def plain(value: Any) -> Any:
         seen = value.view(np.dtype((PlainRecord, value.dtype))) if value.dtype.names else value
         return seen.view(PlainArray) if isinstance(seen, np.ndarray) else seen
     if isinstance(value, np.bool_ | np.number):
+        if _as_numpy:
+            return np.int64(value) if isinstance(value, np.integer) else value
         return value.item()
     if isinstance(value, tuple):
         return tuple.__new__(type(value), map(plain, value))

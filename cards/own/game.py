@@ -69,6 +69,8 @@ def game(  # noqa: PLR0913 - six functions, and what has a default
     def vary(new: Any) -> Mapping[str, Any]:
         return {**({"record": recorder(lambda: made, new)} if keeps_seed else {}), **(varying(new) if varying else {})}
 
+    if (field := more.get("seats_taken")) and field not in (dtype.names or ()):
+        raise InputError("seats_taken", f"{field!r} is not a field of STATE")
     made = Game(
         name=name or own_name(2),
         options=chosen,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -14,7 +15,7 @@ from busso.cards.base.own_files import OwnCodeError, OwnFile, own_code
 from busso.cards.compiled.batch import policy_loop, reward_loop
 from busso.cards.game import Game, States
 from busso.cards.own.rewards import default_rewards
-from busso.cards.own.twins import PlainComparison
+from busso.cards.own.twins import RANDOM, PlainComparison
 from busso.cards.play import Actions, Decisions, play
 from busso.cards.players import PolicyPlayer, RandomPlayer
 
@@ -29,11 +30,9 @@ def try_game(game: Game, file: OwnFile) -> None:
     _Trial(game, file).run()
 
 
-def compare_with_plain(game: Game, file: OwnFile, moves: int) -> None:
+def compare_with_plain(game: Game, file: OwnFile, moves: int) -> PlainComparison:
     """Make random moves in plain Python, too. Raises OwnCodeError for a function that does something else there."""
-    states = np.full(GAMES, game.blank, game.dtype)
-    game.loops.deal(states, _SEEDS)
-    _Trial(game, file).compare(states, moves)
+    return _Trial(game, file).compare(moves)
 
 
 class _Looking(RandomPlayer):
@@ -56,9 +55,8 @@ class _Trial:
         self._game, self._file = game, file
 
     def run(self) -> None:
+        self.compare(MOVES_COMPARED)
         start = self._dealt()
-        self._compile(start)
-        self.compare(start.copy(), MOVES_COMPARED)
         seating = np.zeros((GAMES, self._game.seats), np.uint8)
         self._rounds = 0
         final, _ = play(self._game, _SEEDS, [_Looking(self._look)], seating, states=start.copy())
@@ -98,55 +96,36 @@ class _Trial:
     def _dealt(self) -> States:
         game = self._game
         states = np.full(GAMES, game.blank, game.dtype)
-        with self._asked("deal"):
-            game.rules.deal(states[0], _SEEDS[0])
-            game.loops.deal(states, _SEEDS)
+        game.loops.deal(states, _SEEDS)
         again = np.full(GAMES, game.blank, game.dtype)
         game.loops.deal(again, _SEEDS)
-        self._require(
-            np.array_equal(states, again),
-            "deal",
-            "deals different games from one seed: all randomness must come from the seed",
-        )
+        self._require(np.array_equal(states, again), "deal", RANDOM)
         return states
 
-    def _compile(self, states: States) -> None:
-        """Compile each function by itself: an error in a loop over all games does not say whose it is."""
-        game, state = self._game, states[:1].copy()
-        with self._asked("over"):
-            over = game.rules.over(state[0])
-        self._require(not bool(over), "over", "the game is over as soon as it is dealt")
-        with self._asked("legal"):
-            mask = int(game.rules.legal(state[0]))
-        self._require(mask != 0, "legal", "no action is legal in a game that is not over")
-        with self._asked("observe"):
-            game.rules.observe(state[0], np.uint8(0), np.zeros(game.words, np.uint64))
-        with self._asked("returns"):
-            game.rules.returns(state[0], np.zeros(game.seats, np.float32))
-        action = np.uint8((mask & -mask).bit_length() - 1)
-        self._require(
-            int(action) < game.actions, "legal", f"action {action} is legal, but there are only {game.actions}"
-        )
-        with self._asked("apply"):
-            game.rules.apply(state[0], action)
+    def compare(self, moves: int) -> PlainComparison:
+        """Play games move by move, in plain Python and by compiled code.
+
+        Each function is compiled by itself, before the loops over all games, whose errors do not say whose they are.
+        """
+        game, random, made = self._game, Random(0), 0
+        both = PlainComparison(game, self._file, self._place)
+        for seed in count(1):
+            state = both.deal(seed)
+            self._require(not both.over(state), "over", "the game is over as soon as it is dealt")
+            while made < moves and not both.over(state):
+                mask = both.legal(state)
+                self._require(mask != 0, "legal", "no action is legal in a game that is not over")
+                beyond = mask >> game.actions
+                self._require(not beyond, "legal", f"an action beyond {game.actions} is legal")
+                both.move(state, np.uint8(random.choice([each for each in range(game.actions) if mask >> each & 1])))
+                made += 1
+            if made == moves:
+                break
+            both.end(state)
         for name, reward in game.rewards.items():
             with self._asked(name):
-                reward(states[0], action, state[0], np.zeros(game.seats, np.float32))
                 reward_loop(game.rules.apply, reward)
-
-    def compare(self, states: States, left: int) -> None:
-        """Play these games move by move, by compiled code and in plain Python, until there are no moves left."""
-        game, random = self._game, Random(0)
-        both = PlainComparison(game, self._place)
-        for k in range(GAMES):
-            state = states[k : k + 1]
-            while left > 0 and not game.rules.over(state[0]):
-                legal = [action for action in range(game.actions) if int(game.rules.legal(state[0])) >> action & 1]
-                self._require(bool(legal), "legal", "no action is legal in a game that is not over")
-                both.move(state, np.uint8(random.choice(legal)))
-                left -= 1
-            if left > 0:
-                both.end(state)
+        return both
 
     def _look(self, decisions: Decisions) -> None:
         game, states, running = self._game, decisions.states, decisions.games

@@ -1,22 +1,28 @@
-"""The compiled functions of a game in one file beside the same functions in plain Python.
+"""The functions of a game in one file, compiled and in plain Python, move by move.
 
-Compiled code wraps unsigned differences, reads and writes past the ends of arrays, and lets a value run into the next
-block of an observation, all without an error. Plain Python has an error or another result there.
+Compiled code wraps unsigned differences, accesses memory past the end of an array, and lets a value run into the next
+block of an observation, all without an error. Plain Python raises an error or computes something else. Each function
+runs in plain Python first, since compiled code that writes past an array may kill the process.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
-from types import CellType, FunctionType
+from random import Random
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 from numpy.typing import NDArray
 
-from busso.cards.base.own_files import PREFIX, OwnCodeError, fault, place_of
+from busso.cards.base.own_files import PREFIX, OwnCodeError, OwnFile, fault, own_code, place_of
+from busso.cards.base.problems import problem_of
+from busso.cards.compiled import plain as plain_python
 from busso.cards.compiled.bits import bit, put, put_thermometer
 from busso.cards.compiled.plain import plain
 from busso.cards.game import Game
@@ -24,18 +30,21 @@ from busso.cards.own.layout import Layout, ObservedBlock
 
 _ALL_BITS = 2**64 - 1
 _HINT = "compiled integers are unsigned 64-bit: convert with np.int64(x) before subtracting"
+RANDOM = "gives different results from one seed: all randomness must come from the seed"
 
 
 def is_own(function: Any) -> bool:
-    """Return whether a compiled function is defined in a named file."""
-    return isinstance(function, Dispatcher) and f"{function.py_func.__module__}.".startswith(f"{PREFIX}.")
+    """Return whether a compiled function is defined in a named file, or calls one that it was made with."""
+    if not isinstance(function, Dispatcher):
+        return False
+    cells = function.py_func.__closure__ or ()
+    return f"{function.py_func.__module__}.".startswith(f"{PREFIX}.") or any(
+        is_own(each.cell_contents) for each in cells
+    )
 
 
 class Twins:
-    """The plain twins of a file's compiled functions, with all that these call in the file.
-
-    An overflow of NumPy's is an error there: the result says nothing about compiled code, which has wider integers.
-    """
+    """The plain twins of a file's compiled functions, with all that these call in the file."""
 
     def __init__(self, layout: Layout | None) -> None:
         self._made: dict[Dispatcher, Callable[..., Any]] = {}
@@ -55,8 +64,7 @@ class Twins:
         twin = FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells)
 
         def call(*given: Any, **named: Any) -> Any:
-            with np.errstate(over="raise"):
-                return plain(twin(*map(plain, given), **{name: plain(value) for name, value in named.items()}))
+            return plain(twin(*map(plain, given), **{name: plain(value) for name, value in named.items()}))
 
         return call
 
@@ -67,6 +75,10 @@ class Twins:
         return self._names[id(known)]
 
     def _value(self, value: Any) -> Any:
+        if isinstance(value, ModuleType) and value.__name__.startswith((PREFIX, "busso.")):
+            twin = ModuleType(value.__name__)
+            twin.__dict__.update(self._names_of(value.__dict__))
+            return twin
         if not isinstance(value, Dispatcher):
             return plain(value)
         if is_own(value):
@@ -99,46 +111,101 @@ def _as_array(value: Any) -> Any:
 
 
 class PlainComparison:
-    """Games whose every move is made by the compiled functions and by their twins. `place` names a function's line."""
+    """The functions of a game, each called in plain Python and compiled, with equal results.
 
-    def __init__(self, game: Game, place: Callable[[str], str]) -> None:
-        self._game, self._place = game, place
+    `place` returns a function's file and line by its name. `compared` counts the calls whose results were compared, and
+    `unable` says why others were not. Methods raise OwnCodeError for results that differ, for places past the end of an
+    array, and for code that cannot be compiled.
+    """
+
+    def __init__(self, game: Game, file: OwnFile, place: Callable[[str], str]) -> None:
+        self._game, self._file, self._place = game, file, place
         self._twins = Twins(game.layout)
+        self._random = Random(0)
+        self.compared: Counter[str] = Counter()
+        self.unable: dict[str, str] = {}
+
+    def deal(self, seed: int) -> NDArray[Any]:
+        """Deal a game, `state[0]`."""
+        state, deal = np.full(1, self._game.blank, self._game.dtype), self._game.rules.deal
+        self._same("deal", deal, lambda deal: self._changed(state, lambda new: deal(new, np.uint64(seed))))
+        deal(state[0], np.uint64(seed))
+        return state
+
+    def over(self, state: NDArray[Any]) -> bool:
+        """Return whether the game has ended."""
+        return bool(self._same("over", self._game.rules.over, lambda over: bool(over(state[0]))))
+
+    def legal(self, state: NDArray[Any]) -> int:
+        """Return the mask of legal actions."""
+        mask = self._same("legal", self._game.rules.legal, lambda legal: _mask(legal(state[0])))
+        if isinstance(mask, float):
+            problem = "returns a fraction in compiled code, where signed integers mix with unsigned masks"
+            raise OwnCodeError(self._place("legal"), f"legal: {problem}; return np.uint64(0) instead of 0")
+        return int(mask)
 
     def move(self, state: NDArray[Any], action: np.uint8) -> None:
-        """Make a move in `state[0]`. Raises OwnCodeError for what differs or is an error in plain Python."""
-        game, rules = self._game, self._game.rules
-        self._same("over", rules.over, lambda over: bool(over(state[0])))
-        self._same("legal", rules.legal, lambda legal: int(legal(state[0])) & _ALL_BITS)  # -1 has 64 bits, too
+        """Make a move in `state[0]`, seen by all seats, policies and rewards."""
+        game, rules, bits = self._game, self._game.rules, np.uint64(self._random.getrandbits(64))
         for seat in range(game.seats):
             self._same("observe", rules.observe, partial(self._observed, state, seat))
+        for name, policy in game.policies.items():
+            self._same(name, policy, lambda policy: int(policy(state[0], bits)))
         before = state.copy()
         done = f"after the action {game.action_text(int(action))}, "
-        self._same("apply", rules.apply, lambda apply: self._applied(apply, before, action), done)
+        self._same("apply", rules.apply, lambda apply: self._changed(before, lambda new: apply(new, action)), done)
         rules.apply(state[0], action)
         for name, reward in game.rewards.items():
             self._same(name, reward, lambda reward: self._paid(reward, before, action, state))
 
     def end(self, state: NDArray[Any]) -> None:
-        """The same of an ended game's results, and they are of all seats."""
-        self._same("returns", self._game.rules.returns, lambda returns: self._returned(returns, state))
-        for seat, result in enumerate(self._returned(self._game.rules.returns, state)):
+        """Compute the results of an ended game, of every seat."""
+        results = self._same("returns", self._game.rules.returns, lambda returns: self._returned(returns, state))
+        for seat, result in enumerate(results):
             if math.isnan(result):
                 problem = f"the result of seat {seat} is not set, or not a number"
                 raise OwnCodeError(self._place("returns"), f"returns: {problem}; set out[seat] for each seat")
 
-    def _same(self, name: str, function: Any, run: Callable[[Any], Any], when: str = "") -> None:
+    def _same(self, name: str, function: Any, run: Callable[[Any], Any], when: str = "") -> Any:
+        """Return what the compiled function computes, which its twin computes, too."""
         if not is_own(function):
-            return
+            return run(function)
+        twin = partial(run, self._twins.of(function))
+        expected, wrapped = self._expected(name, twin)
+        with own_code(self._file, name, self._place(name)):
+            found = run(function)
+        if expected is None:
+            return found
+        different = _difference(found, expected)
+        if different and not wrapped and not self._is_meant(twin, found):
+            if _difference(self._expected(name, twin)[0], expected):
+                raise OwnCodeError(self._place(name), f"{name}: {RANDOM}")
+            raise OwnCodeError(self._place(name), f"{name}: {when}{different}; {_HINT}")
+        if different and wrapped:
+            self.unable[name] = "integers overflow in it"
+        else:
+            self.compared[name] += 1
+        return found
+
+    def _expected(self, name: str, twin: Callable[[], Any]) -> tuple[Any, bool]:
+        """Return the twin's result, None if plain Python cannot follow, and whether unsigned words have wrapped."""
         try:
-            expected = run(self._twins.of(function))  # first: the compiled one may write past an array
+            with np.errstate(over="raise"):
+                return twin(), False
+        except FloatingPointError:
+            with np.errstate(over="ignore"), suppress(Exception):
+                return twin(), True
         except (IndexError, OwnCodeError) as error:
             raise self._fault(name, error) from error
-        except Exception:
-            expected = None  # NumPy's scalars are not Numba's
-        found = run(function)
-        if expected is not None and (different := _difference(found, expected)):
-            raise OwnCodeError(self._place(name), f"{name}: {when}{different}; {_HINT}")
+        except Exception as error:  # NumPy's scalars are not Numba's
+            self.unable[name] = problem_of(error)
+        return None, False
+
+    def _is_meant(self, twin: Callable[[], Any], found: Any) -> bool:
+        """Return whether the twin computes `found` with integers that wrap and fractions in 32 bits."""
+        with suppress(Exception), np.errstate(over="ignore"), plain_python.as_numpy():
+            return not _difference(found, twin())
+        return False
 
     def _fault(self, name: str, error: Exception) -> OwnCodeError:
         if isinstance(error, OwnCodeError):
@@ -150,9 +217,9 @@ class PlainComparison:
         observe(state[0], np.uint8(seat), words)
         return [int(word) for word in words]
 
-    def _applied(self, apply: Any, before: NDArray[Any], action: np.uint8) -> dict[str, Any]:
+    def _changed(self, before: NDArray[Any], change: Callable[[Any], None]) -> dict[str, Any]:
         after = before.copy()
-        apply(after[0], action)
+        change(after[0])
         return {f"`{name}`": after[name][0].tolist() for name in after.dtype.names or ()}
 
     def _paid(self, reward: Any, before: NDArray[Any], action: np.uint8, after: NDArray[Any]) -> list[float]:
@@ -164,6 +231,10 @@ class PlainComparison:
         out = np.full(self._game.seats, np.nan, np.float32)
         returns(state[0], out)
         return [float(each) for each in out]
+
+
+def _mask(value: Any) -> float | int:
+    return value if isinstance(value, float) else int(value) & _ALL_BITS  # -1 has 64 bits, too
 
 
 def _difference(found: Any, expected: Any) -> str:

@@ -26,7 +26,8 @@ from busso.cards.records import Recorder
 from busso.kit import Layout, bit, game, njit, put, variant
 from busso.tressette import GAME as TRESSETTE
 from tests.errors import error_about
-from tests.own.examples import TRICKS, WAR
+from tests.own.conftest import Write
+from tests.own.examples import TRICKS, WAR, changed
 
 # Here the same functions play with and without the field for the seed, which Numba finds worth a warning.
 pytestmark = pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaExperimentalFeatureWarning")
@@ -314,3 +315,19 @@ def test_networks_play_a_variant_with_the_same_rules_and_bits() -> None:
 def test_a_variant_with_other_rules_needs_records_of_its_own() -> None:
     with error_about(InputError, "variant", "their own records", "record="):
         variant(TRESSETTE, name="mine", rules=LEAST.rules)
+
+
+def test_the_number_of_seats_taken_is_a_field_only_where_it_is_named(write: Write) -> None:
+    text = changed(
+        WAR,
+        ('("turn", np.uint8),', '("players", np.uint8),\n    ("turn", np.uint8),'),
+        ("    state.played[:] = 0\n", "    state.played[:] = 0\n    state.players = 1\n"),
+    )
+    seeds = np.arange(3, dtype=np.uint64)
+    game = name_game_file(write("meeples.py", text))
+    assert game.occupied(game.deal(seeds)).all()
+    named = text.replace("total=TRICKS,", 'total=TRICKS, seats_taken="players",')
+    game = name_game_file(write("alone.py", named))
+    assert game.occupied(game.deal(seeds)).tolist() == [[True, False]] * 3
+    with error_about(InputError, "./none.py", "seats_taken: 'meeples' is not a field of STATE"):
+        name_game_file(write("none.py", named.replace('seats_taken="players"', 'seats_taken="meeples"')))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from busso.cards.base import own_files
 from busso.cards.base.errors import InputError
 from busso.cards.base.own_files import OwnCodeError
 from busso.cards.own.files import game_with, name_game_file
+from busso.cards.own.trial import compare_with_plain
+from busso.evaluate import check
 from tests.errors import error_about
 from tests.own.conftest import Write
 from tests.own.examples import WAR, changed, line_of
@@ -83,6 +86,27 @@ WRONG = {
         "suit_of(card=state.led)",
         "legal: IndexError: index 2 is out of bounds for axis 0 with size 2",
     ),
+    "beyond an array, in a deal": (
+        ("state.played[:] = 0\n", "state.played[2] = 0\n"),
+        "state.played[2]",
+        "deal: IndexError: index 2 is out of bounds for axis 0 with size 2",
+    ),
+    "a block that is too small, by a name in a module": (
+        ("put(words, SEES.hand, state.hands[seat])", "kit.put(words, SEES.hand, state.hands[seat] << np.uint64(1))"),
+        "kit.put(words",
+        "observe: bit 20 is set in the block `hand`, which has 20",
+    ),
+    "a fraction as a mask": (
+        ("    return following if following else hand", "    return 0 if state.led == 3 else following or hand"),
+        "def legal",
+        "legal: returns a fraction in compiled code",
+    ),
+    "an unsigned difference in a policy": (
+        ("    return lowest(legal(state))", "    card = lowest(legal(state))\n    back = kit.highest(legal(state))\n"
+         "    return back if state.turn - state.taken[1] < 0 else card"),
+        "def sluff",
+        "sluff: is ",
+    ),
     "the result of one seat": (
         ("out[:] = state.taken", "out[0] = state.taken[0]"),
         "def returns",
@@ -117,7 +141,7 @@ WRONG = {
     "chance of its own": (
         ("shuffle(CARDS, seed)", "np.random.permutation(CARDS)"),
         "def deal",
-        "deal: deals different games from one seed: all randomness must come from the seed",
+        "deal: gives different results from one seed: all randomness must come from the seed",
     ),
     "a field that is not set": (
         ("    state.played[:] = 0\n", ""),
@@ -140,10 +164,56 @@ WRONG = {
 @pytest.mark.parametrize("wrong", WRONG)
 def test_it_is_said_with_its_function(wrong: str, write: Write) -> None:
     change, at, says = WRONG[wrong]
-    text = changed(WAR, change)
+    text = changed(WAR, ("import numpy as np\n", "import numpy as np\n\nfrom busso import kit\n"), change)
     line = line_of(text, at) - at.startswith("def ")  # that of its decorator
     with error_about(OwnCodeError, f"./bad.py:{line}", says):
         name_game_file(write("bad.py", text))
+
+
+# Correct games whose plain Python needs care: NumPy's widths of arrays, and integers that wrap on purpose.
+RIGHT = {
+    "an array of small unsigned numbers": (
+        "    return state.taken[0] + state.taken[1] == TRICKS",
+        "    most = (state.taken * 50).sum() + state.taken.max() * 50\n"
+        "    return most >= 0 and state.taken[0] + state.taken[1] == TRICKS",
+    ),
+    "an array changed in place": (
+        "    state.taken[state.turn] += 1\n",
+        "    state.taken[state.turn] += 1\n    fresh = np.zeros(2, np.int64)\n"
+        "    fresh += state.taken\n    state.taken[:] = fresh\n",
+    ),
+    "a signed hash": (
+        "    state.led = NONE\n\n",
+        "    state.led = NONE\n    key = int(np.int64(card) + 7)\n    for k in range(9):\n"
+        "        key = key * 6364136223846793005 + 1442695040888963407\n"
+        "    state.turn = (state.turn + (key >> 40) % 2) % 2\n\n",
+    ),
+    "the lowest bit": (
+        "    return following if following else hand",
+        "    lowest_bit = hand & -hand\n    return following if following else hand | lowest_bit",
+    ),
+}
+
+
+@pytest.mark.parametrize("right", RIGHT)
+def test_what_is_right_passes_and_is_compared(right: str, write: Write) -> None:
+    game = name_game_file(typed := write("good.py", changed(WAR, RIGHT[right])))
+    file = own_files.game_file(game.name)
+    assert file is not None and file.typed == typed
+    both = compare_with_plain(game, file, 500)
+    assert not both.unable
+    assert both.compared["apply"] == 500 and both.compared["returns"] == both.compared["deal"] - 1 > 10
+    assert both.compared.keys() >= {"over", "legal", "observe", "sluff", "result", "win"}
+
+
+def test_what_plain_python_cannot_follow_is_named(
+    write: Write, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check, "MOVES", 60)
+    typed = write("odd.py", changed(WAR, ("    return lowest(legal(state))", "    return lowest(legal(state) & -1)")))
+    assert check.main([typed]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("matches plain Python        not checked: sluff (OverflowError: ")
 
 
 @pytest.mark.parametrize(
