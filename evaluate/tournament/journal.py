@@ -22,7 +22,7 @@ from busso.evaluate.tournament.batches import Batch, Played, Spent
 log = logging.getLogger("evaluate")
 
 ABOUT, BATCHES, LOCK = "tournament.json", "batches.jsonl", ".lock"
-CODE = "code"  # in what a tournament is about: the digest of the file with the game
+PLAYERS, CODE = DIGESTS = "players", "code"  # of what a tournament is about: digests of files, by names
 _OTHER_FOLDER = "choose another folder"
 
 
@@ -72,19 +72,17 @@ class Journal:
         path = self.folder / ABOUT
         before = about_of(self.folder)
         now = json.loads(json.dumps(about))
-        players = before.get("players", {}) | now["players"]
         for key in now if before else ():
-            if key == "players":
-                _check_players(self.folder, before[key], now[key])
-            elif key == CODE and before.get(key) != now[key]:
-                raise SettingsError("game", f"its file has changed since it was played in {self.folder}", _OTHER_FOLDER)
+            if key in DIGESTS:
+                _check_digests(self.folder, key, before.get(key, {}), now[key])
             elif before.get(key) != now[key]:
                 raise SettingsError(
                     key,
                     f"the games in {self.folder} were played with {_text(before.get(key))}, not {_text(now[key])}",
                     _OTHER_FOLDER,
                 )
-        write_atomic(path, json.dumps(now | {"players": players}, indent=2) + "\n")
+        digests = {key: before.get(key, {}) | now.get(key, {}) for key in DIGESTS}
+        write_atomic(path, json.dumps(now | digests, indent=2) + "\n")
 
     def _read(self) -> Iterator[Played]:
         path = self.folder / BATCHES
@@ -114,15 +112,16 @@ def about_of(folder: Path) -> dict[str, Any]:
         about = json.loads(path.read_bytes()) if path.exists() else {}
     except ValueError:
         about = None
-    if not isinstance(about, dict) or not isinstance(about.get("players", {}), dict):
+    if not isinstance(about, dict) or not all(isinstance(about.get(key, {}), dict) for key in DIGESTS):
         raise SettingsError("folder", f"{path} is damaged", _OTHER_FOLDER)
     return about
 
 
-def _check_players(folder: Path, before: Mapping[str, str], now: Mapping[str, str]) -> None:
-    for name, file in now.items():
-        if before.get(name, file) != file:
-            raise SettingsError("players", f"the file of {name} has changed since it played in {folder}", _OTHER_FOLDER)
+def _check_digests(folder: Path, key: str, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    for name, digest in now.items():
+        if before.get(name, digest) != digest:
+            file = name if key == CODE else f"the file of {name}"
+            raise SettingsError(key, f"{file} has changed since it was played with in {folder}", _OTHER_FOLDER)
 
 
 def _text(value: Any) -> str:

@@ -108,14 +108,26 @@ def about(settings: TournamentSettings, game: Game, players: Mapping[str, Resolv
     return {
         "busso": __version__,
         "game": {"name": game.name, **asdict(game.options)},
-        CODE: own_files.game_digest(game.name),
         "match": settings.match,
         "seating": settings.seating,
         "seed": settings.seed,
         "batch_deals": settings.batch_for(players.values()),
         "device": choose_device(settings.device).type if any(player.path for player in players.values()) else "cpu",
         "players": files,
+        CODE: _code(game, players),
     }
+
+
+def _code(game: Game, players: Mapping[str, ResolvedPlayer]) -> dict[str, str]:
+    """Return the digests of the user's files with the game and with networks, by the names of the files.
+
+    Files with players are not among them: each player has the digest of its own file.
+    """
+    own = [own_files.game_file(game.name)]
+    if any(player.path for player in players.values()):
+        of_players = {player.code for player in players.values()}
+        own += [each for each in own_files.named() if each.path not in of_players]
+    return {Path(each.path).name: each.sha256 for each in own if each is not None}
 
 
 def executor_for(

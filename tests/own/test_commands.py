@@ -218,7 +218,7 @@ def test_games_of_an_edited_file_do_not_join_others(here: Path, capsys: pytest.C
     Path("war.py").write_text(Path("war.py").read_text().replace("total=TRICKS", "total=2 * TRICKS"))
     for deals in (2, 4):
         assert called(*play, f"deals={deals}") == 2
-        said = "game: its file has changed since it was played in t; choose another folder"
+        said = "code: war.py has changed since it was played with in t; choose another folder"
         assert said in capsys.readouterr().err
     assert Path("t/batches.jsonl").read_bytes() == before
 

@@ -329,5 +329,5 @@ def test_the_number_of_seats_taken_is_a_field_only_where_it_is_named(write: Writ
     named = text.replace("total=TRICKS,", 'total=TRICKS, seats_taken="players",')
     game = name_game_file(write("alone.py", named))
     assert game.occupied(game.deal(seeds)).tolist() == [[True, False]] * 3
-    with error_about(InputError, "./none.py", "seats_taken: 'meeples' is not a field of STATE"):
+    with error_about(InputError, "./none.py:105", "seats_taken: 'meeples' is not a field of STATE"):
         name_game_file(write("none.py", named.replace('seats_taken="players"', 'seats_taken="meeples"')))

@@ -236,6 +236,19 @@ def test_with_its_file_it_plays_in_every_process(
     assert busso.duel(game, player, "random", deals=16).wins.size == 16
 
 
+def test_games_of_an_edited_network_do_not_join_others(
+    trained: Path, write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = write("net.py", Path(NET).read_text())
+    play = [f"game={WAR}", f"network={typed}", f"folder={tmp_path}/t", "deals=2", "processes=1"]
+    assert tournament([*play, f"players=[{trained},random]"]) == 0
+    write("net.py", Path(NET).read_text() + "# edited\n")
+    assert tournament([*play, f"players=[{trained},random]"]) == 2
+    said = f"code: net.py has changed since it was played with in {tmp_path}/t; choose another folder"
+    assert said in capsys.readouterr().err
+    assert tournament([*play, "players=[sluff,random]"]) == 0
+
+
 def test_a_champion_of_it_plays_and_is_exported_with_its_file(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

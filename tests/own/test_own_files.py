@@ -6,13 +6,17 @@ import os
 import pickle
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from busso.cards.base import own_files
 from busso.cards.base.errors import InputError, UserError
 from busso.cards.base.own_files import OwnCodeError, own_code, parted, trust
+from busso.train.run.sources import warn_of_changes, write_sources
+from busso.train.settings.run import RunSettings
 from tests.errors import error_about
 from tests.own.conftest import Write
 
@@ -160,3 +164,33 @@ def test_another_process_plays_by_the_text_that_was_sent(write: Write, tmp_path:
         check=False,
     )
     assert done.stdout == b"./mine.py:17: KeyError: 'hanz'\n", done.stderr
+
+
+@dataclass
+class OneGame:
+    """Settings that name a game, and nothing else."""
+
+    game_name: str
+
+
+def test_each_changed_or_removed_module_of_a_folder_is_named_and_kept(
+    write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def start() -> dict[str, Path]:
+        own_files.name_game("pk", trust("./pk"))
+        return write_sources(tmp_path / "run", cast(RunSettings, OneGame("pk")))
+
+    for name, text in (("__init__", "GAME = 1\n"), ("rules", "A = 1\n"), ("deals", "B = 1\n"), ("same", "C = 1\n")):
+        write(f"pk/{name}.py", text)
+    assert start() == {}
+    write("pk/rules.py", "A = 2\n")
+    write("pk/dealing.py", "B = 1\n")
+    Path("pk/deals.py").unlink()
+    own_files.name_game("pk", trust("./pk"))
+    warn_of_changes(tmp_path / "run")
+    assert capsys.readouterr().err.count("warning: ./pk/rules.py has changed since") == 1
+    kept = tmp_path / "run" / "code" / "pk"
+    assert start() == {"./pk/rules.py": kept / "rules.1.py", "./pk/deals.py": kept / "deals.1.py"}
+    assert (kept / "rules.1.py").read_text() == "A = 1\n" and (kept / "rules.py").read_text() == "A = 2\n"
+    assert not (kept / "deals.py").exists() and (kept / "dealing.py").exists()
+    assert start() == {}

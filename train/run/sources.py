@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -21,17 +22,30 @@ CODE = "code"  # in the folder of a run
 def write_sources(folder: Path, settings: RunSettings) -> dict[str, Path]:
     """Keep the sources of the game, the players and the network of a run.
 
-    Return the files that have changed since the last start, as they were typed, with the text that was there before.
+    Return the files that have changed or gone since the last start, as a person types them, with where their earlier
+    text is.
     """
     changed = {}
     for file in _files_of(settings):
-        for name, text in _texts(file).items():
+        texts = _texts(file)
+        for name in [*texts, *(_kept(folder, file) - texts.keys())]:
             path = folder / CODE / name
-            if _differs(path, text):
-                changed[file.typed] = _put_aside(path)
-            make_folder(path.parent)
-            write_atomic(path, text)
+            if name not in texts or _differs(path, texts[name]):
+                changed[_typed(file, name)] = _put_aside(path)
+        for name, text in texts.items():
+            make_folder((folder / CODE / name).parent)
+            write_atomic(folder / CODE / name, text)
     return changed
+
+
+def _kept(folder: Path, file: OwnFile) -> set[str]:
+    """The modules of a game in a folder that an earlier start has kept."""
+    found = (folder / CODE / PurePath(file.path).name).rglob("*.py")
+    return {str(path.relative_to(folder / CODE)) for path in found if "." not in path.stem}
+
+
+def _typed(file: OwnFile, name: str) -> str:
+    return os.path.join(os.path.dirname(file.typed), name)  # noqa: PTH118, PTH120 - `./` stays
 
 
 def _put_aside(path: Path) -> Path:
@@ -46,16 +60,13 @@ def _differs(path: Path, text: str) -> bool:
 
 @cache
 def warn_of_changes(folder: Path) -> None:
-    """Say in one line which of the files that are named here differ from those with which a run has learned."""
+    """Print a line for each of the files that are named here and differ from those with which a run has learned."""
     for file in own_files.named():
         for name, text in _texts(file).items():
             path = folder / CODE / name
             if _differs(path, text):
-                print(
-                    one_line(f"warning: {file.typed} has changed since {folder} was trained; see {path}"),
-                    file=sys.stderr,
-                )
-                return
+                line = f"warning: {_typed(file, name)} has changed since {folder} was trained; see {path}"
+                print(one_line(line), file=sys.stderr)
 
 
 def _files_of(settings: RunSettings) -> Iterator[OwnFile]:
