@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import io
 import multiprocessing
+import os
 import sys
 import tempfile
 import time
@@ -21,10 +22,12 @@ from dataclasses import dataclass
 
 from busso.cards.compiled import jit as compiled
 from busso.cards.game import Game, load_game
+from busso.cards.own.files import is_path
 from busso.cards.player_specs import CHAMPION, champion_file
 from busso.command.conf_folder import own_games
 from busso.command.errors import UserError
 from busso.command.main import command
+from busso.command.settings.foreign import name_game
 from busso.command.system import cpus
 
 _MOST = 4  # processes side by side, each of half a gigabyte
@@ -62,14 +65,17 @@ def main(arguments: Sequence[str]) -> int:
         print(__doc__)
         return 0
     known = own_games()
-    if unknown := [name for name in arguments if name not in known]:
+    games = [os.path.abspath(name) if is_path(name) else name for name in arguments] or known  # noqa: PTH100 - links stay
+    for name in games:
+        name_game(name)
+    if unknown := [name for name in games if name not in known and not is_path(name)]:
         raise UserError(unknown[0], "unknown game", f"available: {', '.join(known)}")
     store = compiled.store()
     if store.problem is not None:
         raise UserError("BUSSO_CACHE", f"cannot cache compiled code: {store.problem}", "name another folder")
     start = time.monotonic()
     failed = False
-    for filled in _side_by_side(arguments or known):
+    for filled in _side_by_side(games):
         print(f"{filled.game}: {filled.made} functions compiled, {filled.loaded} on disk, {filled.seconds:.0f} s")
         for line in filled.failed:
             print(f"{filled.game}: {line}", file=sys.stderr)
@@ -80,7 +86,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _side_by_side(games: Sequence[str]) -> Iterator[Filled]:
     """Fill the games that have the most searches first: they take longest, and the others fit beside them."""
-    longest_first = sorted(games, key=lambda name: len(_searches(load_game(name))), reverse=True)
+    longest_first = sorted(games, key=lambda name: len(_searches(load_game(name_game(name)))), reverse=True)
     # Not forked: this process has Numba's threads and locks.
     workers = min(len(games), cpus(), _MOST)
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
@@ -95,7 +101,7 @@ def fill(name: str) -> Filled:
     from busso.evaluate.tournament import __main__ as tournament
     from busso.train import __main__ as train
 
-    start, failed, game = time.monotonic(), [], load_game(name)
+    start, failed, game = time.monotonic(), [], load_game(name_game(name))
     loaded, made = compiled.loaded.total(), compiled.made.total()  # of the games that this process has had before
     here, searches = f"game={name}", _searches(game)
     grader = next((search for search in searches if search.startswith("search:")), "auto")
@@ -110,9 +116,10 @@ def fill(name: str) -> Filled:
         ]
         steps += [
             (replay.main, ["0/games.jsonl"]),
-            (review.main, ["0/games.jsonl", f"by={grader}", "hands=1", "to=review.txt"]),
             (train.main, [here, "algo=dqn", "name=warm", *_TRAINING]),
         ]
+        if searches or game.model is not None:  # or no player gives values
+            steps.append((review.main, ["0/games.jsonl", f"by={grader}", "hands=1", "to=review.txt"]))
         if game.model is not None:
             steps.append((solve.main, [here]))
         for command, arguments in steps:
@@ -122,7 +129,7 @@ def fill(name: str) -> Filled:
             if code:
                 failed.append(f"{command.__module__} {' '.join(arguments)}: {said.getvalue().strip()[-400:]}")
     made, loaded = compiled.made.total() - made, compiled.loaded.total() - loaded
-    return Filled(name, made, loaded, time.monotonic() - start, tuple(failed))
+    return Filled(game.name, made, loaded, time.monotonic() - start, tuple(failed))
 
 
 def _champion(game: Game) -> list[str]:

@@ -8,7 +8,7 @@ from functools import wraps
 
 from busso.cards.base.files import with_home
 from busso.command.errors import UserError
-from busso.command.settings.overrides import with_escapes, with_network_key
+from busso.command.settings.overrides import in_full, with_escapes
 from busso.command.terminal.streams import is_gone, open_standard_files, to_nowhere
 from busso.command.terminal.visible import one_line, visible_output
 
@@ -27,7 +27,7 @@ def command(run: Callable[[Sequence[str]], int | None]) -> Main:
     def main(arguments: Sequence[str]) -> int:
         open_standard_files()
         with visible_output():
-            return _run(run, [with_network_key(with_escapes(with_home(each))) for each in arguments])
+            return _run(run, [in_full(with_escapes(with_home(each))) for each in arguments])
 
     return main
 

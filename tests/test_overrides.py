@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
-from busso.command.settings.overrides import Override, given, key_of, parsed
+from busso.command.settings.overrides import Override, given, in_full, key_of, parsed
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,21 @@ def test_the_parts_of_an_override(text: str, found: Override) -> None:
 @drawn(st.text())
 def test_every_text_has_a_key(text: str) -> None:
     assert key_of(text) in text
+
+
+@pytest.mark.parametrize(
+    ("text", "full"),
+    [
+        ("network=./net.py:Residual", "network.module=./net.py:Residual"),
+        ("network={hidden:[8]}", "network={hidden:[8]}"),
+        ("game=./kuhn/", "game=./kuhn"),
+        ("game=../kuhn//,./war.py", "game=../kuhn,./war.py"),
+        ("game=tressette", "game=tressette"),
+        ("runs=./runs/", "runs=./runs/"),
+    ],
+)
+def test_what_is_short_is_given_in_full(text: str, full: str) -> None:
+    assert in_full(text) == full
 
 
 def test_the_last_one_of_a_key_counts() -> None:

@@ -20,7 +20,7 @@ from busso.command.settings.checks import SettingsError, check_one_of
 from busso.command.settings.choices import no_such_choice, of_other_choice
 from busso.command.settings.foreign import check_values, name_game
 from busso.command.settings.nearest import dotted, nearest
-from busso.command.settings.overrides import key_of, with_escapes, with_network_key
+from busso.command.settings.overrides import in_full, key_of, with_escapes
 from busso.command.settings.own_files import misplaced, not_utf8, syntax_error
 from busso.command.settings.own_games import name_games, name_network, name_players
 from busso.command.settings.quoting import for_shell, hint_for
@@ -41,7 +41,7 @@ def compose(schema: type[T] | Mapping[str, type[T]], config_name: str, overrides
 
     Raises SettingsError, one line that names the key, for anything Hydra or the dataclasses refuse.
     """
-    overrides = fitting(schema, [with_network_key(with_escapes(with_home(each))) for each in overrides])
+    overrides = fitting(schema, [in_full(with_escapes(with_home(each))) for each in overrides])
     name_games(overrides)
     with refused_by_name(overrides, config_name):
         return from_config(schema, _composed(config_name, overrides))

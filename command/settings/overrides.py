@@ -10,6 +10,7 @@ NETWORK_KEY = "network.module"  # for which `network=./net.py` is short
 _MIXTURES = "opponents.phases"  # the setting whose mappings have players for keys
 _WORDS = r"[^{},\s\\'\"]+"
 _PLAYER_IN_MAPPING = re.compile(rf"(?<=[{{,\s]){_WORDS}[:=]{_WORDS}(?=\s*:\s*[^:=,{{}}]*[,}}])")
+_AFTER_FOLDER = re.compile(r"(?<=[^/,])/+(?=,|$)")
 _FORM = re.compile(r"(?P<sign>\+\+|\+|~|)(?P<key>[^=@]*)(?:@[^=]*)?(?:=(?P<value>.*))?", re.DOTALL)
 
 
@@ -50,9 +51,14 @@ def with_escapes(text: str) -> str:
     return key + equals + _PLAYER_IN_MAPPING.sub(lambda found: escaped(found[0]), value)
 
 
-def with_network_key(text: str) -> str:
-    """Return `network=./net.py:NAME` with the key for which `network` is short; any other override as it is."""
+def in_full(text: str) -> str:
+    """Return an override in full: `network=./net.py:NAME` has the key for which `network` is short.
+
+    `game=./kuhn/`, as a shell completes a folder, is `game=./kuhn`. Any other override stays as it is.
+    """
     found = parsed(text)
+    if found.key == "game" and found.value:
+        return f"{found.sign}game={_AFTER_FOLDER.sub('', found.value)}"
     if found.key != "network" or not found.value or found.value.startswith("{"):
         return text
     return f"{found.sign}{NETWORK_KEY}={found.value}"

@@ -13,7 +13,7 @@ from busso.cards.base.own_files import OwnCodeError
 from busso.command.conf_folder import CONF
 from busso.command.settings.checks import SettingsError, check_one_of
 from busso.command.settings.foreign import known_games, name_game
-from busso.command.settings.overrides import NETWORK_KEY, given, parsed, with_network_key
+from busso.command.settings.overrides import NETWORK_KEY, given, in_full, parsed
 from busso.command.settings.quoting import read_by_hydra
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def name_network(override: str) -> bool:
 
     Raises SettingsError for what is no such file or not in it, OwnCodeError for what is wrong in it.
     """
-    found = parsed(with_network_key(override))
+    found = parsed(in_full(override))
     if found.key != NETWORK_KEY:
         return False
     for text in (found.value or "").strip("[]").split(","):

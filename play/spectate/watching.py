@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from busso.cards.base import own_files
 from busso.cards.game import Game
 from busso.cards.hand import Move
 from busso.command.settings.checks import SettingsError
@@ -125,7 +126,8 @@ def open_watch(settings: PlaySettings, given: Given) -> WatchedGames:
 
 def _open_film(path: Path, settings: PlaySettings, given: Given) -> WatchedGames:
     for key in sorted(given):
-        if key.partition(".")[0] in _NOT_OF_FILES:
+        names_file = key == "game" and own_files.game_file(settings.game["name"]) is not None
+        if key.partition(".")[0] in _NOT_OF_FILES and not names_file:
             raise SettingsError(key, f"the games of {path} are already recorded", f"leave {key} out")
     hands = read_hands(path)
     game = hands[0].hand.game

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from busso.cards.base import own_files
 from busso.cards.base.files import make_free
-from busso.cards.base.own_files import typed_game
 from busso.cards.hand import Move
 from busso.command.settings.game import load_configured_game
 from busso.play.coach.hints import Coach
+from busso.play.players import HUMAN
 from busso.play.table.ledger import Ledger
 from busso.play.table.saves import SAVES, write_save
 from busso.play.table.table import Table
@@ -117,12 +119,25 @@ class Session:
 
     def command(self, lang: str) -> str:
         """The command line that resumes the saved table in this language."""
-        name = self.table.game.name
-        own = [f"game={typed}"] if (typed := typed_game(name)) != name else []
         given = {"save": self.path, "record": self._ledger.path if self._ledger else None, "hint": self._hint()}
         given |= {"lang": lang if lang != "en" else None}
-        words = [*own, *(f"{key}={value}" for key, value in given.items() if value is not None)]
+        words = [*self._own_code(), *(f"{key}={value}" for key, value in given.items() if value is not None)]
         return " ".join(("busso play", *map(shlex.quote, words)))
+
+    def _own_code(self) -> Iterator[str]:
+        """Yield the words that name the user's Python files, which a save must not name."""
+        game, seats = self.table.game, self.table.setup.seats
+        others = [file for file in own_files.named() if file is not own_files.game_file(game.name)]
+        if own_files.typed_game(game.name) != game.name:
+            yield f"game={own_files.typed_game(game.name)}"
+        players = [own_files.find(words[0]) for words in map(own_files.parted, seats) if words]
+        if players:
+            seat = seats.index(HUMAN)
+            team = next(team for team in game.teams if seat in team)
+            yield from [f"seat={seat}"] if seat else []
+            yield f"opponents=[{','.join(name for place, name in enumerate(seats) if place not in team)}]"
+            yield from [f"partner={seats[place]}" for place in team if place != seat][:1]
+        yield from (f"network={file.typed}" for file in others if file not in players)
 
     def _hint(self) -> str | None:
         return self.coach.name if self.coach.chosen else None

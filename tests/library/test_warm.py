@@ -43,6 +43,11 @@ def test_what_is_warm_is_not_compiled_again() -> None:
     assert again.returncode == 0 and re.match(r"sette_mezzo: 0 functions compiled, [1-9]\d+ on disk", again.stdout)
 
 
+def test_a_game_in_a_file_is_warmed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert warm.main(["examples/own/war.py"]) == 0
+    assert re.match(r"war: \d+ functions compiled", capsys.readouterr().out)
+
+
 def test_what_cannot_be_done_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert warm.main(["bridge"]) == 2
     assert "bridge" in capsys.readouterr().err

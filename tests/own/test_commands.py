@@ -22,8 +22,11 @@ import busso
 from busso.cards.base import own_files
 from busso.cards.hand import Hand
 from busso.command.settings.compose import compose
+from busso.command.settings.overrides import given
 from busso.evaluate.review.grader import grader_of
 from busso.evaluate.tournament.settings import TournamentSettings
+from busso.play.spectate.watching import open_watch
+from busso.play.table.settings import PlaySettings
 from busso.train.__main__ import main as train
 from busso.train.run import sources
 from busso.train.sweep import sweep_name
@@ -31,6 +34,7 @@ from tests.own.examples import TRICKS, WAR
 from tests.train.runs import SMALL
 
 ROOT = Path(__file__).parents[2]
+OWN = ROOT / "examples" / "own"
 SHORT = [each for each in SMALL if not each.startswith("evaluation.opponents")]
 
 
@@ -105,17 +109,38 @@ def test_records_replay_and_say_their_returns(here: Path, capsys: pytest.Capture
     assert "the record has" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("opponent", "network"),
+    [
+        ("sluff", []),
+        (f"{OWN}/mine.py:Lowest", []),
+        ("runs/war/n", [f"network={OWN}/net.py"]),
+    ],
+    ids=["a rule", "a player in a file", "a network in a file"],
+)
 def test_it_is_played_saved_and_resumed_by_the_line_that_says_so(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    opponent: str, network: list[str], here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    if network:
+        short = [each for each in SHORT if not each.startswith("network.hidden")]
+        assert train(["game=./war.py", *short, *network, "name=n"]) == 0
+        capsys.readouterr()
     monkeypatch.setattr("sys.stdin", io.StringIO("show\nquit\n"))
-    assert called("play", "game=./war.py", "ui=plain", "seed=3", "opponents=sluff") == 0
+    assert called("play", "game=./war.py", "ui=plain", "seed=3", f"opponents={opponent}", *network) == 0
     said = capsys.readouterr().out
     assert "hand: 3D 1C 2C 3C 1S 2S 3S 4S 5S 5B" in said and "own tricks: 0" in said
     command = said.splitlines()[-1].partition("busso play ")[2]
     assert command.startswith("game=./war.py ")
+    own_files._named.clear()  # as in the next process
+    own_files._games.clear()
     monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
     assert called("play", *shlex.split(command), "ui=plain") == 0
+    assert f"Seat 1: {opponent}." in capsys.readouterr().out
+
+
+def test_its_records_are_watched(here: Path) -> None:
+    settings = compose(PlaySettings, "play", ["game=./war.py", "watch=cup/games.jsonl"])
+    assert open_watch(settings, given(["game=./war.py", "watch=cup/games.jsonl"])).game.name == "war"
 
 
 @pytest.mark.parametrize(("lang", "says"), [("en", "Won by seat: "), ("it", "Vinte per posto: ")])
