@@ -124,13 +124,15 @@ def _value(kind: type[Any], text: str) -> Any:
 
 
 def plays_as(game: Game) -> tuple[str, ...]:
-    """The names of the games whose networks may play: its own, and that of which it is a variant, if this is as good.
+    """The names of the games whose networks may play: the game's own, and those of the games of which it is a variant.
 
-    So it is where the rules and the bits of an observation are the same.
+    A variant with other rules, or other bits in an observation, is played by its own networks alone.
     """
-    base = game.base
-    same = base is not None and all(getattr(base, each) == getattr(game, each) for each in _RULES)
-    return (game.name, base.name) if base is not None and same else (game.name,)
+    names, base = [game.name], game.base
+    while base is not None and all(getattr(base, each) == getattr(game, each) for each in _RULES):
+        names.append(base.name)
+        base = base.base
+    return tuple(names)
 
 
 def champion_folder(game: str) -> Path:

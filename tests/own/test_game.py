@@ -309,6 +309,8 @@ def test_networks_play_a_variant_with_the_same_rules_and_bits() -> None:
     assert plays_as(same) == ("mine", "tressette") and champion_file(same) == champion_file(TRESSETTE) is not None
     other = variant(TRESSETTE, name="mine", bits=TRESSETTE.bits + 1)
     assert plays_as(other) == ("mine",) and champion_file(other) is None and other.shown_as == "tressette"
+    again = variant(same, name="again", rewards=same.rewards)
+    assert plays_as(again) == ("again", "mine", "tressette") and champion_file(again) == champion_file(TRESSETTE)
     assert plays_as(TRESSETTE) == ("tressette",)
 
 

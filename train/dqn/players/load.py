@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from busso.cards.base.errors import InputError
-from busso.cards.base.own_files import typed_game
+from busso.cards.base.own_files import game_file, typed_game
 from busso.cards.game import Game
 from busso.cards.play import Player
 from busso.cards.player_specs import plays_as
@@ -18,6 +18,7 @@ from busso.cards.players import make_player
 from busso.cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import settings_from_dict
+from busso.command.settings.foreign import known_games
 from busso.train.dqn.network.build import build_network, check_size, inference_network, weights_for
 from busso.train.dqn.network.q_network import NetworkPlayer
 from busso.train.dqn.players import champion_file as champion
@@ -133,9 +134,9 @@ def _network_player(
 def check_name(game: Game, settings: RunSettings, path: Path, key: str = "players") -> None:
     """Raise SettingsError when a run was for another game."""
     if settings.game_name not in plays_as(game):
-        raise SettingsError(
-            key, f"{path} plays {settings.game_name}, not {game.name}", f"use game={typed_game(settings.game_name)}"
-        )
+        name = settings.game_name
+        typed = typed_game(name) if game_file(name) or name in known_games() else f"./{name}.py"
+        raise SettingsError(key, f"{path} plays {name}, not {game.name}", f"use game={typed}")
 
 
 def check_game(game: Game, settings: RunSettings, path: Path, key: str = "players") -> None:
