@@ -22,7 +22,7 @@ from tests.bench.strength.peers import DEALS, EVALUATIONS, OPPONENTS, SEED
 
 LOOK_SECONDS = 0.25  # between two looks at what a side has written
 GRACE_SECONDS = 120.0  # for the start of a side, and for its end
-# The best of the tables in docs/explanation/performance.md.
+# As in docs/explanation/performance.md.
 SETTINGS = {
     "dqn": "--opponents greedy --lr 1e-3 --batch-size 256 --capacity 100000 --fraction 0.1",
     "ppo": "--opponents greedy --lr 3e-4 --n-steps 120 --ent-coef 0.01 --n-epochs 4",
