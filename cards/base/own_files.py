@@ -1,8 +1,8 @@
-"""Python files of the user's own: games, players, networks and losses.
+"""Python files of the user: games, players, networks and losses.
 
-What a person types, or passes in Python, is named by `trust`, and so may run. What stands in a file runs nothing:
-`find` looks it up among the named files. Other processes of the same run get these with their source: `sent` is a
-part of the pickled settings, and `receive` names them there, so that all play by one text.
+`trust` names a file that a person typed or passed in Python; only named files run. A path that is read from a file runs
+nothing: `find` looks it up among the named ones. The other processes of a run get the named files with their sources
+(`sent`, `receive`), so that all of them run the same text.
 """
 
 from __future__ import annotations
@@ -33,36 +33,36 @@ _LARGEST = 4_000_000  # bytes of a file, or of a folder's files together
 
 
 class OwnCodeError(UserError):
-    """A fault of the user's code, about the file and the line."""
+    """Fault in the user's code, about the file and the line."""
 
 
 @dataclass(frozen=True)
 class OwnFile:
-    """A named file: its path, as it was `typed`, and its source. Of a folder, one source for each module in it."""
+    """Named file or folder: its path, the text that was `typed` for it, and the source of each of its modules."""
 
     path: str
     typed: str
-    sources: Mapping[str, tuple[str, str]]  # the path and the text of each module, "" being the file itself
+    sources: Mapping[str, tuple[str, str]]  # path and text by module; "" is the file itself
 
     @property
     def name(self) -> str:
-        """The name of the module: `war` of ./war.py."""
+        """Name of the module: `war` of ./war.py."""
         return Path(self.path).stem
 
     @property
     def text(self) -> str:
-        """The source of the file itself."""
+        """Source of the file itself."""
         return self.sources[""][1]
 
     @cached_property
     def sha256(self) -> str:
-        """The digest of the source; the same in any folder."""
+        """Digest of the source, independent of the folder."""
         texts = sorted((module, text) for module, (_, text) in self.sources.items())
         return hashlib.sha256(repr(texts).encode()).hexdigest()
 
     @cached_property
     def module(self) -> ModuleType:
-        """The module, run when it is first asked for. Raises OwnCodeError."""
+        """Module, which runs at the first access. Raises OwnCodeError."""
         name = f"{PREFIX}.{self.name}"
         for loaded in [each for each in sys.modules if f"{each}.".startswith(f"{name}.")]:
             del sys.modules[loaded]
@@ -71,7 +71,7 @@ class OwnFile:
             return importlib.import_module(name)
 
     def defined(self) -> dict[str, Any]:
-        """The classes and functions that the file itself defines, by name; not what it imports, and no `_name`."""
+        """Return the public classes and functions that the file itself defines, by name, without its imports."""
         found = {}
         for name, value in vars(self.module).items():
             code = getattr(value, "py_func", value)  # of a compiled function
@@ -92,7 +92,7 @@ class OwnFile:
 
 
 class _Sources(MetaPathFinder, ExecutionLoader):
-    """Python's way to the modules of named files: from their sources, not from the disk."""
+    """Importer of the modules of named files, from their sources in memory."""
 
     def __init__(self) -> None:
         self.running: dict[str, OwnFile] = {}  # by the name of the module
@@ -136,15 +136,15 @@ sys.modules.setdefault(PREFIX, ModuleType(PREFIX)).__path__ = []
 
 
 def parted(text: str) -> tuple[str, str] | None:
-    """The path and the rest of `./mine.py:Lowest:depth:3`; None for what names no Python file."""
+    """Split `./mine.py:Lowest:depth:3` into the path and the rest; None for text that names no Python file."""
     found = _WORDS.fullmatch(text)
     return (found["path"], found["rest"] or "") if found else None
 
 
 def trust(path: str) -> OwnFile:
-    """Name a file, or a folder with an `__init__.py`, as it is now: it may run. Call it for words of a person alone.
+    """Name a file, or a folder with an `__init__.py`, with its current text: it may run. For text that a person typed.
 
-    Raises InputError for what is not there or cannot be read.
+    Raises InputError for a path that is missing or cannot be read.
     """
     typed = path if "/" in path else f"./{path}"
     full = os.path.abspath(path)  # noqa: PTH100 - links stay, `..` goes
@@ -156,7 +156,7 @@ def trust(path: str) -> OwnFile:
 
 
 def find(path: str) -> OwnFile | None:
-    """The named file that is meant: as typed, by its path from here, or the only one of that base name."""
+    """Find a named file by the typed text, by its path from here, or as the only one of that base name."""
     typed = [each for each in _named.values() if os.path.normpath(each.typed) == os.path.normpath(path)]
     here = _named.get(os.path.abspath(path))  # noqa: PTH100
     alike = [each for each in _named.values() if Path(each.path).name == Path(path).name]
@@ -164,12 +164,12 @@ def find(path: str) -> OwnFile | None:
 
 
 def named() -> tuple[OwnFile, ...]:
-    """All named files."""
+    """Return all named files."""
     return tuple(_named.values())
 
 
 def required(path: str, key: str, words: str = "") -> OwnFile:
-    """The same. Raises InputError, about `key`, for one that no person has named here: its `words` come from a file."""
+    """Find a named file. Raises InputError, about `key`, for one that nobody has named; its `words` are from a file."""
     found = find(path)
     if found is None:
         raise InputError(key, f"{path} is code, which no file may name", f"if you trust it, type {key}={words or path}")
@@ -177,23 +177,23 @@ def required(path: str, key: str, words: str = "") -> OwnFile:
 
 
 def name_game(name: str, file: OwnFile) -> None:
-    """From now on, files may name this game, which is the one of the named file."""
+    """Let files name this game, which the named file defines."""
     _games[name] = file.path
 
 
 def game_file(name: str) -> OwnFile | None:
-    """The named file with the game of that name."""
+    """Return the named file that defines this game."""
     return _named.get(_games.get(name, ""))
 
 
 def game_digest(name: str) -> str:
-    """The digest of the named file with the game of that name; empty for a game that is in no file."""
+    """Return the digest of the file that defines this game; empty for a game that is not in a file."""
     file = game_file(name)
     return file.sha256 if file else ""
 
 
 def typed_game(name: str) -> str:
-    """Return the name of a game as it is typed: `./war.py` for `war`."""
+    """Return the name of a game as a person types it: `./war.py` for `war`."""
     file = game_file(name)
     return file.typed if file else name
 
@@ -202,12 +202,12 @@ Sent = tuple[tuple[OwnFile, ...], dict[str, str]]
 
 
 def sent() -> Sent:
-    """All named files with their sources, for another process of the same run."""
+    """Return all named files with their sources, for another process of the run."""
     return tuple(_named.values()), dict(_games)
 
 
 def receive(files: Sent) -> None:
-    """Name the files that another process of the same run has sent."""
+    """Name the files that another process of the run has sent."""
     for file in files[0]:
         if _named.get(file.path) != file:
             _named[file.path] = file
@@ -215,7 +215,7 @@ def receive(files: Sent) -> None:
 
 
 def _read(typed: str, path: Path) -> dict[str, tuple[str, str]]:
-    """The sources of a file or a folder, by the names of their modules. Raises InputError."""
+    """Read the sources of a file or a folder, by module. Raises InputError."""
     if path.is_dir():
         files = sorted(each for each in path.rglob("*.py") if "." not in "".join(each.relative_to(path).parts[:-1]))
         if path / "__init__.py" not in files:
@@ -242,9 +242,9 @@ def _read(typed: str, path: Path) -> dict[str, tuple[str, str]]:
 
 @contextmanager
 def own_code(file: OwnFile | None = None, what: str = "", place: str = "") -> Iterator[None]:
-    """Turn an error of the user's code into an OwnCodeError with its file and line. `what` was asked of the file.
+    """Turn an error of the user's code into an OwnCodeError with its file and line.
 
-    `place` is what it is about where the error does not say a line.
+    `what` names the function that was called, `place` is used where the error has no line.
     """
     try:
         yield
@@ -255,12 +255,12 @@ def own_code(file: OwnFile | None = None, what: str = "", place: str = "") -> It
 
 
 def fault(error: BaseException, what: str = "", place: str = "") -> OwnCodeError:
-    """The error of the user's code in one line, about the last line of a named file that it went through."""
+    """Describe an error of the user's code in one line, about the innermost line of a named file."""
     return OwnCodeError(place_of(error) or place, ": ".join(filter(None, [what, problem_of(error)])))
 
 
 def place_of(error: BaseException) -> str:
-    """File and line in a named file; empty if the error was in none."""
+    """Return file and line in a named file; empty for an error elsewhere."""
     if isinstance(error, SyntaxError) and (file := _displayed(error.filename)):
         return f"{file}:{error.lineno}"
     if is_of_numba(error):
@@ -286,5 +286,5 @@ def _displayed(path: str | None) -> str:
 
 
 def _by_end(path: str) -> str:
-    """The same of a path as Numba prints it, which is not always from the root."""
+    """Return the same for a path printed by Numba, which may be relative."""
     return _displayed(os.path.abspath(path))  # noqa: PTH100

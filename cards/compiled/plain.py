@@ -1,7 +1,7 @@
-"""With `NUMBA_DISABLE_JIT=1` the same functions run as plain Python, for a debugger: slowly, with the same results.
+"""Compiled functions as plain Python (`NUMBA_DISABLE_JIT=1`), for a debugger: slow, with the same results.
 
-As in compiled code, a field of a record is an attribute, and numbers of fewer than 64 bits widen to 64 when they are
-read. Unsigned words wrap, and what is stored is cut to the bits of its place.
+As in compiled code, a field of a record is an attribute, numbers of fewer than 64 bits widen to 64 when they are read,
+unsigned words wrap, and a stored value is cut to the bits of its field.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def as_numpy() -> Iterator[None]:
 
 
 class PlainRecord(np.void):  # type: ignore[misc]  # final for types alone
-    """A state record in its array; a field comes before a method of NumPy's, such as `sum`."""
+    """State record in its array. A field hides a method of NumPy with the same name, such as `sum`."""
 
     def __getattribute__(self, name: str) -> Any:
         get = super().__getattribute__
@@ -39,10 +39,10 @@ class PlainRecord(np.void):  # type: ignore[misc]  # final for types alone
 
 
 class PlainArray(np.ndarray[Any, Any]):
-    """The same array, whose items are read, computed with and stored as compiled code does it."""
+    """Array whose items are read, stored and computed with as in compiled code."""
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *given: Any, **more: Any) -> Any:
-        """Compute in 64 bits beside an integer of Python's, as Numba does; NumPy keeps the bits of the array."""
+        """Compute with a Python integer in 64 bits, as Numba does, where NumPy keeps the bits of the array."""
         arrays = [each.view(np.ndarray) if isinstance(each, PlainArray) else each for each in given]
         if np.uint64 not in [getattr(each, "dtype", None) for each in arrays]:
             arrays = [np.int64(each) if type(each) is int else each for each in arrays]
@@ -63,7 +63,7 @@ def _cut(value: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Convert a value as a compiled function would; arrays and records keep their memory."""
+    """Convert a value as a compiled function does; arrays and records share their memory."""
     if isinstance(value, PlainRecord | PlainArray | np.uint64):
         return value
     if isinstance(value, np.void | np.ndarray):
@@ -79,7 +79,7 @@ def plain(value: Any) -> Any:
 
 
 def plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function itself, called with such arguments; the tables that it names become such arrays."""
+    """Wrap a function to take and return such values; module-level arrays that it uses are converted in place."""
     names = function.__globals__
     names.update({name: plain(names[name]) for name in function.__code__.co_names if name in names})
 

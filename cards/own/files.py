@@ -1,4 +1,4 @@
-"""Games in files: what a person names becomes a game by its name."""
+"""Games in files: naming, trying and loading them."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from busso.cards.base.own_files import OwnCodeError, OwnFile, own_code
 from busso.cards.base.packages import installed_games, is_ours, package_of
 from busso.cards.game import Game, load_game
 
-RECIPE = "RECIPE"  # the name of a dictionary in the file, the settings for training
+RECIPE = "RECIPE"  # a dictionary of training settings in the file
 _tried: set[tuple[str, str]] = set()  # digests of files and options of their games, tried in this process
 
 
 def is_path(text: str) -> bool:
-    """Return whether what names a game is a path, not a name."""
+    """Return whether a game is given by a path, not by its name."""
     return text.endswith(".py") or "/" in text or os.sep in text
 
 
 def name_game_file(path: str) -> Game:
-    """Name a file with a game, for a person: it runs, and 16 of its games are tried.
+    """Name a file with a game that a person typed: it runs, and 16 games of it are tried.
 
-    Raises InputError for what is not there, has no game or is called like one of busso's or an installed one;
-    OwnCodeError for what is wrong in it.
+    Raises InputError for a file that is missing, has no game, or has the name of a shipped or installed game;
+    OwnCodeError for a fault in it.
     """
     file = own_files.trust(path)
     game = game_of(file)
@@ -41,7 +41,7 @@ def name_game_file(path: str) -> Game:
 
 
 def try_options(game: Game) -> None:
-    """Try a game in a file with its options, where this process has tried it with others. Raises OwnCodeError."""
+    """Try a game in a file with these options, if this process has tried it with others. Raises OwnCodeError."""
     file = own_files.game_file(game.name)
     if file is None or all(file.sha256 != tried for tried, _ in _tried):
         return
@@ -61,7 +61,7 @@ def _try_once(game: Game, file: OwnFile) -> None:
 
 
 def game_of(file: OwnFile) -> Game:
-    """The `GAME` of a file. Raises InputError."""
+    """Return the `GAME` of a file. Raises InputError."""
     with own_code(file):
         game = getattr(file.module, "GAME", None)
     if not isinstance(game, Game):
@@ -70,7 +70,7 @@ def game_of(file: OwnFile) -> Game:
 
 
 def recipe_of_game(name: str) -> dict[str, Any]:
-    """The `RECIPE` beside the game of that name, settings for training; empty if there is none. Raises InputError."""
+    """Return the training settings `RECIPE` in the file of a game; empty without one. Raises InputError."""
     found = getattr(sys.modules.get(package_of(name)), RECIPE, {})
     if not isinstance(found, dict):
         raise InputError(RECIPE, f"expected a dictionary of settings, not {type(found).__name__}")
@@ -78,9 +78,9 @@ def recipe_of_game(name: str) -> dict[str, Any]:
 
 
 def game_with(name: str, options: Mapping[str, Any]) -> Game:
-    """The game of that name, or in that file, for code whose options are given by their names alone.
+    """Load a game by its name or file, for a caller that names options without the prefix `game.`.
 
-    Errors name these without `game.`; it names the file for a person.
+    A path is named as one that a person typed. Errors name options without the prefix, too.
     """
     try:
         game = load_game(name_game_file(name).name if is_path(name) else name, options)

@@ -1,4 +1,4 @@
-"""`game(...)`: a game of one's own from its record, six functions and a layout; everything else has a default."""
+"""`game(...)`: a user's game from its state record, six functions and a layout; everything else has a default."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def game(  # noqa: PLR0913 - six functions, and what has a default
     presentation: Presentation | None = None,
     **more: Any,
 ) -> Game:
-    """A game in one file. `docs/reference/own_game.md` is the contract; `more` are fields of `busso.cards.game.Game`.
+    """Make a game in one file; docs/reference/own_game.md is the contract.
 
-    Raises InputError that names the argument.
+    `more` are other fields of `busso.cards.game.Game`. Raises InputError that names the argument.
     """
     sides = tuple(map(tuple, teams or [(seat,) for seat in range(seats)]))
     dtype, keeps_seed = _aligned(state, record is None), record is None
@@ -96,10 +96,10 @@ def game(  # noqa: PLR0913 - six functions, and what has a default
 
 
 def variant(of: Game, name: str | None = None, **changes: Any) -> Game:
-    """A game with parts replaced, such as `variant(TRESSETTE, rewards={"tricks": by_tricks})`: a game of its own.
+    """Replace parts of a game: `variant(TRESSETTE, rewards={"tricks": by_tricks})`.
 
-    It is shown as the other one, and its records have its own name. Where rules and observation are the same, networks
-    of the other game play it, such as its champion.
+    The variant has its own name, also in records, and the presentation of the original. If rules and observation are
+    unchanged, networks of the original play it, including its champion.
     """
     if changes.keys() & {"rules", "blank_for", "options"} and not changes.keys() >= {"record", "read"}:
         raise InputError("variant", "other rules need their own records", "pass record= and read=, or use game(...)")
@@ -125,7 +125,7 @@ def _played_as(made: Game, hand: Hand) -> Hand:
 
 
 def own_name(depth: int = 1) -> str:
-    """The name of a game that is made in the caller's module: `war` in ./war.py, `kuhn` in the package kuhn."""
+    """Return the default name of a game made in the caller's module: `war` in ./war.py, `kuhn` in the package kuhn."""
     module = str(sys._getframe(depth).f_globals.get("__name__", ""))
     return module.removeprefix(f"{PREFIX}.").partition(".")[0].strip("_")
 
@@ -138,7 +138,7 @@ def _by_name(policies: Iterable[Callable[..., int]] | Mapping[str, Callable[...,
 
 
 def _aligned(state: np.dtype[np.void], with_seed: bool) -> np.dtype[np.void]:
-    """The record type, aligned, with a field for the seed where the default records need it."""
+    """Return the aligned record type, with a field for the seed if the default records need it."""
     found = np.dtype(state)
     known = found.fields
     if known is None or "turn" not in known:
@@ -179,7 +179,7 @@ def _check(
 
 
 def _blank_for(dtype: np.dtype[np.void]) -> Callable[[Any], np.void]:
-    """The function that puts options into the fields of a state that have their names."""
+    """Return the function that writes options into the fields of a state with the same names."""
 
     def blank(options: Any) -> np.void:
         check_bounds("game", options)
@@ -197,7 +197,7 @@ def _blank_for(dtype: np.dtype[np.void]) -> Callable[[Any], np.void]:
 
 
 def _presented(actions: tuple[str, ...], sees: Layout, unit: str, scale: float, sides: int) -> Presentation:
-    """Return the presentation that follows from the layout, and the worth of one `result` in the game's unit."""
+    """Return the presentation by the layout, with the value of one `result` in the game's unit."""
 
     def rows(hand: Hand, seat: int) -> Iterator[Row]:
         words = hand.game.observe(hand.state, seats=np.array([seat], np.uint8))[0]
@@ -209,7 +209,7 @@ def _presented(actions: tuple[str, ...], sees: Layout, unit: str, scale: float, 
         return "; ".join(f"{block.label} {' '.join(block.texts(words, actions))}" for block in sees.blocks)
 
     def judged(game: Game) -> Mapping[str, tuple[str, float, float]]:
-        """A `result` in the unit of the game, as one side has it: the others have as much less together."""
+        """Convert one `result` to the game's unit: what one side gains, the others lose together."""
         worth = scale if sides == 1 else 2 * scale * (sides - 1) / sides
         return {**Judging().units(game), "result": (unit, worth, (game.total or 0.0) / sides)}
 

@@ -1,4 +1,4 @@
-"""The layout of an observation: offsets for compiled code, and what the bits mean for everything else."""
+"""Layout of an observation: offsets for compiled code, and the meaning of the bits for everything else."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ NOTHING = "-"
 
 @dataclass(frozen=True)
 class Number:
-    """A block that holds a number from 0 to `most` as a thermometer, see `put_thermometer`."""
+    """Block for a number from 0 to `most`, written as a thermometer by `put_thermometer`."""
 
     most: int
 
 
 def number(most: int) -> Number:
-    """A block of a `Layout` for a number from 0 to `most`, written by `put_thermometer`."""
+    """Return a block of a `Layout` for a number from 0 to `most`, written by `put_thermometer`."""
     if not 0 < most <= _MOST_IN_NUMBER:
         raise InputError("number", f"expected 1 to {_MOST_IN_NUMBER}, not {most!r}")
     return Number(most)
@@ -35,7 +35,7 @@ def number(most: int) -> Number:
 
 @dataclass(frozen=True)
 class ObservedBlock:
-    """Some bits of an observation with one meaning. `things` are the names of its bits, if they have any."""
+    """Bits of an observation with one meaning. `things` are the names of the single bits, if they have names."""
 
     name: str
     offset: int
@@ -45,21 +45,21 @@ class ObservedBlock:
 
     @property
     def label(self) -> str:
-        """Its name in words."""
+        """Name in words."""
         return self.name.replace("_", " ")
 
     def set_bits(self, words: NDArray[np.uint64]) -> list[int]:
-        """The bits that are set in a packed observation, from 0."""
+        """Return the numbers of the bits that are set in a packed observation, from 0 in this block."""
         places = range(self.offset, self.offset + self.bits)
         return [place - self.offset for place in places if int(words[place >> 6]) >> (place & 63) & 1]
 
     def value(self, words: NDArray[np.uint64]) -> int | list[int]:
-        """Return the value of the block: the number, or which of its bits are set."""
+        """Return the number in the block, or the numbers of its set bits."""
         found = self.set_bits(words)
         return len(found) if self.is_number else found
 
     def texts(self, words: NDArray[np.uint64], actions: Sequence[str]) -> tuple[str, ...]:
-        """The same in words: a number, the names of its things, or the bits themselves in groups of eight."""
+        """Format the value: a number, the names of the set bits, or the bits themselves in groups of eight."""
         things = self.things or (actions if self.bits == len(actions) else None)
         if self.is_number:
             return (str(self.value(words)),)
@@ -79,11 +79,11 @@ class ObservedBlock:
 
 
 class Layout:
-    """Blocks of an observation, one after the other: `Layout(hand=40, tricks=number(10), trumps=["denari", ...])`.
+    """Consecutive blocks of an observation: `Layout(hand=40, tricks=number(10), trumps=["denari", ...])`.
 
-    It is a tuple of their offsets by name, which compiled code takes for constants: `put(words, SEES.hand, bits)`.
-    A block is as many bits, a `number`, or a list of things with a bit each. `bits` are all of them, `blocks` has an
-    `ObservedBlock` for each.
+    A named tuple of the offsets, which are constants in compiled code: `put(words, SEES.hand, bits)`. A block is a
+    number of bits, a `number`, or a list of names with one bit each. `bits` is the total width, `blocks` has an
+    `ObservedBlock` for each block.
     """
 
     __slots__ = ()
@@ -91,7 +91,7 @@ class Layout:
     blocks: tuple[ObservedBlock, ...]
 
     def __new__(cls, **blocks: int | Number | Sequence[str]) -> Any:
-        """The tuple. Raises InputError for a name or a size that cannot be."""
+        """Make the tuple. Raises InputError for an invalid name or size."""
         found, offset = [], 0
         for name, size in blocks.items():
             found.append(_block(name, offset, size))
@@ -117,7 +117,7 @@ def _block(name: str, offset: int, size: int | Number | Sequence[str]) -> Observ
 
 
 def table_of(layout: Layout, actions: Sequence[str] = ()) -> str:
-    """The layout as a table in Markdown, for a page or a docstring."""
+    """Format the layout as a Markdown table, for a page or a docstring."""
     return "\n".join(_lines(layout, actions))
 
 

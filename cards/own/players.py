@@ -1,4 +1,4 @@
-"""Players of the user's own: classes, functions of what one seat sees, and compiled rules."""
+"""Players of the user: classes, functions of the observation of one seat, and compiled rules."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ _tried = set[tuple[str, str, str]]()  # digests of files, players of them and ga
 class Seen:
     """Observation of one seat at a decision.
 
-    `legal` are the numbers of the legal actions, `names` those of all actions. `seat` is the seat that decides, `bits`
-    the observation as an array of 0 and 1, `random` a `random.Random` that follows from the seed of the game. Each
-    block of the game's layout is an attribute: a number, or the list of the bits that are set.
+    Each block of the game's layout is an attribute: a number, or the list of its set bits.
     """
 
     def __init__(self, game: Game, decisions: Decisions, row: int, seed: int) -> None:
@@ -43,29 +41,29 @@ class Seen:
 
     @cached_property
     def legal(self) -> list[int]:
-        """The numbers of the legal actions."""
+        """Numbers of the legal actions."""
         mask = int(self._decisions.legal[self._row])
         return [action for action in range(self._game.actions) if mask >> action & 1]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The names of all actions, by their numbers."""
+        """Names of all actions, in the order of their numbers."""
         return tuple(map(self._game.action_text, range(self._game.actions)))
 
     @property
     def seat(self) -> int:
-        """The seat that decides."""
+        """Seat to move."""
         return int(self._decisions.seats[self._row])
 
     @cached_property
     def bits(self) -> NDArray[np.uint8]:
-        """The observation, `[bits]` of 0 and 1."""
+        """Observation, `[bits]` of 0 and 1."""
         bits: NDArray[np.uint8] = unpack(self._decisions.observation[self._row : self._row + 1], self._game.bits)[0]
         return bits
 
     @cached_property
     def random(self) -> random.Random:
-        """A generator for this decision alone."""
+        """Generator for this decision, seeded by the game."""
         return random.Random(self._seed)
 
     def __getattr__(self, name: str) -> Any:
@@ -77,7 +75,7 @@ class Seen:
 
 
 class FunctionPlayer:
-    """Plays what a function makes of what one seat sees."""
+    """Player whose actions are the results of a function of `Seen`."""
 
     def __init__(self, game: Game, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
         self._game, self._function, self._options = game, function, options
@@ -100,7 +98,7 @@ class FunctionPlayer:
         return int(chosen)
 
 
-# ---------------------------------------------------------------------- what a player is made of
+# ---------------------------------------------------------------------- signatures
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,7 @@ class _Shape:
 
 
 def _shape(made: Any) -> _Shape | None:
-    """The shape of a class with `begin` and `act`, or of a function; None for anything else."""
+    """Return the signature of a class with `begin` and `act`, or of a function; None for anything else."""
     is_class = isinstance(made, type)
     code = getattr(made, "py_func", made)  # of a compiled function
     if not callable(code) or (is_class and not (hasattr(made, "begin") and hasattr(made, "act"))):
@@ -132,7 +130,7 @@ def _shape(made: Any) -> _Shape | None:
 
 
 def _options_schema(name: str, shape: _Shape) -> type[Any]:
-    """The arguments with a default that can be typed, as a dataclass of options."""
+    """Return a dataclass of the arguments with a default that can be typed as options."""
     typed = {key: value for key, value in shape.defaults.items() if type(value) in _OPTION_TYPES}
     return dataclasses.make_dataclass(name, [(key, type(value), value) for key, value in typed.items()], frozen=True)
 
@@ -173,7 +171,7 @@ def name_of(made: Any) -> str:
 
 @dataclass(frozen=True)
 class OwnPlayer:
-    """A player in a named file."""
+    """Player in a named file."""
 
     spec: PlayerSpec
     file: OwnFile
@@ -183,7 +181,7 @@ class OwnPlayer:
 
     @property
     def kind(self) -> PlayerKind:
-        """Its PlayerKind, from which other processes of the run can make a player."""
+        """PlayerKind from which other processes of the run make the player."""
         return PlayerKind(None, partial(_made_again, str(self.spec)), False, hasattr(self.made, "action_values"))
 
     def make(self, game: Game) -> Player:
@@ -193,13 +191,13 @@ class OwnPlayer:
         place = f"{self.file.typed}:{code.co_firstlineno}" if code and code.co_filename == self.file.path else ""
         with own_code(self.file, name, place):
             player = _make(game, self.made, self.shape, self.options)
-            if isinstance(player, PolicyPlayer):  # compiled by itself: an error in a loop does not say whose it is
+            if isinstance(player, PolicyPlayer):  # compiled alone: an error in the loop over games names no function
                 self.made(game.deal(np.ones(1, np.uint64))[0], np.uint64(1))
         return CheckedPlayer(game, player, name, place or self.file.typed)
 
 
 def own_player(spec: PlayerSpec, key: str = "players") -> OwnPlayer:
-    """The player in a named file. Raises InputError for one that there is not, OwnCodeError for what is wrong in it."""
+    """Find a player in a named file. Raises InputError if it is missing, OwnCodeError for a fault in the file."""
     assert spec.path is not None
     file = own_files.required(spec.path, key)
     found = dict(_players_of(file))
@@ -223,7 +221,7 @@ def _players_of(file: OwnFile) -> Iterator[tuple[str, _Shape]]:
 
 
 def _is_helper(made: Any, shape: _Shape) -> bool:
-    """Return whether it is a compiled function of one argument, or a plain one of two: not a player."""
+    """Return whether a function is not a player: a compiled one of one argument, or a plain one of two."""
     compiled = hasattr(made, "py_func") or (bool(numba.config.DISABLE_JIT) and hasattr(made, "__wrapped__"))
     return not shape.is_class and compiled != (len(shape.required) == 2)
 
@@ -237,12 +235,12 @@ def _no_player(name: str, made: Any) -> str:
 
 
 def _made_again(text: str, game: Game, _: Any) -> Player:
-    """Make the player of a text in this process, to which its file was sent."""
+    """Make a player in this process, which has received its file."""
     return own_player(PlayerSpec.parse(text)).make(game)
 
 
 def try_player(game: Game, player: OwnPlayer) -> None:
-    """Try a player in a file in 16 games, once in a process. Raises OwnCodeError for whatever goes wrong."""
+    """Play 16 games with a player in a file, once per process. Raises OwnCodeError for any error in it."""
     what = (player.file.sha256, str(player.spec), f"{game.name} {game.options}")
     if what in _tried:
         return

@@ -1,4 +1,4 @@
-"""The record that any game has: its options, its seed, what was played, and what it came to."""
+"""Default records of a game: options, seed, actions and returns."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from busso.cards.game import Game
 from busso.cards.hand import NO_SEEDS, Hand, Replayed
 from busso.cards.records import field, integer, list_of
 
-SEED = "seed"  # the field of a state that keeps it
+SEED = "seed"  # field of the state
 _MOST_ACTIONS = 100_000
-_CLOSE = 1e-3  # of results, which are float32
+_CLOSE = 1e-3  # tolerance of results, which are float32
 
 
 def recorder(game: Callable[[], Game], options: Any) -> Callable[[np.void, list[int]], dict[str, Any]]:
-    """The `record` of a game under these options: `{"game", "options", "seed", "actions", "returns"}`.
+    """Return the `record` of a game under these options: `{"game", "options", "seed", "actions", "returns"}`.
 
-    The returns are those of an ended game. Options at their defaults are left out.
+    Options at their defaults are left out, as are the returns of a game that has not ended.
     """
 
     def record(start: np.void, actions: list[int]) -> dict[str, Any]:
@@ -37,10 +37,10 @@ def recorder(game: Callable[[], Game], options: Any) -> Callable[[np.void, list[
 
 
 def reader(game: Callable[[], Game]) -> Callable[[dict[str, Any]], Replayed]:
-    """The `read` of a game that is recorded so.
+    """Return the `read` for these records.
 
-    It raises InputError that names the field, or the action that breaks a rule; also where the game comes to another
-    result than the record says, as after a change of the rules.
+    It raises InputError that names a bad field, an action that breaks a rule, or returns that differ from those of the
+    replayed game, as after a change of the rules.
     """
 
     def read(record: dict[str, Any]) -> Replayed:
@@ -84,7 +84,7 @@ def _configured(game: Game, options: object) -> Game:
 
 
 def _check_returns(recorded: object, found: list[float]) -> None:
-    """Raise InputError unless the record says what the game came to, where it says anything."""
+    """Raise InputError for recorded returns that differ from those of the replayed game."""
     if recorded is None:
         return
     numbers = list_of(recorded, "returns", len(found))

@@ -12,7 +12,7 @@ from busso.cards.compiled.jit import njit
 
 
 def default_rewards(rules: Rules, teams: Sequence[Sequence[int]], scale: float) -> dict[str, Callable[..., None]]:
-    """The rewards `result` and `win`, paid at the end of the game to each side, which is a team or a seat.
+    """Return the rewards `result` and `win`, paid at the end of the game to each side, which is a team or a seat.
 
     `result` is what the side has more than the others on average, over twice `scale`; for one seat alone, what it has
     over `scale`. `win` is 1 for the side that has most, 0 for those that share this, -1 for the others; for one seat
@@ -29,7 +29,7 @@ def default_rewards(rules: Rules, teams: Sequence[Sequence[int]], scale: float) 
 
 
 def _at_end(rules: Rules, side_of: Any, heads: Any, worth: Callable[..., Any], unit: Any) -> Callable[..., None]:
-    """The reward `worth(results of the sides, side, unit)` for each seat of an ended game."""
+    """Return a reward of `worth(results of the sides, side, unit)` for each seat of an ended game."""
     over, returns = rules.over, rules.returns
 
     @njit

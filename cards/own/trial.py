@@ -1,4 +1,4 @@
-"""16 random games of a game in a file, before anything starts: what is wrong with it is said with its function."""
+"""Trial of a game in a file: 16 random games before anything starts, with errors that name the function."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from busso.cards.play import Actions, Decisions, play
 from busso.cards.players import PolicyPlayer, RandomPlayer
 
 GAMES, MOST_MOVES = 16, 10_000
-MOST_PAID = 4.0  # by the default reward in a game
-MOVES_COMPARED = 240  # that plain Python makes, too
+MOST_PAID = 4.0  # per game, by the default reward
+MOVES_COMPARED = 240  # in the trial
 _SEEDS = np.arange(1, GAMES + 1, dtype=np.uint64)
 
 
 def try_game(game: Game, file: OwnFile) -> None:
-    """Play random games of the file's game. Raises OwnCodeError, one line, for what the contract does not allow."""
+    """Play random games of the file's game. Raises OwnCodeError, one line, for a violation of the contract."""
     _Trial(game, file).run()
 
 
 def compare_with_plain(game: Game, file: OwnFile, moves: int) -> PlainComparison:
-    """Make random moves in plain Python, too. Raises OwnCodeError for a function that does something else there."""
+    """Make random moves in compiled code and in plain Python. Raises OwnCodeError for a difference."""
     return _Trial(game, file).compare(moves)
 
 
 class _Looking(RandomPlayer):
-    """Plays at random, and has the decisions looked at before."""
+    """Random player that passes each batch of decisions to a check."""
 
     def __init__(self, look: Callable[[Decisions], None]) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class _Looking(RandomPlayer):
 
 
 class _Trial:
-    """The trial of the game in one file."""
+    """Trial of one game in a file."""
 
     def __init__(self, game: Game, file: OwnFile) -> None:
         self._game, self._file = game, file
@@ -91,7 +91,7 @@ class _Trial:
         with own_code(self._file, function, self._place(function)):
             yield
 
-    # ------------------------------------------------------------------ what is looked at
+    # ------------------------------------------------------------------ checks
 
     def _dealt(self) -> States:
         game = self._game
@@ -103,9 +103,9 @@ class _Trial:
         return states
 
     def compare(self, moves: int) -> PlainComparison:
-        """Play games move by move, in plain Python and by compiled code.
+        """Play games move by move in plain Python and in compiled code.
 
-        Each function is compiled by itself, before the loops over all games, whose errors do not say whose they are.
+        This compiles each function alone: an error in the compiled loops over all games names no function.
         """
         game, random, made = self._game, Random(0), 0
         both = PlainComparison(game, self._file, self._place)
@@ -146,7 +146,10 @@ class _Trial:
                 self._look_for_hidden(seat, decisions, seen)
 
     def _look_for_hidden(self, seat: int, decisions: Decisions, seen: NDArray[np.uint64]) -> None:
-        """A block that shows a seat just what another may play, when that differs from deal to deal, is its hand."""
+        """Raise OwnCodeError if a block shows a seat the legal actions of another, in deals where these differ.
+
+        Such a block is the other seat's hand.
+        """
         game, masks = self._game, decisions.legal.tolist()
         if game.layout is None or game.open_cards or seat in decisions.seats or len(set(masks)) < 2:
             return
@@ -173,7 +176,7 @@ class _Trial:
             self._require(same, "returns", f"the seats {team} are a team, and their results differ")
 
     def _look_at_scale(self, final: States) -> None:
-        """The default reward is about -1 to 1, as the default learning rate wants it, with the default options."""
+        """Raise OwnCodeError for a default reward far beyond -1 to 1, which suits the default learning rate."""
         reward, usual = self._game.rewards.get("result"), self._file.module.GAME.options
         if reward is None or reward.__module__ != default_rewards.__module__ or self._game.options != usual:
             return

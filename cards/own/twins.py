@@ -34,7 +34,7 @@ RANDOM = "gives different results from one seed: all randomness must come from t
 
 
 def is_own(function: Any) -> bool:
-    """Return whether a compiled function is defined in a named file, or calls one that it was made with."""
+    """Return whether a compiled function is defined in a named file, or has a closure over such a function."""
     if not isinstance(function, Dispatcher):
         return False
     cells = function.py_func.__closure__ or ()
@@ -44,16 +44,16 @@ def is_own(function: Any) -> bool:
 
 
 class Twins:
-    """The plain twins of a file's compiled functions, with all that these call in the file."""
+    """Plain-Python twins of the compiled functions in a file, which call each other's twins."""
 
     def __init__(self, layout: Layout | None) -> None:
         self._made: dict[Dispatcher, Callable[..., Any]] = {}
-        self._names: dict[int, dict[str, Any]] = {}  # the names of each module, by its dictionary
+        self._names: dict[int, dict[str, Any]] = {}  # of each module, by the id of its dictionary
         self._special = {put: self._put, put_thermometer: self._put_thermometer}
         self._blocks: tuple[ObservedBlock, ...] = layout.blocks if layout is not None else ()
 
     def of(self, function: Any) -> Callable[..., Any]:
-        """Return the twin of a compiled function of the file."""
+        """Return the twin of a compiled function in the file."""
         if function not in self._made:
             self._made[function] = self._plain(function.py_func)
         return self._made[function]
@@ -86,7 +86,7 @@ class Twins:
         return self._special.get(value) or (lambda *given: plain(value(*map(_as_array, given))))
 
     def _put(self, words: NDArray[np.uint64], offset: int, value: Any) -> None:
-        """`put`, with an error for bits outside the block where it begins."""
+        """Do as `put`; raises OwnCodeError for bits beyond the block in which they begin."""
         block = self._block_at(offset)
         if int(value) >> (block.offset + block.bits - int(offset)):
             place = int(value).bit_length() - 1 + int(offset) - block.offset
@@ -111,11 +111,11 @@ def _as_array(value: Any) -> Any:
 
 
 class PlainComparison:
-    """The functions of a game, each called in plain Python and compiled, with equal results.
+    """Functions of a game that run in plain Python, then in compiled code, with compared results.
 
-    `place` returns a function's file and line by its name. `compared` counts the calls whose results were compared, and
-    `unable` says why others were not. Methods raise OwnCodeError for results that differ, for places past the end of an
-    array, and for code that cannot be compiled.
+    `place` returns the file and line of a function by its name. `compared` counts the compared calls by function,
+    `unable` has the reason for functions that plain Python cannot follow. Methods raise OwnCodeError for a difference,
+    an access past the end of an array, and code that cannot be compiled.
     """
 
     def __init__(self, game: Game, file: OwnFile, place: Callable[[str], str]) -> None:
@@ -145,7 +145,7 @@ class PlainComparison:
         return int(mask)
 
     def move(self, state: NDArray[Any], action: np.uint8) -> None:
-        """Make a move in `state[0]`, seen by all seats, policies and rewards."""
+        """Make a move in `state[0]`; observations of all seats, policies and rewards are compared, too."""
         game, rules, bits = self._game, self._game.rules, np.uint64(self._random.getrandbits(64))
         for seat in range(game.seats):
             self._same("observe", rules.observe, partial(self._observed, state, seat))
@@ -159,7 +159,7 @@ class PlainComparison:
             self._same(name, reward, lambda reward: self._paid(reward, before, action, state))
 
     def end(self, state: NDArray[Any]) -> None:
-        """Compute the results of an ended game, of every seat."""
+        """Check the results of an ended game: every seat has one."""
         results = self._same("returns", self._game.rules.returns, lambda returns: self._returned(returns, state))
         for seat, result in enumerate(results):
             if math.isnan(result):
@@ -167,7 +167,7 @@ class PlainComparison:
                 raise OwnCodeError(self._place("returns"), f"returns: {problem}; set out[seat] for each seat")
 
     def _same(self, name: str, function: Any, run: Callable[[Any], Any], when: str = "") -> Any:
-        """Return what the compiled function computes, which its twin computes, too."""
+        """Return the result of the compiled function after a comparison with its twin."""
         if not is_own(function):
             return run(function)
         twin = partial(run, self._twins.of(function))
@@ -188,7 +188,7 @@ class PlainComparison:
         return found
 
     def _expected(self, name: str, twin: Callable[[], Any]) -> tuple[Any, bool]:
-        """Return the twin's result, None if plain Python cannot follow, and whether unsigned words have wrapped."""
+        """Return the twin's result, None if plain Python cannot follow, and whether an unsigned integer wrapped."""
         try:
             with np.errstate(over="raise"):
                 return twin(), False
@@ -197,12 +197,12 @@ class PlainComparison:
                 return twin(), True
         except (IndexError, OwnCodeError) as error:
             raise self._fault(name, error) from error
-        except Exception as error:  # NumPy's scalars are not Numba's
+        except Exception as error:  # NumPy's scalars differ from Numba's
             self.unable[name] = problem_of(error)
         return None, False
 
     def _is_meant(self, twin: Callable[[], Any], found: Any) -> bool:
-        """Return whether the twin computes `found` with integers that wrap and fractions in 32 bits."""
+        """Return whether the twin computes `found` with wrapping integers and 32-bit fractions, which is no error."""
         with suppress(Exception), np.errstate(over="ignore"), plain_python.as_numpy():
             return not _difference(found, twin())
         return False
@@ -238,7 +238,7 @@ def _mask(value: Any) -> float | int:
 
 
 def _difference(found: Any, expected: Any) -> str:
-    """Describe what differs; empty if nothing does but the last digits of a fraction."""
+    """Describe the first difference; empty for equal results, up to rounding of fractions."""
     if isinstance(found, dict):
         return next((f"{key} {said}" for key in found if (said := _difference(found[key], expected[key]))), "")
     fractions = _has_fractions(found)

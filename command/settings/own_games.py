@@ -1,4 +1,4 @@
-"""The user's own files in what was typed: they are named, and Hydra finds the games in them and their recipes."""
+"""The user's files on the command line: names them, and registers their games and recipes with Hydra."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def name_games(overrides: Sequence[str]) -> None:
     """Name the games in files and the installed ones that the overrides choose, and store their group for Hydra.
 
     The overrides stay as they were typed: `game=./war.py` chooses `game/./war.py`, and so does every job of a sweep.
-    Raises SettingsError for what is no game, OwnCodeError for what is wrong in a file.
+    Raises SettingsError for a file without a game, OwnCodeError for a fault in it.
     """
     chosen = given(overrides).get("game")
     for choice in _choices(f"game={chosen.value}") if chosen and chosen.value else ():
@@ -57,7 +57,7 @@ def name_players(values: Any) -> None:
 def name_network(override: str) -> bool:
     """Name the files of `network=./net.py`, for a command that reads runs; returns whether it is such an override.
 
-    Raises SettingsError for what is no such file or not in it, OwnCodeError for what is wrong in it.
+    Raises SettingsError for a missing file or name, OwnCodeError for a fault in the file.
     """
     found = parsed(in_full(override))
     if found.key != NETWORK_KEY:
@@ -140,5 +140,5 @@ def _base_recipe(game: Game) -> dict[str, Any]:
 
 
 def group_of(game: Game) -> dict[str, Any]:
-    """The group `game` with the defaults of a game."""
+    """Return the group `game` with the defaults of a game."""
     return {"name": game.name, "reward": next(iter(game.rewards)), **asdict(game.options)}
