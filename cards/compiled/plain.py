@@ -1,7 +1,7 @@
-"""With `NUMBA_DISABLE_JIT=1` the same functions run as plain Python, for a debugger: slowly, with the same results.
+"""Plain Python semantics of compiled functions, for a debugger with `NUMBA_DISABLE_JIT=1`: slow, same results.
 
-As in compiled code, a field of a record is an attribute, and numbers of fewer than 64 bits widen to 64 when they are
-read. Unsigned words wrap, and what is stored is cut to the bits of its place.
+As in compiled code, fields of a record are attributes, numbers of fewer than 64 bits widen to 64 when read, unsigned
+words wrap, and stored values are truncated to the width of the field.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 
-class PlainRecord(np.void):  # type: ignore[misc]  # final for types alone
-    """A state record in its array; a field comes before a method of NumPy's, such as `sum`."""
+class PlainRecord(np.void):  # type: ignore[misc]  # final only in the type stubs
+    """View of a state record; a field hides a NumPy method of the same name, such as `sum`."""
 
     def __getattribute__(self, name: str) -> Any:
         get = super().__getattribute__
@@ -25,7 +25,7 @@ class PlainRecord(np.void):  # type: ignore[misc]  # final for types alone
 
 
 class PlainArray(np.ndarray[Any, Any]):
-    """The same array, whose items are read and stored as compiled code does it."""
+    """View of an array whose items are read and stored as in compiled code."""
 
     def __getitem__(self, key: Any) -> Any:
         return plain(super().__getitem__(key))
@@ -53,7 +53,7 @@ def plain(value: Any) -> Any:
 
 
 def plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function itself, called with such arguments; the tables that it names become such arrays."""
+    """Wrap a function so that its arguments, its result and the global tables it uses are converted by `plain`."""
     names = function.__globals__
     names.update({name: plain(names[name]) for name in function.__code__.co_names if name in names})
 
