@@ -1,6 +1,6 @@
-"""Corellian Spike cards: 62 of them, numbered by rising value, and the text of the actions.
+"""Corellian Spike cards: 62, numbered by rising value, and the names of the actions.
 
-Two zeros, and three of each value from -10 to -1 and from 1 to 10.
+There are two zeros, and three cards of each value from -10 to -1 and from 1 to 10.
 """
 
 import numpy as np
@@ -40,5 +40,5 @@ ACTION_TEXT = (
 
 
 def action_text(action: int) -> str:
-    """`0` -> `raise`."""
+    """Return the name of an action: `0` -> `raise`."""
     return ACTION_TEXT[action]
