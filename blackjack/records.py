@@ -46,10 +46,7 @@ def _draws(state: Any) -> bool:
 
 
 def read(record: dict[str, Any]) -> Replayed:
-    """Replay a record; return its hand, both sums, and the result for the player (1, 0 or -1).
-
-    Raises ValueError naming the field, or the card and the rule it breaks.
-    """
+    """Replay a record; return its hand, sums and result (1, 0 or -1). Raises ValueError naming the broken rule."""
     game = game_with("blackjack", {name: field(record, name) for name in ("decks", "soft_17", "ties")})
     player, dealer = (drawn_cards(record, name, _DEALT, parse_card) for name in ("player", "dealer"))
     state = np.array([game.blank])

@@ -1,7 +1,4 @@
-"""Contract of a game: one state record, six functions, and what is derived from them.
-
-This module does not import Numba, only games do: reading settings or showing a menu does not wait for it.
-"""
+"""Contract of a game: one state record and six functions. Importing this module does not import Numba."""
 
 from __future__ import annotations
 
@@ -179,10 +176,7 @@ class Game:
         return changed
 
     def suits_players_of(self, options: Any) -> bool:
-        """Return whether players trained under `options` may play this game.
-
-        They may if all compared options (`dataclasses.field`) except `additions` are equal.
-        """
+        """Return whether players trained under `options` fit: all compared options but `additions` must be equal."""
         here = {name: getattr(self.options, name) for name in self.additions}
         same: bool = dataclasses.replace(options, **here) == self.options
         return same
@@ -212,10 +206,7 @@ class Game:
     def check(
         self, states: States, games: Games, actions: NDArray[np.uint8], legal: NDArray[np.uint64] | None = None
     ) -> None:
-        """Raise ValueError if an action is illegal in its game, or if there is not one action per game.
-
-        `legal` are the legal masks, if already known.
-        """
+        """Raise ValueError unless there is one legal action per game; `legal` are the masks, if already known."""
         if actions.shape != games.shape or actions.dtype != np.uint8:
             raise ValueError(f"expected {games.size} actions of type uint8, not {actions.dtype} {actions.shape}")
         from busso.cards.compiled.batch import first_illegal
@@ -277,10 +268,7 @@ class Game:
 
 
 def load_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
-    """Return the `GAME` of the package `name`, configured.
-
-    Raises UnknownGameError if there is no such package, ValueError for a bad option.
-    """
+    """Return a package's `GAME`, configured. Raises UnknownGameError if it has none, ValueError for a bad option."""
     own = own_files.game_file(name)
     try:
         module = own.module if own else importlib.import_module(package_of(name)) if name.isidentifier() else None

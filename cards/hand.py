@@ -113,10 +113,7 @@ class Replayed(NamedTuple):
 
 
 class DrawnHand(Hand):
-    """Recorded hand of a one-seat game, whose cards come from the record; it cannot be continued.
-
-    `dealt` of the record's `player` cards are there at the start, and each `hit` draws one more.
-    """
+    """Recorded one-seat hand that cannot be continued: it has `dealt` of the record's cards, and one more per `hit`."""
 
     def __init__(self, game: Game, start: States, record: dict[str, Any], dealt: int, hit: int) -> None:
         super().__init__(game, NO_SEEDS, start)

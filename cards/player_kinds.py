@@ -17,9 +17,9 @@ def player_names(game: Game) -> list[str]:
 
 
 def kind_and_options(game: Game, spec: PlayerSpec, others: str = "") -> tuple[PlayerKind, Any]:
-    """Return the kind and the options of a player that needs no file; None as options of `random` and policies.
+    """Return the kind and the options (None for policies) of a player that needs no file.
 
-    Raises InputError for an unknown player, whose hint ends with `others`, or unknown options.
+    Raises InputError for an unknown player, with a hint that ends with `others`, and for bad options.
     """
     if spec.who not in player_names(game):
         raise InputError(

@@ -86,10 +86,7 @@ def curve_name(player: str) -> str:
 
 
 def read_options(schema: type[Any] | None, spec: PlayerSpec, name: str = "") -> Any:
-    """Parse a kind's options; None without a schema. Raises InputError for an unknown or bad option.
-
-    `name` is the name of the kind if it is not `spec.who`.
-    """
+    """Parse the options of a kind (`name`, else `spec.who`); None without a schema. Raises InputError for bad ones."""
     types = typing.get_type_hints(schema) if schema else {}
     known = [field.name for field in dataclasses.fields(schema)] if schema else []
     values = {}

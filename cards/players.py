@@ -181,10 +181,7 @@ def checked_player(game: Game, player: Any, key: str = "players") -> Player:
 
 
 def named_player(game: Game, text: str) -> Player:
-    """Make a game's player from its text: `random`, a policy, or a kind as in `monte_carlo:samples:100`.
-
-    Raises InputError for an unknown player or unknown options.
-    """
+    """Make a player from its text: `random`, a policy, or a kind as in `monte_carlo:samples:100`. Raises InputError."""
     spec = PlayerSpec.parse(text)
     return make_player(game, spec.who, *kind_and_options(game, spec))
 

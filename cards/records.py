@@ -33,10 +33,7 @@ class Recorder:
 
 
 def read_records(path: Path) -> Iterator[tuple[int, dict[str, Any] | ValueError]]:
-    """Yield the records of a file with their line numbers, from 1; a ValueError stands for an unreadable line.
-
-    Blank lines are skipped. Raises OSError if the file cannot be read.
-    """
+    """Yield the number, from 1, and the record or ValueError of each line of a file but blank ones. Raises OSError."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if line.strip():

@@ -1,7 +1,4 @@
-"""Table policies: players that look up numbered states, and their files.
-
-A table file is compact (`.npz`) or text (`.json`), an object from the text of a state to an action.
-"""
+"""Table policies: players that look up numbered states, and table files, compact (`.npz`) or as text (`.json`)."""
 
 from __future__ import annotations
 

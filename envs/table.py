@@ -52,10 +52,7 @@ class SteppedGame:
         self._hand_out()
 
     def deal(self, seed: int | None) -> int:
-        """Deal the game of this seed, or the next one after the last seed given; returns the result of `Steps.deal`.
-
-        Without any seed the sequence starts at random. Raises ValueError for a bad seed.
-        """
+        """Deal the game of this seed, else the next one (the first at random); returns the result of `Steps.deal`."""
         if seed is not None or self._first < 0:
             self._first, self._games = secrets.randbits(64) if seed is None else check_seed(seed), 0
         self.seed = int(later_seed(np.uint64(self._first), np.uint64(self._games)))

@@ -38,10 +38,7 @@ def record(start: np.void, actions: list[int]) -> dict[str, Any]:
 
 
 def read(record: dict[str, Any]) -> Replayed:
-    """Replay a record; return its hand, both scores, and the result for the player (1, 0 or -1).
-
-    Raises ValueError naming the field, or the card and the rule it breaks.
-    """
+    """Replay a record; return its hand, scores and result (1, 0 or -1). Raises ValueError naming the broken rule."""
     game = game_with("sette_mezzo", {"limit": field(record, "limit")})
     player, opponent = (drawn_cards(record, name, _DEALT, parse_card) for name in ("player", "opponent"))
     check_copies("player, opponent", [*player, *opponent], COPIES, RANK_TEXT)

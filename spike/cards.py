@@ -1,7 +1,4 @@
-"""Corellian Spike cards: 62, numbered by rising value, and the names of the actions.
-
-There are two zeros, and three cards of each value from -10 to -1 and from 1 to 10.
-"""
+"""Corellian Spike cards by rising value (two zeros, three each of -10 to -1 and 1 to 10), and the action names."""
 
 import numpy as np
 

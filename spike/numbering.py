@@ -125,10 +125,7 @@ def _listings() -> tuple[NDArray[np.int64], ...]:
 
 
 def numbering(options: Options) -> Numbering:
-    """Return the study's states for games under these options; see `busso.cards.tabular.numbering.Numbering`.
-
-    Raises ValueError for options under which the legal actions do not follow from the state.
-    """
+    """Return the study's states under these options. Raises ValueError if legal actions would not follow from them."""
     if options.raise_cap is not None:
         raise InputError(
             "game.raise_cap", "the state numbers do not contain the number of raises", "leave it null for tables"

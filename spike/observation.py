@@ -68,10 +68,7 @@ _FIRST_ZERO = np.uint64(1 << 30)
 
 @njit
 def observe(state: Any, seat: int, words: NDArray[np.uint64]) -> None:
-    """OR the observation of `seat` into the zeroed `words`; nothing for an empty seat.
-
-    Only the seat to move sees a bought card.
-    """
+    """OR the observation of `seat` into the zeroed `words`. Empty seats see nothing, only the mover a bought card."""
     if seat >= state.players:
         return
     _put_own(state, seat, words)

@@ -1,7 +1,4 @@
-"""JSON records of Tressette: writing a hand as one, and replaying one through the engine.
-
-A record is `{"game", "leader", "hands", "plays"}`, with `"accusi": true` if seats declare.
-"""
+"""Hands of Tressette as JSON records `{"game", "leader", "hands", "plays"}`, and `"accusi": true` if seats declare."""
 
 from typing import Any
 

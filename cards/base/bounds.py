@@ -15,10 +15,7 @@ _KEY = "bounds"  # in a field's metadata
 
 @dataclass(frozen=True)
 class Bounds:
-    """Range from `low` to `high`, integers only if `low` is an int.
-
-    `above` and `below` exclude the lower and the upper end; `words` are further allowed values, such as None.
-    """
+    """Range `low` to `high`, of ints if `low` is one; `above` and `below` exclude an end, `words` are also allowed."""
 
     low: float
     high: float
@@ -56,10 +53,7 @@ def bounded(
     words: tuple[Any, ...] = (),
     compare: bool = True,
 ) -> Any:
-    """Return a dataclass field with these bounds, for a number or a list or dictionary of numbers.
-
-    A default of None or a string is added to `words`.
-    """
+    """Return a dataclass field with these bounds, for one or several numbers; a default of None or str is allowed."""
     if default is None or isinstance(default, str):
         words = (default, *words)
     metadata = {_KEY: Bounds(low, high, above, below, words)}

@@ -73,11 +73,7 @@ def _host() -> str:
 
 
 def delete_left_over(folder: Path) -> None:
-    """Delete the abandoned temporary files in a folder.
-
-    These are files of this process, of ended processes on this machine, and any not changed for an hour. Files that
-    cannot be deleted stay.
-    """
+    """Delete, if possible, temporary files of this process, of ended ones on this machine, and any an hour old."""
     others = []
     for path in folder.glob(f".*{SUFFIX}"):
         if not _TEMPORARY.fullmatch(path.name):
@@ -134,10 +130,9 @@ def make_folder(path: Path) -> None:
 
 
 def make_free(path: Path, make: Callable[[Path], object]) -> Path:
-    """Create a file or folder at `path`, or at a numbered variant if that exists; return its path.
+    """Create a file or folder at `path`, or at a numbered variant if that exists; return its path. Raises OSError.
 
-    `make` must raise FileExistsError if its path exists, so that concurrent processes on any machines get different
-    paths. Raises OSError.
+    `make` must raise FileExistsError if its path exists, so that concurrent processes on any machines get their own.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     free, numbers = path, itertools.count(2)
@@ -151,10 +146,7 @@ def make_free(path: Path, make: Callable[[Path], object]) -> Path:
 
 
 def names_in(folder: Path) -> list[str]:
-    """Return the names in a folder, empty if the folder does not exist. Raises OSError if it cannot be read.
-
-    `Path.glob` would return nothing for an unreadable folder.
-    """
+    """Return the names in a folder, none if it is missing. Raises OSError if it is unreadable, unlike `Path.glob`."""
     try:
         return [path.name for path in folder.iterdir()]
     except (FileNotFoundError, NotADirectoryError):
@@ -163,10 +155,7 @@ def names_in(folder: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class NumberedFiles:
-    """Naming scheme of numbered files, for writing and finding them.
-
-    Copies made by file managers and synchronisers, such as `episode_000000020000 (1).pt`, do not match.
-    """
+    """Naming scheme of numbered files, which excludes synchronisers' copies like `episode_000000020000 (1).pt`."""
 
     prefix: str
     digits: int
@@ -212,10 +201,7 @@ def _sync(descriptor: int) -> None:
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> None:
-    """Write rows to a CSV file atomically; a row may lack columns.
-
-    `columns` come first, and are written even without rows.
-    """
+    """Write rows, which may lack columns, to a CSV file atomically; `columns` come first, even without rows."""
     with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(
             file, list(dict.fromkeys([*columns, *(key for row in rows for key in row)])), restval=""

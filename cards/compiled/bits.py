@@ -76,10 +76,7 @@ def nth_bit(word: np.uint64, n: int) -> np.int64:
 
 @njit
 def put(words: NDArray[np.uint64], offset: int, value: np.uint64) -> None:
-    """OR the bits of `value`, shifted up by `offset`, into a row of packed words.
-
-    The value may straddle two words; bits beyond the last word are lost.
-    """
+    """OR `value`, shifted up by `offset`, into packed words; it may straddle two, and bits beyond the last are lost."""
     word, shift = offset >> 6, np.uint64(offset & 63)
     words[word] |= value << shift
     if shift != np.uint64(0) and word + 1 < words.size:
@@ -105,10 +102,7 @@ def unpack_into(words: NDArray[np.uint64], out: Any) -> None:
 
 
 def unpack(words: NDArray[np.uint64], bits: int, out: NDArray[Any] | None = None) -> NDArray[Any]:
-    """Unpack rows `[n, words]` to `[n, bits]` of 0 and 1, as float32 or into `out`.
-
-    Raises ValueError if `bits` does not fit the words.
-    """
+    """Unpack rows `[n, words]` to `[n, bits]` of 0 and 1, as float32 or into `out`. Raises ValueError if too short."""
     if words.ndim != 2 or not 0 < bits <= words.shape[1] * WORD:
         raise ValueError(f"{bits} bits do not fit observations of shape {words.shape}")
     if out is None:

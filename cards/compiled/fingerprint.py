@@ -1,7 +1,4 @@
-"""Hash of a compiled function: its bytecode and the values it refers to, including all functions it calls.
-
-Two functions with the same fingerprint compile to the same code. Line numbers, files and comments do not matter.
-"""
+"""Hash of a function's bytecode and all that it refers to: functions with equal hashes compile to the same code."""
 
 from __future__ import annotations
 

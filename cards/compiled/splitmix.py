@@ -71,11 +71,7 @@ def _mix_all(seeds: NDArray[np.uint64], salt: np.uint64, out: NDArray[np.uint64]
 
 
 def stream(seed: int, name: str, first: int, count: int) -> NDArray[np.uint64]:
-    """Return seeds `first .. first + count - 1` of the stream `name` of a run.
-
-    Streams of one run (`"episodes"`, `"evaluation"`, ...) start at unrelated points, and seed k of a stream does not
-    depend on how the stream is divided into batches.
-    """
+    """Return seeds `first .. first + count - 1` of a run's stream `name`; streams start at unrelated points."""
     start = seed & 0xFFFFFFFFFFFFFFFF
     for byte in name.encode():
         start = int(mix(np.uint64(start ^ byte)))

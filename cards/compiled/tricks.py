@@ -25,10 +25,7 @@ def following(hand: np.uint64, suit: int) -> np.uint64:
 
 @njit
 def taker(trick: Any, leader: int) -> int:
-    """Return the seat that takes a trick without trumps, complete or not: the highest card of the suit led.
-
-    `trick` has one entry per seat; a number that is not a card means none.
-    """
+    """Return the seat with the highest card of the suit led; `trick` holds each seat's card, or a non-card for none."""
     return _highest_in_suit(trick, trick[leader] // RANKS, leader, trick[leader])
 
 

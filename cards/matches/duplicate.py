@@ -157,10 +157,7 @@ def plays_of(game: Game, seeds: NDArray[np.uint64], seating: str = ALTERNATE) ->
 
 
 def duel(game: Game, first: Player, second: Player, seeds: NDArray[np.uint64], seating: str = ALTERNATE) -> Duel:
-    """Play `first` against `second` on the deals `seeds`, each deal once per row of `seatings`.
-
-    Raises ValueError if there are no deals, or if the game does not support the seating.
-    """
+    """Play `first` against `second` on the deals `seeds`, once per row of `seatings`. Raises ValueError without any."""
     return duel_of(game, partial(_played, game, first, second), seeds, seating)
 
 

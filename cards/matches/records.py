@@ -26,10 +26,7 @@ def in_match(record: dict[str, Any], name: str, target: int, hand: int, score: S
 
 
 class MatchHistory:
-    """Recorder of running matches; pass `watch` and `hand_over` to `play_matches`.
-
-    `hands` are the records of each match in order; matches without a name have none.
-    """
+    """Recorder for the callbacks of `play_matches`; `hands` are the records, in order, of each match with a name."""
 
     def __init__(self, game: Game, target: int, names: Sequence[str | None]) -> None:
         self._target, self._names, self._recorder = target, names, Recorder(game, len(names))

@@ -1,7 +1,4 @@
-"""Hands whose cards matter only by value: all multisets up to a total, with the moves hit and stand.
-
-The dealer draws by a fixed rule.
-"""
+"""Hands whose cards matter only by value, up to a total: hit or stand, against a dealer who draws by a fixed rule."""
 
 from __future__ import annotations
 
@@ -38,10 +35,7 @@ def over(state: Any) -> bool:
 
 
 class Multisets(NamedTuple):
-    """All multisets of kinds of cards whose values sum to at most some total.
-
-    They are ordered by total, from the empty one on, so a set precedes all sets that contain it.
-    """
+    """All multisets of kinds of cards with values up to some total, by total: a set precedes all that contain it."""
 
     counts: Integers  # [sets, kinds]
     total: Integers  # [sets]

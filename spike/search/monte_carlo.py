@@ -23,7 +23,7 @@ _NO_BITS = np.uint64(0)
 
 
 def monte_carlo(game: Game, options: SampleOptions) -> MonteCarloPlayer:
-    """Make a player of the action with the greatest mean credits of its seat at the end of the hand.
+    """Make a player that takes the action with the greatest mean credits of its seat at the end of the hand.
 
     All actions are tried on the same samples, and `cautious` continues for all seats and breaks ties. The choice
     depends only on what the seat knows and the game's generator. Play-outs end with the hand: up to the end of the

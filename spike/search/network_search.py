@@ -1,7 +1,4 @@
-"""The player `search:RUN` of Corellian Spike: a network plays out every action on sampled cards and dice.
-
-Samples are drawn as in `busso.spike.search.monte_carlo`; the network plays all seats instead of `cautious`.
-"""
+"""The player `search:RUN` of Corellian Spike: `monte_carlo` with a network instead of `cautious` in all seats."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ class SpikeSearchOptions(PlayerOptions):
 
 
 class SpikeSearch(StochasticPlayer):
-    """Player of the action with the greatest mean credits of its seat at the end of the hand.
+    """Player that takes the action with the greatest mean credits of its seat at the end of the hand.
 
     All actions are tried on the same samples, which infer nothing from other seats' actions, but the network that
     continues for those seats does. The choice depends only on what the seat knows and the game's generator.

@@ -112,10 +112,7 @@ def _hear_accusi(declared: np.uint64, tables: Any, h: int) -> None:
 
 @njit
 def _cap_rank(declared: np.uint64, tables: Any, h: int, k: int) -> bool:
-    """Bar a seat that declared nothing of a rank, and already has two of it, from the others.
-
-    Returns whether a deal could still give the seat more than two.
-    """
+    """Bar a seat with two undeclared cards of a rank from the others; return whether a deal could still exceed two."""
     if (declared >> np.uint64(SAME_RANK + PER_RANK * k)) & np.uint64((1 << PER_RANK) - 1) != np.uint64(0):
         return False
     known = popcount((tables.played[h] | tables.placed[h]) & _RANK[k])

@@ -15,7 +15,7 @@ from busso.tressette.search.sampler import new_tables, prepare, sample
 
 
 def make(game: Game, options: SampleOptions) -> MonteCarloPlayer:
-    """Make a player of the card with the best mean points of its team, if `greedy` continues for all seats.
+    """Make a player that plays the card with the best mean points of its team if `greedy` continues for all seats.
 
     All cards are tried on the same samples; among equals it plays the one with more thirds, then the first. A single
     legal card is played at once. The choice depends only on what the seat knows and the game's generator. Values are

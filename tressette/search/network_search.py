@@ -72,10 +72,7 @@ class TressetteSearchOptions(PlayerOptions):
 
 @dataclass(frozen=True)
 class _Aim:
-    """Objective of a search: `reward`, with the network's values counting as `prior` hands.
-
-    A decision is searched if at least `least` cards remain to be tried.
-    """
+    """Objective of a search: `reward`, the network's values counting as `prior` hands, over at least `least` cards."""
 
     reward: str
     prior: float
@@ -83,10 +80,7 @@ class _Aim:
 
 
 class SearchPlayer(StochasticPlayer):
-    """Player of the card with the best mean result over the picked hands; forced cards are played at once.
-
-    The result is the `reward` on which `network` was trained. `unit` is the unit of `action_values`.
-    """
+    """Player of the card with the best mean `reward`, that of its `network`; `unit` is that of `action_values`."""
 
     def __init__(
         self,

@@ -59,10 +59,7 @@ def new_tables() -> NDArray[np.void]:
 
 @njit
 def prepare(state: Any, seat: int, tables: Any) -> np.uint64:
-    """Count the deals consistent with the knowledge of `seat`, and fill `tables` for `sample`.
-
-    Returns their number, at least 1; under accusi `sample` may still reject some.
-    """
+    """Count the deals that fit the knowledge of `seat` (`sample` may reject some, never all), and fill `tables`."""
     learn(state, seat, tables)
     for suit in range(SUITS):
         _lay_out(tables, suit)
@@ -82,10 +79,7 @@ def prepare(state: Any, seat: int, tables: Any) -> np.uint64:
 
 @njit
 def sample(state: Any, seat: int, tables: Any, generators: Any, index: int, hands: Any) -> None:
-    """Write one of the deals counted by `prepare`, with equal probabilities, to `hands`, uint64 `[4]`.
-
-    Advances `generators[index]`. Probabilities are exact to one part in 2**20.
-    """
+    """Write one of these deals to `hands`, uint64 `[4]`, uniformly to 1 part in 2**20; advances `generators[index]`."""
     hands[seat] = state.hands[seat]
     while True:
         number = np.int64(below_wide(next_bits(generators, index), np.uint64(tables.total)))
@@ -253,10 +247,9 @@ def _sample_states(states: Any, games: Any, samples: int, generators: Any, table
 
 
 def sampled_states(states: States, games: Games, samples: int, generators: NDArray[np.uint64]) -> States:
-    """Return copies of `states[games]` whose hidden hands are sampled by the mover's knowledge.
+    """Return copies of `states[games]`, `[games.size * samples]`, whose hidden hands are sampled for the seat to move.
 
-    `[games.size * samples]`, with the samples of one game adjacent. Advances the generators of `games`; there is one
-    for each of `states`.
+    The samples of one game are adjacent. Advances the generators of `games`; there is one for each of `states`.
     """
     out = np.empty(games.size * samples, STATE)
     _sample_states(states, games, samples, generators, new_tables(), out)

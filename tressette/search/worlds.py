@@ -174,10 +174,7 @@ def weigh_past_choices(
 
 @njit(nogil=True)
 def replay_one(past: Any, worlds: Any, live: Indices) -> int:
-    """Replay one card in each of `live`; return how many worlds are not yet at their current position.
-
-    These are moved to the front of `live`.
-    """
+    """Replay a card in each of `live`; return how many, moved to the front of `live`, are behind their world."""
     count = 0
     for k in live:
         apply(past[k], worlds[k].order[past[k].plays])

@@ -151,10 +151,7 @@ def _prepare(state: Any, table: TranspositionTable) -> Any:
 
 @njit(nogil=True)
 def points_near(guess: int, state: Any, table: TranspositionTable) -> int:
-    """Return team 0's points in the whole hand, 0 to 11, if all seats play best from here on, with all hands open.
-
-    The closer `guess` is to the result, the fewer searches are needed.
-    """
+    """Return team 0's points, 0 to 11, with best play from here on and all hands open; a close `guess` is faster."""
     if over(state):
         return points(state, 0)
     root = _prepare(state, table)

@@ -37,10 +37,7 @@ def _solve_all(states: Any, games: Any, table: TranspositionTable, out: NDArray[
 
 
 def solved_values(states: States, games: Games, table: TranspositionTable) -> NDArray[np.float32]:
-    """Return the points of the mover's team after each card with best play by all, `[games, cards]`; -1 if illegal.
-
-    It uses all four hands of the states. It releases the GIL; a table serves one thread.
-    """
+    """Return the mover's team points after each card, with best play of all, `[games, cards]`; -1 if illegal."""
     out = np.empty((games.size, CARDS), np.float32)
     _solve_all(states, games, table, out)
     return out
