@@ -33,7 +33,7 @@ class InputError(ValueError):
 
     @property
     def problem(self) -> str:
-        """The problem in words, without the key."""
+        """The problem, without the key."""
         return str(self.args[1])
 
     @property

@@ -23,7 +23,7 @@ class Rules(NamedTuple):
 
 
 class Loops(NamedTuple):
-    """The same functions over `states[games]`; every output has one row per entry of `games`."""
+    """Batch versions of these functions over `states[games]`; outputs have one row per entry of `games`."""
 
     deal: Callable[..., None]
     legal: Callable[..., None]

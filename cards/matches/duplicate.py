@@ -208,7 +208,7 @@ def _scores(
 
 
 def _mean_of_side(returns: NDArray[np.float64], side: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Mean over the seats of a side, `[plays, deals, seats]` -> `[plays, deals]`; 0 for an empty side."""
+    """Return the mean over the seats of a side, `[plays, deals, seats]` -> `[plays, deals]`; 0 for an empty side."""
     mean: NDArray[np.float64] = (returns * side).sum(axis=2) / np.maximum(side.sum(axis=2), 1)
     return mean
 

@@ -46,10 +46,10 @@ TABLES = np.dtype(
         ("layouts", np.int64, SUITS),  # number of ways to place the others, which are high
         ("layout", np.uint64, (SUITS, PLACES, HIDDEN)),  # the others that h gets
         ("layout_size", np.int64, (SUITS, PLACES, HIDDEN)),
-        ("ways", np.int64, (SUITS, MOST, MOST)),  # to give a cards of the suit to the first, b to the second seat
-        ("rows", np.int64, (2, MOST, MOST, MOST)),  # of a pair of suits: A and B cards, a of the first suit in A
-        ("cells", np.int64, (2, MOST, MOST)),  # of a pair of suits: A and B cards
-        ("top", np.int64, MOST),  # of all suits: A cards of the first pair
+        ("ways", np.int64, (SUITS, MOST, MOST)),  # [suit, a, b]: to give a and b of its cards to the first two seats
+        ("rows", np.int64, (2, MOST, MOST, MOST)),  # [pair, a, b, x]: for two suits, x of the a cards in the first suit
+        ("cells", np.int64, (2, MOST, MOST)),  # [pair, a, b]: for two suits
+        ("top", np.int64, MOST),  # [a]: for all suits, the first seat having a cards of the first pair
         ("total", np.int64),
     ],
     align=True,
