@@ -1,4 +1,4 @@
-"""Blackjack: one player against the dealer; its exact values can be computed."""
+"""Blackjack: one player against the dealer; exact values are computable."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The exact process of Blackjack.
+"""The exact Markov decision process of Blackjack.
 
 With infinitely many decks, state `(sum + SUMS * soft) * KINDS + kind` is the player's sum, hard or soft, against a
-dealer who shows that kind. Cards that do not come back change what is left, so with a finite shoe the state is
-`hand * KINDS + kind` with the hand `cards.HANDS[hand]`. The dealer's hidden card is, to the player, one of those left.
+dealer showing that kind. With a finite shoe, drawn cards change the odds, so the state is `hand * KINDS + kind` for the
+hand `cards.HANDS[hand]`. To the player, the dealer's hidden card is a random one of the remaining cards.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SUMS = MAX_SUM + 1
 
 
 def model(options: Options, reward: str, deck: NDArray[np.int64] | None = None) -> Model:
-    """The process under these options; `deck[kind]` may be another shoe. Raises ValueError for a bad option."""
+    """Return the process under these options, for another shoe if `deck[kind]` is given. Raises ValueError."""
     check(options)
     infinite = options.decks == "infinite" and deck is None
     hands = _sums() if infinite else _compositions()
@@ -66,7 +66,7 @@ def model(options: Options, reward: str, deck: NDArray[np.int64] | None = None) 
 def _process(
     hands: Hands, options: Options, shoe: NDArray[np.float64], infinite: bool
 ) -> tuple[Mdp, NDArray[np.float64]]:
-    """The process, and the probabilities of the outcomes of deals that are decided at once."""
+    """Return the process, and the probabilities of the outcomes of deals that end at once."""
     stops = _stops(options.soft_17 == "hit")
     successor, probability = hit_or_stand(hands, HANDS, HAND_SUM, stops, shoe, infinite, MAX_SUM)
     payoffs = np.zeros(KINDS + len(OUTCOMES))
@@ -78,7 +78,7 @@ def _process(
 
 
 def _observed(mdp: Mdp, options: Options, shoe: NDArray[np.float64], infinite: bool) -> Observed:
-    """States by the player's cards, which are seen also where their sum alone counts."""
+    """Return the states by the player's cards, which are observed even where only their sum matters."""
     hand, kind = np.divmod(np.arange(HAND_SUM.size * KINDS), KINDS)
     records = np.full(hand.size, blank(options))
     records["hand"], records["open_rank"] = hand, kind
@@ -92,7 +92,7 @@ def _observed(mdp: Mdp, options: Options, shoe: NDArray[np.float64], infinite: b
 
 @njit
 def index(state: Any) -> int:
-    """The number of a state record, see the module."""
+    """Return the number of a state record (see the module)."""
     hand = state.hand if state.decks > 0 else state.sum + SUMS * state.soft
     return hand * KINDS + min(state.open_rank, TEN)
 
@@ -110,13 +110,13 @@ def _sums() -> Hands:
             after, still_soft = add(int(total[hand]), int(soft[hand]), kind)
             if after <= MAX_SUM:
                 child[hand, kind] = after + SUMS * still_soft
-    # Two cards make at least 4, and 12 with an ace as 11.
+    # Two cards sum to at least 4, or to 12 with an ace counted as 11.
     dealt = total >= np.where(soft, 12, 4)
     return Hands(total, child, np.zeros((total.size, KINDS), np.int64), dealt)
 
 
 def _stops(hits_soft_17: bool) -> NDArray[np.bool_]:
-    """Return whether the dealer stops with a hand of `HANDS`, for every sum of the player: `[SUMS, hands]`."""
+    """Return whether the dealer stops with each hand of `HANDS`, for each sum of the player: `[SUMS, hands]`."""
     stands = HAND_SUM >= DEALER_STANDS
     if hits_soft_17:
         stands &= (HAND_SUM > DEALER_STANDS) | ~HAND_SOFT
@@ -124,7 +124,7 @@ def _stops(hits_soft_17: bool) -> NDArray[np.bool_]:
 
 
 def _start(hands: Hands, shoe: NDArray[np.float64], infinite: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Probabilities of the first state, `[states]`, and of the outcomes of deals that are decided at once."""
+    """Return the probabilities of the first state, `[states]`, and of the outcomes of deals that end at once."""
     start = np.zeros(hands.sum.size * KINDS)
     decided = np.zeros(len(OUTCOMES))
     for first, second, shown in np.ndindex(KINDS, KINDS, KINDS):
@@ -140,7 +140,7 @@ def _start(hands: Hands, shoe: NDArray[np.float64], infinite: bool) -> tuple[NDA
 
 
 def _chance_of(kinds: tuple[int, ...], shoe: NDArray[np.float64], infinite: bool) -> tuple[float, NDArray[np.float64]]:
-    """Probability to draw these kinds in this order, and the cards that are left then."""
+    """Return the probability of drawing these kinds in this order, and the cards left afterwards."""
     chance, left = 1.0, shoe.copy()
     for kind in kinds:
         chance *= left[kind] / left.sum()
@@ -149,7 +149,7 @@ def _chance_of(kinds: tuple[int, ...], shoe: NDArray[np.float64], infinite: bool
 
 
 def _policies(hands: Hands) -> dict[str, NDArray[np.int64]]:
-    """`hit_below_n` for every n from 4, which never hits, to 21, which always does."""
+    """Return `hit_below_n` for every n from 4, which never hits, to 21, which always hits."""
     sums = np.repeat(hands.sum, KINDS)
     return {f"hit_below_{n}": np.where(sums < n, HIT, STAND).astype(np.int64) for n in range(4, MAX_SUM + 1)}
 
@@ -196,7 +196,7 @@ def _sum_layouts() -> tuple[StateGrid, ...]:
 
 
 def _pair_layout() -> StateGrid:
-    """All pairs but the ace and ten, which decides the game, against every card of the dealer."""
+    """Return all pairs except ace and ten, which ends the game, against each card of the dealer."""
     pairs = [(a, b) for a in range(KINDS) for b in range(a, KINDS) if (a, b) != (ACE, TEN)]
     hands = [int(HANDS.child[HANDS.child[0, a], b]) for a, b in pairs]
     states = np.array([[hand * KINDS + kind for kind in range(KINDS)] for hand in hands], np.int64)

@@ -1,6 +1,6 @@
-"""Observation of the player of Blackjack as packed bits.
+"""Observation of the player in Blackjack as packed bits.
 
-| bits  | what                                                                                  |
+| bits  | meaning                                                                               |
 |-------|---------------------------------------------------------------------------------------|
 | 0-22  | own sum, one-hot; 22 for anything over 21                                             |
 | 23    | whether the sum is soft                                                               |

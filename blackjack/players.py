@@ -1,4 +1,4 @@
-"""Players of Blackjack without a network: `(state, random_bits) -> action`."""
+"""Blackjack players without a network: `(state, random_bits) -> action`."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ from busso.cards.compiled.jit import njit
 
 @njit
 def hit_below_14(state: Any, random_bits: np.uint64) -> int:
-    """Hits below 14, the policy that the published study evaluates."""
+    """Hit below 14, the policy evaluated in the published study."""
     return HIT if state.sum < 14 else STAND
 
 
 @njit
 def hit_below_17(state: Any, random_bits: np.uint64) -> int:
-    """Hits below 17, as the dealer does."""
+    """Hit below 17, like the dealer."""
     return HIT if state.sum < 17 else STAND
 
 

@@ -1,4 +1,4 @@
-"""Presentation of Blackjack, see `busso.cards.presentation`."""
+"""Presentation of Blackjack (see `busso.cards.presentation`)."""
 
 from __future__ import annotations
 

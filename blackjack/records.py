@@ -1,7 +1,7 @@
-"""Games of Blackjack as JSON records: writing one, and playing one through the engine.
+"""JSON records of Blackjack: writing a game as one, and replaying one through the engine.
 
 `{"game":"blackjack","decks":"infinite","soft_17":"stand","ties":"lose","player":["9","2","K"],"dealer":["6","Q"]}`:
-each side's cards in the order drawn, the dealer's open card first. The player stood after the last card.
+each side's cards in draw order, the dealer's open card first. The player stood after the last card.
 """
 
 from typing import Any
@@ -15,11 +15,11 @@ from busso.cards.hand import DrawnHand, Replayed
 from busso.cards.own.files import game_with
 from busso.cards.records import check_copies, drawn_cards, field, give_house
 
-_DEALT = 2  # cards of each side
+_DEALT = 2  # cards per side
 
 
 def record(start: np.void, actions: list[int]) -> dict[str, Any]:
-    """The record of a game: its state as dealt and the player's actions."""
+    """Return the record of a game from its state after the deal and the player's actions."""
     state = np.array([start])
     player = [int(rank) for rank in start["player_ranks"]]
     for action in actions:
@@ -41,15 +41,12 @@ def record(start: np.void, actions: list[int]) -> dict[str, Any]:
 
 
 def _draws(state: Any) -> bool:
-    """Return whether the dealer draws, unless the deal has decided the game."""
+    """Return whether the dealer draws; never if the deal ended the game."""
     return not state["ended"] and bool(dealer_draws(state))
 
 
 def read(record: dict[str, Any]) -> Replayed:
-    """Play a record: its hand, both sums, and the result for the player: 1, 0 or -1.
-
-    Raises ValueError that names the field, or the card and the rule it breaks.
-    """
+    """Replay a record; return its hand, sums and result (1, 0 or -1). Raises ValueError naming the broken rule."""
     game = game_with("blackjack", {name: field(record, name) for name in ("decks", "soft_17", "ties")})
     player, dealer = (drawn_cards(record, name, _DEALT, parse_card) for name in ("player", "dealer"))
     state = np.array([game.blank])
@@ -58,7 +55,7 @@ def read(record: dict[str, Any]) -> Replayed:
         check_copies("player, dealer", [*player, *dealer], COPIES * decks, RANK_TEXT)
 
     def count(rank: int) -> int:
-        state[0]["taken"][rank] += decks > 0  # an infinite shoe does not count
+        state[0]["taken"][rank] += decks > 0  # an infinite shoe has no counts
         return rank
 
     begin(state[0], *map(count, (*player[:_DEALT], *dealer[:_DEALT])))

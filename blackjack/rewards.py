@@ -1,4 +1,4 @@
-"""The rewards of Blackjack."""
+"""Rewards of Blackjack."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from busso.cards.tabular.multisets import over
 
 @njit
 def by_value(before: Any, action: int, after: Any, totals: NDArray[np.float32]) -> None:
-    """At the end, 1 for a win, -1 for a loss, 0 for a tie where ties push."""
+    """Add 1 for a win, -1 for a loss, 0 for a tie (with `ties: push`) when the game ends."""
     if over(after):
         totals[0] += result(after)
 

@@ -1,8 +1,8 @@
-"""The rules of Blackjack for one player against the dealer.
+"""Rules of Blackjack for one player against the dealer.
 
-Two cards each, one of the dealer's is open. A player with 21 on the deal wins at once, unless the dealer has 21 too.
-Else the player hits or stands, and loses at once over 21; 21 stands by itself. Then the dealer draws until at least
-17 or at least the player's sum. The player wins when the dealer is over 21 or has less; equal sums lose.
+Each side gets two cards; one of the dealer's is open. A player dealt 21 wins at once, unless the dealer has 21 too.
+Otherwise the player hits or stands, stops at 21, and loses at once over 21. Then the dealer draws until reaching 17 or
+the player's sum. The player wins if the dealer exceeds 21 or has less; equal sums lose.
 """
 
 from dataclasses import dataclass
@@ -27,20 +27,20 @@ DEALER_STANDS = 17
 STATE = np.dtype(
     [
         ("random", np.uint64),  # the game's own generator (splitmix64)
-        ("taken", np.uint8, RANKS),  # cards drawn so far, by rank, of a shoe without replacement
+        ("taken", np.uint8, RANKS),  # cards drawn so far, by rank; finite shoes only
         ("player_ranks", np.uint8, 2),  # the player's first two cards
         ("open_rank", np.uint8),  # the dealer's open card
         ("hole_rank", np.uint8),  # the dealer's other card, hidden from the player
-        ("hand", np.uint16),  # the player's cards, as a row of `cards.HANDS`; the last that was not over
+        ("hand", np.uint16),  # the player's cards as a row of `cards.HANDS`; the last hand of at most 21
         ("sum", np.uint8),  # of the player
-        ("soft", np.uint8),  # whether an ace in it counts 11
+        ("soft", np.uint8),  # whether the sum counts an ace as 11
         ("dealer_sum", np.uint8),
         ("dealer_soft", np.uint8),
         ("ended", np.uint8),
         ("turn", np.uint8),  # the player is the only seat
-        ("decks", np.uint8),  # option: 0 for infinitely many
+        ("decks", np.uint8),  # option: 0 for infinite
         ("hits_soft_17", np.uint8),  # option: the dealer draws at a soft 17
-        ("ties_push", np.uint8),  # option: equal sums are a tie
+        ("ties_push", np.uint8),  # option: equal sums tie
     ],
     align=True,
 )
@@ -48,9 +48,9 @@ STATE = np.dtype(
 
 @dataclass(frozen=True)
 class Options:
-    """Rule options: `decks` in the shoe, the dealer's play at a `soft_17`, what `ties` are, and the `discount`.
+    """Rule options: `decks` in the shoe, the dealer's play at `soft_17`, the value of `ties`, and the `discount`.
 
-    Tables that learn discount by it, once for each decision; neither the rules nor the exact model do.
+    Tabular learners apply the discount once per decision; the rules and the exact model do not use it.
     """
 
     decks: int | Literal["infinite"] = bounded("infinite", 1, 8)
@@ -69,7 +69,7 @@ def check(options: Options) -> None:
 
 
 def blank(options: Options) -> np.void:
-    """A state that holds the options and nothing else. Raises ValueError for a bad option."""
+    """Return a state that holds only the options. Raises ValueError for a bad option."""
     check(options)
     state = np.zeros(1, STATE)
     state["decks"] = 0 if options.decks == "infinite" else options.decks
@@ -80,7 +80,7 @@ def blank(options: Options) -> np.void:
 
 @njit
 def add(total: int, soft: int, rank: int) -> tuple[int, int]:
-    """A sum and whether it is soft, after one more card. An ace counts 11 while that does not go over 21."""
+    """Return a sum, and whether it is soft, after one more card. An ace counts as 11 if that does not exceed 21."""
     value = min(rank, TEN) + 1
     if value == 1 and total + 11 <= MAX_SUM:
         return total + 11, 1
@@ -91,10 +91,10 @@ def add(total: int, soft: int, rank: int) -> tuple[int, int]:
 
 @njit
 def begin(state: Any, first: int, second: int, open_rank: int, hole_rank: int) -> None:
-    """Give both their two cards; 21 decides the game at once."""
+    """Give each side its two cards; 21 ends the game at once."""
     state.player_ranks[0], state.player_ranks[1] = first, second
     state.open_rank, state.hole_rank = open_rank, hole_rank
-    hand_after = HAND_AFTER  # named once: each naming is a copy among the constants of a GPU's kernel
+    hand_after = HAND_AFTER
     state.hand = hand_after[hand_after[0, min(first, TEN)], min(second, TEN)]
     state.sum, state.soft = add(*add(0, 0, first), second)
     state.dealer_sum, state.dealer_soft = add(*add(0, 0, open_rank), hole_rank)
@@ -104,7 +104,7 @@ def begin(state: Any, first: int, second: int, open_rank: int, hole_rank: int) -
 
 @njit
 def deal(state: Any, seed: np.uint64) -> None:
-    """Two cards each; these, and all that are drawn later, follow from `seed`."""
+    """Deal two cards to each side; these and all later draws follow from `seed`."""
     state.random = mix(seed ^ np.uint64(0x626C61636B6A6163))
     state.taken[:] = 0
     first = take(state)
@@ -115,7 +115,7 @@ def deal(state: Any, seed: np.uint64) -> None:
 
 @njit
 def take(state: Any) -> int:
-    """The rank of the next card out of the shoe, every card that is left being as likely."""
+    """Draw the next card from the shoe, uniformly among the remaining cards, and return its rank."""
     state.random += GAMMA
     bits = mix(state.random)
     if state.decks == 0:
@@ -135,7 +135,7 @@ def take(state: Any) -> int:
 
 @njit
 def give_player(state: Any, rank: int) -> None:
-    """The player draws this card; the player's turn ends at 21 and over."""
+    """Add this card to the player's hand."""
     state.sum, state.soft = add(state.sum, state.soft, rank)
     if state.sum <= MAX_SUM:
         state.hand = HAND_AFTER[state.hand, min(rank, TEN)]
@@ -143,7 +143,7 @@ def give_player(state: Any, rank: int) -> None:
 
 @njit
 def dealer_draws(state: Any) -> bool:
-    """Return whether the dealer has neither reached the player's sum nor a 17 to stand on."""
+    """Return whether the dealer has reached neither the player's sum nor a 17 to stand on."""
     if state.sum > MAX_SUM or state.dealer_sum >= state.sum:
         return False
     if state.dealer_sum == DEALER_STANDS and state.dealer_soft and state.hits_soft_17:
@@ -153,7 +153,7 @@ def dealer_draws(state: Any) -> bool:
 
 @njit
 def give_dealer(state: Any, rank: int) -> None:
-    """The dealer draws this card."""
+    """Add this card to the dealer's hand."""
     state.dealer_sum, state.dealer_soft = add(state.dealer_sum, state.dealer_soft, rank)
 
 
@@ -171,7 +171,7 @@ def apply(state: Any, action: int) -> None:
 
 @njit
 def result(state: Any) -> int:
-    """1 when the player has won the ended game, -1 when the dealer has, 0 for a tie where ties push."""
+    """Return 1 if the player won the finished game, -1 if the dealer did, 0 for a tie (with `ties: push`)."""
     if state.sum > MAX_SUM:
         return -1
     if state.dealer_sum > MAX_SUM or state.dealer_sum < state.sum:
@@ -181,7 +181,7 @@ def result(state: Any) -> int:
 
 @njit
 def returns(state: Any, out: NDArray[np.float32]) -> None:
-    """1 for a win, -1 for a loss, 0 for a tie where ties push."""
+    """Write the result: 1 for a win, -1 for a loss, 0 for a tie (with `ties: push`)."""
     out[0] = result(state)
 
 

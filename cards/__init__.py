@@ -1,1 +1,1 @@
-"""The contract that every game shares: Game, seeds, packed bits, batch loops, records and the conformance kit."""
+"""Contract shared by all games: Game, seeds, packed bits, batch loops, records and the conformance kit."""

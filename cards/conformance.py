@@ -1,6 +1,6 @@
-"""Checks that every game must pass, as plain functions: each takes a `Case` and raises AssertionError if it fails.
+"""Conformance checks for every game, as plain functions: each takes a `Case` and raises AssertionError on failure.
 
-They play random games and cover what those reach; rules need tests of their own. `CHECKS` are all of them.
+They play random games and cover only what those reach; rules need tests of their own. `CHECKS` lists them all.
 """
 
 import json
@@ -26,13 +26,13 @@ RandomState = np.random.Generator
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A game with its options, and what the checks must be told about it.
+    """Game with its options, and what the checks need to know about it.
 
-    - `reshuffle_hidden(states, seat, random)` changes the one state in `states`, in place: it deals anew what `seat`
-      cannot see, so that all that the seat has seen still holds;
-    - `replayed_returns(result)` finds each seat's return in what `Game.replay` gives; None: in its last position.
+    - `reshuffle_hidden(states, seat, random)` changes the one state in `states`, in place: it redeals what `seat`
+      cannot see, consistently with all that the seat has seen;
+    - `replayed_returns(result)` extracts the seats' returns from what `Game.replay` returns; None: from the last state.
 
-    Each check plays this many `games`, from `seed` on, and fails if one has not ended after `max_moves`.
+    Each check plays `games` games, seeded by `seed`, and fails if one has not ended after `max_moves`.
     """
 
     game: Game
@@ -43,16 +43,16 @@ class Case:
     max_moves: int = 10_000
 
     def seeds(self) -> NDArray[np.uint64]:
-        """Return one seed per game, none near another."""
+        """Return one seed per game, far apart."""
         return self.random().integers(0, 2**64, self.games, np.uint64)
 
     def random(self) -> RandomState:
-        """The generator of a check's own choices."""
+        """Return a generator for a check's own choices."""
         return np.random.default_rng(self.seed)
 
 
 class Round(NamedTuple):
-    """The actions of a round, in each game that was still running: the states before, which games, and the actions."""
+    """Round of actions: the states before it, the running games, and their actions."""
 
     states: States
     running: Games
@@ -60,7 +60,7 @@ class Round(NamedTuple):
 
 
 def played(case: Case, player: Player | None = None) -> tuple[list[Round], States]:
-    """All rounds of the case's games with `player` (random by default) in every seat, and the final states."""
+    """Play the case's games with `player` (random by default) in every seat; return all rounds and the final states."""
     rounds: list[Round] = []
 
     def watch(decisions: Decisions, actions: Actions, totals: NDArray[np.float32]) -> None:
@@ -76,7 +76,7 @@ def played(case: Case, player: Player | None = None) -> tuple[list[Round], State
 
 
 def _sampled_states(case: Case, rounds: list[Round], count: int) -> Iterator[tuple[States, RandomState]]:
-    """Single states out of `rounds`, each as an array of one, with a generator to vary them by."""
+    """Yield single states from `rounds`, each as an array of one, with a generator for variations."""
     random = case.random()
     for _ in range(count):
         chosen = rounds[random.integers(len(rounds))]
@@ -97,13 +97,13 @@ def _expect_value_error(message: str, function: Callable[..., object], *argument
 
 
 def same_seed_same_game(case: Case) -> None:
-    """A seed is the same game, whatever the batch and the order; other seeds are other games."""
+    """Check that a seed gives the same game in any batch and order, and that seeds differ."""
     game, seeds = case.game, case.seeds()
     states = game.deal(seeds)
     _expect_same(game.deal(seeds[::-1])[::-1], states, "a seed deals another game when the order of seeds changes")
     for k, state in enumerate(states):
         _expect_same(game.deal(seeds[k : k + 1])[0], state, "a seed deals another game when dealt alone")
-    own = {*(game.dtype.names or ())} - {SEED}  # that is another for each seed in any case
+    own = {*(game.dtype.names or ())} - {SEED}  # which differs between seeds in any case
     assert any(np.any(states[name] != states[name][:1]) for name in own), "all games are alike"
     _, used = played(case)
     game.loops.deal(used, seeds)
@@ -111,7 +111,7 @@ def same_seed_same_game(case: Case) -> None:
 
 
 def copies_are_independent(case: Case) -> None:
-    """A copied state plays on without the original, and ends as the original does under the same actions."""
+    """Check that a copied state plays on independently, and ends like the original under the same actions."""
     rounds, final = played(case)
     rest = rounds[len(rounds) // 2 :]
     copy, start = rest[0].states.copy(), rest[0].states.tobytes()
@@ -122,7 +122,7 @@ def copies_are_independent(case: Case) -> None:
 
 
 def legal_until_over(case: Case) -> None:
-    """There is a legal action until the end and none after it, each within `actions`, and `turn` is a seat."""
+    """Check that there are legal actions, all within `actions`, just until the end, and that `turn` is a seat."""
     game, (rounds, final) = case.game, played(case)
     for number, (states, running, _) in enumerate(rounds):
         masks = game.legal(states, running)
@@ -134,12 +134,12 @@ def legal_until_over(case: Case) -> None:
 
 
 def illegal_raises(case: Case) -> None:
-    """An illegal action, a foreign state or a wrong number of actions raises ValueError and changes nothing."""
+    """Check that illegal actions, foreign states and wrong numbers of actions raise ValueError and change nothing."""
     game = case.game
     rounds, final = played(case)
     for number, (state, random) in enumerate(_sampled_states(case, rounds, 12)):
         legal = [action for action in range(64) if int(game.legal(state)[0]) >> action & 1]
-        for action in set(range(64 if number else 256)) - set(legal):  # beyond any mask in one state
+        for action in set(range(64 if number else 256)) - set(legal):  # beyond any mask for one state
             message = _expect_rejected(game, np.concatenate([state, state]), [int(random.choice(legal)), action])
             assert f"seat {state['turn'][0]}" in message, f"the error does not name the seat: {message}"
     for action in range(game.actions):
@@ -159,7 +159,7 @@ def _expect_rejected(game: Game, states: States, actions: list[int]) -> str:
 
 
 def hidden_cards_do_not_matter(case: Case) -> None:
-    """Check that hidden cards change neither a seat's observation nor its legal actions nor a policy's decision."""
+    """Check that hidden cards change neither a seat's observation, nor its legal actions, nor a policy's decision."""
     game, (rounds, _) = case.game, played(case)
     changed, shown = 0, presentation_of(game).rows
     for state, random in _sampled_states(case, rounds, 100):
@@ -184,7 +184,7 @@ def _expect_same_decisions(game: Game, state: States, other: States, random: Ran
 
 
 def returns_are_conserved(case: Case) -> None:
-    """The returns add up to `total`, are the same within a team, and are finite."""
+    """Check that the returns are finite, sum to `total`, and are equal within a team."""
     game, (_, final) = case.game, played(case)
     returns = game.returns(final)
     assert np.all(np.isfinite(returns)), "a return is not a number"
@@ -196,7 +196,7 @@ def returns_are_conserved(case: Case) -> None:
 
 
 def batch_equals_one_by_one(case: Case) -> None:
-    """Every batch loop does what the scalar function does to one state, and leaves other games alone."""
+    """Check that every batch loop matches the scalar function on single states, and leaves other games unchanged."""
     game, (rounds, final), random = case.game, played(case), case.random()
     for states, running, actions in rounds[:: max(1, len(rounds) // 8)]:
         order = random.permutation(running.size)[: max(1, running.size // 2)]
@@ -239,14 +239,14 @@ def _expect_batch_plays_like_single(game: Game, states: States, games: Games, ac
 
 
 def games_end(case: Case) -> None:
-    """Every game ends within `max_moves`, with any of the game's players."""
+    """Check that every game ends within `max_moves`, with each of the game's players."""
     for name in ["random", *case.game.policies]:
         rounds, _ = played(case, named_player(case.game, name))
         assert rounds, "all games are over when they are dealt"
 
 
 def observations_fit(case: Case) -> None:
-    """No observation of any seat sets a bit beyond `bits`, and not all of them are alike."""
+    """Check that observations set no bit beyond `bits`, and are not all alike."""
     game, (rounds, final) = case.game, played(case)
     used = np.full(game.words, 2**64 - 1, np.uint64)
     used[-1] >>= np.uint64(64 * game.words - game.bits)
@@ -260,7 +260,7 @@ def observations_fit(case: Case) -> None:
 
 
 def policies_play_legally(case: Case) -> None:
-    """The policies play legal actions alone, decide by state and random bits alone, and change no state."""
+    """Check that policies play legal actions, depend only on state and random bits, and change no state."""
     for name, policy in case.game.policies.items():
         rounds, _ = played(case, named_player(case.game, name))
         for states, running, _ in rounds[:: max(1, len(rounds) // 8)]:
@@ -273,7 +273,7 @@ def policies_play_legally(case: Case) -> None:
 
 
 def records_replay(case: Case) -> None:
-    """A game written as a line of JSON and replayed ends with the returns that it had."""
+    """Check that a game written as JSON and replayed ends with the same returns."""
     game, recorder = case.game, Recorder(case.game, case.games)
     start, seating = game.deal(case.seeds()), np.zeros((case.games, case.game.seats), np.uint8)
     final, _ = play(game, case.seeds(), [RandomPlayer()], seating, watch=recorder.watch)

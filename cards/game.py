@@ -1,7 +1,4 @@
-"""The contract of a game: one state record, six functions, and what is derived from them.
-
-The first game imports Numba, not this module: reading settings or showing a menu does not wait for it.
-"""
+"""Contract of a game: one state record and six functions. Importing this module does not import Numba."""
 
 from __future__ import annotations
 
@@ -28,24 +25,24 @@ if TYPE_CHECKING:
 
 States = NDArray[np.void]
 Games = NDArray[np.int64]
-MAX_ACTIONS = 64  # bits of a mask
+MAX_ACTIONS = 64  # bits in a mask
 
 
 class UnknownGameError(InputError):
-    """No package of that name offers a game."""
+    """No package of this name offers a game."""
 
 
 @dataclass(frozen=True)
 class PlayerKind:
     """Facts about all players of a kind; everything else about a player follows from its name.
 
-    `options` is a frozen dataclass of int, float, bool and str, each with a default; its `__post_init__` raises
-    ValueError, one line that names the option, for what cannot be. `make(game, options)` is a new
-    `busso.cards.play.Player`.
-    A kind `of_network` is written `name:RUN`, and made by `make(game, options, network, reward, on_gpu)`: `network` is
-    a `busso.cards.players.ValueNetwork` that has learned the `reward`; ValueError for a reward that does not do.
+    `options` is a frozen dataclass of int, float, bool and str fields with defaults, whose `__post_init__` raises
+    ValueError, in one line naming the option, for bad values. `make(game, options)` returns a new
+    `busso.cards.play.Player`. A kind with `of_network` is written `name:RUN` and made by
+    `make(game, options, network, reward, on_gpu)`: `network` is a `busso.cards.players.ValueNetwork` trained on
+    `reward`; it raises ValueError for a reward that it cannot use.
 
-    `searches`: a decision takes time. `values`: it says what each action is worth, so that it can grade and give hints.
+    `searches`: decisions take time. `values`: it values actions, so that it can grade decisions and give hints.
     """
 
     options: type[Any] | None = None
@@ -57,12 +54,12 @@ class PlayerKind:
 
 @dataclass(frozen=True)
 class MatchRules:
-    """Rules by which hands become a match, as compiled functions on the state of one hand.
+    """Rules of a match of several hands, as compiled functions on the state of one hand.
 
-    `targets` are the scores to which it may go. `score(state, team)` is what an ended hand adds to a team's score,
-    `opener(state)` the seat that led the hand, and `lead(state, seat)` makes a hand as dealt one that is led by that
-    seat because it is its turn. Of the record of a hand, `replayed(record, result)` are who led it and what it added to
-    the scores of the teams, `result` being what `Game.replay` gives; the `flags` of records are alike in a whole match.
+    `targets` are the allowed target scores. `score(state, team)` is what a finished hand adds to a team's score,
+    `opener(state)` the seat that led the hand, and `lead(state, seat)` changes a fresh deal to be led by that seat.
+    `replayed(record, result)`, with the result of `Game.replay`, returns the leader of a recorded hand and what the
+    hand added to each team's score; the `flags` of its records are the same in all hands of a match.
     """
 
     targets: tuple[int, ...]
@@ -75,38 +72,36 @@ class MatchRules:
 
 @dataclass(frozen=True)
 class Game:
-    """A game with its options chosen.
+    """Game with its options chosen.
 
-    `blank_for(options)` is a state record that holds the options and nothing else (ValueError for a bad option); its
-    dtype has the field `turn`, the seat to move. `seats_taken` names a field with the number of seats that are taken in
-    a game, if that varies: the first ones; the others never move and their result is 0. The rules are compiled scalar
-    functions on one record:
+    `blank_for(options)` returns a state record that holds only the options (ValueError for a bad option); its dtype has
+    the field `turn`, the seat to move. `seats_taken` names its field with the number of seats taken, if that varies:
+    the first ones; the others never move and their result is 0. The rules are compiled scalar functions on one record:
 
-    - `deal(state, seed)`: a new game under the options in `state`; all chance in it follows from `seed`;
-    - `legal(state)`: bit mask over the actions (at most 64) of the seat to move, 0 when over;
+    - `deal(state, seed)`: start a new game under the options in `state`; all its randomness follows from `seed`;
+    - `legal(state)`: bit mask of the legal actions (at most 64) of the seat to move, 0 when over;
     - `apply(state, action)`: play a legal action (the batch methods here check it first);
-    - `observe(state, seat, words)`: OR what that seat may know into `words`, which come zeroed;
+    - `observe(state, seat, words)`: OR the information of that seat into the zeroed `words`;
     - `over(state)`: whether the game has ended;
-    - `returns(state, out)`: the result of an ended game, one number per seat in `unit`; in `teams`, seats share it.
+    - `returns(state, out)`: the result of a finished game, one number per seat in `unit`, equal within each of `teams`.
 
-    `rewards` are rewards, `(before, action, after, totals)`, which add what each seat earns by an action to
-    `totals`; the first is the default. `policies` are players without a network, `(state, random_bits) -> action`;
-    `kinds` are players with options, such as search, by name.
-    `total` is the sum of the returns over the seats when the game conserves it.
-    `model(options, reward)` is the exact process of a game of one seat whose states can be enumerated.
-    `numbering(options)` are its decisions as numbered states, for a game whose policies fit a table. `varying(options)`
-    are the fields of this record that follow from the options, such as `seats`. `match` is how hands add up to a match,
-    for a game that is played to a score. `symmetry` says which parts of it are alike, if there are such. `additions`
-    are options, false by default, that change no more than what is seen: with them an observation has more bits after
-    the others.
+    `rewards` are functions `(before, action, after, totals)` that add each seat's reward for an action to `totals`; the
+    first is the default. `policies` are players without a network, `(state, random_bits) -> action`; `kinds` are
+    players with options, such as search, by name. `total` is the sum of the returns over the seats if it is constant.
 
-    `record(start, actions)` is a game as a JSON object: its state as dealt and what was played. `read(record)` plays
-    such an object: its hands and what they came to (`busso.cards.hand.Replayed`). It raises ValueError that names the
-    field or the action that breaks a rule.
+    Optional: `model(options, reward)` is the exact decision process of a one-seat game whose states can be enumerated.
+    `numbering(options)` numbers the decision states of a game whose policies fit a table. `varying(options)` returns
+    the fields of this record that depend on the options, such as `seats`. `match` says how hands make up a match to a
+    score. `symmetry` describes interchangeable parts. `additions` are options, false by default, that change only the
+    observations: each appends bits.
 
-    `layout` says what the bits of an observation mean (`busso.cards.own.layout`), `presentation` how the game is shown
-    (`busso.cards.presentation`); without it the package's own module of this name does. With `open_cards` a seat may
-    see what the others may play. `base` is the game of which this one is a variant (`busso.cards.own.game.variant`).
+    `record(start, actions)` returns a game as a JSON object, from its state after the deal and its actions.
+    `read(record)` replays such an object and returns its hands and outcome (`busso.cards.hand.Replayed`); it raises
+    ValueError naming the field, or the action and the rule it breaks.
+
+    `layout` describes the bits of an observation (`busso.cards.own.layout`), `presentation` how the game is shown
+    (`busso.cards.presentation`); the default is the package's module of that name. With `open_cards` a seat may see
+    what the others may play. `base` is the game that this one is a variant of (`busso.cards.own.game.variant`).
     """
 
     name: str
@@ -139,35 +134,35 @@ class Game:
 
     @cached_property
     def blank(self) -> np.void:
-        """A state record that holds the options and nothing else."""
+        """A state record that holds only the options."""
         return self.blank_for(self.options)
 
     @property
     def shown_as(self) -> str:
-        """The name of the game whose table, screens and champion suit this one."""
+        """The name of the game whose table, screens and champion this one uses."""
         return self.name if self.base is None else self.base.shown_as
 
     @property
     def words(self) -> int:
-        """Words of 64 bits in a packed observation."""
+        """Number of 64-bit words in a packed observation."""
         from busso.cards.compiled.bits import words_for
 
         return words_for(self.bits)
 
     @property
     def dtype(self) -> np.dtype[np.void]:
-        """The structured type of a state."""
+        """The structured dtype of a state."""
         return self.blank.dtype
 
     @cached_property
     def loops(self) -> Loops:
-        """The compiled batch loops, unchecked."""
+        """Compiled batch loops, without checks."""
         from busso.cards.compiled.batch import batch_loops
 
         return batch_loops(self.rules)
 
     def configure(self, options: Mapping[str, Any]) -> Game:
-        """The same game under other options. Raises ValueError naming an unknown or bad option."""
+        """Return the same game with other options. Raises ValueError naming an unknown or bad option."""
         known = {field.name for field in dataclasses.fields(self.options)}
         options = {key: plain(value) for key, value in options.items()}
         for key in options:
@@ -178,35 +173,32 @@ class Game:
                 raise InputError(f"game.{key}", "expected one value, not several")
         chosen = type(self.options)(**options)
         changed = dataclasses.replace(self, options=chosen, **(self.varying(chosen) if self.varying else {}))
-        _ = changed.blank  # bad options are found here
+        _ = changed.blank  # checks the options
         return changed
 
     def suits_players_of(self, options: Any) -> bool:
-        """Return whether players trained under `options` may play this game.
-
-        They may unless options differ that are compared (`dataclasses.field`) and are no `additions`.
-        """
+        """Return whether players trained under `options` fit: all compared options but `additions` must be equal."""
         here = {name: getattr(self.options, name) for name in self.additions}
         same: bool = dataclasses.replace(options, **here) == self.options
         return same
 
     def deal(self, seeds: NDArray[np.uint64]) -> States:
-        """New games, one per seed."""
+        """Deal new games, one per seed."""
         states = np.full(seeds.size, self.blank, self.dtype)
         self.loops.deal(states, np.ascontiguousarray(seeds, np.uint64))
         return states
 
     def legal(self, states: States, games: Games | None = None) -> NDArray[np.uint64]:
-        """Legal actions of the seats to move, as bit masks `[games]`."""
+        """Return the legal actions of the seats to move as bit masks, `[games]`."""
         games = self._games(states, games)
         out = np.empty(games.size, np.uint64)
         self.loops.legal(states, games, out)
         return out
 
     def apply(self, states: States, actions: NDArray[np.uint8], games: Games | None = None) -> None:
-        """Play one action in each of `states[games]`, in place; a game may be named once.
+        """Play one action in each of `states[games]`, in place; `games` must not repeat.
 
-        Raises ValueError naming seat, action and the legal ones; then no state has changed.
+        Raises ValueError naming the seat, the action and the legal ones, and then changes no state.
         """
         games = self._games(states, games)
         self.check(states, games, actions)
@@ -215,10 +207,7 @@ class Game:
     def check(
         self, states: States, games: Games, actions: NDArray[np.uint8], legal: NDArray[np.uint64] | None = None
     ) -> None:
-        """Raise ValueError when an action is not legal in its game, or there is not one action for each.
-
-        `legal` are their masks, if they are known already.
-        """
+        """Raise ValueError unless there is one legal action per game; `legal` are the masks, if already known."""
         if actions.shape != games.shape or actions.dtype != np.uint8:
             raise ValueError(f"expected {games.size} actions of type uint8, not {actions.dtype} {actions.shape}")
         from busso.cards.compiled.batch import first_illegal
@@ -230,7 +219,7 @@ class Game:
     def observe(
         self, states: States, games: Games | None = None, seats: NDArray[np.uint8] | None = None
     ) -> NDArray[np.uint64]:
-        """Packed observations `[games, words]`, of the seats to move unless `seats` says otherwise."""
+        """Return packed observations `[games, words]`, of the seats to move unless `seats` is given."""
         games = self._games(states, games)
         if seats is None:
             seats = states["turn"][games]
@@ -246,11 +235,11 @@ class Game:
         return out
 
     def returns(self, states: States, games: Games | None = None) -> NDArray[np.float32]:
-        """Results `[games, seats]` in the game's unit."""
+        """Return the results in the game's unit, `[games, seats]`."""
         return self._each(self.loops.returns, states, games, np.float32, self.seats)
 
     def replay(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Return the outcome of a recorded game. Raises ValueError as `read` does."""
+        """Return the outcome of a recorded game. Raises ValueError like `read`."""
         return self.read(record)[1]
 
     def occupied(self, states: States) -> NDArray[np.bool_]:
@@ -280,10 +269,7 @@ class Game:
 
 
 def load_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
-    """The `GAME` of the package `name`, configured.
-
-    Raises UnknownGameError when there is no such package, ValueError for a bad option.
-    """
+    """Return a package's `GAME`, configured. Raises UnknownGameError if it has none, ValueError for a bad option."""
     own = own_files.game_file(name)
     try:
         module = own.module if own else importlib.import_module(package_of(name)) if name.isidentifier() else None

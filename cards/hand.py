@@ -1,4 +1,4 @@
-"""A deal in play, with all its positions, so that decisions can be undone."""
+"""A deal in play that keeps all its positions, so that moves can be undone."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from busso.cards.base.errors import InputError
 from busso.cards.game import Game, States
 from busso.cards.play import Decisions
 
-NO_SEEDS = np.zeros(1, np.uint64)  # of a hand that was recorded: nothing is drawn for it
+NO_SEEDS = np.zeros(1, np.uint64)  # for a recorded hand, which draws nothing
 _THE_ONE = np.zeros(1, np.int64)
 
 
-@dataclass(frozen=True, eq=False)  # each is itself: arrays have no equality
+@dataclass(frozen=True, eq=False)  # compared by identity: arrays have no equality
 class Move:
-    """A seat's action, with the states `[1]` before and after it, which must not be changed."""
+    """A seat's action, with the states `[1]` before and after it, which must not be modified."""
 
     seat: int
     action: int
@@ -28,7 +28,7 @@ class Move:
 
 
 class Hand:
-    """A deal in play, from the states `[1]` as dealt; `seeds` `[1]` are what all that is drawn for it follows from."""
+    """Deal in play, from the state `[1]` after the deal; everything drawn during it follows from `seeds`, `[1]`."""
 
     def __init__(self, game: Game, seeds: NDArray[np.uint64], start: States) -> None:
         self.game, self.seeds = game, seeds
@@ -47,12 +47,12 @@ class Hand:
 
     @property
     def state(self) -> States:
-        """The position now, `[1]`."""
+        """The current position, `[1]`."""
         return self.moves[-1].after if self.moves else self._start
 
     @property
     def turn(self) -> int | None:
-        """The seat to move; None when the hand is over."""
+        """The seat to move; None if the hand is over."""
         return None if self.over else int(self.state["turn"][0])
 
     @property
@@ -66,15 +66,15 @@ class Hand:
 
     @property
     def legal(self) -> list[int]:
-        """The actions of the seat to move."""
+        """The legal actions of the seat to move."""
         return [action for action in range(self.game.actions) if self.may(action)]
 
     def decisions(self) -> Decisions:
-        """The decision to be taken now, for a player."""
+        """Return the current decision, for a player."""
         return Decisions(self.game, self.state, _THE_ONE)
 
     def play(self, action: int) -> Move:
-        """Play an action. Raises ValueError, one line, when it is not legal; then nothing has changed."""
+        """Play an action. Raises ValueError, in one line, if it is illegal, and then changes nothing."""
         before, after = self.state, self.state.copy()
         if not 0 <= action < self.game.actions:
             raise InputError(self.game.name, f"unknown action {action}")
@@ -84,58 +84,55 @@ class Hand:
         return self.moves[-1]
 
     def back_to(self, number: int) -> None:
-        """Take back all but the first `number` moves."""
+        """Undo all but the first `number` moves."""
         del self.moves[number:]
         self._look()
 
     def until(self, number: int) -> Hand:
-        """The hand as it was after the first `number` moves, which may be played on by itself."""
+        """Return an independent copy of the hand after its first `number` moves."""
         earlier = copy.copy(self)
         earlier.moves = self.moves[:number]
         earlier._look()
         return earlier
 
     def returns(self) -> list[float]:
-        """The result of each seat, once the hand is over."""
+        """Return the result of each seat of a finished hand."""
         found: list[float] = self.game.returns(self.state)[0].tolist()
         return found
 
     def record(self) -> dict[str, Any]:
-        """The hand as a record for `busso.evaluate.replay`."""
+        """Return the hand as a record for `busso.evaluate.replay`."""
         return self.game.record(self._start[0], self.actions)
 
 
 class Replayed(NamedTuple):
-    """The hands of a record, played to their end, and what they came to, as a JSON object."""
+    """Hands of a record, played to the end, and their outcome as a JSON object."""
 
     hands: list[Hand]
     outcome: dict[str, Any]
 
 
 class DrawnHand(Hand):
-    """A recorded hand of one seat whose cards come from the record, not from a generator; it cannot be played on.
-
-    `dealt` of the record's `player` cards are there at the start, each `hit` draws one more.
-    """
+    """Recorded one-seat hand that cannot be continued: it has `dealt` of the record's cards, and one more per `hit`."""
 
     def __init__(self, game: Game, start: States, record: dict[str, Any], dealt: int, hit: int) -> None:
         super().__init__(game, NO_SEEDS, start)
         self._record, self._dealt, self._hit = record, dealt, hit
 
     def play(self, action: int) -> Move:
-        """Raises ValueError: the cards that another action would draw are not known."""
+        """Raise ValueError: the cards that another action would draw are unknown."""
         raise InputError(self.game.name, "a recorded game is not played on")
 
     def record(self) -> dict[str, Any]:
-        """The record, with the cards that the player has drawn so far."""
+        """Return the record, with the player's cards drawn so far."""
         return self._record | {"player": self._record["player"][: self._dealt + self.actions.count(self._hit)]}
 
     def add(self, action: int, after: States) -> None:
-        """The next move, with the state `[1]` that came of it."""
+        """Append a move with the state `[1]` after it."""
         self.moves.append(Move(0, action, self.state, after.copy()))
         self._look()
 
     def amend(self, after: States) -> None:
-        """The last move led to this state `[1]`: the house has played too."""
+        """Replace the state `[1]` after the last move, once the house has played."""
         self.moves[-1] = replace(self.moves[-1], after=after.copy())
         self._look()

@@ -1,4 +1,4 @@
-"""Players, and the one loop that plays games; training, evaluation and tournaments all use it."""
+"""Players, and the loop that plays games for training, evaluation and tournaments."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -16,10 +16,10 @@ Actions = NDArray[np.uint8]
 
 
 class Decisions:
-    """Decisions to be taken at the same time: one by the seat to move in each of `states[games]`.
+    """Simultaneous decisions: one by the seat to move in each of `states[games]`.
 
-    What there is to know of them is asked of the rules once. The player that decides, the check of its actions and
-    the recorder are given the same arrays, and must not change them.
+    Legal masks and observations are computed once. The player, the check of its actions and the recorder share the same
+    arrays and must not modify them.
     """
 
     def __init__(self, game: Game, states: States, games: Games, legal: NDArray[np.uint64] | None = None) -> None:
@@ -30,7 +30,7 @@ class Decisions:
 
     @cached_property
     def seats(self) -> NDArray[np.uint8]:
-        """The seats that decide, `[decisions]`."""
+        """The seats to move, `[decisions]`."""
         seats: NDArray[np.uint8] = self.states["turn"][self.games]
         return seats
 
@@ -41,12 +41,12 @@ class Decisions:
 
     @property
     def words(self) -> int:
-        """Words of 64 bits that each of these seats sees."""
+        """Number of 64-bit words in one of these observations."""
         return self._game.words
 
     def observe(self, out: NDArray[np.uint64]) -> None:
-        """Write what these seats see, packed, to `out`: `[decisions, words]`. Raises ValueError for another shape."""
-        if out.shape != (self.games.size, self.words):  # compiled code would write to whatever lies there
+        """Write the packed observations to `out`, `[decisions, words]`. Raises ValueError for another shape."""
+        if out.shape != (self.games.size, self.words):  # compiled code would write out of bounds
             raise ValueError(f"{self.games.size} decisions of {self.words} words do not fit {out.shape}")
         if "observation" in self.__dict__:
             out[:] = self.observation
@@ -54,14 +54,14 @@ class Decisions:
             self._game.loops.observe(self.states, self.games, self.seats, out)
 
     def of(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> "Decisions":
-        """Some of these decisions, by index or mask. If these are observed, those are too."""
+        """Return some of these decisions, by index or mask, with their observations if already computed."""
         some = Decisions(self._game, self.states, self.games[rows], self.legal[rows])
         if "observation" in self.__dict__:
             some.observation = self.observation[rows]
         return some
 
     def check(self, actions: Actions) -> None:
-        """Raise ValueError when an action is not legal, or there is not one for each decision."""
+        """Raise ValueError if an action is illegal, or if there is not one per decision."""
         self._game.check(self.states, self.games, actions, self.legal)
 
 
@@ -69,24 +69,24 @@ Watch = Callable[[Decisions, Actions, NDArray[np.float32]], None]
 
 
 class Player(Protocol):
-    """Decides for whatever seats it is given."""
+    """Decision maker for any seats."""
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:
-        """A batch of games with these generators of the player's own is about to start."""
+        """Start a batch of games, with one generator per game for the player's own use."""
 
     def act(self, decisions: Decisions) -> Actions:
-        """Return one legal action for each of the decisions."""
+        """Return one legal action per decision."""
 
 
 class IllegalActionError(OwnCodeError):
-    """An action that a player may not play, in `game` of the games that it was asked about."""
+    """Illegal action of a player, in the game with index `game`."""
 
     def __init__(self, key: object, problem: object = None, hint: str = "", game: int = 0) -> None:
         super().__init__(key, problem, hint)
         self.game = game
 
     def with_seed(self, seed: np.uint64) -> OwnCodeError:
-        """The same error, with the seed of that game."""
+        """Return this error with the game's seed."""
         return OwnCodeError(self.key, f"{self.problem}, in the game of seed {seed}", self.hint)
 
 
@@ -100,13 +100,13 @@ def play(
     observed: bool = False,
     states: States | None = None,
 ) -> tuple[States, NDArray[np.float32]]:
-    """Play one game per seed to its end; `seating[game, seat]` is the index in `players` of who sits there.
+    """Play one game per seed to its end; `seating[game, seat]` is the index in `players` of the player in that seat.
 
-    Returns the final states and what every seat earned by `reward`, `[games, seats]` (zeros without one). `watch`
-    is called before each round of actions with the decisions of the games still running, their actions, and the
-    rewards earned so far; the decisions are observed once, for the players and for it, if it is to keep what is
-    `observed`. The deal follows from the seed alone, unless `states` are there, as dealt, to be played on in place; the
-    generator of each player from the seed and its index.
+    Returns the final states and each seat's total `reward`, `[games, seats]` (zeros without one). `watch` is called
+    before each round of actions with the decisions of the running games, their actions, and the rewards so far;
+    `observed` computes the observations once for the players and `watch`. The deal follows from the seed alone, unless
+    `states` holds fresh deals, which are then played in place; each player's generators follow from the seeds and its
+    index.
     """
     if states is None:
         states = game.deal(seeds)
@@ -135,7 +135,7 @@ def play(
 
 
 def decide(players: Sequence[Player], seating: NDArray[np.uint8], decisions: Decisions) -> Actions:
-    """Actions of the players who sit, as in `play`, at the seats that decide; unchecked."""
+    """Return the unchecked actions of the players in the deciding seats; arguments as in `play`."""
     if len(players) == 1:
         return players[0].act(decisions)
     moving = seating[decisions.games, decisions.seats]

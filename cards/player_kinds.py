@@ -1,4 +1,4 @@
-"""The players of a game that need no file, with their kinds and options. Nothing here is compiled."""
+"""Players of a game that need no file, with their kinds and options. Nothing here is compiled."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ RULE = PlayerKind(searches=False)  # `random` and the policies of a game
 
 
 def player_names(game: Game) -> list[str]:
-    """The players of a game that need no file: `random`, its policies and its kinds."""
+    """Return the players of a game that need no file: `random`, its policies and its kinds."""
     return ["random", *game.policies, *(name for name, kind in game.kinds.items() if not kind.of_network)]
 
 
 def kind_and_options(game: Game, spec: PlayerSpec, others: str = "") -> tuple[PlayerKind, Any]:
-    """The kind of a player that needs no file, and its options: None for `random` and policies, which have none.
+    """Return the kind and the options (None for policies) of a player that needs no file.
 
-    Raises InputError, one line, for a player that the game does not have and options that it does not take; `others`
-    are then proposed beside the names.
+    Raises InputError for an unknown player, with a hint that ends with `others`, and for bad options.
     """
     if spec.who not in player_names(game):
         raise InputError(

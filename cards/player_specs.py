@@ -1,4 +1,4 @@
-"""The text of a player, such as `monte_carlo:samples:100` or `search:runs/x:samples:10`, in its parts."""
+"""Parsing of player texts, such as `monte_carlo:samples:100` or `search:runs/x:samples:10`."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from busso.cards.base.packages import package_of
 if TYPE_CHECKING:
     from busso.cards.game import Game
 
-CHAMPION = "champion"  # the player that is the network which travels with a game
+CHAMPION = "champion"  # the player whose network ships with a game
 CHAMPION_FILE = "network.safetensors"
-_RULES = ("rules", "bits", "actions", "seats", "teams")  # of a game whose networks may play
-MOST_SAMPLES = 1_000_000  # of a decision
+_RULES = ("rules", "bits", "actions", "seats", "teams")  # must be equal for a base game's networks to play
+MOST_SAMPLES = 1_000_000  # per decision
 _NAME = re.compile(r"[A-Za-z]\w*")
 _WANTED = {int: "an integer", float: "a number", bool: "true or false", str: "a string"}
 
 
 @dataclass(frozen=True)
 class PlayerSpec:
-    """`who:of:key:value:key:value` in its parts.
+    """Parts of `who:of:key:value:key:value`.
 
-    `who` is a name, or a path in its shortest form, which has a `/`. `of` is the run of a search, or the name of a
-    player in a file of Python. Only a name and such a file have more than `who`: any other path is all of the text.
+    `who` is a name, or a path in its shortest form, which contains a `/`. `of` is the run of a search, or the name of a
+    player in a Python file. Any other path is the whole text.
     """
 
     who: str
@@ -44,9 +44,9 @@ class PlayerSpec:
 
     @staticmethod
     def parse(text: str) -> PlayerSpec:
-        """Return the parts of a text. Of an odd number of words after `who` the first is `of`.
+        """Split a text. If the number of words after `who` is odd, the first is `of`.
 
-        Raises InputError for an empty word, for an option that is given twice, and for options of `champion`.
+        Raises InputError for an empty word, a duplicate option, and options of `champion`.
         """
         text = with_home(text)
         who, colon, rest = text.partition(":")
@@ -77,19 +77,16 @@ class PlayerSpec:
 
 
 def curve_name(player: str) -> str:
-    """Return a player's name as part of the name of a curve or a column: `monte_carlo.samples.100`, `search.runs_x`.
+    """Return a player's name as part of a curve or column name: `monte_carlo.samples.100`, `search.runs_x`.
 
-    `:` becomes `.`, a leading `./` is left out, and `_` stands for all that TensorBoard does not take: it takes
-    letters, digits, `_`, `-` and `.`.
+    `:` becomes `.`, a leading `./` is dropped, and `_` replaces everything that TensorBoard does not accept (letters,
+    digits, `_`, `-`, `.`).
     """
     return re.sub(r"[^\w.-]", "_", player.removeprefix("./").replace(":", "."), flags=re.ASCII)
 
 
 def read_options(schema: type[Any] | None, spec: PlayerSpec, name: str = "") -> Any:
-    """The options of a kind from their texts; None without a schema. InputError names an unknown or a bad option.
-
-    `name` is that of the kind, where it is not `spec.who`.
-    """
+    """Parse the options of a kind (`name`, else `spec.who`); None without a schema. Raises InputError for bad ones."""
     types = typing.get_type_hints(schema) if schema else {}
     known = [field.name for field in dataclasses.fields(schema)] if schema else []
     values = {}
@@ -107,7 +104,7 @@ def read_options(schema: type[Any] | None, spec: PlayerSpec, name: str = "") -> 
 
 
 def options_of(who: str, schema: type[Any] | None) -> str:
-    """Return a line that says which options a kind of player has."""
+    """Return a line that lists the options of a kind of player."""
     known = [field.name for field in dataclasses.fields(schema)] if schema else []
     return f"{who} has {', '.join(known)}" if known else f"{who} has no options"
 
@@ -124,10 +121,7 @@ def _value(kind: type[Any], text: str) -> Any:
 
 
 def plays_as(game: Game) -> tuple[str, ...]:
-    """The names of the games whose networks may play: the game's own, and those of the games of which it is a variant.
-
-    A variant with other rules, or other bits in an observation, is played by its own networks alone.
-    """
+    """Return the names of the games whose networks can play: its own, and base games' while `_RULES` are equal."""
     names, base = [game.name], game.base
     while base is not None and all(getattr(base, each) == getattr(game, each) for each in _RULES):
         names.append(base.name)
@@ -136,19 +130,19 @@ def plays_as(game: Game) -> tuple[str, ...]:
 
 
 def champion_folder(game: str) -> Path:
-    """The folder of a game's champion, whether there is one or not."""
+    """Return the folder of a game's champion, which may not exist."""
     spec = find_spec(package_of(game))
-    if spec is None:  # a game that was made in Python
+    if spec is None:  # a game made in Python
         return Path(game) / CHAMPION
-    places = spec.submodule_search_locations or [spec.origin or ""]  # a game that is one file has no folder
+    places = spec.submodule_search_locations or [spec.origin or ""]  # a single-file game has no folder
     return Path(places[0]) / CHAMPION
 
 
 def champion_file(game: Game) -> Path | None:
-    """The champion of a game with its options; None for a game without one.
+    """Return the champion's file for a game with its options, or None.
 
-    `GAME/champion/signals_accusi` has the champion with both options. Where no folder has the name of the options that
-    are true, it is one that knows `additions` besides, or else `GAME/champion`, which knows the default options.
+    `GAME/champion/signals_accusi` is for these two options. Without a folder named after the true options, it is the
+    one named after them and the `additions`, or else `GAME/champion`, for the default options.
     """
     names = [each.name for each in fields(game.options)]
     true = [name for name in names if getattr(game.options, name) is True]

@@ -1,4 +1,4 @@
-"""Players that the games have by name, and the base class of those that use random numbers."""
+"""Players that games offer by name, and the base class of players that use random numbers."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _NO_ACTION = 255  # legal in no game
 
 
 class ValueNetwork(Protocol):
-    """Says what actions are worth to a seat by what it sees."""
+    """Network that values a seat's actions from its observation."""
 
     def values(self, words: NDArray[np.uint64]) -> NDArray[np.float32]:
-        """Values `[rows, actions]` of packed observations."""
+        """Return the values `[rows, actions]` of packed observations."""
 
 
 @dataclass(frozen=True)
 class PlayerOptions:
-    """Options of a kind of players. Raises InputError for one that is out of its bounds."""
+    """Options of a kind of players. Raises InputError for one out of bounds."""
 
     def __post_init__(self) -> None:
         check_bounds("", self)
@@ -39,15 +39,15 @@ class PlayerOptions:
 
 @dataclass(frozen=True)
 class SampleOptions(PlayerOptions):
-    """Number of samples of the hidden cards that are drawn for a decision."""
+    """Number of samples of the hidden cards per decision."""
 
     samples: int = bounded(100, 1, MOST_SAMPLES)
 
 
 class StochasticPlayer:
-    """A player that draws: each game of a batch has a generator of its own, on which alone its chance depends.
+    """Player with one random generator per game of a batch, the only source of its randomness.
 
-    `choose(states, games, legal, generators, *arguments, actions)`, compiled, writes its actions.
+    The compiled `choose(states, games, legal, generators, *arguments, actions)` writes its actions.
     """
 
     def __init__(self, choose: Callable[..., None] | None = None, *arguments: Any) -> None:
@@ -63,27 +63,27 @@ class StochasticPlayer:
         return actions
 
     def _fill(self, loop: Callable[..., None] | None, decisions: Decisions, out: NDArray[Any]) -> None:
-        """Run a loop with the arguments of `choose` that writes into `out`."""
+        """Run a loop that takes the arguments of `choose` and writes to `out`."""
         assert loop is not None
         loop(decisions.states, decisions.games, decisions.legal, self._generators, *self._arguments, out)
 
 
 class MonteCarloPlayer(StochasticPlayer):
-    """Monte Carlo player that also values actions: `value`, as `choose`, writes into `[decisions, actions]` of NaN."""
+    """Monte Carlo player that also values actions: `value`, like `choose`, writes to `[decisions, actions]` of NaN."""
 
     def __init__(self, actions: int, choose: Callable[..., None], value: Callable[..., None], *arguments: Any) -> None:
         super().__init__(choose, *arguments)
         self._actions, self._value = actions, value
 
     def action_values(self, decisions: Decisions) -> NDArray[np.float64]:
-        """Return the value of each action in the unit of the game, `[decisions, actions]`; NaN for illegal ones."""
+        """Return the value of each action in the game's unit, `[decisions, actions]`; NaN for illegal ones."""
         values = np.full((decisions.games.size, self._actions), np.nan)
         self._fill(self._value, decisions, values)
         return values
 
 
 class PolicyPlayer(StochasticPlayer):
-    """Plays a game's scalar policy `(state, random_bits) -> action`."""
+    """Player of a game's scalar policy `(state, random_bits) -> action`."""
 
     def __init__(self, policy: Callable[..., int]) -> None:
         super().__init__(policy_loop(policy))
@@ -93,7 +93,7 @@ class PolicyPlayer(StochasticPlayer):
 
 
 class RandomPlayer(StochasticPlayer):
-    """Plays uniformly among the legal actions of any game."""
+    """Player that chooses uniformly among the legal actions of any game."""
 
     def __init__(self) -> None:
         super().__init__(_draw)
@@ -108,9 +108,9 @@ def _draw(
 
 
 class CheckedPlayer:
-    """A player from elsewhere, whose faults are an OwnCodeError that names it, the game and the legal actions.
+    """External player whose faults become an OwnCodeError that names it, the game and the legal actions.
 
-    `place` is where a player in a named file stands, for an error that says no other line.
+    `place` is the location of a player in a file, for errors without a line of their own.
     """
 
     def __init__(self, game: Game, player: Player, name: str = "", place: str = "") -> None:
@@ -173,7 +173,7 @@ class CheckedPlayer:
 
 
 def checked_player(game: Game, player: Any, key: str = "players") -> Player:
-    """Return a player from elsewhere that is checked in all it does. Raises InputError, about `key`, for none."""
+    """Wrap an external player in CheckedPlayer. Raises InputError about `key` for anything else."""
     if isinstance(player, type) or not all(callable(getattr(player, name, None)) for name in ("begin", "act")):
         given = f"the class {player.__name__}" if isinstance(player, type) else type(player).__name__
         raise InputError(key, f"expected a name or an object with begin and act, not {given}")
@@ -181,16 +181,13 @@ def checked_player(game: Game, player: Any, key: str = "players") -> Player:
 
 
 def named_player(game: Game, text: str) -> Player:
-    """The game's player of that name, with its options: `random`, a policy, or a kind as in `monte_carlo:samples:100`.
-
-    Raises InputError, one line, for a player that the game does not have and options that it does not take.
-    """
+    """Make a player from its text: `random`, a policy, or a kind as in `monte_carlo:samples:100`. Raises InputError."""
     spec = PlayerSpec.parse(text)
     return make_player(game, spec.who, *kind_and_options(game, spec))
 
 
 def make_player(game: Game, name: str, kind: PlayerKind, options: Any) -> Player:
-    """A new player of a kind that needs no file."""
+    """Make a new player of a kind that needs no file."""
     if kind.make is None:
         return RandomPlayer() if name == "random" else PolicyPlayer(game.policies[name])
     player: Player = kind.make(game, options)

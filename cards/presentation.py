@@ -1,4 +1,4 @@
-"""Presentation and judging of a game: the parts of a game's module `presentation`, and defaults for other games."""
+"""Presentation and judging of a game: the contents of its module `presentation`, and defaults for other games."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from busso.cards.hand import Hand
 
 @dataclass(frozen=True)
 class Row:
-    """Row of a position: its label, and the things that stand there. `cards`: each of them is a card."""
+    """Row of a position: a label and its items, which are cards if `cards`."""
 
     label: str
     items: tuple[str, ...]
@@ -28,12 +28,12 @@ class Row:
 
     @property
     def text(self) -> str:
-        """All items in one line."""
+        """All items on one line."""
         return (" " if self.cards else ", ").join(self.items)
 
 
 def state_text(game: Game, state: np.void) -> str:
-    """A state of a game with a model, in a few words; empty for other games."""
+    """Describe a state of a game with a model in a few words; return "" for other games."""
     if game.model is None:
         return ""
     model = game.model(game.options, next(iter(game.rewards)))
@@ -41,32 +41,32 @@ def state_text(game: Game, state: np.void) -> str:
 
 
 def _observed(hand: Hand, seat: int) -> Iterator[Row]:
-    """The bits that the seat may know, in groups of eight; the game's own table says what they mean."""
+    """Yield the observation bits of a seat in groups of eight; the game's own table explains them."""
     words = hand.game.observe(hand.state, seats=np.array([seat], np.uint8))[0]
     bits = "".join(str(int(words[k // 64]) >> k % 64 & 1) for k in range(hand.game.bits))
     yield Row("observation", tuple(bits[k : k + 8] for k in range(0, len(bits), 8)), cards=True)
 
 
 class Adviser(Protocol):
-    """Knows what actions are worth. `unit` is that of its values: points, credits, result, wins, network."""
+    """Adviser that values actions. `unit` is the unit of its values: points, credits, result, wins, network."""
 
     unit: str
 
     def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """Return the value of each action in the state `[1]`, `[actions]`; NaN for those not legal or not looked at."""
+        """Return the value of each action in the state `[1]`, `[actions]`; NaN if illegal or not examined."""
 
 
 @dataclass(frozen=True)
 class Judging:
     """Judges of a game's decisions, with the unit of each.
 
-    - `graders`: players that can, the best first;
-    - `coaches`: players that give hints at the table, the best first;
-    - `solvers`: advisers of the game itself, by name, each with its class of options;
-    - `refined(adviser)`: the adviser, but what the game itself can solve is solved;
-    - `units(game)`: by reward, the unit of a network's values, how many of it one reward is, and what 0 stands for;
-    - `odds(state, generator)`: how likely named outcomes are for the seat to move, drawn with that generator;
-    - `unrecorded`: options that records do not say, which a network that grades has as it has learned them.
+    - `graders`: players that can grade decisions, best first;
+    - `coaches`: players that give hints at the table, best first;
+    - `solvers`: the game's own advisers by name, each with its options class;
+    - `refined(adviser)`: the adviser, with exact values where the game can solve the position;
+    - `units(game)`: by reward, the unit of a network's values, how much of it one reward is, and the meaning of 0;
+    - `odds(state, generator)`: estimated probabilities of named outcomes for the seat to move;
+    - `unrecorded`: options missing from records, for which a grading network uses those it was trained with.
     """
 
     graders: tuple[str, ...] = ()
@@ -85,13 +85,13 @@ class Judging:
 class Presentation:
     """Presentation of a game beyond its rules; every part has a default that suits any game.
 
-    - `rows(hand, seat)`: the position as the seat may know it, as rows of text;
-    - `situation(game, state, seat)`: the same in a few words; `short(text)`: the name of an action in few letters;
-    - `played`: what one game is called, as "a hand";
-    - `phases`: parts of a game, in order, by which decisions are counted; `phase(states)` is the number of each state;
-    - `judging`: who judges decisions, and in what unit;
-    - `units(game)`: by reward, the unit of its values and how many of the unit one reward is;
-    - `offered`: by rule option, values that a menu offers.
+    - `rows(hand, seat)`: the position as that seat may see it, as rows of text;
+    - `situation(game, state, seat)`: the same in a few words; `short(text)`: a short name of an action;
+    - `played`: the name of one game, such as "a hand";
+    - `phases`: parts of a game, in order, by which decisions are counted; `phase(states)`: the phase of each state;
+    - `judging`: the judges of decisions, and their units;
+    - `units(game)`: by reward, the unit of its values and how much of the unit one reward is worth;
+    - `offered`: by rule option, the values that a menu offers.
     """
 
     rows: Callable[[Hand, int], Iterable[Row]] = _observed
@@ -109,7 +109,7 @@ _GENERIC = Presentation()
 
 
 def presentation_of(game: Game) -> Presentation:
-    """Its own; else `PRESENTATION` of the module `presentation` in its package, or the generic one."""
+    """Return the game's own presentation, else `PRESENTATION` of its package's module, else the generic one."""
     if game.presentation is not None:
         found: Presentation = game.presentation
         return found
@@ -118,7 +118,7 @@ def presentation_of(game: Game) -> Presentation:
 
 
 def own_module(package: str, name: str) -> ModuleType | None:
-    """The module of that name in an imported package; None where there is none."""
+    """Import a module of an imported package, or return None if it has none of this name."""
     found = f"{package}.{name}"
     is_package = hasattr(sys.modules.get(package), "__path__")
     return importlib.import_module(found) if is_package and find_spec(found) else None

@@ -1,4 +1,4 @@
-"""Games as JSON Lines: writing games, reading a file of records, and checking its fields."""
+"""Games as JSON Lines: recording games, reading files of records, and checking their fields."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Recorder:
-    """Writes down games that are played side by side: `watch` is for `busso.cards.play.play`."""
+    """Recorder of games played side by side; pass `watch` to `busso.cards.play.play`."""
 
     def __init__(self, game: Game, games: int) -> None:
         self._game = game
@@ -27,16 +27,13 @@ class Recorder:
             self._actions[row].append(action)
 
     def take(self, row: int, start: np.void) -> dict[str, Any]:
-        """The record of the game in that row, dealt as `start`; the next one there begins without actions."""
+        """Return the record of the game in a row, dealt as `start`, and clear the row for the next game."""
         actions, self._actions[row] = self._actions[row], []
         return self._game.record(start, actions)
 
 
 def read_records(path: Path) -> Iterator[tuple[int, dict[str, Any] | ValueError]]:
-    """The records of a file with their line numbers, from 1; an unreadable line comes as a ValueError.
-
-    Blank lines are passed over. Raises OSError when the file cannot be read.
-    """
+    """Yield the number, from 1, and the record or ValueError of each line of a file but blank ones. Raises OSError."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if line.strip():
@@ -54,7 +51,7 @@ def _each_field_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-# Python's default reads NaN and Infinity, and of two fields of one name keeps the last without a word.
+# Python's default accepts NaN and Infinity, and silently keeps the last of duplicate fields.
 _STRICT = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_each_field_once)
 
 
@@ -69,14 +66,14 @@ def _parse(line: bytes) -> dict[str, Any] | ValueError:
 
 
 def field(record: dict[str, Any], name: str) -> Any:
-    """A field of a record. Raises ValueError when it is missing."""
+    """Return a field of a record. Raises ValueError if it is missing."""
     if name not in record:
         raise InputError(name, "missing")
     return record[name]
 
 
 def integer(record: dict[str, Any], name: str, low: int, high: int) -> int:
-    """An integer field within bounds, both included. Raises ValueError naming it."""
+    """Return an integer field from `low` to `high`. Raises ValueError naming it."""
     value = field(record, name)
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise InputError(name, f"{value!r} is not an integer from {low} to {high}")
@@ -84,7 +81,7 @@ def integer(record: dict[str, Any], name: str, low: int, high: int) -> int:
 
 
 def boolean(record: dict[str, Any], name: str, default: bool) -> bool:
-    """A field that is true or false, `default` where it is missing. Raises ValueError naming it."""
+    """Return a Boolean field, or `default` if it is missing. Raises ValueError naming it."""
     value = record.get(name, default)
     if not isinstance(value, bool):
         raise InputError(name, f"{value!r} is neither true nor false")
@@ -92,7 +89,7 @@ def boolean(record: dict[str, Any], name: str, default: bool) -> bool:
 
 
 def check_names(record: dict[str, Any], seats: int) -> None:
-    """Raise ValueError unless `names`, of who sat in each seat, is missing or has a text for each of them."""
+    """Raise ValueError unless `names`, the players of the seats, is missing or has a string per seat."""
     if "names" in record:
         names = list_of(record["names"], "names", seats)
         if not all(isinstance(name, str) for name in names):
@@ -100,7 +97,7 @@ def check_names(record: dict[str, Any], seats: int) -> None:
 
 
 def parse_rank(text: object, ranks: Sequence[str]) -> int:
-    """The place of a card's text among the `ranks` of a game without suits. Raises ValueError for another text."""
+    """Return the index of a card's text in `ranks`, for games without suits. Raises ValueError for another text."""
     name = str(text).strip().upper() if isinstance(text, str | int) and not isinstance(text, bool) else ""
     if name not in list(ranks):
         raise ValueError(f"{text!r} is not a card ({' '.join(ranks)})")
@@ -108,7 +105,7 @@ def parse_rank(text: object, ranks: Sequence[str]) -> int:
 
 
 def parse_at(where: str, parse: Callable[[Any], T], text: object) -> T:
-    """`parse(text)`. Raises ValueError that begins with `where` for a text that `parse` refuses."""
+    """Return `parse(text)`; a ValueError of `parse` gets the key `where`."""
     try:
         return parse(text)
     except ValueError as error:
@@ -116,7 +113,7 @@ def parse_at(where: str, parse: Callable[[Any], T], text: object) -> T:
 
 
 def drawn_cards(record: dict[str, Any], name: str, min_cards: int, parse: Callable[[Any], T]) -> list[T]:
-    """The cards that a field lists in the order drawn, at least `min_cards`. Raises ValueError naming both."""
+    """Return the cards listed in a field, in draw order. Raises ValueError if fewer than `min_cards` or not cards."""
     texts = list_of(field(record, name), name, None)
     if len(texts) < min_cards:
         raise InputError(name, f"{len(texts)} cards, but a hand begins with {min_cards}")
@@ -124,7 +121,7 @@ def drawn_cards(record: dict[str, Any], name: str, min_cards: int, parse: Callab
 
 
 def check_copies(where: str, drawn: Sequence[int], copies: int, ranks: Sequence[str]) -> None:
-    """Raise ValueError when a rank is drawn more often than there are copies of it."""
+    """Raise ValueError if a rank is drawn more often than there are copies of it."""
     for rank in drawn:
         if drawn.count(rank) > copies:
             raise InputError(where, f"{ranks[rank]} is drawn {drawn.count(rank)} times, but there are {copies}")
@@ -140,7 +137,7 @@ def give_house(
 ) -> None:
     """Give a house that `draws` by a rule its recorded cards after the first `dealt`, in the state `[1]`.
 
-    Raises ValueError that names its side for a card too many or too few.
+    Raises ValueError naming the side if there are too many or too few.
     """
     for number, card in enumerate(cards[dealt:], start=dealt + 1):
         if not draws(state[0]):
@@ -151,7 +148,7 @@ def give_house(
 
 
 def list_of(value: object, name: str, length: int | None) -> list[Any]:
-    """A list of that length, or of any when None. Raises ValueError naming it."""
+    """Return a list of this length, or of any if None. Raises ValueError naming it."""
     if not isinstance(value, list):
         raise InputError(name, "not a list")
     if length is not None and len(value) != length:

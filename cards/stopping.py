@@ -1,4 +1,4 @@
-"""Stopping games during play, after a stop request."""
+"""Cancellation of running games."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from busso.cards.game import Game
 from busso.cards.play import Actions, Decisions, Player
 from busso.cards.player_specs import PlayerSpec
 
-Stop = Callable[[], bool]  # whether the games are not wanted any more
-LOOK_SECONDS = 0.05  # between two looks while a player searches; one decision may take longer
-_MOST = 64  # decisions between two looks: the next ones may be far harder
+Stop = Callable[[], bool]  # returns whether to cancel the games
+LOOK_SECONDS = 0.05  # between two checks while a player searches; a single decision may take longer
+_MOST = 64  # decisions between two checks: later ones may be far harder
 
 
 class StoppedError(Exception):
-    """A stop was asked for: the games that were being played have no result."""
+    """The running games were cancelled and have no result."""
 
 
 def never() -> bool:
-    """The `Stop` of games that are played to their end."""
+    """Never stop: the `Stop` of games that are played to the end."""
     return False
 
 
 def stoppable(game: Game, name: str, player: Player, stop: Stop) -> Player:
-    """The player of this name, whose games end with StoppedError once `stop` says so; the same choices until then."""
+    """Wrap a player so that its games end with StoppedError once `stop()` is true; its choices stay the same."""
     if stop is never:
         return player
     return InPieces(player, stop) if PlayerSpec.parse(name).who in game.kinds else Stoppable(player, stop)
 
 
 class Stoppable:
-    """A player that raises StoppedError when it is to decide after `stop` said so."""
+    """Player that raises StoppedError if it must decide after `stop()` became true."""
 
     def __init__(self, player: Player, stop: Stop) -> None:
         self.begin, self._act, self._stop = player.begin, player.act, stop
@@ -46,9 +46,9 @@ class Stoppable:
 
 
 class InPieces:
-    """The same for a player that thinks long: it is asked about as many decisions at a time as take `LOOK_SECONDS`.
+    """Stoppable player for searches: it decides in pieces that take about `LOOK_SECONDS`.
 
-    Its choice in one game must not depend on the other games that it is asked about.
+    Its choice in one game must not depend on the other games in the call.
     """
 
     def __init__(self, player: Player, stop: Stop) -> None:

@@ -1,7 +1,4 @@
-"""Policies in tables: players that look up a numbered state, and the files of such tables.
-
-A table file is either compact (`.npz`) or the text form (`.json`), one object from the text of a state to an action.
-"""
+"""Table policies: players that look up numbered states, and table files, compact (`.npz`) or as text (`.json`)."""
 
 from __future__ import annotations
 
@@ -23,16 +20,16 @@ from busso.cards.play import Actions, Decisions
 from busso.cards.tabular.numbering import Numbering, Policy
 
 _FORMAT = 1
-_HEADERS = 1 << 16  # bytes, of the parts of a file: names, types, shapes
+_HEADERS = 1 << 16  # bytes for the names, types and shapes in a file
 _WHERE_FROM = "busso train algo=batch_q_learning writes such files"
 
 
 class PolicyFileError(InputError):
-    """A table file that cannot be used; the key is the file."""
+    """Unusable table file; the key is the file."""
 
 
 def numbering_of(game: Game) -> Numbering:
-    """The numbering of a game. Raises ValueError when it has none."""
+    """Return the numbering of a game. Raises ValueError if it has none."""
     if game.numbering is None:
         raise InputError(game.name, "no numbered states, so its policies cannot be stored in tables")
     return game.numbering(game.options)
@@ -49,14 +46,14 @@ def _lookup_loop(number: Callable[[Any], int]) -> Callable[..., None]:
 
 
 class TablePlayer:
-    """Plays `policy[number(state)]`, with the compiled function that numbers the states."""
+    """Player of `policy[number(state)]`, with the compiled function that numbers the states."""
 
     def __init__(self, number: Callable[[Any], int], policy: NDArray[np.integer[Any]]) -> None:
         self._look_up = _lookup_loop(number)
         self._policy = policy
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:
-        """See `Player`; a table decides by the state alone."""
+        """Do nothing: a table decides by the state alone."""
 
     def act(self, decisions: Decisions) -> Actions:
         actions = np.empty(decisions.games.size, np.uint8)
@@ -65,7 +62,7 @@ class TablePlayer:
 
 
 def save_policy(path: Path, game: Game, policy: Policy) -> None:
-    """Write the actions of the states listed for the game's options: compact, or as text for a `.json` path."""
+    """Write the actions of the states listed under the game's options, as text if `path` ends with `.json`."""
     numbering = numbering_of(game)
     decisions = numbering.listed[:-1]
     with replacing(path) as temporary, temporary.open("wb") as file:
@@ -75,15 +72,15 @@ def save_policy(path: Path, game: Game, policy: Policy) -> None:
             file.write(("{" + ",\n".join(entries) + "}\n").encode())
         else:
             name = np.array(game.name)
-            # Gaps between neighbouring numbers compress far better than the numbers.
+            # Gaps between consecutive numbers compress far better than the numbers.
             gaps = np.diff(decisions, prepend=0).astype(np.uint32)
             np.savez_compressed(file, format=_FORMAT, game=name, gaps=gaps, actions=policy[decisions])
 
 
 def load_policy(path: Path, game: Game) -> Policy:
-    """The actions `[states]` of a table file; states that it does not have to list get the initial action.
+    """Return the actions `[states]` of a table file; unlisted states that it may omit get the initial action.
 
-    Raises PolicyFileError naming the file, and the state with an illegal action or the first that is missing.
+    Raises PolicyFileError naming the file, and the first missing state or one with an illegal action.
     """
     numbering = numbering_of(game)
     try:
@@ -133,7 +130,7 @@ def _read_compact(path: Path, game: Game) -> tuple[NDArray[np.int64], NDArray[np
 
 
 def _check_size(path: Path, states: int) -> None:
-    """Raise ValueError for an archive that unpacks to more than two numbers for each state."""
+    """Raise ValueError for an archive that unpacks to more than two numbers per state."""
     with zipfile.ZipFile(path) as archive:
         if sum(each.file_size for each in archive.infolist()) > 16 * states + _HEADERS:
             raise ValueError(f"more than the {states:,} states of the game")
@@ -151,7 +148,7 @@ def _check_legal(path: Path, numbering: Numbering, states: NDArray[np.int64], ac
 
 
 def _check_complete(path: Path, numbering: Numbering, states: NDArray[np.int64]) -> None:
-    """Raise PolicyFileError unless the file has all states of the shortest listing that has all of its own."""
+    """Raise PolicyFileError unless the file has all states of the shortest listing that contains its states."""
     held = np.zeros(numbering.legal.size, np.bool_)
     held[states] = True
     for listing in numbering.listings:

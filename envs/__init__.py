@@ -1,18 +1,18 @@
-"""The games of busso as environments for other people's code, by the interfaces that it knows.
+"""Environments: the games of busso behind the standard interfaces.
 
 - PettingZoo: `from busso.envs import tressette_v0, spike_v1; env = tressette_v0.env()`;
 - Gymnasium, once this package is imported: `busso/Tressette-v0`, `busso/Spike-v1`, `busso/Blackjack-v0` and
-  `busso/SetteMezzo-v0`, one game by `gymnasium.make` and whole batches by `gymnasium.make_vec`.
+  `busso/SetteMezzo-v0`, single games with `gymnasium.make` and batches with `gymnasium.make_vec`.
 
-They need the extra `envs` (pettingzoo, gymnasium) and know the games alone, nothing of the trainer.
-docs/howto/environments.md has what each of them hands out.
+They need the extra `envs` (pettingzoo, gymnasium) and depend on the games only, not on the trainer.
+docs/howto/environments.md describes the observations, rewards and infos of each.
 """
 
 from __future__ import annotations
 
 try:
     import gymnasium
-    import pettingzoo  # noqa: F401 - that it is there
+    import pettingzoo  # noqa: F401 - checks that it is installed
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         f"the environments need {error.name}: pip install 'PATH[envs]', where PATH is a clone or a wheel of busso",

@@ -1,4 +1,4 @@
-"""Games of several seats by PettingZoo's interface for turns (AEC): `player_K` sits at seat K."""
+"""Games with several seats as PettingZoo AEC environments: agent `player_K` plays seat K."""
 
 from typing import Any
 
@@ -18,14 +18,14 @@ Observation = dict[str, NDArray[np.int8]]
 
 
 class SeatsEnv(AECEnv):
-    """A game in turns. `observe` and `last` give `{"observation": [bits], "action_mask": [actions]}`, int8 of 0 and 1.
+    """AEC environment. `observe` and `last` give `{"observation": [bits], "action_mask": [actions]}`, int8 of 0 and 1.
 
-    `infos` has the mask as well; it is empty of actions for who is not to move. Arrays that are handed out are the
-    caller's: no later step changes them. An agent earns the `reward` of that name (the first of the game's when
-    None), `options` are the game's rules. `reset(seed=s)` is the game of seed s, and the ones after it follow from s.
+    `infos` also has the mask, which is empty for agents not to move. Returned arrays are copies. `reward` names the
+    game's reward, by default its first; `options` are the game's rules. `reset(seed=s)` deals the game of seed s; later
+    games follow from s.
 
-    `step` raises ValueError, which names the seat and the legal actions, for an illegal one, and the game stays as it
-    was; `pettingzoo.utils.wrappers.TerminateIllegalWrapper` makes it lose instead.
+    `step` raises ValueError for an illegal action, naming the seat and the legal actions, and leaves the game
+    unchanged; with `pettingzoo.utils.wrappers.TerminateIllegalWrapper` the agent loses instead.
     """
 
     def __init__(self, name: str, version: int, reward: str | None, render_mode: str | None, **options: Any) -> None:
@@ -47,7 +47,7 @@ class SeatsEnv(AECEnv):
             agent: spaces.Dict({key: spaces.Box(0, 1, (size,), np.int8) for key, size in shapes.items()})
             for agent in self.possible_agents
         }
-        self._seated = 0  # seats, in the game that is on
+        self._seated = 0  # seats taken in the current game
         self.state_space = spaces.Box(0, 1, (self.game.seats * self.game.bits,), np.int8)
         self.action_spaces = {agent: spaces.Discrete(self.game.actions) for agent in self.possible_agents}
 
@@ -57,15 +57,15 @@ class SeatsEnv(AECEnv):
         raise AttributeError(f"{type(self).__name__} has no {name}")
 
     def observation_space(self, agent: str) -> spaces.Dict:
-        """The same object at every call, as PettingZoo asks for."""
+        """Return the same object at every call, as PettingZoo requires."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> spaces.Discrete:
-        """The same object at every call."""
+        """Return the same object at every call."""
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Deal the game of this seed, or the next one; there are no `options`. Raises ValueError for a bad seed."""
+        """Deal the game of this seed, or the next one; `options` is ignored. Raises ValueError for a bad seed."""
         said = self.table.deal(seed)
         self._seated = int(self.game.occupied(self.table.states[:1])[0].sum())
         self.agents = self.possible_agents[: self._seated]
@@ -78,7 +78,7 @@ class SeatsEnv(AECEnv):
         self._go_on(said)
 
     def step(self, action: int | None) -> None:
-        """Apply an action of `agent_selection`; None for an agent whose game is over, as PettingZoo asks for."""
+        """Apply an action of `agent_selection`; None for an agent whose game is over, as PettingZoo requires."""
         if not self.agents:
             raise InputError(self.game.name, "no game has started", "call reset() first")
         agent = self.agent_selection
@@ -111,21 +111,20 @@ class SeatsEnv(AECEnv):
         return {"action_mask": np.zeros(self.game.actions, np.int8)}
 
     def observe(self, agent: str) -> Observation:
-        """Return an agent's observation, and its legal actions when it is to move."""
+        """Return an agent's observation, and its legal actions if it is to move."""
         table = self.table
         if agent == self.agent_selection and not self.terminations[agent]:
             return {"observation": table.observation.copy(), "action_mask": table.mask.copy()}
         return {"observation": table.see(self._seat_of[agent]), "action_mask": np.zeros(self.game.actions, np.int8)}
 
     def action_masks(self) -> NDArray[np.int8]:
-        """The legal actions of the agent to move, `[actions]`; none once the game is over."""
+        """Return the legal actions of the agent to move, `[actions]`; none once the game is over."""
         return self.table.mask.copy()
 
     def state(self) -> NDArray[np.int8]:
-        """Return the agents' observations in a row, `[possible agents * bits]`; 0 for agents that are not in the game.
+        """Return all agents' observations in a row, `[possible agents * bits]`; 0 for agents not in the game.
 
-        It has all hands, for critics of a training in which policies see their own alone. Raises ValueError before the
-        first game.
+        It includes all hands, for centralized critics. Raises ValueError before the first game.
         """
         if not self._seated:
             raise InputError(self.game.name, "no game has started", "call reset() first")
@@ -135,12 +134,12 @@ class SeatsEnv(AECEnv):
         return seen.ravel()
 
     def ask(self, player: Player) -> int:
-        """Return the action of a player of busso (by name, a network, a search) for the agent to move."""
+        """Return the action of a busso player (rule player, network, search) for the agent to move."""
         return self.table.ask(player)
 
     def render(self) -> str | None:
-        """Render what the agent to move sees as text: "ansi" returns it, "human" prints it; None without a mode."""
+        """Render the view of the agent to move as text: "ansi" returns it, "human" prints it; None without a mode."""
         return self.table.rendered(self.render_mode)
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is nothing to close."""

@@ -1,4 +1,4 @@
-"""Choice of the game, its rules and its reward, from the keyword arguments of an environment."""
+"""Validation of environments' arguments: reward, render mode, seed and actions."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ SEEDS = 2**64
 
 
 def reward_of(game: Game, name: str | None) -> Reward:
-    """A reward of the game by its name, the first if there is none. Raises ValueError for one that it does not have."""
+    """Return a reward of the game, by default its first. Raises ValueError for an unknown name."""
     chosen = next(iter(game.rewards)) if name is None else name
     if chosen not in game.rewards:
         raise InputError("reward", f"{game.name} has no reward {name!r}", f"it has {', '.join(game.rewards)}")
@@ -21,21 +21,21 @@ def reward_of(game: Game, name: str | None) -> Reward:
 
 
 class RenderModeError(InputError, TypeError):
-    """stable-baselines3 asks for "rgb_array" first, and makes the environment without a mode after a TypeError."""
+    """Unknown render mode; as a TypeError it makes stable-baselines3 retry without "rgb_array"."""
 
 
 def check_render_mode(mode: str | None) -> str | None:
-    """Raises RenderModeError for a render mode that there is not."""
+    """Return a render mode. Raises RenderModeError for an unknown one."""
     if mode is not None and mode not in RENDER_MODES:
         raise RenderModeError("render_mode", f"expected {' or '.join(RENDER_MODES)}, not {mode!r}")
     return mode
 
 
 def check_seed(seed: Any) -> int:
-    """A seed as an integer. Raises ValueError for what is none of 64 bits."""
+    """Return a seed as an int. Raises ValueError unless it is an integer of 64 bits."""
     return whole("seed", seed, 0, SEEDS - 1)
 
 
 def check_action(game: Game, action: Any) -> int:
-    """An action as an integer, legal or not. Raises ValueError for what is none of the game's."""
+    """Return an action as an int, legal or not. Raises ValueError if the game has no such action."""
     return whole(f"action of {game.name}", action, 0, game.actions - 1)

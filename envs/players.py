@@ -1,4 +1,4 @@
-"""Players of busso asked by what an environment hands out, as any agent of other people's code is."""
+"""Players of busso that decide from an environment's observations, as any external agent does."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ from busso.cards.tables import TablePlayer
 
 
 def pack(bits: NDArray[Any], width: int) -> NDArray[np.uint64]:
-    """Rows of 0 and 1 `[n, bits]` as words of 64 bits `[n, width]`; `busso.cards.compiled.bits.unpack` inverts it."""
+    """Pack rows of 0 and 1, `[n, bits]`, into 64-bit words `[n, width]`: the inverse of `bits.unpack`."""
     octets = np.zeros((len(bits), 8 * width), np.uint8)
     packed = np.packbits(bits.astype(np.uint8), axis=1, bitorder="little")
     octets[:, : packed.shape[1]] = packed
@@ -24,10 +24,10 @@ def pack(bits: NDArray[Any], width: int) -> NDArray[np.uint64]:
 
 
 class Seated:
-    """A player that decides by what it sees alone, a network or a champion, at the seats of `games` environments.
+    """Player that decides by observations only (a network or champion), in the seats of `games` environments.
 
-    Rule players and search look at the game's state, which they are shown by `SeatsEnv.ask` and `SoloEnv.ask`, or as
-    `others` of a vector environment. Raises ValueError for a rule player or a table, `act` for another number of games.
+    Rule players and search need the game's state: use `SeatsEnv.ask` or `SoloEnv.ask`, or `others` of a vector
+    environment. Raises ValueError for a rule player or a table; so does `act` for another number of games.
     """
 
     def __init__(self, game: Game, player: Player, games: int = 1, seed: int = 0) -> None:
@@ -40,7 +40,7 @@ class Seated:
         self._player.begin(np.arange(seed, seed + games, dtype=np.uint64))
 
     def act(self, seen: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
-        """Actions `[games]` for observations and masks `[games, ...]`, all of whom have a legal action."""
+        """Return actions `[games]` for observations and masks `[games, ...]`; each mask must have a legal action."""
         game = self._game
         legal = pack(seen["action_mask"], 1)[:, 0]
         if len(legal) != self._games:
@@ -53,5 +53,5 @@ class Seated:
         return actions.astype(np.int64)
 
     def act_one(self, seen: Mapping[str, NDArray[Any]]) -> int:
-        """The action for one observation and mask, as PettingZoo's `observe` and `last` give them."""
+        """Return the action for one observation and mask, as returned by PettingZoo's `observe` and `last`."""
         return int(self.act({key: value[None] for key, value in seen.items()})[0])

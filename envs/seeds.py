@@ -1,4 +1,4 @@
-"""Sequence of games after the first, where only the first was named."""
+"""Seeds of the games that follow a seeded one."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ Seeds = NDArray[np.uint64]
 
 
 def later_seeds(first: Seeds, numbers: Seeds) -> Seeds:
-    """The seeds of the games `numbers[k]` after those of `first[k]`, by splitmix64's stream; number 0 is that one."""
+    """Return the seed of game `numbers[k]` after that of `first[k]`, from splitmix64's stream; game 0 is the first."""
     out = np.empty(first.size, np.uint64)
     _later(first, numbers, out)
     return out
@@ -18,7 +18,7 @@ def later_seeds(first: Seeds, numbers: Seeds) -> Seeds:
 
 @njit
 def later_seed(first: np.uint64, number: np.uint64) -> np.uint64:
-    """The same for one."""
+    """Return one such seed."""
     return first if number == np.uint64(0) else mix(first + number * GAMMA)
 
 

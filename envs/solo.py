@@ -1,4 +1,4 @@
-"""Gymnasium environment of one game at a time: one learner against players of busso."""
+"""Gymnasium environment of single games: one learner against players of busso."""
 
 from operator import add
 from typing import Any
@@ -21,19 +21,18 @@ Bits = NDArray[np.int8]
 
 
 class SoloEnv(gymnasium.Env[Bits, np.int64]):
-    """A game of one learner. Observations `[bits]` are those of its seat to move, int8 of 0 and 1.
+    """Single game with one learner. Observations `[bits]`, int8 of 0 and 1, are those of its seat to move.
 
-    `action_masks()` and `info["action_mask"]` have the legal actions, `[actions]`. In games of several seats `learner`,
-    `others`, rewards, `info["seat"]` and `info["rewards"]` are those of `SeatsVectorEnv`; `info["returns"]` comes with
-    the end of a game. Arrays that are handed out are the caller's. `reset(seed=s)` is the game of seed s, and those
-    after it follow from s.
+    `action_masks()` and `info["action_mask"]` are the legal actions, `[actions]`. In games with several seats,
+    `learner`, `others`, rewards, `info["seat"]` and `info["rewards"]` are as in `SeatsVectorEnv`; `info["returns"]` is
+    set at the end of a game. Returned arrays are copies. `reset(seed=s)` deals the game of seed s; later games follow
+    from s.
 
-    Gymnasium steps any action of the space. So the next legal one, counted upwards and on from 0, is played in place of
-    an illegal one, and `info["played"]` names it. With `strict` an illegal action raises ValueError.
+    Since Gymnasium steps any action of the space, an illegal action is replaced by the next higher legal one (wrapping
+    around to 0), reported in `info["played"]`. With `strict` an illegal action raises ValueError.
 
-    A game that ends before the learner has a decision, such as a 21 on the deal in Blackjack, is over by the first
-    step, whatever its action. So the game of a seed is the same here as anywhere, and mean rewards are what the game
-    is worth.
+    A game that ends before the learner's first decision, such as a 21 on the deal in Blackjack, ends with the first
+    step, whatever its action. Thus seeds give the same games as elsewhere, and mean rewards are unbiased.
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 2}  # noqa: RUF012
@@ -57,15 +56,15 @@ class SoloEnv(gymnasium.Env[Bits, np.int64]):
         self.observation_space = spaces.Box(0, 1, (self.game.bits,), np.int8)
         self.action_space = spaces.Discrete(self.game.actions)
         self._dealt = False
-        self._decided = False  # before a decision of the learner, and the step that says so is still to come
-        self._seat = self.learner[0]  # of the learner: to move, or the last that was
+        self._decided = False  # over before the learner's first decision, and not yet reported by a step
+        self._seat = self.learner[0]  # the learner's seat that is to move, or moved last
         self._many = self.game.seats > 1
         self._nothing = [0.0] * self.game.seats
-        self._earned = self._nothing  # by each seat since the last step
-        self._said = 0  # by the last step of the table
+        self._earned = self._nothing  # rewards by seat since the last step
+        self._said = 0  # result of the table's last step
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Bits, dict[str, Any]]:
-        """Deal the game of this seed, or the next one; there are no `options`. Raises ValueError for a bad seed."""
+        """Deal the game of this seed, or the next one; `options` is ignored. Raises ValueError for a bad seed."""
         super().reset(seed=None if seed is None else check_seed(seed))
         if seed is None and not self._dealt:
             seed = int(self.np_random.integers(2**63))
@@ -82,7 +81,7 @@ class SoloEnv(gymnasium.Env[Bits, np.int64]):
         return self._seen()
 
     def step(self, action: Any) -> tuple[Bits, float, bool, bool, dict[str, Any]]:
-        """Apply an action; raises ValueError for an illegal one, and where no game is on."""
+        """Apply an action. Raises ValueError if it is illegal or no game has started."""
         if not self._dealt:
             raise InputError(self.game.name, "no game has started", "call reset() first")
         played = number = check_action(self.game, action)
@@ -107,12 +106,12 @@ class SoloEnv(gymnasium.Env[Bits, np.int64]):
         return seen, reward, over, False, info
 
     def _next_legal(self, action: int) -> int:
-        """The action itself once the game is over, which the table refuses."""
+        """Return the next legal action, or the action itself once the game is over: the table rejects it."""
         legal = np.flatnonzero(self.table.mask)
         return int(legal[np.searchsorted(legal, action) % legal.size]) if legal.size else action
 
     def _others_play(self, said: int) -> None:
-        """Until it is the learner's turn or the game is over. `said` is what the last step says."""
+        """Play until it is the learner's turn or the game is over. `said` is the result of the last step."""
         while True:
             if said & EARNED:
                 self._earned = list(map(add, self._earned, self.table.totals.tolist()))
@@ -124,20 +123,20 @@ class SoloEnv(gymnasium.Env[Bits, np.int64]):
         self._said = said
 
     def _seen(self) -> tuple[Bits, dict[str, Any]]:
-        mine = self._said & TURN == self._seat  # else the game is over, and another seat had the last move
+        mine = self._said & TURN == self._seat  # else the game is over, and another seat moved last
         info: dict[str, Any] = {"action_mask": self.action_masks()}
         if self._many:
             info["seat"] = self._seat
         return self.table.observation.copy() if mine else self.table.see(self._seat), info
 
     def action_masks(self) -> Bits:
-        """The legal actions, `[actions]`, int8 of 0 and 1; MaskablePPO of sb3-contrib asks for them by this name."""
+        """Return the legal actions, `[actions]`, int8 of 0 and 1; the name is that expected by sb3-contrib."""
         return np.ones(self.game.actions, np.int8) if self._decided else self.table.mask.copy()
 
     def ask(self, player: Player) -> int:
-        """Return the action of a player of busso in this position."""
+        """Return the action of a busso player in this position."""
         return self.table.ask(player)
 
     def render(self) -> str | None:
-        """Render the learner's observation as text: "ansi" returns it, "human" prints it; None without a mode."""
+        """Render the learner's view as text: "ansi" returns it, "human" prints it; None without a mode."""
         return self.table.rendered(self.render_mode, self._seat)

@@ -1,6 +1,6 @@
-"""Corellian Spike for PettingZoo: two to eight agents, each for itself.
+"""Corellian Spike for PettingZoo: two to eight agents, each playing for itself.
 
-9 actions (`busso.spike.cards.ACTION_TEXT`); the layout of the observation is the table in `spike/observation.py`.
+There are 9 actions (`busso.spike.cards.ACTION_TEXT`); `spike/observation.py` documents the observation.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from busso.envs.aec import SeatsEnv
 def env(reward: str | None = None, render_mode: str | None = None, **options: Any) -> SeatsEnv:
     """Create an environment of one game of Corellian Spike, of up to ten hands.
 
-    `reward` is one of `busso.spike.rewards.REWARDS`, the first when None. `options` are those of
+    `reward` is one of `busso.spike.rewards.REWARDS`, by default the first. `options` are those of
     `busso.spike.state.Options`: seats, min_seats, credits, ante, bet, hands, rotate, raise_cap, sabacc_pot,
     special_hands. With `min_seats` a game may have fewer agents than `possible_agents`. Raises ValueError for others.
     """

@@ -1,4 +1,4 @@
-"""Steps of one game by one compiled call: the cost of a step is the number of calls from Python."""
+"""Compiled steps of one game: the cost of a step is the number of calls from Python."""
 
 from collections.abc import Callable
 from functools import cache
@@ -10,23 +10,22 @@ from busso.cards.compiled.batch import Rules, allows
 from busso.cards.compiled.bits import unpack_into
 from busso.cards.compiled.jit import njit
 
-# What a step says: the seat to move in the lowest bits, and these.
+# Result of a step: the seat to move in the lowest bits, and these flags.
 TURN, OVER, EARNED = 255, 256, 512
 ILLEGAL = -1
 
 
 class Steps(NamedTuple):
-    """Functions on one game.
+    """Compiled functions on one game.
 
-    Arguments that they share, of which all but `seed`, `action` and `seat` are changed:
+    They share these arguments, and modify all but `seed`, `action` and `seat`: `states` `[2]`, the game and a buffer
+    for its previous state; `words` `[1, words]`, `observation` `[1, bits]` and `mask` `[1, actions]`, the view and the
+    legal actions of the seat to move, as 0 and 1; `totals` `[seats]`, the rewards of the step.
 
-    `states` `[2]`: the game, and room for what it was before; `words` `[1, words]`, `observation` `[1, bits]` and
-    `mask` `[1, actions]`: what the seat to move sees and may do, 0 and 1; `totals` `[seats]`: what each has earned.
-
-    - `deal(states, seed, words, observation, mask, totals)`: a new game; says OVER where the deal has decided it;
-    - `step(states, action, words, observation, mask, totals)`: one action of the seat to move; ILLEGAL, and nothing
-      has changed, if it may not do that, or the game is over;
-    - `see(states, seat, words, observation)`: what a seat sees.
+    - `deal(states, seed, words, observation, mask, totals)`: deal a new game; returns OVER if the deal decides it;
+    - `step(states, action, words, observation, mask, totals)`: play an action of the seat to move; returns ILLEGAL, and
+      changes nothing, if it is illegal or the game is over;
+    - `see(states, seat, words, observation)`: write a seat's observation.
     """
 
     deal: Callable[..., int]
@@ -36,7 +35,7 @@ class Steps(NamedTuple):
 
 @cache
 def steps(rules: Rules, reward: Callable[..., None]) -> Steps:
-    """Compile the functions of a game; the same rules and reward give the same ones."""
+    """Compile the functions of a game; equal rules and reward give the same functions."""
     deal_one, legal_one, apply_one, observe_one, over_one, _ = rules
 
     @njit
@@ -82,7 +81,7 @@ def steps(rules: Rules, reward: Callable[..., None]) -> Steps:
 
 @cache
 def settle_loop(rules: Rules, reward: Callable[..., None]) -> Callable[..., None]:
-    """Pays what games that the deal has decided have earned their seats, to `totals[games]` (`[games, seats]`)."""
+    """Compile a loop that adds the rewards of games decided by the deal to `totals`, `[games, seats]`."""
     over_one = rules.over
 
     @njit(nogil=True)

@@ -1,4 +1,4 @@
-"""A single game at a time, the basis of every environment that plays one."""
+"""Single game that is dealt and stepped, shared by all environments of one game."""
 
 import secrets
 import zlib
@@ -18,20 +18,20 @@ from busso.envs.choosing import Reward, check_action, check_seed
 from busso.envs.seeds import later_seed
 from busso.envs.stepping import ILLEGAL, steps
 
-_PLAYER = 1  # salt of the generators of players that are asked
+_PLAYER = 1  # salt of the generators for `ask`
 
 
 class SteppedGame:
-    """A game that is dealt and stepped, with what the seat to move sees and may do in plain arrays.
+    """Game with the view and the legal actions of the seat to move in plain arrays.
 
-    `observation` (`[bits]`) and `mask` (`[actions]`) are int8 of 0 and 1, and `totals` (`[seats]`, float32) what the
-    last step earned each seat. They are written anew by every step: copy them to keep them.
+    `observation` (`[bits]`) and `mask` (`[actions]`) are int8 of 0 and 1; `totals` (`[seats]`, float32) are the rewards
+    of the last step. Every step overwrites them: copy them to keep them.
     """
 
     def __init__(self, game: Game, reward: Reward) -> None:
         self.game = game
         self._steps = steps(game.rules, reward)
-        self.states: States = np.full(2, game.blank, game.dtype)  # the game, and room for it before a step
+        self.states: States = np.full(2, game.blank, game.dtype)  # the game, and a buffer for the previous state
         self._words = np.zeros((1, max(1, game.words)), np.uint64)
         self._observation = np.zeros((1, game.bits), np.int8)
         self._mask = np.zeros((1, game.actions), np.int8)
@@ -40,22 +40,19 @@ class SteppedGame:
         self._hand_out()
         self.totals = np.zeros(game.seats, np.float32)
         self._first, self._games = -1, 0
-        self.seed = -1  # of the game, once one is dealt
+        self.seed = -1  # of the current game; -1 before the first
         self._actions: list[int] = []
 
     def _hand_out(self) -> None:
         self.observation, self.mask = self._observation[0], self._mask[0]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """The state of a copy, or of a pickle: NumPy makes arrays of their own of what were views."""
+        """Restore a copy or pickle, in which NumPy has turned the views into separate arrays."""
         self.__dict__.update(state)
         self._hand_out()
 
     def deal(self, seed: int | None) -> int:
-        """The game of this seed, or the next of those that follow from the last one given; what `Steps.deal` says.
-
-        Without any seed, chance decides where they begin. Raises ValueError for what is no seed.
-        """
+        """Deal the game of this seed, else the next one (the first at random); returns the result of `Steps.deal`."""
         if seed is not None or self._first < 0:
             self._first, self._games = secrets.randbits(64) if seed is None else check_seed(seed), 0
         self.seed = int(later_seed(np.uint64(self._first), np.uint64(self._games)))
@@ -66,7 +63,7 @@ class SteppedGame:
         )
 
     def step(self, action: Any) -> int:
-        """Apply an action of the seat to move; returns what `Steps.step` does. Raises ValueError for an illegal one."""
+        """Apply an action of the seat to move; returns the result of `Steps.step`. Raises ValueError if illegal."""
         known = type(action) is int and 0 <= action < self.game.actions
         number = action if known else check_action(self.game, action)
         said = self._steps.step(self.states, number, self._words, self._observation, self._mask, self.totals)
@@ -76,7 +73,7 @@ class SteppedGame:
         return said
 
     def hand(self) -> Hand:
-        """The game so far, move by move. Raises ValueError before the first one is dealt."""
+        """Return the game so far, move by move. Raises ValueError before the first deal."""
         if self.seed < 0:
             raise InputError(self.game.name, "no game has started", "call reset() first")
         seeds = np.array([self.seed], np.uint64)
@@ -86,7 +83,7 @@ class SteppedGame:
         return hand
 
     def rendered(self, mode: str | None, seat: int | None = None) -> str | None:
-        """Render as the mode asks: "ansi" returns what the seat, or that to move, sees; "human" prints it."""
+        """Render the view of a seat, by default the one to move: "ansi" returns it, "human" prints it."""
         if mode is None:
             return None
         hand, game = self.hand(), self.game
@@ -111,7 +108,7 @@ class SteppedGame:
         return seen[0]
 
     def returns(self) -> NDArray[np.float32]:
-        """The result of each seat, in the game's unit. Raises ValueError while the game goes on."""
+        """Return each seat's result in the game's unit. Raises ValueError while the game is running."""
         if not self.game.over(self.states[:1])[0]:
             raise InputError(self.game.name, "the game is not over and has no result yet")
         return self.game.returns(self.states[:1])[0]
@@ -120,12 +117,12 @@ class SteppedGame:
         """Return a player's action for the seat to move. Raises ValueError once the game is over."""
         if self.game.over(self.states[:1])[0]:
             raise InputError(self.game.name, "the game is over, no seat may play")
-        # Another generator for each decision, and the same one for the same. By what is seen: the bytes of a state have
-        # gaps, in which anything may lie, and what is hidden.
+        # The same generator for the same decision, another for others. Derived from the observation, since the bytes of
+        # a state include padding and hidden cards.
         player = player_from(self.game, player, "player")
         player.begin(derive(np.array([zlib.crc32(self.observation.tobytes()) ^ self.seed], np.uint64), _PLAYER))
         return self.chosen(player)
 
     def chosen(self, player: Player) -> int:
-        """Return the action, for the seat to move, of a player that has begun."""
+        """Return the action of a player, already begun, for the seat to move."""
         return int(player.act(Decisions(self.game, self.states[:1], np.zeros(1, np.int64)))[0])

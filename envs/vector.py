@@ -1,4 +1,4 @@
-"""Whole batches of games by Gymnasium's interface for vector environments: one learner against players of busso."""
+"""Gymnasium vector environment of batches of games: one learner against players of busso."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -34,24 +34,24 @@ Step = tuple[Observations, NDArray[np.float32], NDArray[np.bool_], NDArray[np.bo
 class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
     """`num_envs` games in which the learner plays seats of one team, and players of busso the others.
 
-    A step is one decision of the learner in every game; then the others play until it is the learner's turn again.
+    A step is one decision of the learner in every game; then the others play until the learner is to move again.
 
     - Observations are `{"observation": [num_envs, bits], "action_mask": [num_envs, actions]}`, int8 of 0 and 1, of the
-      seat to move, which is `info["seat"]` (`[num_envs]`); the mask is in `info` as well. A learner with several seats
-      that bootstraps has to join decisions of the same seat, for each sees other cards.
-    - Rewards are what the seats of the learner have earned since its last step, the mean of them; `info["rewards"]`
+      seat to move, `info["seat"]` (`[num_envs]`); `info` has the mask as well. A learner with several seats that
+      bootstraps must join decisions of the same seat, since each sees different cards.
+    - Rewards are the mean over the learner's seats of what they earned since its last step; `info["rewards"]`
       (`[num_envs, seats]`) has those of every seat.
-    - Autoreset is SAME_STEP: where a game is over, `terminations` is true, the observation is the first of the next
-      game, and `info["final_obs"][k]` what the seat that played last sees at the end; `info["returns"]` (`[num_envs,
-      seats]`) has the results in the game's unit, where `info["_returns"]`. Nothing is ever truncated.
-    - `reset(seed=s)`: environment k plays the game of seed s + k, or of `s[k]`, and games that follow from it: those
-      that the other environments deal for the same seeds. Players of chance begin anew with it.
-    - A game that is over before the learner has had a decision ends with its next step, whatever the action.
+    - Autoreset is SAME_STEP: when a game ends, `terminations` is true, the observation is the first of the next game,
+      and `info["final_obs"][k]` the final one of the seat that moved last; `info["returns"]` (`[num_envs, seats]`) has
+      the results in the game's unit where `info["_returns"]` is true. Games are never truncated.
+    - `reset(seed=s)`: environment k plays the game of seed s + k, or of `s[k]`, and the games that follow from it, as
+      in the other environments. It also reseeds the players.
+    - A game that ends before the learner's first decision ends with the next step, whatever the action.
 
-    `learner` is its seats or one, the team of seat 0 when None. `others` is one player for all other seats, or one for
-    each by seat: a name, with options as in "monte_carlo:samples:20", or a `busso.cards.play.Player`, which no other
-    environment may have. `step` raises ValueError, and plays nothing, when an action is not legal. Arrays that are
-    handed out are the caller's.
+    `learner` is a seat or seats of one team, by default the team of seat 0. `others` is one player for all other seats,
+    or a mapping from seat to player: a name, with options as in "monte_carlo:samples:20", or a
+    `busso.cards.play.Player` not used by another environment. `step` raises ValueError, and plays nothing, if an action
+    is illegal. Returned arrays are copies.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
@@ -81,17 +81,17 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._all = np.arange(num_envs)
-        self._legal = np.zeros(num_envs, np.uint64)  # of the seats to move; empty where a game is over
+        self._legal = np.zeros(num_envs, np.uint64)  # masks of the seats to move; empty if the game is over
         self._seats_now = np.zeros(num_envs, np.uint8)
         self.states = np.full(num_envs, self.game.blank, self.game.dtype)
         self._totals = np.zeros((num_envs, self.game.seats), np.float32)
-        self._first = np.zeros(0, np.uint64)  # seeds of the first games; none before the first reset
-        self._dealt = np.zeros(num_envs, np.uint64)  # games dealt after those
+        self._first = np.zeros(0, np.uint64)  # seeds of the first games; empty before the first reset
+        self._dealt = np.zeros(num_envs, np.uint64)  # games dealt since then
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observations, dict[str, Any]]:
-        """Deal a game in every environment; there are no `options`. Raises ValueError for bad seeds."""
+        """Deal a game in every environment; `options` is ignored. Raises ValueError for bad seeds."""
         if seed is not None:
             first = self._seeds(seed)
             super().reset(seed=int(first[0]))
@@ -115,7 +115,7 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
             player.begin(derive(first, index))
 
     def _deal(self, games: Games) -> None:
-        """The next game in these environments, up to the learner's first decision."""
+        """Deal the next game in these environments, up to the learner's first decision."""
         self.states[games] = self.game.deal(later_seeds(self._first[games], self._dealt[games]))
         self._dealt[games] += np.uint64(1)
         self._totals[games] = 0
@@ -123,7 +123,7 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
         self._others_play(games)
 
     def _others_play(self, games: Games) -> None:
-        """Until it is the learner's turn in each of these, or they are over."""
+        """Play until it is the learner's turn in each of these games, or they are over."""
         while True:
             games = games[~self.game.over(self.states, games)]
             games = games[~self._learns[self.states["turn"][games]]]
@@ -152,7 +152,7 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
         return observations, rewards, over, np.zeros(self.num_envs, np.bool_), info | {"rewards": earned} | final
 
     def _checked(self, actions: NDArray[Any]) -> tuple[Games, NDArray[np.uint8]]:
-        """The games that are not decided yet, and what was chosen for them once it is found to be legal."""
+        """Return the undecided games and their actions. Raises ValueError if one is illegal."""
         if not self._first.size:
             raise InputError(self.game.name, "no games have started", "call reset() first")
         chosen = np.asarray(actions)
@@ -176,7 +176,7 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
         return {"observation": seen, "action_mask": mask}, {"action_mask": mask.copy(), "seat": seats.copy()}
 
     def action_masks(self) -> NDArray[np.int8]:
-        """The legal actions of the learner `[num_envs, actions]`, those of `info["action_mask"]`."""
+        """Return the learner's legal actions `[num_envs, actions]`, as in `info["action_mask"]`."""
         mask = self._unpacked(self._legal[:, None], self.game.actions)
         mask[self._legal == 0] = 1  # decided: any action ends the game
         return mask
@@ -186,7 +186,7 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
         return unpack(words, bits, np.empty((len(words), bits), np.int8))
 
     def _final(self, ended: Games) -> dict[str, Any]:
-        """Return `info` about the games that are over, before others are dealt in their place."""
+        """Return `info` about the finished games, before new ones are dealt."""
         if not ended.size:
             return {}
         seen = self._unpacked(self.game.observe(self.states, ended, self._seats_now[ended]), self.game.bits)
@@ -202,7 +202,7 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
 
 
 def seats_of_learner(game: Game, learner: Learner) -> tuple[int, ...]:
-    """A seat or seats of one team, by default the team of seat 0. Raises ValueError for others."""
+    """Return seats of one team, by default the team of seat 0. Raises ValueError for others."""
     if learner is None:
         return next(team for team in game.teams if 0 in team)
     chosen = tuple(dict.fromkeys(learner)) if isinstance(learner, Iterable) else (learner,)
@@ -213,7 +213,7 @@ def seats_of_learner(game: Game, learner: Learner) -> tuple[int, ...]:
 
 
 def players_of(game: Game, others: Others, learner: Sequence[int]) -> tuple[list[Player], NDArray[np.uint8]]:
-    """The players of the seats that the learner does not play, and which of them sits at each seat."""
+    """Return the players of the seats other than the learner's, and the index of the player in each seat."""
     seats = [seat for seat in range(game.seats) if seat not in learner]
     seating = np.zeros(game.seats, np.uint8)
     if not isinstance(others, Mapping):

@@ -1,7 +1,7 @@
-"""`python examples/champion_in_environments.py`: the agent that comes with busso plays in PettingZoo and Gymnasium.
+"""`python examples/champion_in_environments.py`: busso's trained agent plays in PettingZoo and Gymnasium.
 
-It gets observations and action masks from the environments, as an agent of your own would. `--player
-runs/tressette/NAME` names another network, `--game spike` the other game with several seats.
+It receives observations and action masks from the environments, like any external agent. `--player
+runs/tressette/NAME` selects another network, `--game spike` the other game with several seats.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from busso.train.dqn.players.load import player_of
 
 
 def parse() -> argparse.Namespace:
-    """The options of the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--game", default="tressette", choices=["tressette", "spike"], help="which game")
     parser.add_argument("--player", default="champion", help="a run folder, a checkpoint or champion (default)")
@@ -32,7 +32,7 @@ def parse() -> argparse.Namespace:
 
 
 def in_pettingzoo(env: SeatsEnv, player: Player, against: str, games: int) -> NDArray[np.float64]:
-    """The loop of PettingZoo: `player` has the seat of player_0 and its partner. What player_0 earned in each game."""
+    """Run a PettingZoo loop with `player` as player_0 and its partner; return player_0's reward in each game."""
     ours = Seated(env.game, player)
     other = named_player(env.game, against)
     team = next(team for team in env.game.teams if 0 in team)
@@ -52,14 +52,14 @@ def in_pettingzoo(env: SeatsEnv, player: Player, against: str, games: int) -> ND
 
 
 def in_gymnasium(name: str, player: Player, against: str, games: int) -> NDArray[np.float64]:
-    """256 games at a time. What the first seat of `player` earned in each."""
+    """Play 256 games at a time; return the reward of `player`'s first seat in each game."""
     width = min(256, games)
     many = gymnasium.make_vec(name, num_envs=width, others=against)
     ours = Seated(many.unwrapped.game, player, width)  # type: ignore[attr-defined]
     seen, _ = many.reset(seed=0)
     each, running = -(-games // width), np.zeros(width)
     earned: list[list[float]] = [[] for _ in range(width)]
-    # The same number of games from each environment: the first games to end are the short ones.
+    # The same number of games from each environment: stopping at the first to end would favour short games.
     while min(map(len, earned)) < each:
         seen, reward, over, _, _ = many.step(ours.act(seen))
         running += reward
@@ -70,13 +70,13 @@ def in_gymnasium(name: str, player: Player, against: str, games: int) -> NDArray
 
 
 def say(where: str, earned: NDArray[np.float64]) -> None:
-    """The mean with its 95% interval."""
+    """Print the mean with its 95% interval."""
     half = 1.96 * earned.std(ddof=1) / np.sqrt(len(earned))
     print(f"{where}: {earned.mean():+.3f} (± {half:.3f}) a game, {(earned > 0).mean():.1%} of {len(earned)} games won")
 
 
 def main() -> None:
-    """Play in both."""
+    """Play in both environments."""
     args = parse()
     env = {"tressette": tressette_v0, "spike": spike_v1}[args.game].env()
     name = {"tressette": "busso/Tressette-v0", "spike": "busso/Spike-v1"}[args.game]

@@ -1,9 +1,9 @@
-"""`python examples/dqn_tressette.py`: a DQN in one file learns Tressette in a minute, with torch and the environments.
+"""`python examples/dqn_tressette.py`: a single-file DQN that learns Tressette in a minute, with torch and Gymnasium.
 
-The style is that of single-file implementations such as CleanRL's. The learner plays seats 0 and 2 of 128 games at a
-time, random players the others. Two things differ from the usual DQN: a transition joins two decisions of the SAME
-seat, and the value of the next decision is the best of ITS legal actions. At the end the learner plays new games
-without exploration, and prints the share that it wins.
+The style follows single-file implementations such as CleanRL's. The learner plays seats 0 and 2 of 128 parallel games,
+random players the others. Two things differ from a standard DQN: a transition joins two decisions of the SAME seat, and
+the next decision is valued by its best LEGAL action. At the end the learner plays new games without exploration, and
+prints its win rate.
 """
 
 import argparse
@@ -23,7 +23,7 @@ Array = NDArray[Any]
 
 
 def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
-    """The options of the command line, or of these words."""
+    """Parse the command line, or these words."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--decisions", type=int, default=300_000, help="decisions to learn from")
     parser.add_argument("--seed", type=int, default=1, help="seed of games, network and exploration")
@@ -45,7 +45,7 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 class Replay:
-    """A ring of transitions; `done` where the game ended before this seat's next decision."""
+    """Ring buffer of transitions; `done` if the game ended before this seat's next decision."""
 
     def __init__(self, capacity: int, bits: int, actions: int) -> None:
         self.observation, self.following = np.zeros((2, capacity, bits), np.int8)
@@ -56,21 +56,21 @@ class Replay:
     def add(
         self, observation: Array, action: Array, reward: Array | float, following: Array, legal: Array, done: bool
     ) -> None:
-        """Add a transition from each row."""
+        """Add one transition per row."""
         at = (self.added + np.arange(len(action))) % self.capacity
         self.observation[at], self.action[at], self.reward[at] = observation, action, reward
         self.following[at], self.legal[at], self.done[at] = following, legal, done
         self.added += len(action)
 
     def sample(self, rows: int, random: np.random.Generator) -> list[Tensor]:
-        """Random rows, column by column, in the order of `add`."""
+        """Sample random rows; return the columns in the order of `add`."""
         at = random.integers(0, min(self.added, self.capacity), rows)
         columns = (self.observation, self.action, self.reward, self.following, self.legal, self.done)
         return [torch.from_numpy(column[at]) for column in columns]
 
 
 def network(bits: int, actions: int, hidden: int) -> nn.Module:
-    """Values of all actions for observations of 0 and 1."""
+    """Build a network from observations of 0 and 1 to the values of all actions."""
     return nn.Sequential(
         nn.Linear(bits, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, actions)
     )
@@ -78,13 +78,13 @@ def network(bits: int, actions: int, hidden: int) -> nn.Module:
 
 @torch.inference_mode()
 def best(q: nn.Module, seen: dict[str, Array]) -> Array:
-    """The legal action of the greatest value in each game."""
+    """Return the legal action with the greatest value in each game."""
     values = q(torch.from_numpy(seen["observation"]).float())
     return values.masked_fill(torch.from_numpy(seen["action_mask"]) == 0, -torch.inf).argmax(dim=1).numpy()
 
 
 def update(q: nn.Module, target: nn.Module, optimizer: torch.optim.Optimizer, batch: list[Tensor]) -> float:
-    """Update by one step of double DQN. The discount is 1, because a hand ends after ten decisions of a seat."""
+    """Make one step of double DQN and return the loss. The discount is 1: a seat has only ten decisions per hand."""
     observation, action, reward, following, legal, done = batch
     with torch.no_grad():
         after = following.float()
@@ -98,9 +98,9 @@ def update(q: nn.Module, target: nn.Module, optimizer: torch.optim.Optimizer, ba
 
 
 def learn(args: argparse.Namespace, spent_after: Callable[[nn.Module, int], float] | None = None) -> nn.Module:
-    """Play and learn from `decisions` decisions; the network. The same seed gives the same one on the same machine.
+    """Train for `decisions` decisions and return the network, reproducibly for the same seed and machine.
 
-    `spent_after` gives another budget: the share of it that is spent, by the network and the number of decisions.
+    `spent_after(network, decisions)` replaces this budget: it returns the fraction of another budget that is spent.
     """
     share = spent_after or (lambda _, decisions: decisions / args.decisions)
     random = np.random.default_rng(args.seed)
@@ -111,7 +111,7 @@ def learn(args: argparse.Namespace, spent_after: Callable[[nn.Module, int], floa
     target.load_state_dict(q.state_dict())
     optimizer = torch.optim.Adam(q.parameters(), lr=args.lr)
     replay = Replay(args.capacity, bits, actions)
-    # The newest decision of every seat in every game: its transition waits for the next decision of that seat.
+    # The latest decision of every seat in every game: its transition is completed by that seat's next decision.
     waiting = np.zeros((args.num_envs, 4), bool)
     observation, action = np.zeros((args.num_envs, 4, bits), np.int8), np.zeros((args.num_envs, 4), np.int64)
     seen, info = games.reset(seed=args.seed)
@@ -146,12 +146,12 @@ def learn(args: argparse.Namespace, spent_after: Callable[[nn.Module, int], floa
 
 
 def evaluate(q: nn.Module, args: argparse.Namespace) -> tuple[Array, Array]:
-    """Return whether each of `games` new games is won, and by how many points, `[games]`."""
+    """Play `games` new games; return whether each is won, and the difference in points, `[games]`."""
     width = min(args.games, 1024)
     games = gymnasium.make_vec("busso/Tressette-v0", num_envs=width, others=args.opponents)
     seen, _ = games.reset(seed=10**9 + args.seed)
     points: list[Array] = []
-    # All hands have the same length, so the first to end are a fair sample.
+    # All hands have the same length, so the first to end are an unbiased sample.
     while sum(map(len, points)) < args.games:
         seen, _, over, _, info = games.step(best(q, seen))
         if over.any():
@@ -161,12 +161,12 @@ def evaluate(q: nn.Module, args: argparse.Namespace) -> tuple[Array, Array]:
 
 
 def interval(values: Array) -> tuple[float, float]:
-    """Mean and half of the 95% interval."""
+    """Return the mean and half the 95% interval."""
     return float(values.mean()), float(1.96 * values.std(ddof=1) / np.sqrt(len(values)))
 
 
 def main() -> None:
-    """Learn, play, print the result."""
+    """Train, play and print the result."""
     args = parse()
     torch.set_num_threads(1)
     q = learn(args)

@@ -1,7 +1,7 @@
-"""`python examples/maskable_ppo.py`: MaskablePPO of sb3-contrib learns Tressette in whole batches of games.
+"""`python examples/maskable_ppo.py`: MaskablePPO of sb3-contrib learns Tressette on batches of games.
 
-It needs `pip install sb3-contrib`. `BatchVecEnv` below is all that stable-baselines3 needs to use `gymnasium.make_vec`;
-copy it. `--others greedy` names another opponent.
+It needs `pip install sb3-contrib`. `BatchVecEnv` below, which you can copy, is all that stable-baselines3 needs to use
+`gymnasium.make_vec`. `--others greedy` selects another opponent.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from busso import envs  # noqa: F401 - registers the environments with Gymnasium
 
 
 class BatchVecEnv(VecEnv):
-    """A batch of busso's games as a VecEnv: observations `[num_envs, bits]`, and masks by `action_masks`."""
+    """VecEnv of a batch of busso's games: observations `[num_envs, bits]`, and masks from `action_masks`."""
 
     def __init__(self, name: str, num_envs: int, **options: Any) -> None:
         self.games: Any = gymnasium.make_vec(name, num_envs=num_envs, **options)
@@ -25,17 +25,17 @@ class BatchVecEnv(VecEnv):
         super().__init__(num_envs, space, self.games.single_action_space)
 
     def reset(self) -> Any:
-        """The first observations."""
+        """Return the first observations."""
         seen, _ = self.games.reset(seed=self._seeds[0])
         self._reset_seeds()
         return seen["observation"]
 
     def step_async(self, actions: Any) -> None:
-        """Keep the actions for `step_wait`."""
+        """Store the actions for `step_wait`."""
         self.actions = actions
 
     def step_wait(self) -> Any:
-        """Play them; where a game is over, the observation is the first of the next one."""
+        """Play the stored actions; after the end of a game, the observation is the first of the next one."""
         seen, rewards, over, _, info = self.games.step(self.actions)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for k in np.flatnonzero(over):
@@ -43,29 +43,29 @@ class BatchVecEnv(VecEnv):
         return seen["observation"], rewards, over, infos
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        """Call a method of the batch; returns one result for each game."""
+        """Call a method of the batch; return one result per game."""
         each = list(getattr(self.games, method_name)(*args, **kwargs))
         return [each[k] for k in self._get_indices(indices)]
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """An attribute of the batch, for each game."""
+        """Return an attribute of the batch, once per game."""
         return [getattr(self.games, attr_name) for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Refused."""
+        """Raise NotImplementedError."""
         raise NotImplementedError("the games of a batch share their attributes")
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        """No game is."""
+        """Return False for every game."""
         return [False for _ in self._get_indices(indices)]
 
     def close(self) -> None:
-        """End the batch."""
+        """Close the batch."""
         self.games.close()
 
 
 def parse() -> argparse.Namespace:
-    """The options of the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=300_000, help="decisions to learn from (default: 300000)")
     parser.add_argument("--num-envs", type=int, default=256, help="games in a batch (default: 256)")
@@ -74,7 +74,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Learn, and print the mean reward of the last 4,096 games with its 95% interval."""
+    """Train, and print the mean reward of the last 4,096 games with its 95% interval."""
     args = parse()
     torch.set_num_threads(1)  # the network is small
     games = VecMonitor(BatchVecEnv("busso/Tressette-v0", args.num_envs, learner=0, others=args.others))

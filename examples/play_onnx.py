@@ -1,6 +1,6 @@
-"""Plays a network exported as ONNX against a rule player, with NumPy, onnxruntime and the games, without PyTorch.
+"""Match of a network exported as ONNX against a rule player, with NumPy and onnxruntime but without PyTorch.
 
-`busso export` makes the file, `python examples/play_onnx.py FOLDER/model.onnx greedy` plays it.
+`busso export` writes the file; `python examples/play_onnx.py FOLDER/model.onnx greedy` plays it.
 """
 
 import json
@@ -16,16 +16,16 @@ from busso.command.settings.game import load_configured_game
 
 
 class OnnxPlayer:
-    """A player for busso.cards.play that keeps nothing between decisions."""
+    """Player for busso.cards.play, without state between decisions."""
 
     def __init__(self, session):
         self.session = session
 
     def begin(self, seeds):
-        """A batch of games starts."""
+        """Do nothing at the start of a batch of games."""
 
     def act(self, decisions):
-        """The legal action with the greatest value for each decision."""
+        """Return the legal action with the greatest value for each decision."""
         values = self.session.run(["values"], {"observation": decisions.observation})[0]
         legal = decisions.legal[:, None] >> np.arange(values.shape[1], dtype=np.uint64) & np.uint64(1)
         return np.where(legal, values, -np.inf).argmax(1).astype(np.uint8)

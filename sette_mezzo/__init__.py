@@ -1,4 +1,4 @@
-"""Sette e mezzo: one player against an opponent with a fixed rule; its exact values can be computed."""
+"""Sette e mezzo: one player against an opponent with a fixed rule; exact values are computable."""
 
 from __future__ import annotations
 

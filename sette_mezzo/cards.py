@@ -1,7 +1,7 @@
 """Cards of Sette e mezzo: ranks `A 2 3 4 5 6 7 F C R`, four of each; scores are counted in halves.
 
-The suits do not matter, and the three face cards (fante, cavallo, re) are worth the same: a rank below 7 is its own
-kind, the face cards are the kind FACE.
+Suits do not matter. Each rank below 7 is its own kind; the three face cards (fante, cavallo, re) are worth the same and
+share the kind FACE.
 """
 
 import numpy as np
@@ -17,21 +17,21 @@ FACE = 7
 MAX_SCORE = 15  # halves: seven and a half
 VALUES = np.array([2, 4, 6, 8, 10, 12, 14, 1], np.int64)  # halves, by kind
 DECK = np.array([4, 4, 4, 4, 4, 4, 4, 12], np.int64)  # cards, by kind
-# Every hand that has not gone over, a multiset of kinds; the ace of the first rank is the first kind.
+# All hands of at most seven and a half, as multisets of kinds; the ace is kind 0.
 HANDS = multisets(VALUES.tolist(), MAX_SCORE)
 HAND_AFTER = HANDS.child
 
 
 def parse_card(text: object) -> int:
-    """`A` -> 0. Raises ValueError naming a text that is no card."""
+    """Parse a card: `A` -> 0. Raises ValueError for an unknown card."""
     return parse_rank(text, RANK_TEXT)
 
 
 def kind_of(rank: int) -> int:
-    """The kind of a rank."""
+    """Return the kind of a rank."""
     return min(rank, FACE)
 
 
 def points_text(halves: int) -> str:
-    """`11` -> `5.5`."""
+    """Return the text of a score: `11` -> `5.5`."""
     return f"{halves / 2:g}"

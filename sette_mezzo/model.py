@@ -1,7 +1,7 @@
-"""The exact process of Sette e mezzo: states are the player's cards by kind and the opponent's first card.
+"""The exact Markov decision process of Sette e mezzo.
 
-State `hand * KINDS + kind` is the hand `cards.HANDS[hand]` against an opponent who shows that kind. Drawing is without
-replacement, so all cards in sight change what comes next, and there is no bound on their number but the score.
+State `hand * KINDS + kind` is the hand `cards.HANDS[hand]` against an opponent showing that kind. Cards are drawn
+without replacement, so the state holds all visible cards; only the score limits their number.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from busso.sette_mezzo.rules import HIT, STICK, Options, blank, limit_in_halves
 
 
 def model(options: Options, reward: str, deck: NDArray[np.int64] = DECK) -> Model:
-    """The process under these options; `deck[kind]` may be another deck. Raises ValueError for a bad option."""
+    """Return the process under these options, for another deck if `deck[kind]` is given. Raises ValueError."""
     limit = limit_in_halves(options.limit)
     hands = Hands(HANDS.total, HANDS.child, HANDS.counts, HANDS.size >= 1)
     stops = np.tile(HANDS.total >= limit, (MAX_SCORE + 1, 1))
@@ -63,12 +63,12 @@ def model(options: Options, reward: str, deck: NDArray[np.int64] = DECK) -> Mode
 
 @njit
 def index(state: Any) -> int:
-    """The number of a state record, see the module."""
+    """Return the number of a state record (see the module)."""
     return state.hand * KINDS + min(state.opponent_rank, FACE)
 
 
 def _records(options: Options) -> NDArray[np.void]:
-    """For every state a record in which the player sees it."""
+    """Return a record for each state as the player sees it."""
     hand, kind = np.divmod(np.arange(HANDS.total.size * KINDS), KINDS)
     records = np.full(hand.size, blank(options))
     records["hand"], records["score"], records["opponent_rank"] = hand, HANDS.total[hand], kind
@@ -86,7 +86,7 @@ def _start(deck: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _policies() -> dict[str, NDArray[np.int64]]:
-    """`hit_below_x` for every score x from 1 to 7.5."""
+    """Return `hit_below_x` for every score x from 1 to 7.5."""
     scores = np.repeat(HANDS.total, KINDS)
     return {
         f"hit_below_{points_text(limit)}": np.where(scores < limit, HIT, STICK).astype(np.int64)
@@ -95,7 +95,7 @@ def _policies() -> dict[str, NDArray[np.int64]]:
 
 
 def state_text(state: int) -> str:
-    """`2 F F (3) against 6`; F stands for any face card."""
+    """Return a text such as `2 F F (3) against 6`; F is any face card."""
     hand, kind = divmod(state, KINDS)
     score = points_text(int(HANDS.total[hand]))
     return f"{cards_text(HANDS, hand, RANK_TEXT[:KINDS])} ({score}) against {RANK_TEXT[kind]}"

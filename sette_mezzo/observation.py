@@ -1,6 +1,6 @@
-"""Observation of the player of Sette e mezzo as packed bits.
+"""Observation of the player in Sette e mezzo as packed bits.
 
-| bits  | what                                                                            |
+| bits  | meaning                                                                         |
 |-------|---------------------------------------------------------------------------------|
 | 0-16  | own score in halves, one-hot; 16 for anything over seven and a half             |
 | 17-24 | kind of the opponent's first card, one-hot: A 2 3 4 5 6 7 face                  |
@@ -19,7 +19,7 @@ from busso.sette_mezzo.cards import HANDS, KINDS, MAX_SCORE
 SCORE = 0
 OPPONENT = SCORE + MAX_SCORE + 2
 OWN_CARDS = OPPONENT + KINDS
-# How many cards of a kind a hand may hold: four of a rank, and no more than stay within seven and a half.
+# The most cards of a kind in a hand: four per rank, within seven and a half.
 WIDTHS = np.minimum(HANDS.counts.max(axis=0), np.array([4] * 7 + [12]))
 OFFSETS = OWN_CARDS + np.concatenate([[0], np.cumsum(WIDTHS)[:-1]])
 BITS = int(OWN_CARDS + WIDTHS.sum())

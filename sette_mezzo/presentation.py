@@ -1,4 +1,4 @@
-"""Presentation of Sette e mezzo, see `busso.cards.presentation`."""
+"""Presentation of Sette e mezzo (see `busso.cards.presentation`)."""
 
 from __future__ import annotations
 

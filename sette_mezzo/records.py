@@ -1,7 +1,7 @@
-"""Games of Sette e mezzo as JSON records: writing one, and playing one through the engine.
+"""JSON records of Sette e mezzo: writing a game as one, and replaying one through the engine.
 
-`{"game":"sette_mezzo","limit":5,"player":["2","F","R"],"opponent":["6"]}`: each side's cards in the order drawn. The
-player stuck after the last card that did not go over.
+`{"game":"sette_mezzo","limit":5,"player":["2","F","R"],"opponent":["6"]}`: each side's cards in draw order. The player
+stuck after the last card unless it went over.
 """
 
 from typing import Any
@@ -15,11 +15,11 @@ from busso.cards.records import check_copies, drawn_cards, field, give_house
 from busso.sette_mezzo.cards import COPIES, RANK_TEXT, parse_card
 from busso.sette_mezzo.rules import HIT, STICK, begin, draw, give_opponent, give_player, opponent_draws, result
 
-_DEALT = 1  # card of each side
+_DEALT = 1  # card per side
 
 
 def record(start: np.void, actions: list[int]) -> dict[str, Any]:
-    """The record of a game: its state as dealt and the player's actions."""
+    """Return the record of a game from its state after the deal and the player's actions."""
     state = np.array([start])
     player, opponent = [int(start["player_rank"])], [int(start["opponent_rank"])]
     for action in actions:
@@ -38,10 +38,7 @@ def record(start: np.void, actions: list[int]) -> dict[str, Any]:
 
 
 def read(record: dict[str, Any]) -> Replayed:
-    """Play a record: its hand, both scores, and the result for the player: 1, 0 or -1.
-
-    Raises ValueError that names the field, or the card and the rule it breaks.
-    """
+    """Replay a record; return its hand, scores and result (1, 0 or -1). Raises ValueError naming the broken rule."""
     game = game_with("sette_mezzo", {"limit": field(record, "limit")})
     player, opponent = (drawn_cards(record, name, _DEALT, parse_card) for name in ("player", "opponent"))
     check_copies("player, opponent", [*player, *opponent], COPIES, RANK_TEXT)

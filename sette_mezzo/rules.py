@@ -1,7 +1,7 @@
-"""The rules of Sette e mezzo for one player, to whom the opponent's first card is known.
+"""Rules of Sette e mezzo for one player who sees the opponent's first card.
 
-Player and opponent draw one card each from 40, open and without replacement. The player hits or sticks and loses at
-once over seven and a half; then the opponent draws until reaching `limit`. The higher score wins, equal is a tie.
+Both sides draw one open card from a deck of 40, without replacement. The player hits or sticks, and loses at once over
+seven and a half; then the opponent draws until reaching `limit`. The higher score wins; equal scores tie.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ STATE = np.dtype(
     [
         ("random", np.uint64),  # the game's own generator (splitmix64)
         ("taken", np.uint8, RANKS),  # cards drawn so far, by rank
-        ("hand", np.uint16),  # the player's cards, as a row of `cards.HANDS`; the last that was not over
+        ("hand", np.uint16),  # the player's cards as a row of `cards.HANDS`; the last hand that was not over
         ("score", np.uint8),  # of the player, in halves
         ("opponent_score", np.uint8),  # in halves
         ("player_rank", np.uint8),  # the player's first card
@@ -47,14 +47,14 @@ class Options:
 
 
 def limit_in_halves(limit: float) -> int:
-    """Raises ValueError for what the opponent cannot stop at."""
+    """Convert a limit to halves. Raises ValueError if it is not a multiple of 0.5."""
     if 2 * limit != int(2 * limit):
         raise InputError("game.limit", f"expected 0.5 to 7.5 in steps of 0.5, not {limit!r}")
     return int(2 * limit)
 
 
 def blank(options: Options) -> np.void:
-    """A state that holds the options and nothing else. Raises ValueError for a bad option."""
+    """Return a state that holds only the options. Raises ValueError for a bad option."""
     check_bounds("game", options)
     state = np.zeros(1, STATE)
     state["limit"] = limit_in_halves(options.limit)
@@ -63,13 +63,13 @@ def blank(options: Options) -> np.void:
 
 @njit
 def value_of(rank: int) -> int:
-    """Halves that a card is worth."""
+    """Return the value of a card in halves."""
     return VALUES[min(rank, FACE)]
 
 
 @njit
 def begin(state: Any, player_rank: int, opponent_rank: int) -> None:
-    """Give both their first card."""
+    """Give each side its first card."""
     state.taken[:] = 0
     state.taken[player_rank] += 1
     state.taken[opponent_rank] += 1
@@ -84,7 +84,7 @@ def begin(state: Any, player_rank: int, opponent_rank: int) -> None:
 
 @njit
 def deal(state: Any, seed: np.uint64) -> None:
-    """A card for each; both, and all that are drawn later, follow from `seed`."""
+    """Deal one card to each side; both and all later draws follow from `seed`."""
     state.random = mix(seed ^ np.uint64(0x73657474656D657A))
     state.taken[:] = 0
     first = draw(state)
@@ -94,7 +94,7 @@ def deal(state: Any, seed: np.uint64) -> None:
 
 @njit
 def draw(state: Any) -> int:
-    """The rank of the next card from the deck, every card that is left being as likely."""
+    """Draw the next card, uniformly among the remaining cards, and return its rank."""
     left = RANKS * COPIES
     for rank in range(RANKS):
         left -= state.taken[rank]
@@ -109,7 +109,7 @@ def draw(state: Any) -> int:
 
 @njit
 def give_player(state: Any, rank: int) -> None:
-    """The player draws this card, and loses at once when over."""
+    """Add this card to the player's hand; over seven and a half ends the game."""
     state.taken[rank] += 1
     state.score += value_of(rank)
     if state.score > MAX_SCORE:
@@ -126,7 +126,7 @@ def opponent_draws(state: Any) -> bool:
 
 @njit
 def give_opponent(state: Any, rank: int) -> None:
-    """The opponent draws this card."""
+    """Add this card to the opponent's hand."""
     state.taken[rank] += 1
     state.opponent_score += value_of(rank)
 
@@ -144,7 +144,7 @@ def apply(state: Any, action: int) -> None:
 
 @njit
 def result(state: Any) -> int:
-    """1 when the player has won the ended game, 0 for a tie, -1 when the opponent has."""
+    """Return 1 if the player won the finished game, 0 for a tie, -1 if the opponent did."""
     if state.score > MAX_SCORE:
         return -1
     if state.opponent_score > MAX_SCORE or state.score > state.opponent_score:
@@ -154,7 +154,7 @@ def result(state: Any) -> int:
 
 @njit
 def returns(state: Any, out: NDArray[np.float32]) -> None:
-    """1 for a win, 0 for a tie, -1 for a loss."""
+    """Write the result: 1 for a win, 0 for a tie, -1 for a loss."""
     out[0] = result(state)
 
 

@@ -1,4 +1,4 @@
-"""Corellian Spike: two to eight seats, credits, and a sum as close to zero as possible."""
+"""Corellian Spike: two to eight seats play for credits and a sum as close to zero as possible."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from busso.spike.state import Options, blank
 
 
 def _varying(options: Options) -> Mapping[str, Any]:
-    blank(options)  # bad options are found here: there may be no seats, or more than fit into memory
+    blank(options)  # raises for bad options: too few seats, or more than fit into memory
     return {
         "seats": options.seats,
         "teams": tuple((seat,) for seat in range(options.seats)),
-        # What lies in the second pot after the last hand belongs to no seat.
+        # Credits left in the second pot after the last hand belong to nobody.
         "total": None if options.sabacc_pot else 0.0,
     }
 

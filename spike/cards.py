@@ -1,7 +1,4 @@
-"""Corellian Spike cards: 62 of them, numbered by rising value, and the text of the actions.
-
-Two zeros, and three of each value from -10 to -1 and from 1 to 10.
-"""
+"""Corellian Spike cards by rising value (two zeros, three each of -10 to -1 and 1 to 10), and the action names."""
 
 import numpy as np
 
@@ -40,5 +37,5 @@ ACTION_TEXT = (
 
 
 def action_text(action: int) -> str:
-    """`0` -> `raise`."""
+    """Return the name of an action: `0` -> `raise`."""
     return ACTION_TEXT[action]

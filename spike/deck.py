@@ -1,4 +1,4 @@
-"""Drawing and shuffling. While the order of the deck is open, a card is drawn at random from those left."""
+"""Drawing and shuffling. While the deck is not fully ordered, each card is drawn at random from the rest."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ from busso.cards.compiled.splitmix import GAMMA, below, mix
 from busso.spike.cards import CARDS
 from busso.spike.state import ROUNDS
 
-# The least common multiple of 1 to 8: a lot drawn below it is fair modulo any number of seats.
+# Least common multiple of 1 to 8: a lot below it is fair modulo any number of seats.
 _LOTS = 840
 
 
 @njit
 def roll(state: Any) -> None:
-    """Draw dice, lot and the seed of the reshuffles for a new hand, and take a fresh deck, not yet shuffled."""
+    """Draw the dice, the lot and the reshuffle seed for a new hand, and take a fresh, unshuffled deck."""
     state.random += GAMMA
     scaled = mix(state.random) >> np.uint64(32)
     for index in range(ROUNDS):
@@ -43,20 +43,20 @@ def _settle_one(state: Any, position: int) -> None:
 
 @njit
 def settle(state: Any) -> None:
-    """Shuffle the rest of the deck now; the cards come in the same order as if drawn one by one."""
+    """Shuffle the rest of the deck now, in the same order as if drawn card by card."""
     for position in range(state.ordered, CARDS):
         _settle_one(state, position)
 
 
 @njit
 def skip_rest(state: Any) -> None:
-    """Move the generator to where the whole deck has been drawn: the hands to come do not depend on what was drawn."""
+    """Advance the generator as if the whole deck had been drawn, so that later hands do not depend on the draws."""
     state.random += GAMMA * np.uint64(CARDS - state.ordered)
 
 
 @njit
 def draw(state: Any) -> int:
-    """The next card of the deck."""
+    """Draw the next card of the deck."""
     position = state.drawn
     if position >= state.ordered:
         _settle_one(state, position)
@@ -66,7 +66,7 @@ def draw(state: Any) -> int:
 
 @njit
 def ensure_cards(state: Any, cards: int) -> None:
-    """Shuffle the discards in when fewer than `cards` cards are left."""
+    """Shuffle in the discards if fewer than `cards` cards are left."""
     if CARDS - state.drawn < cards:
         _reshuffle(state)
 
@@ -85,7 +85,7 @@ def _reshuffle(state: Any) -> None:
 
 @njit
 def _put_back(state: Any) -> int:
-    """Move the rest of the deck up and the discards, lowest first, under it; returns how many."""
+    """Move the rest of the deck up and the discards under it, lowest first; return the number of discards."""
     count = popcount(state.discards)
     for position in range(state.drawn, CARDS):
         state.deck[position - count] = state.deck[position]

@@ -1,10 +1,10 @@
-"""The decisions of Corellian Spike as the numbered states of the published study.
+"""Decisions of Corellian Spike as the numbered states of the published study.
 
-A state is written with eight digits, `RDSSXXCP`: round 0 to 3; decision 1 betting, 2 buying, 3 exchange; the sum of
-the seat's cards, capped at -9 and 9, plus 10; the bought card plus 10, or 00 when there is none; the seat's credits
-and the pool, each divided by 10, rounded half to even and capped at 9. In round 0 there is only decision 1 without a
-bought card. With n players the digits of credits and pool add up to at most 5 n. A bought -10 and no bought card are
-written alike, as they were published: the decision tells them apart.
+A state is written as eight digits, `RDSSXXCP`: round 0 to 3; decision 1 betting, 2 buying, 3 exchange; the sum of the
+seat's cards, capped at -9 and 9, plus 10; the bought card plus 10, or 00 without one; the seat's credits and the pool,
+each divided by 10, rounded half to even and capped at 9. Round 0 has only decision 1, without a bought card. With n
+players the digits of credits and pool sum to at most 5 n. As in the study, a bought -10 and no bought card are written
+alike; the decision distinguishes them.
 """
 
 from functools import cache
@@ -31,7 +31,7 @@ _TERMINAL_TEXT = "00000000"
 
 @njit
 def level(credits: int) -> int:
-    """The digit for an amount of credits: credits / 10, rounded half to even, at most 9."""
+    """Return the digit of an amount of credits: credits / 10, rounded half to even, at most 9."""
     whole, rest = credits // 10, credits % 10
     if rest > 5 or (rest == 5 and whole % 2 == 1):
         whole += 1
@@ -40,7 +40,7 @@ def level(credits: int) -> int:
 
 @njit
 def number(state: Any) -> int:
-    """The number of the decision of the seat to move."""
+    """Return the number of the mover's decision state."""
     seat = state.turn
     total = min(max(card_sum(state, seat), -9), 9) + 9
     extra = 0
@@ -54,12 +54,12 @@ def number(state: Any) -> int:
 
 @njit
 def episode(state: Any) -> int:
-    """Return the number of earlier hands: a hand is an episode of the study."""
+    """Return the number of earlier hands: in the study, a hand is an episode."""
     return state.hands_played
 
 
 def digits(number: int) -> tuple[int, int, int, int, int, int]:
-    """Round, decision, sum + 10, bought card + 10, credits and pool digit of a number below TERMINAL."""
+    """Return the round, decision, sum + 10, bought card + 10, credits and pool digits of a number below TERMINAL."""
     rest, pool = divmod(number, LEVELS)
     rest, held = divmod(rest, LEVELS)
     if rest < SUMS:
@@ -70,7 +70,7 @@ def digits(number: int) -> tuple[int, int, int, int, int, int]:
 
 
 def text(number: int) -> str:
-    """The eight digits of a state; 00000000 for the terminal one."""
+    """Return the eight digits of a state; 00000000 for the terminal one."""
     if number == TERMINAL:
         return _TERMINAL_TEXT
     place, levels = divmod(number, LEVELS * LEVELS)
@@ -79,13 +79,13 @@ def text(number: int) -> str:
 
 @cache
 def _first_six(place: int) -> str:
-    """All digits but those of credits and pool, which a table of all states asks for a hundred times each."""
+    """Return all digits except credits and pool; cached, since a full table needs each a hundred times."""
     round_, decision, total, extra, _, _ = digits(place * LEVELS * LEVELS)
     return f"{round_}{decision}{total:02d}{extra:02d}"
 
 
 def parse(written: str) -> int:
-    """The number of a state other than the terminal one. Raises ValueError naming a text that is none."""
+    """Return the number of a non-terminal state. Raises ValueError for a text that is not a state."""
     if len(written) != 8 or not written.isdecimal() or not written.isascii():
         raise InputError(f"state {written!r}", "not eight digits")
     round_, decision, total, extra = int(written[0]), int(written[1]), int(written[2:4]), int(written[4:6])
@@ -100,7 +100,7 @@ def parse(written: str) -> int:
 
 
 def enumerate_states(players: int) -> NDArray[np.int64]:
-    """All states of a game of `players` players, the terminal one last: 231,041 for 2 and 361,001 for 4."""
+    """Return all states of a game of `players` players, terminal last: 231,041 for 2 players and 361,001 for 4."""
     numbers = np.arange(TERMINAL)
     both = numbers % LEVELS + numbers // LEVELS % LEVELS
     return np.append(numbers[both <= 5 * players], TERMINAL)
@@ -108,7 +108,7 @@ def enumerate_states(players: int) -> NDArray[np.int64]:
 
 @cache
 def _by_decision() -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-    """Legal actions and the initial policy (match, do not buy, discard) of every state."""
+    """Return the legal actions and the initial policy (match, do not buy, discard) of every state."""
     decision = np.zeros(STATES, np.int64)
     later = np.arange(TERMINAL - _FIRST_BLOCK)
     decision[_FIRST_BLOCK:TERMINAL] = later // _BLOCK % DECISIONS
@@ -120,21 +120,18 @@ def _by_decision() -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
 @cache
 def _listings() -> tuple[NDArray[np.int64], ...]:
     lists = [enumerate_states(players) for players in range(2, MAX_SEATS + 1)]
-    # From four players on the digits cannot add up to more than the limit.
+    # From four players on the digits never exceed the limit.
     return tuple(one for k, one in enumerate(lists) if k == 0 or one.size > lists[k - 1].size)
 
 
 def numbering(options: Options) -> Numbering:
-    """The states of the study for games under these options; see `busso.cards.tables.Numbering`.
-
-    Raises ValueError for options under which the legal actions do not follow from the state.
-    """
+    """Return the study's states under these options. Raises ValueError if legal actions would not follow from them."""
     if options.raise_cap is not None:
         raise InputError(
             "game.raise_cap", "the state numbers do not contain the number of raises", "leave it null for tables"
         )
     legal, initial = _by_decision()
-    # As many credits as this many players of the study have.
+    # The number of players who have as many credits in the study.
     players = -(-options.seats * options.credits // PUBLISHED_CREDITS)
     listed = enumerate_states(min(max(players, 2), MAX_SEATS))
     return Numbering(number, episode, TERMINAL, legal, initial, text, parse, listed, _listings())

@@ -1,8 +1,8 @@
-"""Observation of a seat of Corellian Spike as packed bits. Seats are relative to the observer: 0 is the observer.
+"""Observation of a seat in Corellian Spike as packed bits. Seats are relative to the observer, who is seat 0.
 
-One layout for 2 to 8 seats; the blocks of seats that are not taken stay empty.
+The layout is the same for 2 to 8 seats; blocks of empty seats stay zero.
 
-| bits    | what                                                                                     |
+| bits    | meaning                                                                                  |
 |---------|------------------------------------------------------------------------------------------|
 | 0-83    | own lower and higher hand card, own spike card, bought card: value -10 to 10, one-hot     |
 | 84-114  | own sum from -15 to 15 (capped), one-hot                                                 |
@@ -21,7 +21,7 @@ One layout for 2 to 8 seats; the blocks of seats that are not taken stay empty.
 | 605-612 | who acts first in this hand, one-hot by relative seat                                    |
 | 613-622 | hands still to come after this one, thermometer                                          |
 
-Thermometers of credits set one bit for each of LEVELS that is reached.
+Thermometers of credits set one bit for each of the LEVELS reached.
 """
 
 from typing import Any
@@ -61,17 +61,14 @@ def _level_table() -> NDArray[np.uint8]:
 
 
 _LEVEL_OF = _level_table()
-# The first card of each value that there are three of; the two zeros; see `_counts`.
+# The first card of each value with three cards, and the first zero; see `_counts`.
 _FIRST_OF_THREE = np.uint64(sum(1 << card for card in (*range(0, 30, 3), *range(32, CARDS, 3))))
 _FIRST_ZERO = np.uint64(1 << 30)
 
 
 @njit
 def observe(state: Any, seat: int, words: NDArray[np.uint64]) -> None:
-    """OR the observation of `seat` into the zeroed `words`. A bought card is seen by the seat to move alone.
-
-    The observation of a seat that is not taken is empty.
-    """
+    """OR the observation of `seat` into the zeroed `words`. Empty seats see nothing, only the mover a bought card."""
     if seat >= state.players:
         return
     _put_own(state, seat, words)
@@ -134,7 +131,7 @@ def _put_other(state: Any, seat: int, words: NDArray[np.uint64], offset: int) ->
 
 @njit
 def _counts(cards: np.uint64) -> np.uint64:
-    """The set of cards with each value's cards moved to its lowest bits, so that equal cards look the same."""
+    """Move each value's cards to the lowest bits of that value, so that equal cards look the same."""
     second, third = cards >> np.uint64(1), cards >> np.uint64(2)
     two = (cards & second) | (cards & third) | (second & third)
     some = (cards | second | third) & _FIRST_OF_THREE | (cards | second) & _FIRST_ZERO

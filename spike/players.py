@@ -1,4 +1,4 @@
-"""Players of Corellian Spike without a network: `(state, random_bits) -> action`."""
+"""Corellian Spike players without a network: `(state, random_bits) -> action`."""
 
 from typing import Any
 
@@ -13,13 +13,13 @@ from busso.spike.state import BET, BUYING
 
 _MAX_RAISES = 3
 _BUY_ABOVE = 3
-# With a |sum| above this, in rounds 0 to 3, a raise is not worth matching.
+# With a greater |sum| in rounds 0 to 3, matching a raise does not pay.
 _HOPELESS_ABOVE = np.array([14, 11, 8, 5], np.int64)
 
 
 @njit
 def initial(state: Any, random_bits: np.uint64) -> int:
-    """The policy from which the published study starts: always match, never buy, discard what was bought."""
+    """Play the initial policy of the published study: always match, never buy, discard the bought card."""
     if state.phase == BET:
         return MATCH
     return NO_BUY if state.phase == BUYING else DISCARD
@@ -27,7 +27,7 @@ def initial(state: Any, random_bits: np.uint64) -> int:
 
 @njit
 def best_exchange(state: Any) -> int:
-    """The exchange that leaves the seat to move with the smallest |sum|; of equal ones the first."""
+    """Return the exchange that leaves the seat to move with the smallest |sum|, the first of equal ones."""
     seat = state.turn
     own = card_sum(state, seat)
     best, smallest = DISCARD, abs(own)
@@ -41,10 +41,10 @@ def best_exchange(state: Any) -> int:
 
 @njit
 def cautious(state: Any, random_bits: np.uint64) -> int:
-    """A sound rule player.
+    """Play soundly by rules.
 
-    Buys when its |sum| is above 3 and keeps whatever leaves the smallest |sum|; raises with a |sum| of at most 1, up to
-    three raises in a betting round; folds a hopeless hand to a raise; else matches.
+    Buy if the |sum| is above 3, and keep the cards with the smallest |sum|; raise with a |sum| of at most 1, up to
+    three raises in a betting round; fold a hopeless hand to a raise; otherwise match.
     """
     total = abs(card_sum(state, state.turn))
     if state.bought != NO_CARD:

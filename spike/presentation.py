@@ -1,4 +1,4 @@
-"""Presentation and judging of Corellian Spike, see `busso.cards.presentation`."""
+"""Presentation and judging of Corellian Spike (see `busso.cards.presentation`)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _seat(state: np.void, other: int, seat: int) -> str:
 
 
 def _shown(card: int) -> list[str]:
-    """The value of a card that may not be there."""
+    """Return the value of a card, or nothing for NO_CARD."""
     return [] if card == NO_CARD else [_value(VALUES[card])]
 
 
@@ -92,7 +92,7 @@ PRESENTATION = Presentation(
     judging=Judging(
         graders=("search:champion", "monte_carlo:samples:2000"),
         coaches=("monte_carlo:samples:1000",),
-        # Of all hands to come, not of one alone.
+        # Over all hands to come, not only the current one.
         units=lambda game: (
             {reward: (*unit, 0.0) for reward, unit in _units(game).items()} | {"win": ("wins", 1.0, 0.0)}
         ),

@@ -1,9 +1,9 @@
-"""Games of Corellian Spike as JSON records: writing one, and playing one through the engine.
+"""JSON records of Corellian Spike: writing a game as one, and replaying one through the engine.
 
-A hand is `{"game", "players", "credits", "deck", "dice", "tie_break", "actions"}`, with `first` if another seat than 0
-acts first, `options` if they are not the defaults, `second_pot` if it has credits, and `shuffle`, the seed of the
-reshuffles (see `busso.spike.deck`), if the discards were shuffled in. Without it they go under the deck, lowest first.
-A match of several hands is `{"game", "players", "hands": [...]}`.
+A hand is `{"game", "players", "credits", "deck", "dice", "tie_break", "actions"}`, with `first` if a seat other than 0
+acts first, `options` if they are not the defaults, `second_pot` if it has credits, and `shuffle`, the reshuffle seed
+(see `busso.spike.deck`), if the discards were shuffled in. Without it they go under the deck, lowest first. A match of
+several hands is `{"game", "players", "hands": [...]}`.
 """
 
 from dataclasses import asdict
@@ -25,11 +25,11 @@ _WORD = 2**64
 
 
 def record(start: np.void, actions: list[int]) -> dict[str, Any]:
-    """The record of a match: its state as dealt, and the actions in order. A match of one hand is written as a hand."""
+    """Return the record of a match from its first deal and the actions in order; a match of one hand is a hand."""
     state = np.array([start], STATE)
     hands, rest = [], list(actions)
     while True:
-        # Stop after each hand, so that the next can be written down before anything happens in it.
+        # Stop after each hand, to record the next one before anything happens in it.
         state["hand_limit"] = state["hands_played"] + 1
         hands.append(_record_hand(state, rest))
         bust = (state["credits"][0, : int(state["players"][0])] == 0).any()
@@ -41,7 +41,7 @@ def record(start: np.void, actions: list[int]) -> dict[str, Any]:
 
 
 def _record_hand(state: NDArray[np.void], rest: list[int]) -> dict[str, Any]:
-    """Play a freshly dealt hand on, taking actions from the front of `rest`; returns its record."""
+    """Play a freshly dealt hand, taking actions from the front of `rest`, and return its record."""
     before = state.copy()
     settle(before[0])
     start, players = before[0], int(before[0]["players"])
@@ -69,14 +69,14 @@ def _record_hand(state: NDArray[np.void], rest: list[int]) -> dict[str, Any]:
 
 
 def _paid_to_second_pot(start: np.void) -> int:
-    """Return the payments to the second pot in a hand in which only antes have been paid."""
+    """Return what was paid to the second pot in a hand in which only antes have been paid."""
     players = int(start["players"])
     paid = start["stakes"][:players].astype(int) - start["credits"][:players]
     return int(paid.sum()) - int(start["pool"])
 
 
 def _options_of(start: np.void) -> dict[str, Any]:
-    """The options that matter within a hand, where they are not the default ones."""
+    """Return the options that matter within a hand and differ from the defaults."""
     default = Options()
     found = {
         "ante": int(start["ante"]),
@@ -89,9 +89,9 @@ def _options_of(start: np.void) -> dict[str, Any]:
 
 
 def read(record: dict[str, Any]) -> Replayed:
-    """Play a record: its hands, and the credits after them, winner and pool; of a match, winner and pool of each hand.
+    """Replay a record; return its hands, and the credits, winner and pool (for a match, winner and pool per hand).
 
-    Raises ValueError that names the field, or the action (counted from 1) and the rule it breaks.
+    Raises ValueError naming the field, or the action (counted from 1) and the rule it breaks.
     """
     players = integer(record, "players", 2, MAX_SEATS)
     if "hands" not in record:
@@ -116,7 +116,7 @@ def read(record: dict[str, Any]) -> Replayed:
 
 
 def _check_continues(record: dict[str, Any], before: Hand) -> None:
-    """Raise ValueError unless credits and second pot are those at the end of the hand before."""
+    """Raise ValueError unless credits and second pot continue those of the hand before."""
     left = {"credits": _outcome(before)["credits"], "second_pot": int(before.state["second_pot"][0])}
     for name, amount in left.items():
         if (told := field({"second_pot": 0, **record}, name)) != amount:
@@ -124,12 +124,12 @@ def _check_continues(record: dict[str, Any], before: Hand) -> None:
 
 
 def _read_hand(record: dict[str, Any], players: int, first: dict[str, Any]) -> Hand:
-    """A hand of a match that began with the record `first`, played to its end."""
+    """Return a hand, played to its end, of a match whose first record is `first`."""
     options = _parse_options(record.get("options", {}))
     state = np.array([_start(record, players, options)], STATE)
     open_hand(state[0])
     proceed(state[0])
-    # What is won is counted from what all began with; from 0 where they began with different credits.
+    # Gains count from the initial credits of the match; from 0 if the seats began with different credits.
     begun = set(first["credits"])
     state["start_credits"] = begun.pop() if len(begun) == 1 else 0
     hand = Hand(load_game("spike", asdict(options) | {"seats": players, "hands": 1}), NO_SEEDS, state)
@@ -163,7 +163,7 @@ def _play(hand: Hand, number: int, action: object) -> None:
 
 
 def _start(record: dict[str, Any], players: int, options: Options) -> np.void:
-    """The state before the antes. Raises ValueError naming a bad field."""
+    """Return the state before the antes. Raises ValueError naming a bad field."""
     state = np.array([blank(options)], STATE)
     state["hand_limit"] = 1
     state["players"] = players
@@ -181,14 +181,14 @@ def _parse_options(chosen: object) -> Options:
     known = ("ante", "bet", "raise_cap", "sabacc_pot", "special_hands")
     if not isinstance(chosen, dict) or not set(chosen) <= set(known):
         raise InputError("options", f"expected an object with some of {', '.join(known)}, not {chosen!r}")
-    # What a seat starts a match with does not matter in a hand; it only has to be more than any ante.
+    # The initial credits of a match do not matter within a hand; they only must exceed any ante.
     options = Options(credits=200, **chosen)
     blank(options)
     return options
 
 
 def _parse_money(record: dict[str, Any], players: int, options: Options) -> tuple[list[int], int]:
-    """The credits of the seats, and those in the second pot."""
+    """Return the credits of the seats and of the second pot."""
     credits = list_of(field(record, "credits"), "credits", players)
     for seat, amount in enumerate(credits):
         if not isinstance(amount, int) or isinstance(amount, bool) or amount <= 0:
@@ -202,7 +202,7 @@ def _parse_money(record: dict[str, Any], players: int, options: Options) -> tupl
 
 
 def _parse_deck(record: dict[str, Any]) -> list[int]:
-    """Values in draw order -> cards: the first 7 drawn is the first card of value 7, and so on."""
+    """Convert values in draw order to cards: the first 7 drawn is the first card of value 7, and so on."""
     first = {value: int(np.searchsorted(VALUES, value)) for value in range(MIN_VALUE, MAX_VALUE + 1)}
     drawn: dict[int, int] = {}
     deck = []

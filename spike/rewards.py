@@ -1,4 +1,4 @@
-"""The rewards of Corellian Spike. Each adds what an action earns every seat to `totals`."""
+"""Rewards of Corellian Spike; each adds every seat's reward for an action to `totals`."""
 
 from typing import Any
 
@@ -10,21 +10,21 @@ from busso.spike.cards import BUY, MATCH, VALUES
 from busso.spike.rules import price
 from busso.spike.showdown import card_sum
 
-# Of the published study.
+# From the published study.
 POOL_WEIGHT = 31.0
 BOUGHT_WEIGHT = 0.75
 
 
 @njit
 def by_stack(before: Any, action: int, after: Any, totals: NDArray[np.float32]) -> None:
-    """After each hand, the change of the seat's credits over the hand as a share of the credits it started with."""
+    """Add, after each hand, the change of the seat's credits over the hand divided by its initial credits."""
     for seat in range(after.players):
         totals[seat] += (after.stakes[seat] - before.stakes[seat]) / after.start_credits
 
 
 @njit
 def by_credits(before: Any, action: int, after: Any, totals: NDArray[np.float32]) -> None:
-    """The seat to move pays what its action costs; the winner of a hand earns the pool. Antes are not counted."""
+    """Add the pool to the winner of a hand; subtract the price of an action from the seat to move. Antes are free."""
     totals[before.turn] -= price(before, action)
     for seat in range(after.players):
         totals[seat] += after.winnings[seat] - before.winnings[seat]
@@ -32,7 +32,7 @@ def by_credits(before: Any, action: int, after: Any, totals: NDArray[np.float32]
 
 @njit
 def min_sum(state: Any, seat: int) -> int:
-    """The smallest |sum| of three of the seat's four cards, once it has bought one."""
+    """Return the smallest |sum| of three of the seat's four cards, after it has bought one."""
     bought = np.int64(VALUES[state.bought])
     own = card_sum(state, seat)
     smallest = abs(own)
@@ -43,7 +43,7 @@ def min_sum(state: Any, seat: int) -> int:
 
 @njit
 def by_weight(before: Any, action: int, after: Any, totals: NDArray[np.float32]) -> None:
-    """The weighted reward of the published study.
+    """Add the weighted reward of the published study.
 
     Credits paid by a raise or match count (1 + |sum of own cards|) times, those for a bought card (1 + 3/4 of the
     smallest |sum| of three of the four cards) times; the winner of a hand earns 31 times the pool.

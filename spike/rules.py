@@ -1,8 +1,8 @@
-"""The rules of Corellian Spike for a match of up to ten hands between 2 to 8 seats.
+"""Rules of Corellian Spike for a match of up to ten hands between 2 to 8 seats.
 
-A hand: ante, two cards each, betting, a face-up spike card each, then three rounds of buying, betting and dice, and
-the showdown, in which the smallest |sum| of three cards takes the pool. A match ends early when a seat has no credits
-left after a hand. A seat that folds keeps its cards face down until the hand is over; they are no discards.
+A hand: ante, two cards each, betting, a face-up spike card each, then three rounds of buying, betting and dice, and the
+showdown, in which the smallest |sum| of three cards takes the pool. A match ends early if a seat has no credits left
+after a hand. A seat that folds keeps its cards face down until the end of the hand; they are not discards.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ _EXCHANGE_ACTIONS = np.uint64(1 << DISCARD | 1 << SWAP_SPIKE | 1 << SWAP_LOWER |
 
 @njit
 def deal(state: Any, seed: np.uint64) -> None:
-    """Seat the players and begin the first hand; all chance of the match follows from `seed`."""
+    """Seat the players and begin the first hand; all randomness of the match follows from `seed`."""
     state.random = mix(seed ^ np.uint64(0x7370696B65))
     state.random += GAMMA
     more = below(mix(state.random), state.max_players - state.min_players + 1)
@@ -56,7 +56,7 @@ def next_hand(state: Any) -> None:
 
 @njit
 def open_hand(state: Any) -> None:
-    """Take the antes, deal two cards each and start the betting; chance, credits and `first` are in the state."""
+    """Take the antes, deal two cards each and start the betting; deck, dice, credits and `first` are already set."""
     state.discards = np.uint64(0)
     state.spikes[:] = NO_CARD
     state.bought = NO_CARD
@@ -76,7 +76,7 @@ def open_hand(state: Any) -> None:
 
 @njit
 def _deal_hands(state: Any) -> None:
-    """Two rounds of one card to each seat still in."""
+    """Deal two rounds of one card to each seat still in."""
     for place in range(2):
         for seat in range(state.players):
             if (state.in_hand >> seat) & 1:
@@ -100,7 +100,7 @@ def _sort_hand(state: Any, seat: int) -> None:
 
 @njit
 def _pay(state: Any, seat: int, amount: int) -> None:
-    """Into the pool, as far as the seat's credits go."""
+    """Pay into the pool, as far as the seat's credits go."""
     paid = min(amount, state.credits[seat])
     state.credits[seat] -= paid
     state.pool += paid
@@ -108,7 +108,7 @@ def _pay(state: Any, seat: int, amount: int) -> None:
 
 @njit
 def _seats_that_decide(state: Any) -> int:
-    """The seats still in the hand that have credits, as bits: the others have nothing to decide."""
+    """Return the seats still in the hand with credits left, as bits; only these have decisions."""
     seats = 0
     for seat in range(state.players):
         if (state.in_hand >> seat) & 1 and state.credits[seat] > 0:
@@ -127,7 +127,7 @@ def _start_phase(state: Any, phase: int) -> None:
 
 @njit
 def _pass_turn(state: Any, seat: int) -> None:
-    """Give the turn to the first seat from `seat` on that still has to act, if there is one."""
+    """Give the turn to the first seat from `seat` on that still has to act, if any."""
     waiting = np.uint64(state.to_act)
     from_seat = waiting >> np.uint64(seat)
     if from_seat != np.uint64(0):
@@ -138,7 +138,7 @@ def _pass_turn(state: Any, seat: int) -> None:
 
 @njit
 def legal(state: Any) -> np.uint64:
-    """The actions of the seat to move."""
+    """Return the legal actions of the seat to move."""
     if state.phase == BET:
         capped = state.raise_cap > 0 and state.raises >= state.raise_cap
         return _BETTING_ACTIONS & ~bit(RAISE) if capped else _BETTING_ACTIONS
@@ -149,13 +149,13 @@ def legal(state: Any) -> np.uint64:
 
 @njit
 def to_match(state: Any) -> int:
-    """The amount to match in this betting round: nothing before the first raise, then one bet."""
+    """Return the amount to match in this betting round: nothing before the first raise, then one bet."""
     return state.bet if state.raises > 0 else 0
 
 
 @njit
 def price(state: Any, action: int) -> int:
-    """Return the price of an action for the seat to move; a seat with fewer credits pays what it has and is all-in."""
+    """Return the price of an action for the seat to move; a seat with fewer credits pays all it has."""
     amount = 0
     if action == RAISE:
         amount = int(state.bet)
@@ -168,7 +168,7 @@ def price(state: Any, action: int) -> int:
 
 @njit
 def apply(state: Any, action: int) -> None:
-    """Play a legal action, and go on to the next decision of any seat."""
+    """Play a legal action and proceed to the next decision of any seat."""
     seat = np.int64(state.turn)
     _pay(state, seat, price(state, action))
     if action == BUY:
@@ -206,7 +206,7 @@ def _exchange(state: Any, seat: int, action: int) -> None:
 
 @njit
 def _roll_dice(state: Any) -> None:
-    """Equal dice: every seat still in gets two new hand cards; on a double one a new spike card first."""
+    """Apply the dice: on a double all seats still in get two new hand cards, on double ones a new spike card first."""
     ensure_cards(state, 3 * state.players)
     first, second = state.dice[state.round - 1]
     if first != second:
@@ -223,7 +223,7 @@ def _roll_dice(state: Any) -> None:
 
 @njit
 def _end_hand(state: Any, seat: int) -> None:
-    """Give the pool to the winner; the match is over after the last hand or when a seat has no credits."""
+    """Give the pool to the winner; the match is over after the last hand or if a seat has no credits."""
     state.credits[seat] += state.pool
     state.winnings[seat] += state.pool
     state.pool = 0
@@ -236,7 +236,7 @@ def _end_hand(state: Any, seat: int) -> None:
         last = last or state.credits[other] == 0
     if last:
         state.phase = OVER
-        # Seat by seat: a copy of one array into another allocates where Numba cannot see that they do not overlap.
+        # Seat by seat: assigning whole arrays allocates, as Numba cannot rule out that they overlap.
         for other in range(state.players):
             state.stakes[other] = state.credits[other]
     else:
@@ -254,7 +254,7 @@ def _showdown(state: Any) -> None:
 
 @njit
 def proceed(state: Any) -> None:
-    """Go on until a seat has to decide or the match is over."""
+    """Proceed until a seat has to decide or the match is over."""
     while state.to_act == 0 and state.phase != OVER:
         if state.phase == BETWEEN_HANDS:
             next_hand(state)
@@ -286,7 +286,7 @@ def over(state: Any) -> bool:
 
 @njit
 def returns(state: Any, out: NDArray[np.float32]) -> None:
-    """Credits won or lost by each player; 0 for seats that are not taken."""
+    """Write the credits won or lost by each player; 0 for empty seats."""
     for seat in range(state.players):
         out[seat] = state.credits[seat] - state.start_credits
 

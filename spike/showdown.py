@@ -1,7 +1,7 @@
-"""The winner of a showdown.
+"""Showdown of Corellian Spike.
 
-The smallest |sum| wins; among equal ones a positive sum, then the greater sum of the positive cards, then the greatest
-single card, then the lot.
+The smallest |sum| wins; ties are broken by a positive sum, then by the greater sum of the positive cards, then by the
+greatest single card, then by the lot.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ PURE_SABACC, PRIME_SABACC, YEE_HAA = 3, 2, 1
 
 @njit
 def card_sum(state: Any, seat: int) -> int:
-    """Sum of the seat's hand cards and, once it is dealt, its spike card."""
+    """Return the sum of the seat's hand cards and its spike card, if dealt."""
     total = np.int64(VALUES[state.hands[seat, 0]]) + VALUES[state.hands[seat, 1]]
     if state.spikes[seat] != NO_CARD:
         total += VALUES[state.spikes[seat]]
@@ -25,7 +25,7 @@ def card_sum(state: Any, seat: int) -> int:
 
 @njit
 def special(low: int, high: int, spike: int) -> int:
-    """The special hand of three values with low <= high: PURE_SABACC, PRIME_SABACC, YEE_HAA, or 0 for none."""
+    """Return the special hand of three values with low <= high: PURE_SABACC, PRIME_SABACC, YEE_HAA, or 0."""
     zeros = (low == 0) + (high == 0) + (spike == 0)
     if zeros == 2:
         return PURE_SABACC
@@ -36,7 +36,7 @@ def special(low: int, high: int, spike: int) -> int:
 
 @njit
 def strength(state: Any, seat: int) -> int:
-    """The worth of a hand as a number: greater for the better hand, equal where only the lot decides."""
+    """Return the strength of a hand: greater for the better hand, equal if only the lot decides."""
     low = int(VALUES[state.hands[seat, 0]])
     high = int(VALUES[state.hands[seat, 1]])
     spike = int(VALUES[state.spikes[seat]])
@@ -50,7 +50,7 @@ def strength(state: Any, seat: int) -> int:
 
 @njit
 def winner(state: Any) -> int:
-    """The seat that wins the showdown among those still in."""
+    """Return the seat that wins the showdown among those still in."""
     best, tied = -1, 0
     for seat in range(state.players):
         if (state.in_hand >> seat) & 1:

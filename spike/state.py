@@ -1,4 +1,4 @@
-"""The state record of Corellian Spike and the rule options that it carries."""
+"""State record of Corellian Spike and the rule options that it carries."""
 
 from dataclasses import dataclass
 
@@ -9,38 +9,35 @@ from busso.cards.base.errors import InputError
 from busso.spike.cards import CARDS
 
 MAX_SEATS = 8
-MAX_CREDITS = 32_000  # of all seats and pots together: a field of the state holds 32,767
+MAX_CREDITS = 32_000  # of all seats and pots together: a field of the state holds up to 32,767
 ROUNDS = 3
 BUY_PRICE = 2
 NO_SEAT = np.uint8(255)
-BET, BUYING, EXCHANGE, OVER, BETWEEN_HANDS = range(5)  # no seat ever has to move in the last one
+BET, BUYING, EXCHANGE, OVER, BETWEEN_HANDS = range(5)  # no seat moves during the last one
 
 STATE = np.dtype(
     [
         ("random", np.uint64),  # the game's own generator (splitmix64)
-        ("shuffle", np.uint64),  # from which the reshuffles of this hand follow; 0: discards go under the deck
+        ("shuffle", np.uint64),  # seed of this hand's reshuffles; 0: discards go under the deck
         ("discards", np.uint64),  # bit c: card c lies in the open discards
         ("credits", np.int16, MAX_SEATS),
-        ("stakes", np.int16, MAX_SEATS),  # credits when the newest hand began, before the ante
-        ("winnings", np.int32, MAX_SEATS),  # pools taken so far in the game: more than there ever are credits
+        ("stakes", np.int16, MAX_SEATS),  # credits at the start of the latest hand, before the ante
+        ("winnings", np.int32, MAX_SEATS),  # pools won so far in the game; may exceed the credits that exist
         ("pool", np.int16),
         ("second_pot", np.int16),
         ("start_credits", np.int16),  # option
         ("ante", np.int16),  # option
-        ("bet", np.int16),  # option: what a raise costs
-        ("lot", np.uint16),  # decides between fully tied seats: modulo their number
-        ("deck", np.uint8, CARDS),  # in draw order as far as `ordered`, the rest still to be drawn at random
+        ("bet", np.int16),  # option: price of a raise
+        ("lot", np.uint16),  # picks among fully tied seats, modulo their number
+        ("deck", np.uint8, CARDS),  # in draw order up to `ordered`, the rest still to be drawn at random
         ("hands", np.uint8, (MAX_SEATS, 2)),  # cards of each seat, lower first
         ("spikes", np.uint8, MAX_SEATS),  # face-up card of each seat, or NO_CARD
         ("hands_won", np.uint8, MAX_SEATS),
-        ("dice", np.uint8, (ROUNDS, 2)),  # of the rounds 1 to 3, rolled when the hand begins and shown in turn
+        ("dice", np.uint8, (ROUNDS, 2)),  # of rounds 1 to 3, rolled when the hand begins and shown in turn
         ("bought", np.uint8),  # card in front of the seat to move, or NO_CARD
         ("drawn", np.uint8),  # cards drawn from the front of the deck
-        ("ordered", np.uint8),  # cards at the front of the deck whose order is settled
-        (
-            "players",
-            np.int32,
-        ),  # signed, because range() of an unsigned number counts in uint64; seats 0 to players - 1 are taken
+        ("ordered", np.uint8),  # cards at the front of the deck whose order is fixed
+        ("players", np.int32),  # seats 0 to players - 1 are taken; signed, as Numba's range() of uint8 counts in uint64
         ("turn", np.uint8),  # seat to move
         ("first", np.uint8),  # seat that acts first in this hand
         ("phase", np.uint8),  # BET, BUYING, EXCHANGE or OVER
@@ -51,8 +48,8 @@ STATE = np.dtype(
         ("raiser", np.uint8),  # seat that raised last in this betting round, or NO_SEAT
         ("hands_played", np.uint8),
         ("hand_limit", np.uint8),  # option
-        ("rotate", np.uint8),  # option: the first seat moves on with every hand
-        ("raise_cap", np.uint8),  # option: most raises in a betting round, 0 for no limit
+        ("rotate", np.uint8),  # option: the first seat advances with every hand
+        ("raise_cap", np.uint8),  # option: maximum number of raises in a betting round, 0 for no limit
         ("with_second_pot", np.uint8),  # option: each ante also pays 1 into the second pot
         ("special_hands", np.uint8),  # option: sabacc and yee-haa rank before other sums
         ("min_players", np.uint8),  # option: the number of players is drawn for each game
@@ -66,14 +63,14 @@ STATE = np.dtype(
 class Options:
     """Rule options.
 
-    `seats` sit at the table; with `min_seats`, each game draws their number from `min_seats` to `seats`. `credits`
-    is what each starts with, `bet` what a raise costs, `hands` the most hands of a game. With `rotate` the seat that
-    acts first moves on with every hand. `raise_cap` limits the raises of a betting round. With `sabacc_pot` each ante
-    also pays 1 into a second pot that only a winning sum of 0 takes. With `special_hands` pure sabacc (both zeros),
+    `seats` is the number of seats; with `min_seats`, each game draws it from `min_seats` to `seats`. `credits` are the
+    initial credits, `bet` is the price of a raise, `hands` the maximum number of hands in a game. With `rotate` the
+    first seat advances with every hand. `raise_cap` limits the raises in a betting round. With `sabacc_pot` each ante
+    also pays 1 into a second pot, which only a winning sum of 0 takes. With `special_hands` pure sabacc (both zeros),
     prime sabacc (0, 10, -10) and yee-haa (0, n, -n) rank before ordinary sums.
     """
 
-    # Not compared: a player trained at one number of seats may sit down at another.
+    # Not compared: players trained for one number of seats may play with another.
     seats: int = bounded(2, 2, MAX_SEATS, compare=False)
     min_seats: int | None = bounded(None, 2, MAX_SEATS, compare=False)
     credits: int = bounded(50, 4, 2000)
@@ -87,7 +84,7 @@ class Options:
 
 
 def blank(options: Options) -> np.void:
-    """A state that holds the options and nothing else. Raises ValueError for a bad option."""
+    """Return a state that holds only the options. Raises ValueError for a bad option."""
     check_bounds("game", options)
     state = np.zeros(1, STATE)
     state["max_players"] = options.seats

@@ -1,4 +1,4 @@
-"""Tressette: four seats, two teams, tricks."""
+"""Tressette: a trick-taking game for four seats in two teams."""
 
 from __future__ import annotations
 

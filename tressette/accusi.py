@@ -1,6 +1,6 @@
-"""Accusi: the combinations that a seat declares from its ten dealt cards before its first card, and their points.
+"""Accusi: combinations in its ten dealt cards that a seat declares before its first card, and their points.
 
-Each declaration is one bit of a word; `k` is the place of the rank among ace, two and three:
+Each declaration is one bit of a word; `k` is the index of the rank among ace, two and three:
 
 | bits         | declaration                                      | points |
 |--------------|--------------------------------------------------|--------|
@@ -26,7 +26,7 @@ _FOURS = np.uint64(sum(1 << (SAME_RANK + PER_RANK * k + SUITS) for k in range(HI
 
 @njit
 def accusi_of(dealt: np.uint64) -> np.uint32:
-    """All that a dealt hand declares, as bits."""
+    """Return all declarations of a dealt hand, as bits."""
     declared = np.uint64(0)
     for suit in range(SUITS):
         if (dealt >> np.uint64(RANKS * suit + ACE)) & _HIGH == _HIGH:
@@ -38,7 +38,7 @@ def accusi_of(dealt: np.uint64) -> np.uint32:
                 held += 1
             else:
                 missing = suit
-        # Where none is missing, the bit after those of the suits.
+        # With all four cards, `missing` is the bit after the suits.
         if held >= SUITS - 1:
             declared |= bit(SAME_RANK + PER_RANK * k + missing)
     return np.uint32(declared)

@@ -16,19 +16,19 @@ SUIT_NAMES = ("denari", "coppe", "spade", "bastoni")
 ACE, TWO, THREE = 7, 8, 9
 SUIT_MASK = tricks.SUIT_MASK
 DECK = np.uint64((1 << CARDS) - 1)
-# Thirds of a point by strength: an ace three, 2, 3 and the face cards one each, the rest nothing.
+# Thirds of a point by strength: three for an ace, one each for 2, 3 and the face cards.
 THIRDS = np.array([0, 0, 0, 0, 1, 1, 1, 3, 1, 1], np.uint8)
-# What is printed on the card, by strength; fante, cavallo and re are 8, 9 and 10.
+# Face values by strength; fante, cavallo and re are 8, 9 and 10.
 FACE_VALUES = np.array([4, 5, 6, 7, 8, 9, 10, 1, 2, 3], np.uint8)
 
 
 def card_text(card: int) -> str:
-    """`0` -> `4D`."""
+    """Return the text of a card: `0` -> `4D`."""
     return RANK_TEXT[card % RANKS] + SUIT_TEXT[card // RANKS]
 
 
 def parse_card(text: object) -> int:
-    """`4D` -> `0`. Raises ValueError naming a text that is no card."""
+    """Parse a card: `4D` -> `0`. Raises ValueError for an unknown card."""
     if isinstance(text, str) and len(text) == 2 and text[0] in RANK_TEXT and text[1] in SUIT_TEXT:
         return SUIT_TEXT.index(text[1]) * RANKS + RANK_TEXT.index(text[0])
     raise ValueError(f"{text!r} is not a card (rank A 2 3 4 5 6 7 F C R, then suit D C S B)")

@@ -1,6 +1,6 @@
-"""Observation of a seat of Tressette as packed bits. Seats are relative to the observer: 0 is the observer.
+"""Observation of a seat in Tressette as packed bits. Seats are relative to the observer, who is seat 0.
 
-| bits      | what                                                             |
+| bits      | meaning                                                          |
 |-----------|------------------------------------------------------------------|
 | 0-39      | own hand                                                         |
 | 40-159    | current trick: the card of relative seat 1, 2, 3 (40 bits each)  |
@@ -20,10 +20,10 @@
 | 878-917   | the highest card of others in each suit, the trick's included    |
 | 918-993   | with `game.accusi`: declared by relative seat 0, 1, 2, 3         |
 
-Each seat's 19 bits of declarations are those of accusi.py. What a signal still owes (`owed` in the state) is
-not here: a network has the newest signals and the cards played. Bits 782 to 917 follow from the bits before; a
-network learns sooner with them (docs/explanation/experiments/suits.md). A network that learned without accusi sees the
-first 918 if seats declare (`network.inputs`).
+accusi.py defines each seat's 19 declaration bits. What a signal still promises (`owed` in the state) is not included: a
+network sees the latest signals and the cards played. Bits 782 to 917 follow from the bits before them; a network learns
+faster with them (docs/explanation/experiments/suits.md). If seats declare, a network trained without accusi sees only
+the first 918 bits (`network.inputs`).
 """
 
 from functools import cache
@@ -95,7 +95,7 @@ def _put_signals(state: Any, seat: int, words: NDArray[np.uint64], offset: int) 
 
 @njit
 def _put_standing(state: Any, seat: int, left: np.uint64, words: NDArray[np.uint64]) -> None:
-    """Write the state of the trick and of the suits, from the cards `left` in all hands."""
+    """Write the state of the trick and of the suits, given the cards `left` in all hands."""
     hand = state.hands[seat]
     others = left & ~hand
     if state.trick[state.leader] < CARDS:
@@ -123,11 +123,11 @@ def _put_standing(state: Any, seat: int, left: np.uint64, words: NDArray[np.uint
 
 @cache
 def symmetry(accusi: bool) -> Symmetry:
-    """The four suits, of which none is trumps."""
+    """Return the symmetry of the four suits, none of which is trumps."""
     cards = np.arange(CARDS).reshape(SUITS, RANKS)
     suits = np.arange(SUITS).reshape(SUITS, 1)
     signals = np.arange(3 * SUITS).reshape(SUITS, 3)
-    # The last bit of each rank says that a seat has all four cards of it.
+    # The last bit of each rank means all four cards.
     ranks = range(SAME_RANK, ACCUSI, PER_RANK)
     declared = np.array([[first + suit for first in (NAPOLETANA, *ranks)] for suit in range(SUITS)])
     groups = [(start, RANKS, cards) for start in range(HAND, VOIDS, CARDS)]

@@ -1,4 +1,4 @@
-"""Players of Tressette without a network: `(state, random_bits) -> card`. They use only what their seat may know."""
+"""Tressette players without a network: `(state, random_bits) -> card`. They use only what their seat may know."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ _FEWEST, _MOST = 1, -1  # thirds
 
 @njit
 def unseen(state: Any) -> np.uint64:
-    """The cards that the seat to move has neither in its hand nor seen played."""
+    """Return the cards that are neither in the mover's hand nor played."""
     seen = state.hands[state.turn]
     for seat in range(4):
         seen |= state.played[seat]
@@ -31,7 +31,7 @@ def _higher(cards: np.uint64, card: int) -> np.uint64:
 
 @njit
 def _weakest(cards: np.uint64, sign: int) -> int:
-    """The card with the fewest thirds, or by `_MOST` with the most; among those the weakest."""
+    """Return the card with the fewest thirds, or with `_MOST` the most; among those the weakest."""
     best, least = -1, 1000
     while cards != np.uint64(0):
         card = lowest(cards)
@@ -83,7 +83,7 @@ def _rivals_to_come(state: Any, suit: int) -> bool:
 
 @njit
 def greedy(state: Any, random_bits: np.uint64) -> int:
-    """Take tricks with what cannot be beaten, give points to a partner who surely wins, else play what is worth least.
+    """Take tricks with unbeatable cards, give points to a partner who surely wins, else play the least valuable card.
 
     Leading: the most valuable card that no unseen card beats, else the lowest worthless card of the longest suit that
     has one. Following: if the partner surely takes the trick, the most valuable legal card; else the weakest card that
@@ -106,7 +106,7 @@ def greedy(state: Any, random_bits: np.uint64) -> int:
 
 @njit
 def _suit_of_partners_signal(state: Any) -> int:
-    """The first suit, denari to bastoni, in which the partner last signalled busso or striscio and that is held."""
+    """Return the first suit in hand, denari to bastoni, of the partner's latest busso or striscio; -1 if none."""
     partner = (state.turn + 2) & 3
     for suit in range(SUITS):
         signal = state.signals[partner, suit]
@@ -130,7 +130,7 @@ def _suit_of_max_sum(hand: np.uint64) -> int:
 
 @njit
 def _guarded_two(hand: np.uint64) -> int:
-    """The first 2 that is held with exactly one other card of its suit, or -1."""
+    """Return the first 2 held with exactly one other card of its suit, or -1."""
     for suit in range(SUITS):
         cards = suit_of(hand, suit)
         if has(cards, TWO) and popcount(cards) == 2:
@@ -140,12 +140,12 @@ def _guarded_two(hand: np.uint64) -> int:
 
 @njit
 def study_heuristic(state: Any, random_bits: np.uint64) -> int:
-    """The rule player of the published study.
+    """Play by the rules of the published study.
 
-    Leading: the first card of the first suit in which the partner signalled busso or striscio. Else from the suit with
-    the greatest sum of face values: its ace, if 2 and 3 of that suit are in hand too. Else a 2 held with exactly one
-    other card of its suit; else the first card of the suit with the greatest sum. Following: the first legal card.
-    "First": in the order 4 5 6 7 F C R A 2 3 of denari, coppe, spade, bastoni.
+    Leading: the first card of the first suit in which the partner signalled busso or striscio. Otherwise from the suit
+    with the greatest sum of face values: its ace, if its 2 and 3 are also in hand. Otherwise a 2 held with exactly one
+    other card of its suit; otherwise the first card of the suit with the greatest sum. Following: the first legal card.
+    "First" refers to the order 4 5 6 7 F C R A 2 3 of denari, coppe, spade, bastoni.
     """
     options = legal(state)
     if state.turn != state.leader:

@@ -1,4 +1,4 @@
-"""Presentation and judging of Tressette, see `busso.cards.presentation`."""
+"""Presentation and judging of Tressette (see `busso.cards.presentation`)."""
 
 from __future__ import annotations
 
@@ -39,25 +39,25 @@ def _rows(hand: Hand, seat: int) -> Iterator[Row]:
 
 
 def _played(state: np.void) -> list[tuple[int, int]]:
-    """The seats and the cards that they played, in order."""
+    """Return the cards played, in order, as pairs of seat and card."""
     order = [int(card) for card in state["order"][: int(state["plays"])]]
     return [(other, card) for card in order for other in range(SEATS) if int(state["played"][other]) >> card & 1]
 
 
 def _voids(state: np.void) -> list[tuple[int, int]]:
-    """The seats that are known to have none of a suit, with it."""
+    """Return the known voids, as pairs of seat and suit."""
     pairs = ((seat, suit) for seat in range(SEATS) for suit in range(SUITS))
     return [(seat, suit) for seat, suit in pairs if int(state["voids"]) >> SUITS * seat + suit & 1]
 
 
 def _signals(state: np.void) -> list[tuple[int, int, str]]:
-    """The seats that said something in a suit, with it and their newest word."""
+    """Return the latest signal of each seat in each suit, as seat, suit and word."""
     said = ((seat, suit, int(state["signals"][seat][suit])) for seat in range(SEATS) for suit in range(SUITS))
     return [(seat, suit, _SAID.get(signal, "volo")) for seat, suit, signal in said if signal != SILENT]
 
 
 def _known(state: np.void, seat: int) -> Iterator[str]:
-    """Describe public knowledge of the other hands: void suits, and what the seats have said."""
+    """Describe public knowledge of the other hands: voids and signals."""
     for other, suit in _voids(state):
         if other != seat:
             yield f"{_who(other, seat)} has no {SUIT_NAMES[suit]}"
@@ -105,7 +105,7 @@ PRESENTATION = Presentation(
             "cheating": (cheating.CheatingOptions, endgame.Cheating),
         },
         refined=endgame.refined,
-        # A difference over 11 as points of the own team.
+        # Converts a difference over 11 to points of the own team.
         units=lambda game: {
             "points": ("points", POINTS / 2, POINTS / 2),
             "win": ("wins", 1.0, 0.0),

@@ -1,7 +1,4 @@
-"""Hands of Tressette as JSON records: writing one, and playing one through the engine.
-
-`{"game", "leader", "hands", "plays"}`, with `"accusi": true` when seats declare.
-"""
+"""Hands of Tressette as JSON records `{"game", "leader", "hands", "plays"}`, and `"accusi": true` if seats declare."""
 
 from typing import Any
 
@@ -17,7 +14,7 @@ from busso.tressette.rules import SEATS, TRICKS, begin, declared_points, points
 
 
 def record(start: np.void, actions: list[int]) -> dict[str, Any]:
-    """The record of a hand: its state as dealt and the cards in the order of play."""
+    """Return the record of a hand from its state after the deal and the cards in order of play."""
     hands = [[card_text(c) for c in range(CARDS) if int(start["hands"][seat]) >> c & 1] for seat in range(SEATS)]
     plays = [card_text(card) for card in actions]
     declares = {"accusi": True} if start["with_accusi"] else {}
@@ -25,10 +22,10 @@ def record(start: np.void, actions: list[int]) -> dict[str, Any]:
 
 
 def read(record: dict[str, Any]) -> Replayed:
-    """Play a record: its hand, and points and thirds by team, and the teams that took the last trick and the hand.
+    """Replay a record; return its hand, points and thirds by team, and the winning teams of last trick and hand.
 
-    Where seats declare, also what their accusi are worth by team. Raises ValueError that names the field, or the play
-    (counted from 1) and the rule it breaks.
+    If seats declare, the result includes the points of each team's accusi. Raises ValueError naming the field, or the
+    play (counted from 1) and the rule it breaks.
     """
     game = load_game("tressette", {"accusi": boolean(record, "accusi", default=False)})
     state = np.array([game.blank])

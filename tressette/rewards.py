@@ -1,4 +1,4 @@
-"""The rewards of Tressette. Each adds what an action earns every seat to `totals`."""
+"""Rewards of Tressette; each adds every seat's reward for an action to `totals`."""
 
 from typing import Any
 
@@ -9,9 +9,8 @@ from busso.cards.compiled.jit import njit
 from busso.tressette.cards import ACE, RANKS, TWO
 from busso.tressette.rules import NO_CARD, POINTS, SEATS, over, points
 
-WIN = 3  # what a hand won counts in points_and_win, in points of the own team
-# A trick is worth 0.5, and 0.3 for each high card. A table, because a GPU would round the product and the sum once, a
-# CPU twice.
+WIN = 3  # bonus for winning the hand in points_and_win, in points of the own team
+# In the study's reward, a trick is worth 0.5, plus 0.3 for each high card in it.
 _TRICK_WORTH = np.array([0.5 + 0.3 * high for high in range(SEATS + 1)])
 
 
@@ -22,7 +21,7 @@ def _difference(state: Any, seat: int) -> int:
 
 @njit
 def by_points(before: Any, card: int, after: Any, totals: NDArray[np.float32]) -> None:
-    """At the end, the point difference of the own team over the 11 points of a hand: -1 to 1."""
+    """Add, at the end, the own team's point difference over the 11 points of a hand: -1 to 1."""
     if over(after):
         for seat in range(SEATS):
             totals[seat] += _difference(after, seat) / POINTS
@@ -30,7 +29,7 @@ def by_points(before: Any, card: int, after: Any, totals: NDArray[np.float32]) -
 
 @njit
 def by_win(before: Any, card: int, after: Any, totals: NDArray[np.float32]) -> None:
-    """At the end, 1 for the team with more points and -1 for the other."""
+    """Add, at the end, 1 for the team with more points and -1 for the other."""
     if over(after):
         for seat in range(SEATS):
             totals[seat] += 1.0 if _difference(after, seat) > 0 else -1.0
@@ -38,7 +37,7 @@ def by_win(before: Any, card: int, after: Any, totals: NDArray[np.float32]) -> N
 
 @njit
 def by_points_and_win(before: Any, card: int, after: Any, totals: NDArray[np.float32]) -> None:
-    """At the end, the point difference, and WIN more for the team with more points, over 11: -14/11 to 14/11."""
+    """Add, at the end, the point difference, plus WIN for the team with more points, over 11: -14/11 to 14/11."""
     if over(after):
         for seat in range(SEATS):
             difference = _difference(after, seat)
@@ -47,10 +46,10 @@ def by_points_and_win(before: Any, card: int, after: Any, totals: NDArray[np.flo
 
 @njit
 def by_study(before: Any, card: int, after: Any, totals: NDArray[np.float32]) -> None:
-    """The reward of the published study, which pays something for every card.
+    """Add the reward of the published study, which pays for every card.
 
-    The acting seat earns -0.2 for playing an ace, -0.1 for a 2 or 3 and 0.05 for any other card; when its card closes
-    the trick, 0.5 if its team took it, with 0.3 for each ace, 2 or 3 in it, and -0.5 if not. At the end every seat
+    The acting seat earns -0.2 for playing an ace, -0.1 for a 2 or 3 and 0.05 for any other card; if its card closes the
+    trick, 0.5 if its team takes it, plus 0.3 for each ace, 2 or 3 in it, and -0.5 otherwise. At the end every seat
     earns its team's point difference, in points.
     """
     seat = before.turn

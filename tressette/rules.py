@@ -1,8 +1,8 @@
-"""The rules of Tressette for one hand of four players in two teams (0 and 2 against 1 and 3).
+"""Rules of Tressette for one hand of four players in two teams (0 and 2 against 1 and 3).
 
-40 cards, 10 each. The leader plays any card, the others follow suit if they can; the highest card of the suit led
-takes the trick and its seat leads next. Thirds of points are counted per team, the last trick is worth a point,
-and each team's thirds are rounded down, so every hand has 11 points.
+40 cards, 10 each. The leader plays any card, the others follow suit if they can; the highest card of the suit led takes
+the trick, and its seat leads next. Thirds of points count per team, the last trick is worth a point, and each team's
+thirds are rounded down, so every hand has 11 points.
 """
 
 from dataclasses import dataclass, field
@@ -26,11 +26,10 @@ TRICKS = 10
 POINTS = 11
 NO_CARD = np.uint8(255)
 NO_SEAT = np.uint8(255)
-# Who leads first: by lot, the holder of the 4 of denari, or, in a later hand of a match, a seat that says nothing about
-# its cards.
+# The first leader: random, the holder of the 4 of denari, or, in later hands of a match, the next seat in turn.
 LEADER_RANDOM, LEADER_FOUR_OF_DENARI, LEADER_NEXT = 0, 1, 2
 SILENT, BUSSO, STRISCIO, VOLO = 0, 1, 2, 3
-# A deck in four words, ten cards of six bits each, before it is shuffled.
+# A deck in four words, ten cards of six bits each, in order.
 _CARDS_IN_WORD, _CARD_BITS, _CARD = np.uint64(10), np.uint64(6), np.uint64(63)
 _ORDERED = np.array([sum((10 * word + k) << 6 * k for k in range(10)) for word in range(4)], np.uint64)
 
@@ -38,26 +37,22 @@ STATE = np.dtype(
     [
         ("random", np.uint64),  # the game's own generator (splitmix64)
         ("hands", np.uint64, SEATS),  # bit c: the seat holds card c
-        ("played", np.uint64, SEATS),  # bit c: the seat has played card c, the current trick included
+        ("played", np.uint64, SEATS),  # bit c: the seat has played card c, including the current trick
         ("led", np.uint64),  # bit c: card c led a trick
         ("strayed", np.uint64),  # bit c: card c was played by a seat that could not follow suit
-        (
-            "accusi",
-            np.uint32,
-            SEATS,
-        ),  # what the seat has declared, see `busso.tressette.accusi`; 0 before its first card
+        ("accusi", np.uint32, SEATS),  # the seat's declarations (`busso.tressette.accusi`); 0 before its first card
         ("voids", np.uint16),  # bit 4 * seat + suit: the seat is known to have no more of the suit
-        ("owed", np.uint16),  # bit 4 * seat + suit: what its newest signal said it holds is not yet shown
+        ("owed", np.uint16),  # bit 4 * seat + suit: the seat has not yet played a card that its latest signal promises
         ("trick", np.uint8, SEATS),  # card on the table by seat, or NO_CARD
-        ("signals", np.uint8, (SEATS, SUITS)),  # newest signal of the seat when leading the suit
-        ("thirds", np.uint8, 2),  # thirds taken by each team, the last trick not included
+        ("signals", np.uint8, (SEATS, SUITS)),  # latest signal of the seat when leading the suit
+        ("thirds", np.uint8, 2),  # thirds taken by each team, excluding the last trick's point
         ("tricks", np.uint8, 2),  # tricks taken by each team
         ("leader", np.uint8),  # of the current trick
         ("turn", np.uint8),  # seat to move
         ("plays", np.uint8),  # cards played so far, 0 to 40
-        ("last_taker", np.uint8),  # seat that took the newest trick, or NO_SEAT
-        ("order", np.uint8, CARDS),  # the cards in the order in which they were played, NO_CARD where none was yet
-        ("opener", np.uint8),  # who led the first trick
+        ("last_taker", np.uint8),  # seat that took the latest trick, or NO_SEAT
+        ("order", np.uint8, CARDS),  # the cards in order of play, then NO_CARD
+        ("opener", np.uint8),  # seat that led the first trick
         ("first_leader", np.uint8),  # option: LEADER_RANDOM, LEADER_FOUR_OF_DENARI or LEADER_NEXT
         ("with_signals", np.uint8),  # option: leaders signal
         ("with_accusi", np.uint8),  # option: seats declare
@@ -68,19 +63,19 @@ STATE = np.dtype(
 
 @dataclass(frozen=True)
 class Options:
-    """Rule options: `signals` lets leaders say busso, striscio or volo; `first_leader` says who leads the hand.
+    """Rule options: with `signals` leaders say busso, striscio or volo; `first_leader` chooses who leads the hand.
 
-    With `accusi` each seat declares what its dealt cards hold of napoletane, threes and fours before its first card.
+    With `accusi` each seat declares the napoletane, threes and fours in its dealt cards before its first card.
     """
 
     signals: bool = False
-    # Not compared: players see the same under either, so one trained under the other may sit down.
+    # Not compared: it does not change what players see, so those trained with either value may play.
     first_leader: Literal["random", "four_of_denari"] = field(default="random", compare=False)
     accusi: bool = False
 
 
 def blank(options: Options) -> np.void:
-    """A state that holds the options and nothing else. Raises ValueError for a bad option."""
+    """Return a state that holds only the options. Raises ValueError for a bad option."""
     state = np.zeros(1, STATE)
     for name in ("signals", "accusi"):
         if not isinstance(getattr(options, name), bool):
@@ -96,7 +91,7 @@ def blank(options: Options) -> np.void:
 
 @njit
 def begin(state: Any, leader: int) -> None:
-    """Start the hand that lies in `state.hands`."""
+    """Start the hand dealt in `state.hands`."""
     state.played[:] = np.uint64(0)
     state.led = np.uint64(0)
     state.strayed = np.uint64(0)
@@ -117,8 +112,8 @@ def begin(state: Any, leader: int) -> None:
 
 @njit
 def _swap(deck: NDArray[np.uint64], k: int, other: int) -> np.uint64:
-    """Swap the cards at two places, but for what `k` gets: that card is returned, and `k` is not looked at again."""
-    # Unsigned: a division by a constant is dearer with a sign.
+    """Return the card at `other` and put the card at `k` there; `k` is not updated, as it is never read again."""
+    # Unsigned, as signed division by a constant is slower.
     word = np.uint64(other) // _CARDS_IN_WORD
     shift = _CARD_BITS * (np.uint64(other) - _CARDS_IN_WORD * word)
     first = (deck[np.uint64(k) // _CARDS_IN_WORD] >> (_CARD_BITS * (np.uint64(k) % _CARDS_IN_WORD))) & _CARD
@@ -131,7 +126,7 @@ def _swap(deck: NDArray[np.uint64], k: int, other: int) -> np.uint64:
 def deal(state: Any, seed: np.uint64) -> None:
     """Shuffle, give ten cards to each seat and choose the leader; all of it follows from `seed`."""
     random = mix(seed ^ np.uint64(0x7472657373657474))
-    # The deck lies where the played cards will: rules allocate nothing.
+    # The field `played` serves as the deck, since rules must not allocate.
     for seat in range(SEATS):
         state.played[seat] = _ORDERED[seat]
     for seat in range(SEATS):
@@ -153,7 +148,7 @@ def deal(state: Any, seed: np.uint64) -> None:
 
 @njit
 def legal(state: Any) -> np.uint64:
-    """The cards that the seat to move may play."""
+    """Return the legal cards of the seat to move."""
     hand = state.hands[state.turn]
     if state.turn == state.leader or state.plays == CARDS:
         return hand
@@ -202,7 +197,7 @@ def _signal(state: Any, seat: int, suit: int) -> None:
 
 @njit
 def _show(state: Any, seat: int, card: int) -> None:
-    """A seat that does not lead plays a card, which may be what it said it holds."""
+    """Update what a seat's signal promises, after it plays a card without leading."""
     suit = card // RANKS
     if state.signals[seat, suit] != BUSSO or card % RANKS >= TWO:
         state.owed &= ~np.uint16(1 << (SUITS * seat + suit))
@@ -215,7 +210,7 @@ def _mark_void(state: Any, seat: int, suit: int) -> None:
 
 @njit
 def winning_seat(state: Any) -> int:
-    """The seat whose card takes the trick as it lies, which holds at least the leader's card."""
+    """Return the seat that currently takes the trick, in which the leader has played."""
     return taker(state.trick, state.leader)
 
 
@@ -242,7 +237,7 @@ def over(state: Any) -> bool:
 
 @njit
 def points(state: Any, team: int) -> int:
-    """Points of a team after the hand: whole points from its thirds, and one for the last trick."""
+    """Return a team's points after the hand: whole points from its thirds, and one for the last trick."""
     return state.thirds[team] // 3 + (1 if state.last_taker & 1 == team else 0)
 
 
@@ -254,7 +249,7 @@ def declared_points(state: Any, team: int) -> int:
 
 @njit
 def match_score(state: Any, team: int) -> int:
-    """Return the points that an ended hand adds to a team's score in a match: its points and its accusi."""
+    """Return the points that a finished hand adds to a team's score in a match: its points and its accusi."""
     return points(state, team) + declared_points(state, team)
 
 
@@ -266,14 +261,14 @@ def opener(state: Any) -> int:
 
 @njit
 def lead_next(state: Any, seat: int) -> None:
-    """Make a hand as dealt a later one of a match, which `seat` leads because it is its turn."""
+    """Turn a fresh deal into a later hand of a match, led by `seat`, whose turn it is."""
     state.first_leader = LEADER_NEXT
     begin(state, seat)
 
 
 @njit
 def returns(state: Any, out: NDArray[np.float32]) -> None:
-    """Each seat's result is its team's points; over both teams they are 11."""
+    """Write each seat's result: its team's points. The two teams' points sum to 11."""
     for seat in range(SEATS):
         out[seat] = points(state, seat & 1)
 

@@ -1,1 +1,1 @@
-"""Basics that every module may use: errors, bounds of settings, safe files, stopping."""
+"""Basics for all modules: errors, bounds of settings, atomic files, locations of games and players."""

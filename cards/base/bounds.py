@@ -1,4 +1,4 @@
-"""Bounds of the numbers in settings and options: declared beside each, checked by one function."""
+"""Bounds of numeric settings and options, declared with each field and checked by one function."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ from typing import Any
 
 from busso.cards.base.errors import InputError
 
-_KEY = "bounds"  # in the metadata of a field
+_KEY = "bounds"  # in a field's metadata
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """From `low` to `high`; `above` and `below` leave out the end itself. With a whole `low`, whole numbers alone.
-
-    `words` are values beside the numbers, such as None.
-    """
+    """Range `low` to `high`, of ints if `low` is one; `above` and `below` exclude an end, `words` are also allowed."""
 
     low: float
     high: float
@@ -56,10 +53,7 @@ def bounded(
     words: tuple[Any, ...] = (),
     compare: bool = True,
 ) -> Any:
-    """A field of a dataclass with these bounds: a number, or a list or dictionary of numbers.
-
-    A default that is no number, such as None, is one of the `words`.
-    """
+    """Return a dataclass field with these bounds, for one or several numbers; a default of None or str is allowed."""
     if default is None or isinstance(default, str):
         words = (default, *words)
     metadata = {_KEY: Bounds(low, high, above, below, words)}
@@ -69,12 +63,12 @@ def bounded(
 
 
 def bounds_of(known: Field[Any]) -> Bounds | None:
-    """The bounds of a field of a dataclass; None where it has none."""
+    """Return the bounds of a dataclass field, or None."""
     return known.metadata.get(_KEY)
 
 
 def check_bounds(group: str, settings: Any, error: type[InputError] = InputError) -> None:
-    """Raise the error, about `group.name` ("": the top level), for the first number of the settings out of bounds."""
+    """Raise `error` with the key `group.name` (`name` if `group` is "") for the first number out of bounds."""
     for known in fields(settings):
         bounds, value = bounds_of(known), getattr(settings, known.name)
         if bounds is not None and not all(each in bounds or each in bounds.words for each in _numbers(value)):
@@ -82,7 +76,7 @@ def check_bounds(group: str, settings: Any, error: type[InputError] = InputError
 
 
 def whole(key: str, value: object, low: int, high: int) -> int:
-    """Return a whole number, such as NumPy's, as an int. Raises InputError, about `key`, unless it is in the bounds."""
+    """Return an integer, such as NumPy's, as an int. Raises InputError about `key` otherwise, or out of bounds."""
     try:
         number = low - 1 if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -93,7 +87,7 @@ def whole(key: str, value: object, low: int, high: int) -> int:
 
 
 def plain(value: Any) -> Any:
-    """Return a number or an array of NumPy's as Python's own, anything else as it is."""
+    """Convert a NumPy number or array to plain Python; return anything else unchanged."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 

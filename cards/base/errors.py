@@ -1,4 +1,4 @@
-"""The error that names its key, the problem and the way out, as data."""
+"""Errors that carry their key, problem and hint as data."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Self
 
 
 class InputError(ValueError):
-    """Input that cannot be used; its text is one line, `key: problem; hint`.
+    """Unusable input, printed as one line: `key: problem; hint`.
 
-    `key` is what it is about, as the user wrote it: a setting, a file, a card, a seat. `hint` is the way out, or empty.
-    Where `problem` is an InputError itself, its key is said after this one and its hint is kept.
-    Made of its text alone, or of such an error, it says the same: Gymnasium raises `type(error)(text)`.
+    `key` names the setting, file, card or seat as the user wrote it; `hint` says what to do, or is empty. If `problem`
+    is an InputError, its key follows this one and its hint is kept. An error built from the text of another, or from
+    the error itself, prints the same: Gymnasium raises `type(error)(text)`.
     """
 
     def __init__(self, key: object, problem: object = None, hint: str = "") -> None:
@@ -19,11 +19,11 @@ class InputError(ValueError):
         if isinstance(problem, InputError):
             said = problem.problem if problem.key == str(key) else problem.about
             problem, hint = (f"{said}; {problem.hint}", hint) if hint and problem.hint else (said, hint or problem.hint)
-        super().__init__(str(key), str(problem), hint)  # all of them, so that a copy in another process has them
+        super().__init__(str(key), str(problem), hint)  # all three, so that they survive pickling
 
     @classmethod
     def of(cls, error: ValueError, key: str) -> Self:
-        """The same as an error of this kind; one that does not say what it is about is about `key`."""
+        """Convert an error to this class; one that has no key gets `key`."""
         return cls(*error.args) if isinstance(error, InputError) else cls(key, error)
 
     @property
@@ -33,17 +33,17 @@ class InputError(ValueError):
 
     @property
     def problem(self) -> str:
-        """The problem in words, without the key."""
+        """The problem, without the key."""
         return str(self.args[1])
 
     @property
     def hint(self) -> str:
-        """The way out, or empty."""
+        """Advice on what to do, or empty."""
         return str(self.args[2])
 
     @property
     def about(self) -> str:
-        """The key and the problem, without the way out."""
+        """The key and the problem, without the hint."""
         return f"{self.key}: {self.problem}" if self.key else self.problem
 
     def __str__(self) -> str:
@@ -51,6 +51,6 @@ class InputError(ValueError):
 
 
 class UserError(InputError):
-    """An error that ends a command: its line says what is wrong and how to mend it."""
+    """An error that ends a command; its line says what is wrong and how to fix it."""
 
     exit_code = 2

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all: written beside the old one, synced, then renamed over it."""
+"""Atomic file writes: each file is written under a temporary name, synced, and renamed over the old one."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-SUFFIX = ".tmp"  # of what is not whole yet
-# Answers of file systems that cannot sync a folder; on these a rename is as safe as they make it.
+SUFFIX = ".tmp"  # of incomplete files
+# Errors of file systems that cannot sync a folder; nothing more can be done for a rename there.
 _NO_FOLDER_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.ENOSYS}
 _numbers = itertools.count()
-_TEMPORARY = re.compile(rf"\..+\.[0-9]+\.[0-9]+{re.escape(SUFFIX)}")  # as `temporary_beside` makes it
+_TEMPORARY = re.compile(rf"\..+\.[0-9]+\.[0-9]+{re.escape(SUFFIX)}")  # names made by `temporary_beside`
 _HOME = re.compile(r"(?<![^\s\[\](){},:='\"])~(?=/)")  # where a path begins
-_LONG = 3600.0  # seconds after which no process still writes to a temporary file
+_LONG = 3600.0  # seconds without a change after which a temporary file is abandoned
 
 
 def with_home(text: str) -> str:
-    """Return the text with the home folder in place of `~`, where that begins a path, as in `[~/a,search:~/b]`."""
-    return _HOME.sub(lambda _: os.path.expanduser("~"), text)  # noqa: PTH111 - what there is no home for stays
+    """Expand each `~` that begins a path to the home folder, as in `[~/a,search:~/b]`."""
+    return _HOME.sub(lambda _: os.path.expanduser("~"), text)  # noqa: PTH111 - without a home folder, `~` stays
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:
-    """Replace the file `path` with `content`, text as UTF-8. Raises OSError with the name; `path` is then as it was."""
+    """Replace the file `path` with `content`, text as UTF-8. Raises OSError naming `path`, which is then unchanged."""
     with replacing(path) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager
 def replacing(path: Path, allowed: Callable[[], None] = lambda: None) -> Iterator[Path]:
-    """A path beside `path` to write a file to; at the end it is synced and takes the place of `path`.
+    """Yield a temporary path to write to; on exit the file is synced and renamed to `path`.
 
-    An error deletes it and leaves `path` as it was: `allowed` may raise one, just before. Raises OSError with the name
-    of `path`.
+    `allowed` is called just before the rename. Any error, raised by it or by the caller, deletes the temporary file and
+    leaves `path` unchanged. Raises OSError naming `path`.
     """
     temporary = temporary_beside(path)
     try:
@@ -56,7 +56,7 @@ def replacing(path: Path, allowed: Callable[[], None] = lambda: None) -> Iterato
 
 @contextmanager
 def errors_name(path: Path) -> Iterator[None]:
-    """Make an OSError name this file: the system names the temporary file beside it, or none that is already open."""
+    """Make an OSError name this file instead of its temporary file, or of no file at all."""
     try:
         yield
     except OSError as error:
@@ -64,7 +64,7 @@ def errors_name(path: Path) -> Iterator[None]:
 
 
 def temporary_beside(path: Path) -> Path:
-    """A new name for `path` until it is whole: no other process of any machine has the same one."""
+    """Return a temporary name for `path`, unique among all processes on all machines."""
     return path.with_name(f".{path.name}.{_host()}.{os.getpid()}.{next(_numbers)}{SUFFIX}")
 
 
@@ -73,21 +73,17 @@ def _host() -> str:
 
 
 def delete_left_over(folder: Path) -> None:
-    """Delete the temporary files in a folder that no process will finish.
-
-    These are of this process, of others of this machine that have ended, and those that have not changed for an hour.
-    What cannot be deleted stays.
-    """
+    """Delete, if possible, temporary files of this process, of ended ones on this machine, and any an hour old."""
     others = []
     for path in folder.glob(f".*{SUFFIX}"):
         if not _TEMPORARY.fullmatch(path.name):
-            continue  # of another program, such as a synchroniser
+            continue  # another program's, such as a synchroniser's
         if not _has_ended(path):
             others.append(path)
             continue
         with suppress(OSError):
             path.unlink()
-    with suppress(OSError):  # of a file that is gone meanwhile, or of a disk that is full
+    with suppress(OSError):  # the file is already gone, or the disk is full
         now = _now(folder) if others else 0.0
         for path in others:
             if now - path.stat().st_mtime > _LONG:
@@ -95,7 +91,7 @@ def delete_left_over(folder: Path) -> None:
 
 
 def _has_ended(temporary: Path) -> bool:
-    """Return whether the process that a name of `temporary_beside` contains is this one or no longer runs here."""
+    """Return whether a temporary file's process is this one, or ran on this machine and has ended."""
     before, _, numbers = temporary.name.removesuffix(SUFFIX).rpartition(f".{_host()}.")
     pid, _, number = numbers.partition(".")
     if not (before and pid.isdecimal() and number.isdecimal()):
@@ -115,7 +111,7 @@ def is_running(pid: int) -> bool:
 
 
 def _now(folder: Path) -> float:
-    """Return the time by the clock of this file system."""
+    """Return the time by the file system's clock."""
     path = temporary_beside(folder / "now")
     try:
         path.touch()
@@ -125,7 +121,7 @@ def _now(folder: Path) -> float:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those that it lies in; their names survive a failure of the machine. Raises OSError."""
+    """Create a folder and its parents, synced to disk. Raises OSError."""
     if path.is_dir():
         return
     make_folder(path.parent)
@@ -134,9 +130,9 @@ def make_folder(path: Path) -> None:
 
 
 def make_free(path: Path, make: Callable[[Path], object]) -> Path:
-    """Make a file or folder at `path`, or with a number in its name where that is taken; return its path.
+    """Create a file or folder at `path`, or at a numbered variant if that exists; return its path. Raises OSError.
 
-    `make` raises FileExistsError where there is one: of several processes, on any machines, each gets its own. OSError.
+    `make` must raise FileExistsError if its path exists, so that concurrent processes on any machines get their own.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     free, numbers = path, itertools.count(2)
@@ -150,10 +146,7 @@ def make_free(path: Path, make: Callable[[Path], object]) -> Path:
 
 
 def names_in(folder: Path) -> list[str]:
-    """The names in a folder, none where there is no folder. Raises OSError when it cannot be read.
-
-    `Path.glob` takes a folder that cannot be read for an empty one.
-    """
+    """Return the names in a folder, none if it is missing. Raises OSError if it is unreadable, unlike `Path.glob`."""
     try:
         return [path.name for path in folder.iterdir()]
     except (FileNotFoundError, NotADirectoryError):
@@ -162,10 +155,7 @@ def names_in(folder: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class NumberedFiles:
-    """Files named after a number, for the code that writes them and the code that finds them.
-
-    Copies by file managers and synchronisers, such as `episode_000000020000 (1).pt`, are not among them.
-    """
+    """Naming scheme of numbered files, which excludes synchronisers' copies like `episode_000000020000 (1).pt`."""
 
     prefix: str
     digits: int
@@ -176,26 +166,26 @@ class NumberedFiles:
         return f"{self.prefix}{number:0{self.digits}d}{self.suffix}"
 
     def newest_first(self, folder: Path) -> list[Path]:
-        """Return those in a folder, the highest number first. Raises OSError when it cannot be read."""
+        """Return the matching files in a folder, highest number first. Raises OSError if it cannot be read."""
         pattern = re.compile(rf"{re.escape(self.prefix)}([0-9]+){re.escape(self.suffix)}")
         found = [(int(match[1]), name) for name in names_in(folder) if (match := pattern.fullmatch(name))]
         return [folder / name for number, name in sorted(found, reverse=True) if name == self.name(number)]
 
 
 def rename_aside(path: Path, suffix: str) -> Path:
-    """Rename a file so that its name ends with `suffix`, and no other file is lost; returns its new path."""
+    """Append `suffix` to a file's name, after a number if that is taken, and return its new path."""
     numbers = itertools.chain([""], (f".{number}" for number in itertools.count(2)))
     aside = next(each for number in numbers if not (each := path.with_name(path.name + number + suffix)).exists())
     return path.replace(aside)
 
 
 def sync_file(path: Path) -> None:
-    """Flush the content of a file to disk, so that it survives a failure of the machine."""
+    """Flush a file to disk, so that it survives a crash of the machine."""
     _sync(os.open(path, os.O_RDONLY))
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush renames in a folder to disk, to survive a failure of the machine, where the file system can do that."""
+    """Flush renames in a folder to disk, if the file system can, so that they survive a crash of the machine."""
     try:
         _sync(os.open(folder, os.O_RDONLY))
     except OSError as error:
@@ -211,10 +201,7 @@ def _sync(descriptor: int) -> None:
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> None:
-    """Rows as a file for other programs, whole or not at all; a row may lack columns.
-
-    `columns` come first; they are there even without rows.
-    """
+    """Write rows, which may lack columns, to a CSV file atomically; `columns` come first, even without rows."""
     with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(
             file, list(dict.fromkeys([*columns, *(key for row in rows for key in row)])), restval=""

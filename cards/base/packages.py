@@ -1,4 +1,4 @@
-"""Location of a game: busso's own are packages in busso, others are files that a person named, or installed."""
+"""Location of games: packages of busso, files that a user named, or installed packages."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 from busso.cards.base import own_files
 
-ENTRY_POINTS = "busso.games"  # the group in which a package says that it is a game: `NAME = "NAME:GAME"`
+ENTRY_POINTS = "busso.games"  # the entry-point group for game packages: `NAME = "NAME:GAME"`
 _BUSSO = Path(__file__).parents[2]
 
 
 def package_of(game: str) -> str:
-    """The package or module of the game of that name, whether there is one or not."""
+    """Return the package or module of a game of this name, which may not exist."""
     if file := own_files.game_file(game):
         return f"{own_files.PREFIX}.{file.name}"
     return f"busso.{game}" if is_ours(game) else game
@@ -25,7 +25,7 @@ def is_ours(game: str) -> bool:
 
 
 def installed_games() -> frozenset[str]:
-    """The games of installed packages; a package that lies in the working folder is not installed."""
+    """Return the games of installed packages; a package in the working folder does not count."""
     places = (place for place in sys.path if Path(place or ".").resolve() != Path.cwd())
     return _installed_in(tuple((place, _changed(place)) for place in places))
 
@@ -37,9 +37,9 @@ def _changed(place: str) -> int:
         return 0
 
 
-@cache  # every reader of settings asks, and a look at all packages takes 10 ms
+@cache  # called by every reader of settings, and scanning all packages takes 10 ms
 def _installed_in(places: tuple[tuple[str, int], ...]) -> frozenset[str]:
-    from importlib import metadata  # with forty modules, for which --help does not wait
+    from importlib import metadata  # imports forty modules, which --help does not need
 
     found = (
         point for each in metadata.distributions(path=[place for place, _ in places]) for point in each.entry_points

@@ -1,4 +1,4 @@
-"""Errors of Python and Numba in one line."""
+"""Python and Numba errors in one line."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def problem_of(error: BaseException) -> str:
 
 
 def is_of_numba(error: BaseException) -> bool:
-    """Return whether Numba cannot compile something."""
+    """Return whether the error is a failed Numba compilation."""
     return type(error).__module__.startswith("numba.") and hasattr(error, "contexts")
 
 
 def _numba_problem(text: str) -> str:
-    """The first sentence of Numba's message that says something, with the line of code it is about."""
+    """Return the first informative line of Numba's message, with the line of code it is about."""
     lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()]
     said = [
         line

@@ -1,1 +1,1 @@
-"""Compiled code: Numba for CPU and GPU, its cache on disk, bits and random numbers."""
+"""Compiled code: Numba with its on-disk cache, batch loops, bits and random numbers."""

@@ -1,4 +1,4 @@
-"""Loops over arrays of game states, written once and compiled for each game from its six functions."""
+"""Loops over arrays of game states, compiled for each game from its six functions."""
 
 from collections.abc import Callable
 from functools import cache
@@ -12,7 +12,7 @@ from busso.cards.compiled.splitmix import GAMMA, below, mix
 
 
 class Rules(NamedTuple):
-    """The six compiled functions of a game on one state record. See `busso.cards.game.Game`."""
+    """Six compiled functions of a game on one state record. See `busso.cards.game.Game`."""
 
     deal: Callable[..., None]
     legal: Callable[..., np.uint64]
@@ -23,7 +23,7 @@ class Rules(NamedTuple):
 
 
 class Loops(NamedTuple):
-    """The same functions over `states[games]`; every output has one row per entry of `games`."""
+    """Batch versions of these functions over `states[games]`; outputs have one row per entry of `games`."""
 
     deal: Callable[..., None]
     legal: Callable[..., None]
@@ -35,7 +35,7 @@ class Loops(NamedTuple):
 
 @njit
 def at(states: Any, game: int) -> Any:
-    """`states[game]`, checked: compiled code would read whatever lies there."""
+    """Return `states[game]`, bounds-checked: compiled code would read any address."""
     if game < 0 or game >= states.size:
         raise ValueError("no such game in the batch")
     return states[game]
@@ -43,7 +43,7 @@ def at(states: Any, game: int) -> Any:
 
 @cache
 def batch_loops(rules: Rules) -> Loops:  # noqa: C901 - six loops side by side
-    """Compile the loops of a game; the same rules give the same compiled functions."""
+    """Compile the loops of a game; equal rules give the same compiled functions."""
     deal_one, legal_one, apply_one, observe_one, over_one, returns_one = rules
 
     @njit(nogil=True)
@@ -88,7 +88,7 @@ def allows(mask: np.uint64, action: int) -> bool:
 
 @njit(nogil=True)
 def first_illegal(masks: Any, actions: Any) -> int:
-    """The first row whose action is not set in its mask, or -1."""
+    """Return the first row whose action is not set in its mask, or -1."""
     for k in range(actions.size):
         if not allows(masks[k], actions[k]):
             return k
@@ -97,7 +97,7 @@ def first_illegal(masks: Any, actions: Any) -> int:
 
 @cache
 def reward_loop(apply_one: Callable[..., None], reward_one: Callable[..., None]) -> Callable[..., None]:
-    """Like `Loops.apply`, and adds what every seat earns by the action to `totals[games]` (`[games, seats]`)."""
+    """Compile `Loops.apply` that also adds each seat's reward for the action to `totals`, `[games, seats]`."""
 
     @njit(nogil=True)
     def apply_rewarded(states: Any, games: Any, actions: Any, totals: Any) -> None:
@@ -113,14 +113,14 @@ def reward_loop(apply_one: Callable[..., None], reward_one: Callable[..., None])
 
 @njit
 def next_bits(generators: Any, game: int) -> np.uint64:
-    """64 random bits from the generator of this game, which moves on."""
+    """Advance the generator of this game and return its next 64 random bits."""
     generators[game] += GAMMA
     return mix(generators[game])
 
 
 @cache
 def policy_loop(policy: Callable[..., int]) -> Callable[..., None]:
-    """A scalar policy `(state, random_bits) -> action` over `states[games]`, with one generator per game."""
+    """Compile a scalar policy `(state, random_bits) -> action` over `states[games]`, with one generator per game."""
 
     @njit(nogil=True)
     def act(states: Any, games: Any, generators: Any, out: Any) -> None:

@@ -1,4 +1,4 @@
-"""Sets of at most 64 things as the bits of a uint64, and packed observations."""
+"""Sets of up to 64 elements as the bits of a uint64, and packed observations."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def _instruction(name: str, *flags: int) -> Any:
 
 
 _ctpop = _instruction("ctpop")
-# The flag 0: defined for an empty word too, namely 64.
+# Flag 0 defines the result for an empty word: 64.
 _cttz = _instruction("cttz", 0)
 _ctlz = _instruction("ctlz", 0)
 if config.DISABLE_JIT:
@@ -38,7 +38,7 @@ if config.DISABLE_JIT:
 
 @njit
 def bit(index: int) -> np.uint64:
-    """The word with the one bit `index`, 0 to 63."""
+    """Return the word with only bit `index` set, 0 to 63."""
     return np.uint64(1) << np.uint64(index)
 
 
@@ -56,19 +56,19 @@ def popcount(word: np.uint64) -> np.int64:
 
 @njit
 def lowest(word: np.uint64) -> np.int64:
-    """Index of the lowest set bit; 64 for an empty word."""
+    """Return the index of the lowest set bit; 64 for an empty word."""
     return np.int64(_cttz(np.uint64(word)))
 
 
 @njit
 def highest(word: np.uint64) -> np.int64:
-    """Index of the highest set bit; -1 for an empty word."""
+    """Return the index of the highest set bit; -1 for an empty word."""
     return np.int64(63) - np.int64(_ctlz(np.uint64(word)))
 
 
 @njit
 def nth_bit(word: np.uint64, n: int) -> np.int64:
-    """Index of the n-th set bit, counted from 0 at the lowest; 64 when there are fewer."""
+    """Return the index of the n-th set bit, counted from 0 at the lowest; 64 if there are fewer."""
     for _ in range(n):
         word &= word - np.uint64(1)
     return lowest(word)
@@ -76,10 +76,7 @@ def nth_bit(word: np.uint64, n: int) -> np.int64:
 
 @njit
 def put(words: NDArray[np.uint64], offset: int, value: np.uint64) -> None:
-    """OR the bits of `value`, moved up by `offset`, into a row of packed words.
-
-    May straddle two words; bits beyond the last word are lost.
-    """
+    """OR `value`, shifted up by `offset`, into packed words; it may straddle two, and bits beyond the last are lost."""
     word, shift = offset >> 6, np.uint64(offset & 63)
     words[word] |= value << shift
     if shift != np.uint64(0) and word + 1 < words.size:
@@ -88,13 +85,13 @@ def put(words: NDArray[np.uint64], offset: int, value: np.uint64) -> None:
 
 @njit
 def put_thermometer(words: NDArray[np.uint64], offset: int, value: int) -> None:
-    """Set the first `value` bits from `offset` on, 0 to 63: neighbouring numbers differ in one bit."""
+    """Set the first `value` bits (0 to 63) from `offset` on, so that neighbouring numbers differ in one bit."""
     put(words, offset, bit(value) - np.uint64(1))
 
 
 @njit(nogil=True)
 def unpack_into(words: NDArray[np.uint64], out: Any) -> None:
-    """`unpack` for compiled code: the first bits of packed rows `[n, words]` into `out` (`[n, bits]`), unchecked."""
+    """Unpack rows `[n, words]` into `out`, `[n, bits]`, from compiled code and unchecked."""
     rows, bits = out.shape
     for row in range(rows):
         for k in range((bits + 63) >> 6):
@@ -105,10 +102,7 @@ def unpack_into(words: NDArray[np.uint64], out: Any) -> None:
 
 
 def unpack(words: NDArray[np.uint64], bits: int, out: NDArray[Any] | None = None) -> NDArray[Any]:
-    """Packed rows `[n, words]` -> `[n, bits]` of 0 and 1, float32 unless `out` says otherwise.
-
-    Raises ValueError when `bits` does not fit the words.
-    """
+    """Unpack rows `[n, words]` to `[n, bits]` of 0 and 1, as float32 or into `out`. Raises ValueError if too short."""
     if words.ndim != 2 or not 0 < bits <= words.shape[1] * WORD:
         raise ValueError(f"{bits} bits do not fit observations of shape {words.shape}")
     if out is None:

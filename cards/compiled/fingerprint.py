@@ -1,7 +1,4 @@
-"""The hash of a compiled function: its bytecode and the values it names, including all functions it calls.
-
-Two functions with one fingerprint compile to the same code. The lines, files and comments around them do not count.
-"""
+"""Hash of a function's bytecode and all that it refers to: functions with equal hashes compile to the same code."""
 
 from __future__ import annotations
 
@@ -14,25 +11,25 @@ from typing import Any
 import numpy as np
 from numba import types
 
-# A function names attributes of these modules alone. Their versions are part of the cache's folder.
+# The only modules whose attributes a function may refer to. Their versions are part of the cache folder's name.
 _STABLE = frozenset({"builtins", "cmath", "llvmlite", "math", "numba", "numpy", "operator", "typing"})
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 
-# What a wrapped function is, or None for anything else: a word for the kind of wrapper, the function, its options.
+# Returns the kind of wrapper, the wrapped function and its options; None for anything else.
 Unwrap = Callable[[Any], tuple[str, FunctionType, Any] | None]
 
 
 class IndescribableError(Exception):
-    """A value that a function names could mean something else in another process."""
+    """A value that a function refers to has no description that holds in other processes."""
 
 
 def fingerprint(function: FunctionType, unwrap: Unwrap) -> str:
-    """The hash of a function and all that it calls, 64 hexadecimal digits. Raises IndescribableError."""
+    """Return the hash of a function and all that it calls, 64 hexadecimal digits. Raises IndescribableError."""
     return _Walk(unwrap).fingerprint(function)
 
 
 class _Walk:
-    """Numbers functions as it meets them, so that functions may call each other."""
+    """Walk over a function and its callees, numbered in order of discovery so that calls may be mutual."""
 
     def __init__(self, unwrap: Unwrap) -> None:
         self._unwrap = unwrap
@@ -42,7 +39,7 @@ class _Walk:
     def fingerprint(self, function: FunctionType) -> str:
         digest = hashlib.sha256()
         self._reference(function)
-        for met in self._met:  # grows meanwhile
+        for met in self._met:  # grows during the loop
             digest.update(repr(self._function(met)).encode())
         return digest.hexdigest()
 
@@ -68,8 +65,8 @@ class _Walk:
         names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
         return code.co_code, code.co_argcount, code.co_kwonlyargcount, code.co_flags, names, constants
 
-    def describe(self, value: Any) -> Any:  # noqa: PLR0911 - one kind of value a line
-        """The value in terms of numbers, strings and bytes, which print the same in every process."""
+    def describe(self, value: Any) -> Any:  # noqa: PLR0911 - one kind of value per line
+        """Describe a value by numbers, strings and bytes, which print the same in every process."""
         if isinstance(value, Enum):
             return _name(type(value)), value.name, self.describe(value.value)
         if isinstance(value, _PLAIN):
@@ -106,10 +103,10 @@ class _Walk:
 
 
 def _global_names(function: FunctionType) -> list[str]:
-    """Globals that it may read, nested functions included; an attribute of the same name does no harm."""
+    """Return the globals that the function, or one nested in it, may read; attribute names do no harm."""
     names: set[str] = set()
     codes = [function.__code__]
-    for code in codes:  # grows meanwhile
+    for code in codes:  # grows during the loop
         names.update(code.co_names)
         codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     return sorted(name for name in names if name in function.__globals__)

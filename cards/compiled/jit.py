@@ -1,9 +1,9 @@
-"""`njit`: the one decorator of compiled code. It is Numba's, with machine code that is kept on disk.
+"""`njit`, the decorator of all compiled code: Numba's, with a cache on disk.
 
-Numba's own `cache=True` does not notice that a called function in another file has changed. Here the name of a kept
-file is the fingerprint of all that the code depends on (fingerprint.py), with the signature and the CPU.
+Numba's own `cache=True` does not notice changes to a called function in another file. Here a cached file is keyed by
+the fingerprint of all that the code depends on (fingerprint.py), the signature and the CPU.
 
-All that depends on private parts of Numba is in this file. Where one of them has changed, or anything fails on the
+Everything that depends on private parts of Numba is in this file. If one of them has changed, or caching fails in any
 way, functions are compiled in every process: slow, never wrong.
 """
 
@@ -40,33 +40,33 @@ from busso.cards.compiled.plain import plain_function
 
 log = logging.getLogger(__name__)
 
-# What this process took from disk, and what it compiled, by the function's name.
+# Counts of functions loaded from disk and compiled by this process, by name.
 loaded: Counter[str] = Counter()
 made: Counter[str] = Counter()
 
 
 def njit(function: Callable[..., Any] | None = None, *, nogil: bool = False) -> Any:
-    """Like `numba.njit`: compile at the first call with each signature, or take the code that is kept on disk.
+    """Compile like `numba.njit` at the first call with each signature, or load the code from the cache.
 
-    With nogil=True other threads of Python run meanwhile; an error is raised with the lock held again.
+    With nogil=True other Python threads run meanwhile; errors are raised with the GIL held.
     """
     if function is None:
         return lambda function: njit(function, nogil=nogil)
     if numba.config.DISABLE_JIT:
         return plain_function(function)
-    dispatcher: Any = numba.njit(nogil=nogil)(function)  # noqa: TID251 - here it is
+    dispatcher: Any = numba.njit(nogil=nogil)(function)  # noqa: TID251 - the one place that may use it
     dispatcher._cache = _Kept(dispatcher)
     return dispatcher
 
 
 @cache
 def store() -> code_store.CodeStore:
-    """The kept code of these versions of Python and its packages, and of these settings of Numba."""
+    """Return the store for these versions of Python and its packages, and these Numba settings."""
     return code_store.CodeStore(code_store.default_folder(), _version())
 
 
 def _version() -> str:
-    """A name for everything outside a function that decides what Numba makes of it, the CPU apart."""
+    """Return a name for everything outside a function, except the CPU, that affects its machine code."""
     settings = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))
     sources = [Path(module.__file__ or "").read_bytes() for module in (sys.modules[__name__], fingerprint, code_store)]
     digest = hashlib.sha256(repr((sys.version, np.__version__, llvmlite.__version__, settings, sources)).encode())
@@ -109,18 +109,18 @@ class _Kept(NullCache):  # type: ignore[misc]
         return CompileResult._rebuild(target_context, *reduced)
 
     def _save(self, sig: Any, compiled: Any) -> None:
-        # Numba's own conditions: loops compiled apart, and pointers into this process.
+        # Numba's own conditions: lifted loops that cannot be cached, and pointers into this process.
         if any(not loop.can_cache for loop in compiled.lifted) or compiled.library.has_dynamic_globals:
             return
         if (key := self._key(sig, compiled.codegen)) is not None:
             store().write(key, dumps((_external_symbols(compiled.library), compiled._reduce())))
 
     def _key(self, sig: Any, codegen: Any) -> str | None:
-        """The name of the file; None where the function or its signature mean something in this process alone."""
+        """Return the cache key; None if the function or its signature has a meaning only in this process."""
         if self._dispatcher.py_func.__module__ == "__main__":
             return None
         signature = str(sig)
-        if "0x" in signature:  # an address: a function is among the arguments
+        if "0x" in signature:  # an address: one of the arguments is a function
             return None
         try:
             function = fingerprint.fingerprint(self._dispatcher.py_func, unwrap)
@@ -132,7 +132,7 @@ class _Kept(NullCache):  # type: ignore[misc]
 
 
 def unwrap(value: Any) -> tuple[str, FunctionType, Any] | None:
-    """The Python function in something that Numba compiles, with its options; None for anything else."""
+    """Return the Python function wrapped by Numba, with its options; None for anything else."""
     if isinstance(value, Dispatcher):
         function: Any = value.py_func
         return "compiled", function, _options(value)
@@ -146,7 +146,7 @@ def _options(dispatcher: Any) -> str:
 
 
 def _external_symbols(library: Any) -> list[str]:
-    """Return the symbols outside the code that it calls or reads. Linking an unknown one would end the process."""
+    """Return the external symbols that a library uses. Linking an unknown one would crash the process."""
     module = library._final_module
     outside = [
         value.name for values in (module.functions, module.global_variables) for value in values if value.is_declaration
@@ -155,7 +155,7 @@ def _external_symbols(library: Any) -> list[str]:
 
 
 def _define(symbols: list[str], target_context: Any) -> None:
-    """Make sure that all symbols are there. Raises LookupError."""
+    """Make sure that all symbols are defined. Raises LookupError."""
     from numba.core.runtime import rtsys
 
     rtsys.initialize(target_context)
@@ -165,16 +165,16 @@ def _define(symbols: list[str], target_context: Any) -> None:
         return [name for name in symbols if not known(name) and address_of_symbol(name) is None]
 
     if missing():
-        target_context.refresh()  # half a second, for which most functions need not wait
+        target_context.refresh()  # takes half a second and is rarely needed
     if left := missing():
         raise LookupError(f"unknown symbols {left}")
 
 
 def _name_apart() -> None:
-    """Number functions from a random start: the numbers tell symbols apart, also those from several processes' files.
+    """Start Numba's function numbers at a random value, so that symbols from different processes never clash.
 
-    Two closures of one function have one name but for this number. By Numba's own, which count from 1 in every
-    process, code that two processes kept could be taken for one another.
+    The names of two closures of one function differ only in this number, which Numba counts from 1 in every process:
+    cached code of one process could be taken for another's.
     """
     FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
 

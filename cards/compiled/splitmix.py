@@ -1,4 +1,4 @@
-"""splitmix64: the random generator of every game state; all seeds are derived with it.
+"""splitmix64: the random generator of every game state, from which all seeds are derived.
 
 Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014; the constants are those
 of Vigna's public-domain splitmix64.c.
@@ -17,7 +17,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 @njit
 def mix(z: np.uint64) -> np.uint64:
-    """The 64-bit finaliser: a bijection whose output looks random even for consecutive inputs."""
+    """Apply the 64-bit finaliser: a bijection whose output looks random even for consecutive inputs."""
     z = (z ^ (z >> np.uint64(30))) * _FIRST
     z = (z ^ (z >> np.uint64(27))) * _SECOND
     return z ^ (z >> np.uint64(31))
@@ -25,13 +25,13 @@ def mix(z: np.uint64) -> np.uint64:
 
 @njit
 def below(bits: np.uint64, n: int) -> np.int64:
-    """An integer in [0, n) from 64 random bits; n < 2**32. The bias is below n / 2**32 (multiply-shift)."""
+    """Return an integer in [0, n), n < 2**32, from 64 random bits; the bias is below n / 2**32 (multiply-shift)."""
     return np.int64(((bits >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
 
 @njit
 def below_wide(bits: np.uint64, n: np.uint64) -> np.uint64:
-    """An integer in [0, n) from 64 random bits, n > 0. The bias is below n / 2**64: the upper word of their product."""
+    """Return an integer in [0, n), n > 0, from 64 random bits (upper word of the product); bias below n / 2**64."""
     high, low = bits >> np.uint64(32), bits & _LOW
     n_high, n_low = n >> np.uint64(32), n & _LOW
     carried = high * n_low + ((low * n_low) >> np.uint64(32))
@@ -40,13 +40,13 @@ def below_wide(bits: np.uint64, n: np.uint64) -> np.uint64:
 
 @njit
 def uniform(bits: np.uint64) -> float:
-    """A float in [0, 1) from the upper 53 of 64 random bits."""
+    """Return a float in [0, 1) from the upper 53 of 64 random bits."""
     return np.float64(bits >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
 @njit
 def shuffle(n: int, seed: np.uint64) -> NDArray[np.uint8]:
-    """The numbers below n, at most 256, in an order that follows from the seed; all are equally likely."""
+    """Return a uniformly random order of the numbers below n, at most 256, determined by the seed."""
     order = np.empty(n, np.uint8)
     random = mix(seed)
     for place in range(n):
@@ -71,11 +71,7 @@ def _mix_all(seeds: NDArray[np.uint64], salt: np.uint64, out: NDArray[np.uint64]
 
 
 def stream(seed: int, name: str, first: int, count: int) -> NDArray[np.uint64]:
-    """Seeds `first .. first + count - 1` of the stream `name` of a run.
-
-    Streams of one run (`"episodes"`, `"evaluation"`, ...) start at unrelated points, and seed k of a stream is the
-    same however the stream is cut into batches.
-    """
+    """Return seeds `first .. first + count - 1` of a run's stream `name`; streams start at unrelated points."""
     start = seed & 0xFFFFFFFFFFFFFFFF
     for byte in name.encode():
         start = int(mix(np.uint64(start ^ byte)))
@@ -85,8 +81,8 @@ def stream(seed: int, name: str, first: int, count: int) -> NDArray[np.uint64]:
 
 
 def derive(seeds: NDArray[np.uint64], salt: int) -> NDArray[np.uint64]:
-    """Independent generators for the same games: one per seed, another for each salt."""
+    """Derive independent generators for the same games: one per seed, different for each salt."""
     out = np.empty(seeds.size, np.uint64)
-    # Not salt itself: mix(0) is 0, and the seeds unsalted are what games are dealt from.
+    # salt + 1, since mix(0) is 0 and the unsalted seeds deal the games.
     _mix_all(seeds, np.uint64(mix(np.uint64(salt + 1))), out)
     return out

@@ -1,7 +1,7 @@
-"""Machine code on disk: one file per function and signature, in a folder that only its user can write.
+"""Machine code on disk: one file per function and signature, in a folder private to the user.
 
-The folder is $BUSSO_CACHE, else $XDG_CACHE_HOME/busso, else ~/.cache/busso. If the folder cannot be used, a
-function is compiled as if there were none; one line in the log says why.
+The folder is $BUSSO_CACHE, else $XDG_CACHE_HOME/busso, else ~/.cache/busso. If it cannot be used, functions are
+compiled without a cache, and one log line says why.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pathlib import Path
 
 log = logging.getLogger(__name__)
 
-LARGEST = 1 << 29  # bytes of all files, beyond which all of them go
+LARGEST = 1 << 29  # total bytes beyond which all files are deleted
 _DIGEST = hashlib.sha256().digest_size
 _SUFFIX = ".code"
-_FILE = re.compile(rf"[0-9a-f]{{64}}({re.escape(_SUFFIX)}|\.[0-9]+-[0-9a-f]{{8}})")  # of a key; temporary ones too
+_FILE = re.compile(rf"[0-9a-f]{{64}}({re.escape(_SUFFIX)}|\.[0-9]+-[0-9a-f]{{8}})")  # cached and temporary files
 
 
 def default_folder() -> Path:
@@ -31,7 +31,7 @@ def default_folder() -> Path:
 
 
 class CodeStore:
-    """Files by key in `folder/version`. `problem` says why none are written; a read-only one is still read."""
+    """Files by key in `folder/version`. `problem` says why none are written; a read-only folder is still read."""
 
     def __init__(self, folder: Path, version: str) -> None:
         self.folder = folder
@@ -48,7 +48,7 @@ class CodeStore:
             self._give_up(f"{error.strerror or error}: {error.filename or folder}")
 
     def read(self, key: str) -> bytes | None:
-        """Return the value written under this key, or None. A damaged file counts as none."""
+        """Return the value of this key, or None if it is missing or damaged."""
         if not self._private:
             return None
         path = self._path / (key + _SUFFIX)
@@ -62,7 +62,7 @@ class CodeStore:
         return content
 
     def write(self, key: str, content: bytes) -> None:
-        """Put it there in one step: other processes see the whole file or none."""
+        """Write the value of this key atomically."""
         if self.problem is not None:
             return
         path = self._path / (key + _SUFFIX)
@@ -84,7 +84,7 @@ class CodeStore:
 
 
 def _require_private(path: Path) -> None:
-    """Raise PermissionError unless the folder is the user's own and closed to others: it holds code that is run."""
+    """Raise PermissionError unless the folder is private to the user: its code is executed."""
     status = path.stat()
     if status.st_uid != os.geteuid():
         raise PermissionError(f"{path} belongs to another user")
@@ -93,10 +93,10 @@ def _require_private(path: Path) -> None:
 
 
 def _empty_beyond(largest: int, folder: Path) -> None:
-    """Delete all files where they are too large together: code of old versions is never read again."""
+    """Delete all files if they exceed the limit: code of old versions is never read again."""
     files, total = [path for path in folder.glob("*/*") if _FILE.fullmatch(path.name)], 0
     for path in files:
-        with contextlib.suppress(FileNotFoundError):  # another process has just renamed it
+        with contextlib.suppress(FileNotFoundError):  # just renamed by another process
             total += path.stat().st_size
     if total > largest:
         for path in files:

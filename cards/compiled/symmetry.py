@@ -1,4 +1,4 @@
-"""Interchangeable parts of a game: exchanging two of them in all observations and actions leaves the game the same."""
+"""Interchangeable parts of a game: swapping two of them in all observations and actions leaves the game the same."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Symmetry:
-    """Interchangeable parts of a game, such as suits without trumps, and the bits and actions of each.
+    """Interchangeable parts of a game, such as suits without trumps, with their bits and actions.
 
-    `part[k]` is the part that bit `k` of an observation speaks of, or -1 for a bit that speaks of none. `place[k]` is
-    its place among the bits of that part, or among those of none: bits that trade places when parts are exchanged have
-    the same. Action `a` is number `a % n` of part `a // n`, where each part has `n` actions.
+    `part[k]` is the part that observation bit `k` describes, or -1 for none. `place[k]` is the bit's place among the
+    bits of that part, or among those of no part: bits that swap when parts are swapped have the same place. With `n`
+    actions per part, action `a` is number `a % n` of part `a // n`.
     """
 
     parts: int
@@ -22,7 +22,7 @@ class Symmetry:
     place: NDArray[np.int64]
 
     def first(self, bits: int) -> Symmetry:
-        """The same for the first `bits` bits. Raises ValueError where they hold more of one part than of another."""
+        """Return the symmetry of the first `bits` bits. Raises ValueError if they do not cover all parts alike."""
         part, place = self.part[:bits], self.place[:bits]
         for number in range(-1, self.parts):
             there = np.sort(place[part == number])
@@ -33,19 +33,19 @@ class Symmetry:
 
     @property
     def places(self) -> int:
-        """Number of bits about each part."""
+        """Number of bits per part."""
         return int((self.part == 0).sum())
 
     @property
     def common(self) -> int:
-        """Number of bits about no part."""
+        """Number of bits of no part."""
         return int((self.part < 0).sum())
 
 
 def layout(groups: list[tuple[int, int, NDArray[np.int64]]], parts: int, bits: int) -> Symmetry:
-    """The symmetry of a layout. Bits in no group speak of no part.
+    """Return the symmetry of an observation layout; bits in no group belong to no part.
 
-    A group has `size` bits for each part, from `start` on, at the offsets `order`, `[parts, size]`.
+    A group has `size` bits per part from `start` on, at the offsets `order`, `[parts, size]`.
     """
     part, place = np.full(bits, -1, np.int64), np.zeros(bits, np.int64)
     at = 0

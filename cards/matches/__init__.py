@@ -1,1 +1,1 @@
-"""Duplicate deals, and matches of several hands, with their records."""
+"""Duplicate deals, and matches of several hands with their records."""

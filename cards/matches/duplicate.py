@@ -1,4 +1,4 @@
-"""Duplicate deals: players play the same deals in each other's seats, so that the luck of the cards cancels."""
+"""Duplicate deals: players play the same deals in swapped seats, which cancels the luck of the cards."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NORMAL_95 = 1.959963984540054
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over independent deals, and its 95% interval from `low` to `high`."""
+    """Mean over independent deals, with its 95% interval from `low` to `high`."""
 
     mean: float
     low: float
@@ -32,7 +32,7 @@ class Estimate:
 
     @property
     def half_width(self) -> float:
-        """Distance from the mean to the farther end of the interval, which is then within `mean ± half_width`."""
+        """Distance from the mean to the farther end of the interval, which lies within `mean ± half_width`."""
         return max(self.mean - self.low, self.high - self.mean)
 
     def __str__(self) -> str:
@@ -40,17 +40,17 @@ class Estimate:
 
 
 def share_text(mean: float, low: float, high: float) -> str:
-    """A share with its interval, which is not symmetric near 0 and 1: `99.8% (98.2 to 100.0)`."""
+    """Format a share with its interval, which is asymmetric near 0 and 1: `99.8% (98.2 to 100.0)`."""
     return f"{mean:.1%} ({100 * low:.1f} to {100 * high:.1f})"
 
 
 def decimals(half_width: float) -> int:
-    """Return the number of decimals to print, so that an interval of this half-width does not look like 0."""
+    """Return how many decimals to print so that an interval of this half-width does not look like 0."""
     return 2 if half_width >= 0.1 else 4
 
 
 def estimate(values: NDArray[np.float64]) -> Estimate:
-    """Mean of one value per deal, by the normal approximation. With fewer than two deals the interval is infinite."""
+    """Estimate a mean from one value per deal (normal approximation). Below two deals the interval is infinite."""
     mean = float(values.mean())
     if values.size < 2:
         return Estimate(mean, float("-inf"), float("inf"))
@@ -59,31 +59,30 @@ def estimate(values: NDArray[np.float64]) -> Estimate:
 
 
 def estimate_share(shares: NDArray[np.float64]) -> Estimate:
-    """Mean of one share, 0 to 1, per deal; the interval stays within 0 to 1 and is never empty.
+    """Estimate a mean from one share, 0 to 1, per deal; the interval stays within 0 to 1 and is never empty.
 
-    Wilson's score interval (1927) for as many independent games as the deals are worth, `deals / effect`. The design
-    effect is the variance over deals, in proportion to the `mean * (1 - mean)` of deals that are won or lost as a whole
-    (Korn and Graubard, 1998, Survey Methodology 24, use the same number with another interval). One deal won and one
-    lost are added where the effect is estimated: the few that a good player loses say little about their spread.
-    In the middle this is the normal approximation; where all of n deals are won, it goes down to n / (n + 3.84). It
-    holds the truth in about 95% of cases; in fewer, 84% at the least, where less than one lost deal is to be expected
-    (Brown, Cai and DasGupta, 2001, Statistical Science 16).
+    Wilson's score interval (1927) for `deals / effect` independent games. The design effect is the variance over deals
+    divided by the `mean * (1 - mean)` of deals won or lost as a whole (Korn and Graubard, 1998, Survey Methodology 24,
+    use the same number with another interval). It is estimated with one won and one lost deal added: the few losses of
+    a good player say little about their spread. For means near 0.5 this is the normal approximation; if all of n deals
+    are won, the interval extends down to n / (n + 3.84). Its coverage is about 95%; it drops to 84% at worst where less
+    than one lost deal is expected (Brown, Cai and DasGupta, 2001, Statistical Science 16).
     """
     mean, padded = float(shares.mean()), np.append(shares, (0.0, 1.0))
     effect = float(padded.var() / (padded.mean() * (1 - padded.mean())))
     error = NORMAL_95**2 * effect / shares.size
     centre = (mean + error / 2) / (1 + error)
     half = float(np.sqrt(error * mean * (1 - mean) + error**2 / 4)) / (1 + error)
-    # At 0 and 1 rounding may leave the mean outside.
+    # Near 0 and 1 rounding may place the mean outside.
     return Estimate(mean, min(mean, max(0.0, centre - half)), max(mean, min(1.0, centre + half)))
 
 
 @dataclass(frozen=True)
 class Duel:
-    """Result of one player against another: one row per deal, each the mean of the deal's plays.
+    """Result of one player against another: one row per deal, the mean of the deal's plays.
 
-    `wins` is the share of plays won, as `meaning_of_won` has it, and `even` what equal players would win of them; `own`
-    and `other` are the mean returns of each side's seats.
+    `wins` is the share of plays won, in the sense of `meaning_of_won`, and `even` that of equal players; `own` and
+    `other` are the mean returns of each side's seats.
     """
 
     wins: NDArray[np.float64]
@@ -98,16 +97,16 @@ class Duel:
 
     @property
     def points(self) -> Estimate:
-        """Own minus the other side's return per game, in the game's unit."""
+        """Own return minus the other side's per game, in the game's unit."""
         return estimate(self.own - self.other)
 
 
 def seatings(game: Game, seating: str = ALTERNATE) -> NDArray[np.uint8]:
     """Return the seating of each play of a deal: `[plays, seats]` of 0 (first player) and 1 (second).
 
-    `alternate`: teams alternate between the two players, and every deal is played once as such and once swapped. In a
-    game of one team, that is once by each player. `one_against_many`: the first player sits alone, in each seat in
-    turn, and the second in all the others. Raises ValueError for a game of a single side.
+    `alternate`: teams alternate between the two players, and every deal is played once like this and once swapped; in a
+    game of one team, once by each player. `one_against_many`: the first player sits alone, in each seat in turn, and
+    the second in all others. Raises ValueError for a game with a single side.
     """
     if seating == ONE_AGAINST_MANY:
         if len(game.teams) != game.seats or game.seats < 2:
@@ -122,11 +121,11 @@ def seatings(game: Game, seating: str = ALTERNATE) -> NDArray[np.uint8]:
 
 
 def meaning_of_won(game: Game, seating: str = ALTERNATE) -> str:
-    """Describe in a sentence what counts as a game won.
+    """Describe in a sentence what counts as a win.
 
-    One against many counts first places, as agents for games of many players are compared (in Diplomacy one against
-    six, where equal players win a seventh: Anthony et al., 2020, arXiv:2006.04635). Sides of several seats share no
-    first place, so between them the mean results decide.
+    One against many counts first places, as is usual for games of many players (in Diplomacy one against six, where
+    equal players win a seventh: Anthony et al., 2020, arXiv:2006.04635). Sides of several seats share no first place,
+    so their mean results decide.
     """
     if seating == ONE_AGAINST_MANY:
         return "won: the highest result at the table; k tied players count 1/k each"
@@ -139,7 +138,7 @@ def meaning_of_won(game: Game, seating: str = ALTERNATE) -> str:
 
 @dataclass(frozen=True)
 class Plays:
-    """The games of a duel, in the order of the true entries of `counted[plays, deals]`: the plays that there are."""
+    """Games of a duel, in the order of the true entries of `counted[plays, deals]`."""
 
     seating: NDArray[np.uint8]  # [plays, seats]
     counted: NDArray[np.bool_]  # [plays, deals]
@@ -148,7 +147,7 @@ class Plays:
 
 
 def plays_of(game: Game, seeds: NDArray[np.uint64], seating: str = ALTERNATE) -> Plays:
-    """All plays of these deals, without those in which the one would sit in a seat that is not taken."""
+    """Return all plays of these deals, except those in which the lone player's seat is not taken."""
     rows = seatings(game, seating)
     counted = np.ones((len(rows), seeds.size), np.bool_)
     if seating == ONE_AGAINST_MANY:
@@ -158,18 +157,15 @@ def plays_of(game: Game, seeds: NDArray[np.uint64], seating: str = ALTERNATE) ->
 
 
 def duel(game: Game, first: Player, second: Player, seeds: NDArray[np.uint64], seating: str = ALTERNATE) -> Duel:
-    """Play `first` against `second` on the deals `seeds`, each deal once per row of `seatings`.
-
-    Raises ValueError when there are no deals, or the game has no such seating.
-    """
+    """Play `first` against `second` on the deals `seeds`, once per row of `seatings`. Raises ValueError without any."""
     return duel_of(game, partial(_played, game, first, second), seeds, seating)
 
 
-Outcome = tuple[NDArray[np.float32], NDArray[np.bool_]]  # results of games, and which seats are taken, `[games, seats]`
+Outcome = tuple[NDArray[np.float32], NDArray[np.bool_]]  # results of games and taken seats, `[games, seats]`
 
 
 def _played(game: Game, first: Player, second: Player, plays: Plays) -> Outcome:
-    from busso.cards.play import play  # with Numba, for which those who only read results do not wait
+    from busso.cards.play import play  # imports Numba, which reading results does not need
 
     states, _ = play(game, plays.seeds, [first, second], plays.sides)
     return game.returns(states), game.occupied(states)
@@ -182,7 +178,7 @@ def duel_of(
     seating: str = ALTERNATE,
     batch: int = BATCH,
 ) -> Duel:
-    """A duel whose games are `played` elsewhere, a number of deals at a time; see `duel`."""
+    """Play a duel whose games are `played` elsewhere, `batch` deals at a time; see `duel`."""
     if not seeds.size:
         raise ValueError("a duel needs at least one deal")
     batches = (plays_of(game, seeds[k : k + batch], seating) for k in range(0, seeds.size, batch))
@@ -204,7 +200,7 @@ def _scores(
         wins, even = _first_places(returns, mine, occupied), 1 / occupied.sum(axis=2).max(axis=0)
     else:
         if len(game.teams) == 1:
-            # The other side is empty: what the two made of the same deal is compared.
+            # The other side is empty: compare the two players' results on the same deal.
             own, other = own[:1], other[1:]
         wins, even = (np.sign(own - other) + 1) / 2, np.full(deals, 0.5)
     number = plays.counted.sum(axis=0) if len(own) == len(plays.counted) else len(own)
@@ -212,7 +208,7 @@ def _scores(
 
 
 def _mean_of_side(returns: NDArray[np.float64], side: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Mean over the seats of a side, `[plays, deals, seats]` -> `[plays, deals]`; 0 for an empty side."""
+    """Return the mean over the seats of a side, `[plays, deals, seats]` -> `[plays, deals]`; 0 for an empty side."""
     mean: NDArray[np.float64] = (returns * side).sum(axis=2) / np.maximum(side.sum(axis=2), 1)
     return mean
 
@@ -220,7 +216,7 @@ def _mean_of_side(returns: NDArray[np.float64], side: NDArray[np.bool_]) -> NDAr
 def _first_places(
     returns: NDArray[np.float64], mine: NDArray[np.bool_], occupied: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Return my share of the first place, `[plays, deals]`: equal seats share it; 0 for an empty seat."""
+    """Return my share of the first place, `[plays, deals]`; tied seats share it, and an empty seat gets 0."""
     results = np.where(occupied, returns, -np.inf)
     first = occupied & (results == results.max(axis=2, keepdims=True))
     share: NDArray[np.float64] = (first & mine).sum(axis=2) / np.maximum(first.sum(axis=2), 1)

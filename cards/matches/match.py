@@ -1,4 +1,4 @@
-"""Matches: hands of one game, one after another, whose points add up until a team has reached a score."""
+"""Matches: consecutive hands of a game whose points add up until a team reaches a score."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -13,8 +13,8 @@ from busso.cards.compiled.splitmix import derive
 from busso.cards.game import Game, Games, MatchRules, States
 from busso.cards.play import Player, Watch, play
 
-_HANDS = 0x6D61746368  # salts of hands lie from here on, far from those of the players' generators
-Scores = NDArray[np.int64]  # of each team, `[matches, teams]`
+_HANDS = 0x6D61746368  # first salt of the hands, far from the salts of the players' generators
+Scores = NDArray[np.int64]  # per team, `[matches, teams]`
 
 
 class _Loops(NamedTuple):
@@ -45,7 +45,7 @@ def _loops(score_one: Callable[..., int], opener_one: Callable[..., int], lead_o
 
 
 def match_rules(game: Game, target: int) -> MatchRules:
-    """Return the rules of a match to `target`. Raises ValueError for a game without matches, or none to that score."""
+    """Return the rules of a match to `target`. Raises ValueError if the game has no matches, or none to that score."""
     if game.match is None:
         raise InputError("match", f"{game.name} is not played in matches to a score")
     if target not in game.match.targets:
@@ -55,17 +55,17 @@ def match_rules(game: Game, target: int) -> MatchRules:
 
 
 def decided(scores: Scores, target: int) -> NDArray[np.bool_]:
-    """Return which matches are over: a team has reached the target, and no two share the greatest score."""
+    """Return which matches are over: a team has reached the target, and the greatest score is unique."""
     best = scores.max(axis=1)
     ended: NDArray[np.bool_] = (best >= target) & ((scores == best[:, None]).sum(axis=1) == 1)
     return ended
 
 
 class Matches:
-    """Matches side by side, one for each of `seeds`; hand k of a match is dealt from the seed and k alone.
+    """Matches side by side, one per seed; hand k of a match is dealt from the match's seed and k alone.
 
-    `running` are those that are not decided, `number` the hands that each of them has played, `hands` those of every
-    match and `scores` its score so far. Raises ValueError as `match_rules` does.
+    `running` are the undecided matches, `number` the hands that each of them has played; `hands` and `scores` are the
+    number of hands and the score of every match. Raises ValueError like `match_rules`.
     """
 
     def __init__(self, game: Game, seeds: NDArray[np.uint64], target: int) -> None:
@@ -79,7 +79,7 @@ class Matches:
         self.scores: Scores = np.zeros((seeds.size, len(game.teams)), np.int64)
 
     def deal(self) -> tuple[NDArray[np.uint64], States]:
-        """The seeds and the deals of the next hand of the matches that are running."""
+        """Return the seeds and deals of the next hand of the running matches."""
         seeds = derive(self._seeds[self.running], _HANDS + self.number)
         states = self._game.deal(seeds)
         if self.number:
@@ -87,7 +87,7 @@ class Matches:
         return seeds, states
 
     def add(self, ended: States) -> None:
-        """Count what these hands, the last ones dealt, ended with."""
+        """Score the hands dealt last, in their final states."""
         points, openers = self.scores[self.running], np.empty(self.running.size, np.uint8)
         self._loops.scores(ended, points)
         self._loops.openers(ended, openers)
@@ -97,7 +97,7 @@ class Matches:
         self.running = self.running[~decided(points, self._target)]
 
     def results(self) -> NDArray[np.float32]:
-        """The score of each seat's team, `[matches, seats]`."""
+        """Return the score of each seat's team, `[matches, seats]`."""
         out = np.zeros((self._seeds.size, self._game.seats), np.float32)
         for team, seats in enumerate(self._game.teams):
             out[:, list(seats)] = self.scores[:, team, None]
@@ -116,10 +116,10 @@ def play_matches(
     watch: Watch | None = None,
     hand_over: HandOver | None = None,
 ) -> Matches:
-    """Play a match for each seed to its end; `players`, `seating` and `watch` are those of `busso.cards.play.play`.
+    """Play a match per seed to its end; `players`, `seating` and `watch` are as in `busso.cards.play.play`.
 
-    The hands of all matches still running are played side by side: `watch` sees those of `Matches.running`, and
-    `hand_over` the matches before the hand is counted, with its states as dealt and as ended.
+    The hands of all running matches are played side by side: `watch` receives those of `Matches.running`, and
+    `hand_over` the matches before the hand is scored, with its states as dealt and at the end.
     """
     matches = Matches(game, seeds, target)
     while matches.running.size:

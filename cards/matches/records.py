@@ -1,7 +1,7 @@
-"""Matches as records: one line for each hand, which names its match; and the check that the lines fit together.
+"""Records of matches: one line per hand, which names its match; and the check that the lines fit together.
 
-A hand of a match is the record of a hand with `"match"`, a name or number of the match; `"to"`, the score at which
-it ends; `"hand"`, from 1; and `"score"`, by team, before the hand.
+The record of a hand in a match also has `"match"`, the match's name or number; `"to"`, its target score; `"hand"`, from
+1; and `"score"`, by team, before the hand.
 """
 
 from collections.abc import Sequence
@@ -20,16 +20,13 @@ _MOST_POINTS = 1_000_000
 
 
 def in_match(record: dict[str, Any], name: str, target: int, hand: int, score: Sequence[int]) -> dict[str, Any]:
-    """The record of a hand as that of hand number `hand`, from 1, of a match; `score` is that before it, by team."""
-    # Where the line belongs is read before what happened in it.
+    """Return a hand's record with its place in a match; `hand` counts from 1, `score` is by team, before the hand."""
+    # The match fields come first, for readers of the line.
     return {"game": record["game"], "match": name, "to": target, "hand": hand, "score": list(score)} | record
 
 
 class MatchHistory:
-    """Writes down the hands of matches that are being played: `watch` and `hand_over` are for `play_matches`.
-
-    `hands` are the records of each match in their order, of those alone that have a name.
-    """
+    """Recorder for the callbacks of `play_matches`; `hands` are the records, in order, of each match with a name."""
 
     def __init__(self, game: Game, target: int, names: Sequence[str | None]) -> None:
         self._target, self._names, self._recorder = target, names, Recorder(game, len(names))
@@ -45,7 +42,7 @@ class MatchHistory:
 
 
 class _Hand(NamedTuple):
-    """A line's place in a match, as it says or must say it, and the flags that stay the same."""
+    """Place of a line in a match, as stated or as required, and the flags that stay the same."""
 
     to: int
     number: int
@@ -55,17 +52,17 @@ class _Hand(NamedTuple):
 
 
 class RecordedMatches:
-    """The matches of a file of records, hand by hand in the order of its lines; hands of several may alternate."""
+    """Matches in a file of records, hand by hand in the order of its lines; matches may be interleaved."""
 
     def __init__(self) -> None:
-        # What the next hand of a match must say; None after one that could not be played, when the score is unknown.
+        # Required place of each match's next hand; None after one that failed to replay, as the score is then unknown.
         self._next: dict[tuple[str, str | int], _Hand | None] = {}
 
     def read(self, game: Game, record: dict[str, Any]) -> Replayed:
-        """`game.read`, and of a hand of a match also its name, number, and the score after it.
+        """Read a hand with `game.read`; for one in a match, add its match, number, and the score after it.
 
-        Raises ValueError as `game.read` does, and for a hand that does not follow from those before it: another number,
-        score, leader or target, or a match that is over.
+        Raises ValueError like `game.read`, and for a hand that does not follow from those before it: wrong number,
+        score, leader or target, or a match that is already over.
         """
         if "match" not in record:
             return Replayed(*game.read(record))
@@ -93,7 +90,7 @@ class RecordedMatches:
 
 
 def _told(game: Game, record: dict[str, Any], result: dict[str, Any]) -> tuple[_Hand, Sequence[int]]:
-    """Return a line's statement about its hand, and the points that the hand added to the scores."""
+    """Return a hand's place in a match as its record states it, and the points that it added to the scores."""
     to = integer(record, "to", 0, _MOST_POINTS)
     rules = match_rules(game, to)
     number = integer(record, "hand", 1, _MOST_HANDS)

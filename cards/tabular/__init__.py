@@ -1,1 +1,1 @@
-"""Numbered states: their numbering, games as Markov decision processes, and policies in tables."""
+"""Games with numbered states: numberings, Markov decision processes, and hands as multisets."""

@@ -1,4 +1,4 @@
-"""Finite Markov decision processes, and how a game with a finite list of states describes its own."""
+"""Finite Markov decision processes, and the interface of games whose states can be enumerated."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 END = -1  # successor of a branch that ends the process
-NOWHERE = -1  # no state, in a layout
+NOWHERE = -1  # empty cell of a layout
 
 
 class Mdp(NamedTuple):
-    """States and actions are numbered from 0; each pair leads along one of its branches.
+    """Markov decision process with numbered states and actions; each pair leads along one of its branches.
 
-    A pair whose probabilities are all zero is not legal, and a state without legal actions is never met. `start` are
-    the probabilities of the first state; what is missing to 1 are processes that end before any decision, which
-    contribute `start_reward` to the expected reward. Sutton and Barto (2018), chapter 3.
+    A pair whose probabilities are all zero is illegal, and a state without legal actions is never reached. `start` are
+    the probabilities of the first state; they sum to less than 1 if the process may end before any decision, which
+    contributes `start_reward` to the expected reward. Sutton and Barto (2018), chapter 3.
     """
 
     successor: NDArray[np.int32]  # [states, actions, branches], END where the process ends
@@ -30,21 +30,21 @@ class Mdp(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """The process as the player sees it: a state for each observation in which there is something to decide.
+    """The process as the player observes it: one state per observation with a decision.
 
-    They are those of `Model.mdp`, or more of them where the player sees more than matters, such as the cards of a hand
-    whose sum alone decides; the values are the same. `records` are state records of the game in which the player sees
-    just that observation; their other fields are not filled in.
+    These are the states of `Model.mdp`, or more of them if the player observes more than matters, such as the cards of
+    a hand whose sum alone counts; the values are the same. `records` are game states that give just that observation to
+    the player; their other fields are not filled in.
     """
 
     mdp: Mdp
     records: NDArray[np.void]  # [observed states]
-    state: NDArray[np.int64]  # [observed states] its number in `Model.mdp`
+    state: NDArray[np.int64]  # [observed states] number in `Model.mdp`
 
 
 @dataclass(frozen=True)
 class StateGrid:
-    """A table of states for a person to look at: `states[row, column]`, NOWHERE for an empty cell."""
+    """Table of states to display: `states[row, column]`, NOWHERE for an empty cell."""
 
     name: str
     title: str
@@ -56,20 +56,20 @@ class StateGrid:
 
 
 class HandEndedError(Exception):
-    """The cards named leave nothing to decide; the message says why."""
+    """These cards leave no decision; the message says why."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """The exact process behind a game of one seat.
+    """The exact decision process of a one-seat game.
 
-    `mdp` is undiscounted: its values are what a game earns on average. Tables learn with `discount` for each decision.
-    `index(state)` is the compiled function from a state record of the game to its number in `mdp`. The last branches
-    of every action are the `outcomes` of the game; `decided` are their probabilities on the deal, before any decision.
-    `policies` are fixed policies as actions `[states]`. `locate(player, opponent)` is the state in which the player
-    holds these cards and sees that one of the opponent; it raises HandEndedError when nothing is left to decide, and
-    ValueError for what is no card, as `parse_card` does, or not in the deck. A hand begins with `first_cards` of them.
-    `observed()` is the same process by observations, for players that decide by these, as networks do.
+    `mdp` is undiscounted: its values are expected returns. Tabular learners apply `discount` once per decision.
+    `index(state)` is the compiled function from a state record to its number in `mdp`. The last branches of each action
+    are the `outcomes` of the game; `decided` are their probabilities on the deal, before any decision. `policies` are
+    fixed policies as actions `[states]`. `locate(player, opponent)` is the state in which the player holds these cards
+    and sees that card of the opponent; it raises HandEndedError if no decision is left, and ValueError for an unknown
+    card, like `parse_card`, or one not in the deck. A hand begins with `first_cards` cards. `observed()` is the same
+    process by observations, for players such as networks.
     """
 
     mdp: Mdp
@@ -92,12 +92,12 @@ class Model:
 
 
 def legal(mdp: Mdp) -> NDArray[np.bool_]:
-    """Legal actions, `[states, actions]`."""
+    """Return which actions are legal, `[states, actions]`."""
     return mdp.probability.sum(axis=2) > 0
 
 
 def reachable(mdp: Mdp, first: NDArray[np.int64], policy: NDArray[np.int64] | None = None) -> NDArray[np.bool_]:
-    """The states that can be met from `first`, `[states]`; by any play, or by that of `policy`."""
+    """Return which states can be reached from `first` under `policy`, or under any: `[states]`."""
     found = np.zeros(mdp.start.size, np.bool_)
     found[first] = True
     newest = np.unique(first)

@@ -1,7 +1,4 @@
-"""Hands in which only the values of the cards matter: all of them up to a total, with the moves hit and stand.
-
-The dealer draws by a fixed rule.
-"""
+"""Hands whose cards matter only by value, up to a total: hit or stand, against a dealer who draws by a fixed rule."""
 
 from __future__ import annotations
 
@@ -27,30 +24,27 @@ WIN, TIE, LOSE = 0, 1, 2
 
 @njit
 def legal(state: Any) -> np.uint64:
-    """Hit or stand, until the game is over."""
+    """Return hit and stand until the game is over."""
     return np.uint64(0) if state.ended else bit(STAND) | bit(HIT)
 
 
 @njit
 def over(state: Any) -> bool:
-    """Return whether the game has ended, by the deal or by a later card."""
+    """Return whether the game has ended."""
     return state.ended != 0
 
 
 class Multisets(NamedTuple):
-    """All multisets of kinds of cards whose values add up to at most some total, the empty one first.
-
-    They are in order of their totals, so that a set always comes before the sets that contain it.
-    """
+    """All multisets of kinds of cards with values up to some total, by total: a set precedes all that contain it."""
 
     counts: Integers  # [sets, kinds]
     total: Integers  # [sets]
     size: Integers  # [sets] number of cards
-    child: Indices  # [sets, kinds] the set with one more card of the kind, -1 past the maximum
+    child: Indices  # [sets, kinds] the set with one more card of the kind, -1 beyond the maximum
 
 
 def multisets(values: Sequence[int], max_total: int) -> Multisets:
-    """The multisets of kinds with these (positive) values and a total of at most `max_total`."""
+    """Return the multisets of kinds with these (positive) values and a total of at most `max_total`."""
     found = [()] if not values else _bounded(tuple(values), max_total)
     weights = np.array(values, np.int64)
     counts = np.array(sorted(found, key=lambda held: (int(np.dot(held, weights)), held)), np.int64)
@@ -74,10 +68,10 @@ def _bounded(values: tuple[int, ...], max_total: int) -> list[tuple[int, ...]]:
 
 @njit
 def draw_until(sets: Multisets, start: int, stops: Flags, deck: Numbers, replaced: bool, ended: Numbers) -> float:
-    """Draw cards to the set `start` until one is held that `stops`, or the deck is used up.
+    """Draw cards to the set `start` until reaching a set in `stops`, or an empty deck.
 
-    `deck[kind]` are the cards to draw from, those of `start` not among them; `replaced` cards never run out. Writes
-    the probability of every set to be the last, `ended[sets]`, and returns that of going past the maximum.
+    `deck[kind]` counts the cards to draw from, without those of `start`; if `replaced`, they never run out. Writes the
+    probability that each set is the last to `ended[sets]`, and returns that of exceeding the maximum.
     """
     ended[:] = 0.0
     ended[start] = 1.0
@@ -99,27 +93,27 @@ def draw_until(sets: Multisets, start: int, stops: Flags, deck: Numbers, replace
 
 
 class Hands(NamedTuple):
-    """Keys that distinguish the player's hands: their cards, or less where that is enough."""
+    """Keys that distinguish the player's hands: their cards, or less if that suffices."""
 
     sum: Integers  # [hands]
-    child: Indices  # [hands, kinds] the hand with one more card of the kind, -1 past the maximum
-    counts: Integers  # [hands, kinds] of cards that are gone from the deck
-    dealt: Flags  # [hands] whether the player may hold it and decide
+    child: Indices  # [hands, kinds] the hand with one more card of the kind, -1 beyond the maximum
+    counts: Integers  # [hands, kinds] cards gone from the deck
+    dealt: Flags  # [hands] whether the player can hold it and decide
 
 
 @njit
 def hit_or_stand(
     hands: Hands, dealer: Multisets, dealer_sum: Integers, stops: Flags, deck: Numbers, replaced: bool, stands_at: int
 ) -> tuple[Indices, Numbers]:
-    """The process of hitting and standing: successors and probabilities, `[states, 2, kinds + outcomes]`.
+    """Return the process of hitting and standing: successors and probabilities, `[states, 2, kinds + outcomes]`.
 
-    State `hand * kinds + kind` is a hand against a dealer who shows a card of that kind, and who ends with the sets
-    for which `stops[sum of the player, sets]` holds. A hand stands by itself at the sum `stands_at`.
+    State `hand * kinds + kind` is a hand against a dealer showing a card of that kind, who stops at the sets in
+    `stops[sum of the player, sets]`. A hand with the sum `stands_at` stands without a decision.
     """
     kinds, ended = deck.size, np.empty(dealer.total.size)
     successor = np.full((hands.sum.size * kinds, 2, kinds + 3), END, np.int32)
     probability = np.zeros(successor.shape)
-    # From the greatest down: a hit may end at a greater sum.
+    # In descending order: a hit may lead to a greater sum.
     for hand in range(hands.sum.size - 1, -1, -1):
         for kind in range(kinds):
             left = deck - hands.counts[hand]
@@ -127,12 +121,12 @@ def hit_or_stand(
             if left.min() < 0 or not hands.dealt[hand]:
                 continue
             state, total = hand * kinds + kind, hands.sum[hand]
-            # A card of a kind alone is the child of the empty hand.
+            # A single card is a child of the empty hand.
             past = draw_until(dealer, dealer.child[0, kind], stops[total], left, replaced, ended)
             _compare(dealer_sum, total, ended, past, probability[state, STAND, kinds:])
             if total != stands_at and left.sum() > 0:
                 _hit(hands, hand, kind, left / left.sum(), stands_at, successor[state, HIT], probability)
-    # A hand that stands by itself has no decision; its probabilities were needed for the hands before it.
+    # Hands at `stands_at` have no decision; their probabilities were needed for the hands before them.
     for state in range(successor.shape[0]):
         if hands.sum[state // kinds] == stands_at:
             probability[state] = 0.0
@@ -141,7 +135,7 @@ def hit_or_stand(
 
 @njit
 def _compare(sums: Integers, total: int, ended: Numbers, past: float, out: Numbers) -> None:
-    """Probabilities to win, tie and lose with `total` against the sets at which the dealer ends."""
+    """Write the probabilities to win, tie and lose with `total` against the dealer's final sets."""
     out[WIN] = past
     for held in range(ended.size):
         out[WIN if sums[held] < total else TIE if sums[held] == total else LOSE] += ended[held]
@@ -160,7 +154,7 @@ def _hit(
         if after < 0:
             out[kinds + LOSE] += chances[kind]
         elif hands.sum[after] == stands_at:
-            # A loop: adding slices would take Numba seconds to compile.
+            # A loop, because slices would take Numba seconds to compile.
             for outcome in range(kinds, out.size):
                 out[outcome] += chances[kind] * probability[after * kinds + dealer, STAND, outcome]
         else:
@@ -169,5 +163,5 @@ def _hit(
 
 
 def cards_text(sets: Multisets, held: int, kinds: Sequence[str]) -> str:
-    """The cards of a set, lowest kind first: `2 F F`."""
+    """Return the cards of a set, lowest kind first: `2 F F`."""
     return " ".join(kinds[kind] for kind in range(len(kinds)) for _ in range(sets.counts[held, kind]))

@@ -1,9 +1,9 @@
-"""Briscola for two, in one file: a trick game with trumps.
+"""Briscola for two in one file: a trick game with trumps.
 
-40 cards, three for each seat. The next is turned and lies under the stock; its suit is trumps. A seat may play any card
-of its hand. The highest trump takes the trick; without trumps, the highest card of the suit led. While there is a
-stock, its seat draws a card, then the other. It leads next. An ace counts 11, a three 10, re 4, cavallo 3, fante 2: 120
-in all. Source: https://www.pagat.com/aceten/briscola.html, without the exchange of the turned card.
+40 cards, three for each seat. The next card is turned up and placed under the stock; its suit is trumps. A seat may
+play any card in hand. The highest trump takes the trick; without trumps, the highest card of the suit led. While the
+stock lasts, the taker and then the other seat draw a card; the taker leads. An ace counts 11, a three 10, re 4, cavallo
+3, fante 2: 120 in all. Source: https://www.pagat.com/aceten/briscola.html, without the exchange of the turned card.
 """
 
 import numpy as np
@@ -23,16 +23,16 @@ from busso.kit import (
 )  # fmt: skip
 
 CARDS, HAND, POINTS, WINNING, NONE = 40, 3, 120, 61, 255
-NAMES = [rank + suit for suit in "DCSB" for rank in "24567FCR3A"]  # low to high; a card is 10 * suit + its place
+NAMES = [rank + suit for suit in "DCSB" for rank in "24567FCR3A"]  # low to high; card = 10 * suit + strength
 WORTH = np.array([0, 0, 0, 0, 0, 2, 3, 4, 10, 11], np.uint8)
 
 STATE = np.dtype([
     ("hands", np.uint64, 2),  # bit c: the seat holds card c
-    ("played", np.uint64, 2),  # bit c: the seat has played card c, the current trick included
+    ("played", np.uint64, 2),  # bit c: the seat has played card c, including the current trick
     ("deck", np.uint8, CARDS),  # three cards for each seat, then the stock in draw order, the turned card last
     ("trick", np.uint8, 2),  # card on the table by seat, or NONE
     ("points", np.uint8, 2),  # taken by each seat
-    ("drawn", np.uint8),  # cards of the deck that are in hands or played
+    ("drawn", np.uint8),  # cards of the deck no longer in the stock
     ("leader", np.uint8),  # of the current trick
     ("turn", np.uint8),  # the seat to move
 ])  # fmt: skip
@@ -43,16 +43,16 @@ SEES = Layout(
     other_played=CARDS,
     turned=CARDS,
     trumps=["denari", "coppe", "spade", "bastoni"],
-    other_hand=CARDS,  # known as soon as the stock is empty
-    own_points=number(WINNING),  # 61, which win, stand for all above too
+    other_hand=CARDS,  # known once the stock is empty
+    own_points=number(WINNING),  # capped at 61, which win
     other_points=number(WINNING),
-    stock=number(17),  # half its cards
+    stock=number(17),  # half the number of its cards
 )
 
 
 @njit
 def deal(state, seed):
-    """Shuffle and begin; the order of all cards follows from the seed."""
+    """Shuffle and deal; the order of all cards follows from the seed."""
     state.deck[:] = shuffle(CARDS, seed)
     state.played[:] = 0
     for seat in range(2):
@@ -67,13 +67,13 @@ def deal(state, seed):
 
 @njit
 def legal(state):
-    """Any card in hand; after the last trick there is none."""
+    """Return all cards in hand, none after the last trick."""
     return state.hands[state.turn]
 
 
 @njit
 def trumps(state):
-    """The suit of the turned card."""
+    """Return the suit of the turned card."""
     return state.deck[CARDS - 1] // RANKS
 
 
@@ -104,7 +104,7 @@ def close_trick(state):
 
 @njit
 def observe(state, seat, words):
-    """Write what the seat may know, in the blocks of SEES."""
+    """Write the observation of a seat, in the blocks of SEES."""
     other, turned = 1 - seat, state.deck[CARDS - 1]
     put(words, SEES.hand, state.hands[seat])
     for card in state.trick:
@@ -129,13 +129,13 @@ def over(state):
 
 @njit
 def returns(state, out):
-    """The points of each seat."""
+    """Write the points of each seat."""
     out[:] = state.points
 
 
 @njit
 def points(before, card, after, totals):
-    """A reward: with each trick its points over 60 for the seat that takes it, and as much less for the other."""
+    """Add a trick's points over 60 to the reward of the seat that takes it, and subtract them from the other's."""
     for seat in range(2):
         won = np.float32(after.points[seat]) - np.float32(before.points[seat])
         totals[seat] += won / (POINTS // 2)
@@ -144,10 +144,10 @@ def points(before, card, after, totals):
 
 @njit
 def greedy(state, random_bits):
-    """A rule player: the card that gains most in this trick; among equals the weakest, denari first.
+    """Play the card that gains most in this trick; among equals the weakest, denari first.
 
-    A card that takes gains the points of both cards; another loses its own and those on the table. A trump costs 4
-    points and its own. A leader expects to lose the trick.
+    A card that takes the trick gains the points of both cards; any other loses its own and those on the table. A trump
+    costs 4 points plus its own. A leader expects to lose the trick.
     """
     cards, best, most = legal(state), -1, -1000
     while cards != 0:
@@ -161,12 +161,12 @@ def greedy(state, random_bits):
 
 @njit
 def gain(state, card):
-    """The points that a card gains in this trick."""
+    """Return the points that a card is expected to gain in this trick."""
     worth, led = int(WORTH[card % RANKS]), state.trick[1 - state.turn]
     cost = 4 + worth if card // RANKS == trumps(state) else 0
     if led == NONE:
         return -max(cost, worth)
-    trick = np.array([led, card], np.uint8)  # by seat, if this were seat 1
+    trick = np.array([led, card], np.uint8)  # as if this seat were seat 1
     together = worth + WORTH[led % RANKS]
     return (together if taker_with_trumps(trick, 0, trumps(state)) == 1 else -together) - cost
 

@@ -1,4 +1,4 @@
-"""Players of one's own: a class, a function of what one seat sees, and a compiled rule."""
+"""Custom players: a class, two functions of one seat's view, and a compiled rule."""
 
 import numpy as np
 
@@ -6,44 +6,44 @@ from busso.kit import lowest, njit
 
 
 class Lowest:
-    """Decides for many games at once: the legal action at place `depth`, or the last one."""
+    """Player that decides for many games at once: the legal action at index `depth`, or the last one."""
 
     def __init__(self, game, depth: int = 0):
         self.game, self.depth = game, depth
 
     def begin(self, seeds):
-        """A batch of games starts; `seeds` has one of each."""
+        """Start a batch of games, with one seed per game."""
 
     def act(self, decisions):
-        """Return one action for each decision: `legal` are bit masks, `observation` packed bits."""
+        """Return one action per decision: `legal` are bit masks, `observation` packed bits."""
         return np.array([self.choice(mask) for mask in decisions.legal.tolist()], np.uint8)
 
     def choice(self, mask):
-        """The card for one mask."""
+        """Return the card for one mask."""
         cards = [card for card in range(self.game.actions) if mask >> card & 1]
         return cards[min(self.depth, len(cards) - 1)]
 
 
 def thrifty(seen):
-    """Takes a trick with the weakest card that does, else plays the lowest. `seen.hand` is a list of numbers."""
+    """Take a trick with the weakest card that does, else play the lowest. `seen.hand` is a list of numbers."""
     taking = [card for card in seen.legal if seen.table and card > seen.table[0]]
     return min(taking or seen.legal)
 
 
 def chance(seen):
-    """Any legal action; `seen.random` follows from the seed of the game."""
+    """Play any legal action; `seen.random` follows from the seed of the game."""
     return seen.random.choice(seen.legal)
 
 
 @njit
 def first(state, random_bits):
-    """Compiled: from a state and 64 random bits; as fast as the players of busso."""
+    """Play by a compiled rule, from a state and 64 random bits, as fast as busso's own players."""
     return lowest(state.hands[state.turn]) if state.led == 255 else lowest(legal_of(state))
 
 
 @njit
 def legal_of(state):
-    """The cards of the suit led, or all."""
+    """Return the cards of the suit led, or all if there are none."""
     hand = state.hands[state.turn]
     following = hand & (np.uint64(31) << np.uint64(state.led // 5 * 5))
     return following if following else hand

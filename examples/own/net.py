@@ -1,11 +1,11 @@
-"""A network of one's own: observations `[batch, bits]` of 0.0 and 1.0 -> values `[batch, actions]`."""
+"""Custom network: observations `[batch, bits]` of 0.0 and 1.0 -> values `[batch, actions]`."""
 
 import torch
 from torch import nn
 
 
 class Residual(nn.Module):
-    """Blocks with a short cut around each."""
+    """Residual network with normalized blocks."""
 
     def __init__(self, bits, actions, width: int = 128, depth: int = 2):
         super().__init__()
@@ -14,7 +14,7 @@ class Residual(nn.Module):
         self.last = nn.Linear(width, actions)
 
     def forward(self, seen):
-        """Values of all actions, legal or not."""
+        """Return the values of all actions, legal or not."""
         x = torch.relu(self.first(seen))
         for block in self.blocks:
             x = x + torch.relu(block(x))
@@ -22,6 +22,6 @@ class Residual(nn.Module):
 
 
 def quantile(value, target):
-    """A loss of one's own, for learner.loss=./net.py:quantile."""
+    """Return a quantile loss, for learner.loss=./net.py:quantile."""
     error = target - value
     return torch.maximum(0.6 * error, -0.4 * error).mean()

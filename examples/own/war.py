@@ -1,6 +1,6 @@
-"""War of tricks: two seats, 20 cards, follow suit; more of the ten tricks win.
+"""War of tricks: two seats, 20 cards, follow suit; the seat with more of the ten tricks wins.
 
-Suits D C S B, ranks 1 to 5; card = 5 * suit + rank - 1. Seat 0 leads the first trick, then the taker of the last one.
+Suits D C S B, ranks 1 to 5; card = 5 * suit + rank - 1. Seat 0 leads the first trick, the taker of each trick the next.
 """
 
 import numpy as np
@@ -29,13 +29,13 @@ SEES = Layout(
 
 @njit
 def suit_of(card):
-    """The bits of all cards of its suit."""
+    """Return the bits of all cards of a card's suit."""
     return np.uint64(31) << np.uint64(card // RANKS * RANKS)
 
 
 @njit
 def deal(state, seed):
-    """Ten cards for each seat; all chance follows from the seed."""
+    """Deal ten cards to each seat; all randomness follows from the seed."""
     state.turn, state.led = 0, NONE
     state.taken[:] = 0
     state.hands[:] = 0
@@ -46,7 +46,7 @@ def deal(state, seed):
 
 @njit
 def legal(state):
-    """The cards of the suit led; all of the hand without one, or where the seat leads."""
+    """Return the cards of the suit led, or the whole hand if there are none or the seat leads."""
     hand = state.hands[state.turn]
     if state.led == NONE:
         return hand
@@ -72,7 +72,7 @@ def apply(state, card):
 
 @njit
 def observe(state, seat, words):
-    """Write what the seat may know, in the blocks of SEES."""
+    """Write the observation of a seat, in the blocks of SEES."""
     put(words, SEES.hand, state.hands[seat])
     if state.led != NONE:
         put(words, SEES.table, bit(state.led))
@@ -90,13 +90,13 @@ def over(state):
 
 @njit
 def returns(state, out):
-    """The tricks of each seat."""
+    """Write the tricks of each seat."""
     out[:] = state.taken
 
 
 @njit
 def sluff(state, random_bits):
-    """A rule player: the lowest legal card."""
+    """Play the lowest legal card."""
     return lowest(legal(state))
 
 

@@ -1,4 +1,4 @@
-"""The player `monte_carlo` of Corellian Spike: plays out every legal action on sampled cards and dice."""
+"""The player `monte_carlo` of Corellian Spike, which plays out every legal action on sampled cards and dice."""
 
 from typing import Any
 
@@ -23,19 +23,18 @@ _NO_BITS = np.uint64(0)
 
 
 def monte_carlo(game: Game, options: SampleOptions) -> MonteCarloPlayer:
-    """Plays the action after which its seat has most credits at the end of the hand, in the mean over all samples.
+    """Make a player that takes the action with the greatest mean credits of its seat at the end of the hand.
 
-    All actions are tried on the same samples, and `cautious` plays on for all seats; of equal actions, what `cautious`
-    plays. The choice follows from what the seat knows and the generator of the game alone. No farther than the hand:
-    played out to the end of the game, the luck of the hands to come drowns what the action makes of this one. Values
-    are credits won in this hand.
+    All actions are tried on the same samples, and `cautious` continues for all seats and breaks ties. The choice
+    depends only on what the seat knows and the game's generator. Play-outs end with the hand: up to the end of the
+    game, the luck of later hands would drown the effect of the action. Values are credits won in this hand.
     """
     return MonteCarloPlayer(ACTIONS, _choose_all, _value_all, options.samples, np.zeros(2, STATE))
 
 
 @njit
 def unseen(state: Any, seat: int) -> np.uint64:
-    """The cards that `seat`, if it is to move, sees nowhere: not in its hand, nor open on the table, nor discarded."""
+    """Return the cards hidden from `seat`, if it is to move: not in its hand, open on the table, or discarded."""
     seen = state.discards | bit(state.hands[seat, 0]) | bit(state.hands[seat, 1])
     for other in range(state.players):
         if state.spikes[other] != NO_CARD:
@@ -47,9 +46,9 @@ def unseen(state: Any, seat: int) -> np.uint64:
 
 @njit
 def draw_unseen(state: Any, generators: Any, index: int) -> None:
-    """Deal anew, in place, all that the seat to move does not know: other hands, the deck, dice, lot and reshuffles.
+    """Redeal, in place, all that the seat to move does not know: other hands, the deck, dice, lot and reshuffles.
 
-    Uniformly over all that agrees with the table as it lies; what others did is not taken for a sign of their cards.
+    The deal is uniform given the table; it infers nothing from other seats' actions.
     """
     seat, cards = np.int64(state.turn), unseen(state, state.turn)
     state.random = next_bits(generators, index)
@@ -63,7 +62,7 @@ def draw_unseen(state: Any, generators: Any, index: int) -> None:
                 state.hands[other, place] = card
             if state.hands[other, 0] > state.hands[other, 1]:
                 state.hands[other, 0], state.hands[other, 1] = state.hands[other, 1], state.hands[other, 0]
-    # In any order: the deck is shuffled as it is drawn.
+    # In any order: the deck is shuffled during the draws.
     for position in range(state.drawn, CARDS):
         state.deck[position] = lowest(cards)
         cards &= cards - np.uint64(1)
@@ -71,7 +70,7 @@ def draw_unseen(state: Any, generators: Any, index: int) -> None:
 
 @njit
 def play_out(state: Any, action: int) -> None:
-    """Play `action`, and then as `cautious` does to the end of the hand; `stakes` has the credits after it."""
+    """Play `action`, then the choices of `cautious` to the end of the hand; the final credits are in `stakes`."""
     hand = state.hands_played
     apply(state, action)
     while state.hands_played == hand and state.phase != OVER:
@@ -122,10 +121,10 @@ def _count_showdowns(
 def showdown_odds(
     states: States, games: NDArray[np.int64], samples: int, generators: NDArray[np.uint64]
 ) -> NDArray[np.float64]:
-    """Return the chance that the seat to move wins each of `states[games]` if all seats go to the showdown.
+    """Return the probability that the seat to move wins each of `states[games]` if all seats go to the showdown.
 
-    No seat folds or buys any more, what was bought is discarded, and the dice still to come fall. Over `samples` of
-    what the seat cannot see; `generators`, one for each state, move on.
+    No seat folds or buys, a bought card is discarded, and the remaining dice are rolled, over `samples` of what the
+    seat cannot see. Advances `generators`, one per state.
     """
     won = np.zeros(games.size)
     _count_showdowns(states, games, samples, generators, np.zeros(1, STATE), won)
@@ -136,7 +135,7 @@ def showdown_odds(
 def _try_actions(
     state: Any, actions: np.uint64, samples: int, generators: Any, index: int, scratch: Any, totals: Any
 ) -> None:
-    """Credits of the seat to move after the hand, summed over the samples, by action."""
+    """Sum the mover's credits after the hand over the samples, by action."""
     seat = np.int64(state.turn)
     totals[:] = 0
     for _ in range(samples):

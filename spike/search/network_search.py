@@ -1,7 +1,4 @@
-"""The player `search:RUN` of Corellian Spike: a network plays out every action on sampled cards and dice.
-
-It draws as `busso.spike.search.monte_carlo`, and a network plays all seats in place of `cautious`.
-"""
+"""The player `search:RUN` of Corellian Spike: `monte_carlo` with a network instead of `cautious` in all seats."""
 
 from __future__ import annotations
 
@@ -25,16 +22,16 @@ _AT_A_TIME = 1 << 15  # play-outs side by side
 
 @dataclass(frozen=True)
 class SpikeSearchOptions(PlayerOptions):
-    """Number of times that cards and dice are drawn for a decision."""
+    """Number of samples of cards and dice per decision."""
 
     samples: int = bounded(512, 1, MOST_SAMPLES)
 
 
 class SpikeSearch(StochasticPlayer):
-    """Plays the action after which its seat has most credits at the end of the hand, in the mean over all samples.
+    """Player that takes the action with the greatest mean credits of its seat at the end of the hand.
 
-    All actions are tried on the same samples. What others did is no sign of their cards here, but to the network that
-    plays on for them. The choice follows from what the seat knows and the generator of the game alone.
+    All actions are tried on the same samples, which infer nothing from other seats' actions, but the network that
+    continues for those seats does. The choice depends only on what the seat knows and the game's generator.
     """
 
     def __init__(self, game: Game, network: ValueNetwork, samples: int) -> None:
@@ -46,7 +43,7 @@ class SpikeSearch(StochasticPlayer):
         return values.argmax(axis=1).astype(np.uint8)
 
     def action_values(self, decisions: Decisions) -> NDArray[np.float64]:
-        """Mean credits won in this hand by each action, `[decisions, actions]`; NaN for those not legal."""
+        """Return the mean credits won in this hand by each action, `[decisions, actions]`; NaN for illegal ones."""
         values = np.full((decisions.games.size, self._game.actions), np.nan)
         at_a_time = max(1, _AT_A_TIME // (self._samples * self._game.actions))
         for first in range(0, decisions.games.size, at_a_time):
@@ -59,7 +56,7 @@ class SpikeSearch(StochasticPlayer):
         worlds = np.empty((decisions.games.size, samples), game.dtype)
         _draw(decisions.states, decisions.games, self._generators, worlds)
         row, action = np.nonzero(_bits(decisions.legal, game.actions))
-        states = worlds[row].reshape(-1)  # a copy: every action on the same samples
+        states = worlds[row].reshape(-1)  # a copy: all actions use the same samples
         seats, before = np.repeat(decisions.seats[row], samples), np.repeat(worlds["stakes"][row, 0], samples, axis=0)
         self._play_out(states, np.repeat(action.astype(np.uint8), samples))
         place = np.arange(states.size)
@@ -69,7 +66,7 @@ class SpikeSearch(StochasticPlayer):
         return values
 
     def _play_out(self, states: States, actions: Actions) -> None:
-        """Play `actions`, then what the network finds best for every seat, until the hand is over."""
+        """Play `actions`, then the network's best action for every seat, until the hand is over."""
         hands, live = states["hands_played"].copy(), np.arange(states.size)
         while live.size:
             self._game.loops.apply(states, live, actions)
@@ -84,7 +81,7 @@ class SpikeSearch(StochasticPlayer):
 def network_search(
     game: Game, options: SpikeSearchOptions, network: ValueNetwork, reward: str, on_gpu: bool
 ) -> SpikeSearch:
-    """The player with these options."""
+    """Make the player with these options."""
     return SpikeSearch(game, network, options.samples)
 
 

@@ -1,1 +1,1 @@
-"""Search players of Tressette: what a seat knows, samples of it, and the players."""
+"""Search players of Tressette: a seat's knowledge, samples of hidden hands, and the players."""

@@ -1,4 +1,4 @@
-"""The player `cheating`, which sees all four hands: it is an upper bound, not a fair player."""
+"""The player `cheating`, which sees all four hands: an upper bound, not a fair player."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,17 +24,17 @@ _TABLE_BITS = 18
 
 @dataclass(frozen=True)
 class CheatingOptions(PlayerOptions):
-    """Number of last tricks that are played exactly; each one more takes about three times as long."""
+    """Number of last tricks to solve exactly; each further one takes about three times as long."""
 
     tricks: int = bounded(8, 1, TRICKS)
 
 
 def make(game: Game, options: CheatingOptions) -> StochasticPlayer:
-    """BREAKS THE RULE that a player uses nothing but what its seat may know: it solves the hands as they are.
+    """Make a player that BREAKS THE RULE to use only what its seat may know: it solves the actual hands.
 
-    With at most `tricks` left its card is one of the best there are against and with best play. Before that `greedy`
-    plays on for all seats until only these are left, after each card. Of equal cards it plays the one with the fewest
-    thirds, then the weakest. Nothing is drawn: its choice follows from the state.
+    With at most `tricks` left, its card is optimal against best play. Earlier, `greedy` continues for all seats after
+    each card until `tricks` are left. Among equal cards it plays the one with the fewest thirds, then the weakest. Its
+    choice is deterministic.
     """
     return StochasticPlayer(_choose_all, options.tricks, np.zeros(1, STATE), new_table(_TABLE_BITS))
 
@@ -59,7 +59,7 @@ def _choose_all(
 
 @njit
 def _best_card(state: Any, cards: np.uint64, tricks: int, scratch: Any, table: TranspositionTable) -> int:
-    """The card with the most points for its team; of equal ones that with the fewest thirds, then the weakest."""
+    """Return the card with the most points for its team; among equals the fewest thirds, then the weakest."""
     guess, team = middle(state), state.turn & 1
     best, most, least = -1, -1, 0
     while cards != np.uint64(0):

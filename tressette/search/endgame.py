@@ -1,4 +1,4 @@
-"""Advice by the solver of open hands: the last tricks over all possible hands, or the true hands on request."""
+"""Advisers based on the double-dummy solver: the last tricks over all possible hands, or the actual hands."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from busso.tressette.solver.endings import points_after, solved_values
 
 _TABLE_BITS = 18
 _THE_ONE = np.zeros(1, np.int64)
-_KNOWN_TRICKS = 8  # with more left a single position takes long
+_KNOWN_TRICKS = 8  # with more left, a single position takes long
 
 
 @dataclass(frozen=True)
 class ExactOptions(PlayerOptions):
-    """`exact` of Tressette: with at most `tricks` left, over all hands there can be, or over `samples` of them."""
+    """Options of `exact`: it advises with at most `tricks` left, over all possible hands or `samples` of them."""
 
     tricks: int = bounded(6, 1, TRICKS)
     samples: int = bounded(200, 1, MOST_SAMPLES)
 
 
 class EndgameAdviser:
-    """The mean points of the team after each card over hands that agree with what the seat knows, each solved exactly.
+    """Adviser by mean points of the team after each card, over hands consistent with the seat's knowledge, each solved.
 
-    All hands there can be are taken where they are no more than `samples`, else `samples` are drawn. In each every seat
-    then plays as if all hands were open, the seat itself too: that is exact where only one is possible, and else
-    flatters cards whose right continuation no seat could know (strategy fusion: Frank and Basin, 1998). Before the last
-    `tricks` nothing is known. See `Adviser`.
+    It takes all possible hands if there are at most `samples`, else draws `samples`. In each, every seat plays as if
+    all hands were open, including the mover: exact if only one is possible, and otherwise overestimating cards whose
+    right continuation no seat could know (strategy fusion: Frank and Basin, 1998). Before the last `tricks` all values
+    are NaN. See `Adviser`.
     """
 
     unit = "points"
@@ -58,10 +58,7 @@ class EndgameAdviser:
 
 
 class KnownHands:
-    """An adviser, but for positions in which its seat can tell where every card lies: those are solved.
-
-    See `Adviser`.
-    """
+    """Adviser that solves positions in which its seat can infer all cards, and delegates others. See `Adviser`."""
 
     def __init__(self, adviser: Adviser) -> None:
         self._adviser, self._table = adviser, new_table(_TABLE_BITS)
@@ -75,7 +72,7 @@ class KnownHands:
 
 
 class Cheating:
-    """Points of the team after each card with all hands AS THEY ARE, which no seat could know. See `Adviser`."""
+    """Adviser by points of the team after each card in the ACTUAL hands, which no seat could know. See `Adviser`."""
 
     unit = "points"
 
@@ -92,17 +89,17 @@ class Cheating:
 
 
 def refined(adviser: Adviser) -> Adviser:
-    """The adviser, but positions in which its seat can tell where every card lies are solved, if it counts points."""
+    """Return the adviser with exact values where its seat can infer all cards, if its unit is points."""
     return KnownHands(adviser) if adviser.unit == "points" else adviser
 
 
 def tricks_left(state: States) -> int:
-    """Tricks of the hand that are not over, with the one on the table."""
+    """Return the number of unfinished tricks, including the current one."""
     return -(-(CARDS - int(state["plays"][0])) // SEATS)
 
 
 def possible_hands(state: States, most: int) -> States | None:
-    """All states `[worlds]` that the seat to move may think it is in; None where they are more than `most`."""
+    """Return all states `[worlds]` consistent with the mover's knowledge; None if there are more than `most`."""
     tables, seat = new_tables(), int(state["turn"][0])
     count = int(prepare(state[0], seat, tables[0]))
     if count > most:

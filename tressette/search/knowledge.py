@@ -1,14 +1,14 @@
-"""The knowledge of the seat to move about the three hidden hands, as bounds on where each card can lie.
+"""Knowledge of the seat to move about the three hidden hands, as bounds on where each card can be.
 
-The unseen cards are those neither in its own hand nor played. Of them it knows how many each other seat holds, and
+The unseen cards are those neither in its hand nor played. It knows how many of them each other seat holds, and
 
-* voids: a seat that did not follow a suit, or said volo of it, has no more of it;
-* signals: after striscio a seat has neither the 2 nor the 3 of the suit, and, as long as it has played no card of it
-  since, at least one other; after busso it holds the 2 or the 3, as long as it has played neither since;
-* accusi: the dealt hand of a seat that has played holds the combinations that it declared and no other;
+* voids: a seat that did not follow a suit, or said volo in it, has no more of it;
+* signals: after striscio a seat has neither the 2 nor the 3 of the suit, and, until it plays another card of it, at
+  least one other; after busso it holds the 2 or the 3, until it plays one of them;
+* accusi: the dealt hand of a seat that has played holds exactly the combinations that it declared;
 * with the option `first_leader=four_of_denari`, the first leader holds the 4 of denari until it is played.
 
-Nothing else of `state` is looked at: no hand but that of the seat itself, except for how many cards are in it.
+Nothing else of `state` is used: no hand but the seat's own, except for the number of cards in it.
 """
 
 from typing import Any
@@ -22,34 +22,34 @@ from busso.tressette.cards import ACE, DECK, RANKS, SUIT_MASK, SUITS, THREE, TWO
 from busso.tressette.rules import BUSSO, LEADER_FOUR_OF_DENARI, STRISCIO
 
 HIDDEN = 3  # the seats after the one to move, in order
-PLACES = HIDDEN**HIGH_RANKS  # of ace, 2 and 3 of a suit among the hidden seats
-MOST = RANKS + 1  # numbers of cards in a suit or a hand, from 0 on
+PLACES = HIDDEN**HIGH_RANKS  # ways to place ace, 2 and 3 of a suit among the hidden seats
+MOST = RANKS + 1  # possible numbers of cards in a suit or a hand, from 0 on
 SUIT_HIGH = np.uint64(1 << ACE | 1 << TWO | 1 << THREE)
 _SUIT_SIGNALLED = np.uint64(1 << TWO | 1 << THREE)
 _RANK = np.array([sum(1 << (RANKS * s + ACE + k) for s in range(SUITS)) for k in range(HIGH_RANKS)], np.uint64)
 
-# One record of scratch for knowledge and counting. Cards of a suit are bits by strength; `h` is a hidden seat.
+# Scratch record for knowledge and counting. Cards of a suit are bits by strength; `h` is a hidden seat.
 TABLES = np.dtype(
     [
-        ("unplaced", np.uint64),  # unseen cards that are not known to lie with one seat
+        ("unplaced", np.uint64),  # unseen cards not known to be with one seat
         ("placed", np.uint64, HIDDEN),  # unseen cards that h surely holds
-        ("barred", np.uint64, HIDDEN),  # cards that h surely does not hold, whole suits of voids included
+        ("barred", np.uint64, HIDDEN),  # cards that h surely does not hold, including the whole suits of voids
         ("played", np.uint64, HIDDEN),
         ("free", np.int64, HIDDEN),  # unplaced cards that h holds
-        ("least", np.int64, (SUITS, HIDDEN)),  # of the unplaced cards of a suit, h holds this number at least
-        ("most", np.int64, (SUITS, HIDDEN)),  # and at most
+        ("least", np.int64, (SUITS, HIDDEN)),  # minimum number of the suit's unplaced cards that h holds
+        ("most", np.int64, (SUITS, HIDDEN)),  # and maximum
         ("owes_high", np.uint8, (SUITS, HIDDEN)),  # 1: h holds the 2 or the 3, unplaced
-        ("never_all", np.uint64, (SUITS, HIDDEN)),  # h does not hold all of these, if they are any
+        ("never_all", np.uint64, (SUITS, HIDDEN)),  # h does not hold all of these; 0 for no restriction
         ("capped", np.uint8, (HIDDEN, HIGH_RANKS)),  # 1: h was dealt at most two of the rank, and could exceed it
-        # How the unplaced cards of a suit can lie, from here on the work of `busso.tressette.search.sampler`.
-        ("ordinary", np.uint64, SUITS),  # cards of the suit that may lie with any seat that is not void
-        ("layouts", np.int64, SUITS),  # how many ways there are to place the others, which are high
+        # Possible places of the unplaced cards; these fields are filled by `busso.tressette.search.sampler`.
+        ("ordinary", np.uint64, SUITS),  # cards of the suit that any seat not void may hold
+        ("layouts", np.int64, SUITS),  # number of ways to place the others, which are high
         ("layout", np.uint64, (SUITS, PLACES, HIDDEN)),  # the others that h gets
         ("layout_size", np.int64, (SUITS, PLACES, HIDDEN)),
-        ("ways", np.int64, (SUITS, MOST, MOST)),  # to give a cards of the suit to the first, b to the second seat
-        ("rows", np.int64, (2, MOST, MOST, MOST)),  # of a pair of suits: A and B cards, a of the first suit in A
-        ("cells", np.int64, (2, MOST, MOST)),  # of a pair of suits: A and B cards
-        ("top", np.int64, MOST),  # of all suits: A cards of the first pair
+        ("ways", np.int64, (SUITS, MOST, MOST)),  # [suit, a, b]: to give a and b of its cards to the first two seats
+        ("rows", np.int64, (2, MOST, MOST, MOST)),  # [pair, a, b, x]: for two suits, x of the a cards in the first suit
+        ("cells", np.int64, (2, MOST, MOST)),  # [pair, a, b]: for two suits
+        ("top", np.int64, MOST),  # [a]: for all suits, the first seat having a cards of the first pair
         ("total", np.int64),
     ],
     align=True,
@@ -58,7 +58,7 @@ TABLES = np.dtype(
 
 @njit
 def learn(state: Any, seat: int, tables: Any) -> None:
-    """Fill the knowledge of `seat` into `tables`."""
+    """Write the knowledge of `seat` to `tables`."""
     unseen = DECK & ~state.hands[seat]
     for other in range(4):
         unseen &= ~state.played[other]
@@ -112,10 +112,7 @@ def _hear_accusi(declared: np.uint64, tables: Any, h: int) -> None:
 
 @njit
 def _cap_rank(declared: np.uint64, tables: Any, h: int, k: int) -> bool:
-    """A seat that declared nothing of a rank was dealt at most two of it; what has two of them is barred here.
-
-    Returns whether the seat could still be given more than that.
-    """
+    """Bar a seat with two undeclared cards of a rank from the others; return whether a deal could still exceed two."""
     if (declared >> np.uint64(SAME_RANK + PER_RANK * k)) & np.uint64((1 << PER_RANK) - 1) != np.uint64(0):
         return False
     known = popcount((tables.played[h] | tables.placed[h]) & _RANK[k])
@@ -145,7 +142,7 @@ def _bound_suit(state: Any, seat: int, declares: bool, tables: Any, h: int, suit
 
 @njit
 def keeps_caps(tables: Any, hands: Any, seat: int) -> bool:
-    """Return whether these hands agree with the accusi: no seat has three or four of a rank that it did not declare."""
+    """Return whether these hands agree with the accusi: no seat has three or four of a rank without declaring them."""
     for h in range(HIDDEN):
         dealt = hands[(seat + 1 + h) & 3] | tables.played[h]
         for k in range(HIGH_RANKS):

@@ -1,4 +1,4 @@
-"""The player `monte_carlo`: every legal card tried on hands drawn from all that agree with what the seat knows."""
+"""The player `monte_carlo`: it tries every legal card on sampled hands consistent with its seat's knowledge."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ from busso.tressette.search.sampler import new_tables, prepare, sample
 
 
 def make(game: Game, options: SampleOptions) -> MonteCarloPlayer:
-    """Plays the card with the best mean points of its team, over all deals drawn, when `greedy` plays on for all seats.
+    """Make a player that plays the card with the best mean points of its team if `greedy` continues for all seats.
 
-    All cards are tried on the same deals; of equal ones, the one with more thirds, then the first. A single legal card
-    is played at once. The choice follows from what the seat knows and the generator of the game alone. Values are mean
-    points of the team.
+    All cards are tried on the same samples; among equals it plays the one with more thirds, then the first. A single
+    legal card is played at once. The choice depends only on what the seat knows and the game's generator. Values are
+    mean points of the team.
     """
     return MonteCarloPlayer(CARDS, _choose_all, _value_all, options.samples, new_tables(), np.zeros(1, PLAYOUT))
 
@@ -56,7 +56,7 @@ def _value_all(
 def try_cards(
     state: Any, cards: np.uint64, samples: int, generators: Any, index: int, tables: Any, start: Any, totals: Any
 ) -> None:
-    """Points and thirds of the team to move, summed over these deals, for each of `cards`: into `totals[card]`."""
+    """Sum points and thirds of the mover's team over the samples, for each of `cards`, into `totals[card]`."""
     seat, team = np.int64(state.turn), np.int64(state.turn & 1)
     totals[:] = 0
     hands, played, thirds = np.empty(4, np.uint64), np.empty(4, np.uint64), np.empty(2, np.int64)

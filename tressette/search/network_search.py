@@ -1,4 +1,4 @@
-"""The player `search:RUN`: a network plays out its cards on hands that agree with what its seat knows."""
+"""The player `search:RUN`: a network plays out its cards on hands consistent with its seat's knowledge."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from busso.tressette.search.simulator import WorldSimulator
 from busso.tressette.search.worlds import one_of_each_run, runs_of
 
 AUTO = "auto"
-_SAMPLES, _SAMPLES_ON_GPU, _DRAWS = 96, 4096, 3.0  # what auto means
-_STAGES = 3  # a quarter of the hands for all cards, half and then all of them for those that are not clearly worse
-_ERRORS = 2.0  # standard errors that a card may be behind the best one to stay
-# What a search can look for: how much of the point difference over 11 a reward pays, and for the hand won.
+_SAMPLES, _SAMPLES_ON_GPU, _DRAWS = 96, 4096, 3.0  # the values of auto
+_STAGES = 3  # a quarter of the hands for all cards, then half and all of them for those not clearly worse
+_ERRORS = 2.0  # standard errors by which a card may trail the best one and stay
+# Supported rewards: weight of the point difference over 11, and bonus for winning the hand.
 _PAID = {"points": (1.0, 0.0), "win": (0.0, 1.0), "points_and_win": (1.0, WIN / POINTS)}
-_TIES = 1e-3  # share of the network's value that decides between equal results, whose steps are 2/11
-# Worlds that are drawn, and that are played out, side by side: on a CPU they shall stay in the cache.
+_TIES = 1e-3  # weight of the network's value, to break ties between results, which differ by 2/11 or more
+# Worlds drawn, and played out, side by side; on a CPU they should fit into the cache.
 _DRAWN, _DRAWN_ON_GPU = 1 << 15, 1 << 20
 _BATCH, _BATCH_ON_GPU = 1 << 11, 1 << 18
 
@@ -38,13 +38,13 @@ _BATCH, _BATCH_ON_GPU = 1 << 11, 1 << 18
 class TressetteSearchOptions(PlayerOptions):
     """Options of a search.
 
-    Before the last `tricks` it plays as its network. From there on, cards that the network values more than `near`
-    below its best one are not tried; where one is left, it is played at once. Else `draws` hands that agree with what
-    the seat knows are drawn (auto: three for each sample). Of these `samples` are picked by how likely the network
-    itself would have played what was seen (auto: 96, on a GPU 4,096), and what is picked more than once counts
-    more. On them the network plays each card out. Its own values count as much as `prior` samples. `temperature` and
-    `partner_temperature` say how exactly opponents and partner are taken to follow the network's values (in their
-    unit), `slack` how often they are taken to play just any card.
+    Before the last `tricks` it plays like its network. From then on, cards that the network values more than `near`
+    below its best one are skipped; a single remaining card is played at once. Otherwise it draws `draws` hands
+    consistent with the seat's knowledge (auto: three per sample). Of these it picks `samples` in proportion to the
+    probability that the network itself would have played the observed cards (auto: 96, on a GPU 4,096); a hand picked
+    several times counts as often. On them the network plays out each card. The network's own values count as much as
+    `prior` samples. `temperature` and `partner_temperature` say how closely opponents and partner are assumed to follow
+    the network's values (in their unit), `slack` how often they are assumed to play any card.
     """
 
     samples: str = AUTO
@@ -54,7 +54,7 @@ class TressetteSearchOptions(PlayerOptions):
     prior: float = bounded(30.0, 0.0, 1e9)
     temperature: float = bounded(0.05, 0.0, 1e9, above=True)
     partner_temperature: float = bounded(0.03, 0.0, 1e9, above=True)
-    slack: float = bounded(0.05, 1e-6, 1.0)  # above 0, so that no world is impossible for what its network would not do
+    slack: float = bounded(0.05, 1e-6, 1.0)  # above 0, so that no unexpected action rules out a world
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,7 +64,7 @@ class TressetteSearchOptions(PlayerOptions):
                 raise InputError(name, f"expected an integer from 1 to {MOST_SAMPLES} or auto, not {text}")
 
     def budget(self, on_gpu: bool) -> tuple[int, int]:
-        """The numbers of samples and draws that are meant where the network is."""
+        """Return the numbers of samples and draws, for a network on this device."""
         usual = _SAMPLES_ON_GPU if on_gpu else _SAMPLES
         samples = usual if self.samples == AUTO else int(self.samples)
         return samples, min(MOST_SAMPLES, int(_DRAWS * samples)) if self.draws == AUTO else int(self.draws)
@@ -72,10 +72,7 @@ class TressetteSearchOptions(PlayerOptions):
 
 @dataclass(frozen=True)
 class _Aim:
-    """Objective of a search: results by this `reward`, among which the network's values count as `prior` hands.
-
-    A decision is searched where `least` cards are to be tried.
-    """
+    """Objective of a search: `reward`, the network's values counting as `prior` hands, over at least `least` cards."""
 
     reward: str
     prior: float
@@ -83,10 +80,7 @@ class _Aim:
 
 
 class SearchPlayer(StochasticPlayer):
-    """Plays the card of the best mean result over the hands picked; forced cards at once.
-
-    The result is the `reward` that `network` has learned. `unit` is that of `action_values`.
-    """
+    """Player of the card with the best mean `reward`, that of its `network`; `unit` is that of `action_values`."""
 
     def __init__(
         self,
@@ -117,8 +111,8 @@ class SearchPlayer(StochasticPlayer):
     def action_values(self, decisions: Decisions) -> NDArray[np.float64]:
         """Return the value of each card in `unit`, `[decisions, cards]`; NaN for illegal cards.
 
-        All cards are tried, on all hands picked. Cards that come to the same as one that was tried have its value. The
-        values of a network that has learned `points_and_win` are no points, so they do not count here.
+        All cards are tried on all picked hands; equivalent cards share one value. A network trained on `points_and_win`
+        has values that are not points, so they do not count here.
         """
         near, run = np.full(decisions.games.size, np.inf), np.empty(CARDS, np.int64)
         aim = _Aim("points", 0.0, 1) if self._aim.reward == "points_and_win" else self._aim
@@ -136,7 +130,7 @@ class SearchPlayer(StochasticPlayer):
     ) -> NDArray[np.float64]:
         """Estimate the value of each card, `[decisions, cards]`; -inf for a card that is illegal or was not tried.
 
-        Tried are those that the network values at most `near`, `[decisions]`, below its best one. Where these are fewer
+        It tries the cards that the network values at most `near`, `[decisions]`, below its best one. If these are fewer
         than `aim.least`, the value is the network's.
         """
         prior, masks = self._network.values(decisions.observation), decisions.legal.copy()
@@ -153,7 +147,7 @@ class SearchPlayer(StochasticPlayer):
     def _searched(
         self, decisions: Decisions, prior: NDArray[np.float64], alive: NDArray[np.bool_], stages: int, aim: _Aim
     ) -> NDArray[np.float64]:
-        """The same for decisions with enough cards to try; `alive` says which, and is changed."""
+        """Estimate the values for decisions with enough cards to try; `alive` marks these cards, and is modified."""
         games = decisions.games
         worlds = sampled_states(decisions.states, games, self._draws, self._generators)
         picked, times = self._picked(worlds, games)
@@ -172,7 +166,7 @@ class SearchPlayer(StochasticPlayer):
         return values
 
     def _picked(self, worlds: States, games: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The worlds on which cards are tried, `[decisions, samples]`, and how often each counts; see `resample`."""
+        """Return the worlds for trying cards, `[decisions, samples]`, and their weights; see `resample`."""
         slack, draws = self._options.slack, self._draws
         likelihood = self.simulator.log_likelihood(worlds, self._temperatures, slack).reshape(-1, draws)
         picked = np.zeros((games.size, self._samples), np.int64)
@@ -189,7 +183,7 @@ class SearchPlayer(StochasticPlayer):
         worth: NDArray[np.float32],
         aim: _Aim,
     ) -> None:
-        """Write what the cards `alive` come to, in the worlds `picked` whose turn is `now`, where there is a choice."""
+        """Write the results of the cards `alive` in those worlds `picked` marked by `now`, where there is a choice."""
         several = alive & (alive.sum(axis=1, keepdims=True) >= aim.least)
         decision, card, place = np.nonzero(several[:, :, None] & now[:, None, :])
         points = self.simulator.points(worlds, picked[decision, place], card.astype(np.uint8))
@@ -197,10 +191,10 @@ class SearchPlayer(StochasticPlayer):
 
 
 class CheatingSearch:
-    """BREAKS THE RULE that a player uses nothing but what its seat may know: it searches the hands as they are.
+    """Player that BREAKS THE RULE to use only what its seat may know: it searches the actual hands.
 
-    It plays the card after which its team gets most when `network` plays on in all seats; of equal ones that which the
-    network values most. So it is the bound from above of a search with this network. It gives no hints.
+    It plays the card that gives its team most if `network` continues for all seats; among equals the one that the
+    network values most. It is thus an upper bound for a search with this network. It gives no hints.
     """
 
     def __init__(self, game: Game, network: ValueNetwork, on_gpu: bool, reward: str) -> None:
@@ -208,7 +202,7 @@ class CheatingSearch:
         self._simulator = WorldSimulator(game, network, _BATCH_ON_GPU if on_gpu else _BATCH)
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:
-        """Nothing is drawn."""
+        """Do nothing: the player is deterministic."""
 
     def act(self, decisions: Decisions) -> Actions:
         prior, values = self._network.values(decisions.observation), np.full((decisions.games.size, CARDS), -np.inf)
@@ -224,7 +218,7 @@ def _bits(masks: NDArray[np.uint64]) -> NDArray[np.bool_]:
 
 
 def paid(points: NDArray[np.float64], reward: str) -> NDArray[np.float64]:
-    """Convert points of the team to a reward of `busso.tressette.rewards`."""
+    """Convert the team's points to a reward of `busso.tressette.rewards`."""
     share, won = _PAID[reward]
     worth: NDArray[np.float64] = 2 * points / POINTS - 1
     return share * worth + won * np.sign(worth)
@@ -233,12 +227,12 @@ def paid(points: NDArray[np.float64], reward: str) -> NDArray[np.float64]:
 def network_search(
     game: Game, options: TressetteSearchOptions, network: ValueNetwork, reward: str, on_gpu: bool
 ) -> SearchPlayer:
-    """The player with these options. Raises InputError for a reward whose sum is not what a search counts."""
+    """Make the player with these options. Raises InputError for an unsupported reward."""
     return SearchPlayer(game, network, options, on_gpu, _searchable(reward))
 
 
 def cheating_search(game: Game, options: None, network: ValueNetwork, reward: str, on_gpu: bool) -> CheatingSearch:
-    """The player. Raises as `network_search`."""
+    """Make the player. Raises InputError for an unsupported reward."""
     return CheatingSearch(game, network, on_gpu, _searchable(reward))
 
 

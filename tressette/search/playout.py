@@ -1,8 +1,8 @@
-"""Play-outs of a hand with `greedy` in all four seats; only thirds and the last trick are counted.
+"""Play-outs of a hand with `greedy` in all four seats; they track only thirds and the last trick.
 
-The choices are those of `greedy` (../players.py) on states, in a fraction of the time. Cards are bits by strength
-and then by suit, `4 * strength + suit`: one instruction compares all four suits, and among cards worth the same the
-weakest of the first suit is the lowest bit.
+The choices equal those of `greedy` (../players.py), in a fraction of the time. Cards are bits by strength, then suit,
+`4 * strength + suit`: one instruction compares all four suits, and among cards of equal value the weakest of the first
+suit is the lowest bit.
 """
 
 from typing import Any
@@ -23,14 +23,14 @@ _WORTHLESS = np.uint64(0xFFFF)
 _ACES = np.uint64(0xF << SUITS * ACE)
 _ONE, _SUITS = np.uint64(1), np.uint64(SUITS)
 
-# What a play-out starts from.
+# Start of a play-out.
 PLAYOUT = np.dtype(
     [
-        ("hands", np.uint64, SUITS),  # as they are played from, by strength and suit
+        ("hands", np.uint64, SUITS),  # by strength and suit
         ("voids", np.uint64),  # as in the state
         ("thirds", np.int64, 2),
         ("seat", np.int64),  # to move
-        ("position", np.int64),  # cards on the table
+        ("position", np.int64),  # number of cards on the table
         ("suit", np.int64),  # led, if there are any
         ("winner", np.int64),  # seat of the best of them
         ("best", np.int64),  # that card, by strength and suit
@@ -43,7 +43,7 @@ PLAYOUT = np.dtype(
 
 @njit
 def by_strength(cards: np.uint64) -> np.uint64:
-    """A set of cards, bits `10 * suit + strength`, as bits `4 * strength + suit`."""
+    """Convert a set of cards from bits `10 * suit + strength` to bits `4 * strength + suit`."""
     out = np.uint64(0)
     for suit in range(SUITS):
         out |= _SPREAD[(cards >> np.uint64(RANKS * suit)) & SUIT_MASK] << np.uint64(suit)
@@ -52,7 +52,7 @@ def by_strength(cards: np.uint64) -> np.uint64:
 
 @njit
 def set_out(state: Any, start: Any) -> None:
-    """Note in `start`, a record PLAYOUT, all of a state but the hands."""
+    """Copy everything except the hands from a state to `start`, a PLAYOUT record."""
     start.voids = np.uint64(state.voids)
     start.with_signals = state.with_signals != 0
     start.seat = state.turn
@@ -73,7 +73,7 @@ def set_out(state: Any, start: Any) -> None:
 
 @njit
 def _below(cards: np.uint64) -> np.uint64:
-    """All cards weaker than one of these of the same suit."""
+    """Return all cards weaker than one of these in the same suit."""
     cards >>= _SUITS
     cards |= cards >> _SUITS
     cards |= cards >> np.uint64(2 * SUITS)
@@ -83,14 +83,14 @@ def _below(cards: np.uint64) -> np.uint64:
 
 @njit
 def _least(cards: np.uint64) -> int:
-    """The card with the fewest thirds, among those the weakest."""
+    """Return the card with the fewest thirds, among those the weakest."""
     others = cards & ~_ACES
     return lowest(others if others != np.uint64(0) else cards)
 
 
 @njit
 def _most(cards: np.uint64) -> int:
-    """The card with the most thirds, among those the weakest."""
+    """Return the card with the most thirds, among those the weakest."""
     aces, worth = cards & _ACES, cards & ~_WORTHLESS
     if aces != np.uint64(0):
         return lowest(aces)
@@ -112,7 +112,7 @@ def _lead(hand: np.uint64, rivals: np.uint64) -> int:
 
 @njit
 def _follow(hand: np.uint64, suit: int, best: int, partner_wins: bool, rivals: np.uint64) -> int:
-    """An answer to a trick; `rivals` are the unseen cards that an opponent who is still to play may have."""
+    """Return the card to follow with; `rivals` are the unseen cards that an opponent still to play may have."""
     led = _SUIT << np.uint64(suit)
     mine = hand & led
     options = mine if mine != np.uint64(0) else hand
@@ -126,9 +126,9 @@ def _follow(hand: np.uint64, suit: int, best: int, partner_wins: bool, rivals: n
 
 @njit
 def play_out(start: Any, hands: NDArray[np.uint64], card: int, thirds: NDArray[np.int64]) -> int:
-    """Play `card` from these hands, bits by strength and suit, and then as `greedy` does to the end of the hand.
+    """Play `card` from these hands (bits by strength and suit), then continue like `greedy` to the end of the hand.
 
-    Writes the thirds of both teams into `thirds` and returns the seat that took the last trick; `hands` are used up.
+    Writes the thirds of both teams to `thirds` and returns the seat that took the last trick; `hands` are consumed.
     """
     seat, position, suit, winner = start.seat, start.position, start.suit, start.winner
     best, lying, voids = start.best, start.lying, start.voids
@@ -163,5 +163,5 @@ def play_out(start: Any, hands: NDArray[np.uint64], card: int, thirds: NDArray[n
 
 @njit
 def other_name(card: int) -> int:
-    """Card `10 * suit + strength` as `4 * strength + suit`."""
+    """Convert a card from `10 * suit + strength` to `4 * strength + suit`."""
     return SUITS * (card % RANKS) + card // RANKS

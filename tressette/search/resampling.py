@@ -1,4 +1,4 @@
-"""Picks worlds by likelihood, and drops clearly worse cards: compiled loops over decisions."""
+"""Resampling of worlds by likelihood, and elimination of clearly worse cards, in compiled loops over decisions."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,7 +7,7 @@ from busso.cards.compiled.batch import next_bits
 from busso.cards.compiled.jit import njit
 from busso.cards.compiled.splitmix import below, uniform
 
-FEWEST = 8  # worlds, before a difference between two cards has an error to speak of
+FEWEST = 8  # worlds needed to estimate the error of a difference between two cards
 
 
 @njit(nogil=True)
@@ -18,10 +18,10 @@ def resample(
     picked: NDArray[np.int64],
     times: NDArray[np.int64],
 ) -> None:
-    """Pick worlds of each decision, as often as `picked` has places, in proportion to their likelihood.
+    """Pick worlds for each decision, once per column of `picked`, in proportion to their likelihood.
 
-    Systematic resampling (Kitagawa, 1996). `log_likelihood` is `[decisions, worlds]`. Each world picked stands once in
-    `picked[decision]`, in random order, and in `times` stands how often it was: 0 in the places that are left.
+    Systematic resampling (Kitagawa, 1996). `log_likelihood` is `[decisions, worlds]`. Each picked world appears once in
+    `picked[decision]`, in random order; `times` holds how often it was picked, 0 in the remaining columns.
     """
     decisions, samples = picked.shape
     for k in range(decisions):
@@ -53,10 +53,10 @@ def drop_clearly_worse(
     errors: float,
     alive: NDArray[np.bool_],
 ) -> None:
-    """Leave the cards `alive` whose value is not clearly below the best, by standard `errors`: `[decisions, cards]`.
+    """Remove from `alive` the cards whose value is clearly below the best, by standard `errors`: `[decisions, cards]`.
 
     The error is that of the mean difference between the two cards on the same worlds. `times`, `[decisions, worlds]`,
-    says how often each world counts; below `FEWEST` worlds all cards stay. `worth` is what a card came to there,
+    holds the weight of each world; with fewer than `FEWEST` worlds all cards stay. `worth` are the results,
     `[decisions, cards, worlds]`.
     """
     for k in range(len(values)):

@@ -1,14 +1,14 @@
-"""Hands that the seat to move does not see, drawn uniformly from all that agree with what it knows.
+"""Uniform samples of the hands hidden from the seat to move, consistent with its knowledge.
 
-All deals that agree are numbered from 0 on, and a random number gives a deal. Within a suit, ace, 2 and 3 are placed
-one by one if signals, accusi or voids tell them apart (at most 27 ways). Multinomial coefficients count the ways of the
-other cards. The ways to give the three seats a, b and c cards of each suit are then added up over two pairs of suits
-and over both pairs: at most 30! / 10!^3 = 5.6e12 deals, counted exactly. Digit by digit the number of a deal says how
-many cards of each pair, of each suit, and which cards each seat gets.
+All consistent deals are numbered from 0 on, and a random number selects one. Within a suit, ace, 2 and 3 are placed one
+by one if signals, accusi or voids distinguish them (at most 27 ways). Multinomial coefficients count the ways of the
+other cards. The ways to give the three seats a, b and c cards of each suit are then summed over two pairs of suits and
+over both pairs: at most 30! / 10!^3 = 5.6e12 deals, counted exactly. The number of a deal, digit by digit, determines
+how many cards of each pair, of each suit, and which cards each seat gets.
 
-One kind of knowledge concerns several suits and is not counted: under accusi, that a seat did not declare three or four
-of a rank. If it alone forbids a card, the count includes it. Otherwise a deal that breaks it is drawn again, so the
-kept deals are uniform.
+One kind of knowledge spans several suits and is not counted: under accusi, that a seat did not declare three or four of
+a rank. If it alone excludes a card, the count includes that card. A deal that violates it is drawn again, so accepted
+deals are uniform.
 """
 
 from itertools import accumulate
@@ -28,14 +28,14 @@ from busso.tressette.rules import STATE
 from busso.tressette.search.knowledge import HIDDEN, MOST, PLACES, SUIT_HIGH, TABLES, keeps_caps, learn
 
 _CHOOSE = np.array([[comb(n, k) for k in range(MOST)] for n in range(MOST)], np.int64)
-# n cards of which one seat gets a, the next b, the last the rest; 0 where there are fewer.
+# Ways to split n cards: a for one seat, b for the next, the rest for the last; 0 if there are fewer.
 _SPLITS = np.array(
     [[[comb(n, a) * comb(max(n - a, 0), b) for b in range(MOST)] for a in range(MOST)] for n in range(MOST)], np.int64
 )
 
 
 def _subsets() -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
-    """All subsets of every set of ten things, by their number of members, and where those of each set begin."""
+    """Return all subsets of every set of ten elements, by size, and the start of each set's subsets."""
     lists = []
     for cards in range(1 << RANKS):
         below, part = [cards], cards
@@ -48,21 +48,18 @@ def _subsets() -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
 
 
 _SUBSETS, _START = _subsets()
-# How many subsets of n things have fewer than k members.
+# Number of subsets of n elements with fewer than k members.
 _SMALLER = np.array([[sum(comb(n, j) for j in range(k)) for k in range(MOST)] for n in range(MOST)], np.int64)
 
 
 def new_tables() -> NDArray[np.void]:
-    """Scratch for `prepare` and `sample`: an array of one record. They take the record, `new_tables()[0]`."""
+    """Return scratch for `prepare` and `sample`, an array of one record; pass them `new_tables()[0]`."""
     return np.zeros(1, TABLES)
 
 
 @njit
 def prepare(state: Any, seat: int, tables: Any) -> np.uint64:
-    """Count the deals that agree with what `seat` knows; what `sample` needs is left in `tables`.
-
-    Returns their number, at least 1; under accusi some of them may still be refused by `sample`.
-    """
+    """Count the deals that fit the knowledge of `seat` (`sample` may reject some, never all), and fill `tables`."""
     learn(state, seat, tables)
     for suit in range(SUITS):
         _lay_out(tables, suit)
@@ -82,10 +79,7 @@ def prepare(state: Any, seat: int, tables: Any) -> np.uint64:
 
 @njit
 def sample(state: Any, seat: int, tables: Any, generators: Any, index: int, hands: Any) -> None:
-    """Write into `hands`, uint64 `[4]`, one of the deals counted by `prepare`, all with the same probability.
-
-    `generators[index]` moves on. A probability is exact to one part in 2**20.
-    """
+    """Write one of these deals to `hands`, uint64 `[4]`, uniformly to 1 part in 2**20; advances `generators[index]`."""
     hands[seat] = state.hands[seat]
     while True:
         number = np.int64(below_wide(next_bits(generators, index), np.uint64(tables.total)))
@@ -96,7 +90,7 @@ def sample(state: Any, seat: int, tables: Any, generators: Any, index: int, hand
 
 @njit
 def _lay_out(tables: Any, suit: int) -> None:
-    """List the ways to place the cards of a suit that some seat may not hold though it may hold others."""
+    """List the ways to place the high cards of a suit if some seat that is not void is restricted in them."""
     shift = np.uint64(RANKS * suit)
     cards = (tables.unplaced >> shift) & SUIT_MASK
     apart = np.uint64(0)
@@ -117,7 +111,7 @@ def _lay_out(tables: Any, suit: int) -> None:
 
 @njit
 def _lays(tables: Any, suit: int, apart: np.uint64, code: int, place: int) -> bool:
-    """Write down the layout that `code` means, three digits to the base of three; whether it is possible."""
+    """Write the layout encoded by `code`, three digits in base three; return whether it is possible."""
     layout, fits = tables.layout[suit, place], True
     for h in range(HIDDEN):
         layout[h] = np.uint64(0)
@@ -128,7 +122,7 @@ def _lays(tables: Any, suit: int, apart: np.uint64, code: int, place: int) -> bo
             layout[h] |= bit(strength)
             fits = fits and not has(tables.barred[h], RANKS * suit + strength)
         else:
-            # A card that is not there lies nowhere, and is counted once.
+            # An absent card is counted once, with the first seat.
             fits = fits and h == 0
     for h in range(HIDDEN):
         never = tables.never_all[suit, h]
@@ -140,7 +134,7 @@ def _lays(tables: Any, suit: int, apart: np.uint64, code: int, place: int) -> bo
 
 @njit
 def _count_suit(tables: Any, suit: int) -> None:
-    """In how many ways the first hidden seat gets a and the second b cards of the suit."""
+    """Count the ways to give the first hidden seat a and the second b cards of the suit."""
     ways, least, most = tables.ways[suit], tables.least[suit], tables.most[suit]
     rest = popcount(tables.ordinary[suit])
     cards = popcount((tables.unplaced >> np.uint64(RANKS * suit)) & SUIT_MASK)
@@ -151,7 +145,7 @@ def _count_suit(tables: Any, suit: int) -> None:
         size = tables.layout_size[suit, place]
         last = max(least[2], size[2])
         for a in range(max(least[0], size[0]), most[0] + 1):
-            # The third seat gets what is left: no fewer than `last`, no more than its most.
+            # The third seat gets the rest: at least `last`, at most its maximum.
             low = max(least[1], size[1], cards - a - most[2])
             for b in range(low, min(most[1], cards - a - last) + 1):
                 ways[a, b] += _SPLITS[rest, a - size[0], b - size[1]]
@@ -159,7 +153,7 @@ def _count_suit(tables: Any, suit: int) -> None:
 
 @njit
 def _count_pair(tables: Any, pair: int) -> None:
-    """The same for suits `2 * pair` and the next together, and how many of them have each a in the former."""
+    """Count the ways for suits `2 * pair` and `2 * pair + 1` together, and by the first seat's cards in the former."""
     one, two = tables.ways[2 * pair], tables.ways[2 * pair + 1]
     first = popcount((tables.unplaced >> np.uint64(RANKS * 2 * pair)) & SUIT_MASK)
     second = popcount((tables.unplaced >> np.uint64(RANKS * (2 * pair + 1))) & SUIT_MASK)
@@ -178,7 +172,7 @@ def _count_pair(tables: Any, pair: int) -> None:
 
 @njit
 def deal_of(number: int, seat: int, tables: Any, hands: Any) -> None:
-    """Write the deal of this number, below `tables.total`, into the three hands that `seat` does not see."""
+    """Write the deal of this number, below `tables.total`, to the three hands hidden from `seat`."""
     for h in range(HIDDEN):
         hands[(seat + 1 + h) & 3] = tables.placed[h]
     a = b = 0
@@ -253,10 +247,9 @@ def _sample_states(states: Any, games: Any, samples: int, generators: Any, table
 
 
 def sampled_states(states: States, games: Games, samples: int, generators: NDArray[np.uint64]) -> States:
-    """Copies of `states[games]` with the hidden hands drawn as the seat to move may think them.
+    """Return copies of `states[games]`, `[games.size * samples]`, whose hidden hands are sampled for the seat to move.
 
-    `[games.size * samples]`: the samples of one game lie together. `generators`, one for each of `states`, move on in
-    `games`.
+    The samples of one game are adjacent. Advances the generators of `games`; there is one for each of `states`.
     """
     out = np.empty(games.size * samples, STATE)
     _sample_states(states, games, samples, generators, new_tables(), out)

@@ -1,4 +1,4 @@
-"""A network over possible worlds: the likelihood of their past, and play-outs of their future."""
+"""Evaluation of possible worlds by a network: the likelihood of their past, and play-outs of their future."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ Indices = NDArray[np.int64]
 
 
 class WorldSimulator:
-    """Asks one network about many worlds at a time; `rows` counts the rows of its forward passes."""
+    """Batched queries of one network on many worlds; `rows` counts the rows of its forward passes."""
 
     def __init__(self, game: Game, network: ValueNetwork, batch: int) -> None:
         self._game = game
         self._network = network
-        self._batch = batch  # worlds that are replayed or played out side by side
+        self._batch = batch  # worlds replayed or played out side by side
         self.rows = 0
 
     def values(self, words: NDArray[np.uint64]) -> NDArray[np.float32]:
-        """Values of packed observations, `[rows, actions]`; the network is asked once for rows that are equal."""
+        """Return the values of packed observations, `[rows, actions]`; equal rows are evaluated once."""
         first, number = np.empty(len(words), np.int64), np.empty(len(words), np.int64)
         count = distinct_rows(words, first, number)
         self.rows += count
@@ -42,8 +42,8 @@ class WorldSimulator:
     def log_likelihood(self, worlds: States, temperatures: NDArray[np.float64], slack: float) -> NDArray[np.float64]:
         """Return the log-likelihood of the actions of all other seats in each world.
 
-        Each is taken to choose by a softmax of the network's values of what it saw, divided by a temperature (the
-        partner's, the opponents'), and with probability `slack` uniformly among its legal cards. After Rebstock,
+        Each seat is assumed to choose by a softmax of the network's values of its observation, divided by a temperature
+        (the partner's, the opponents'), and with probability `slack` uniformly among its legal cards. After Rebstock,
         Solinas and Buro (2019), Policy based inference in trick-taking card games.
         """
         out = np.zeros(worlds.size)
@@ -65,7 +65,7 @@ class WorldSimulator:
             live = live[: replay_one(past, worlds, live)]
 
     def points(self, worlds: States, which: Indices, cards: NDArray[np.uint8]) -> NDArray[np.float64]:
-        """Points of the mover's team when it plays one of `cards` in `worlds[which]`, and all seats go on greedily."""
+        """Return the mover's team points after it plays `cards` in `worlds[which]` and all seats play greedily."""
         out = np.empty(which.size)
         for first in range(0, which.size, self._batch):
             part = slice(first, first + self._batch)

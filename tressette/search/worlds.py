@@ -1,8 +1,8 @@
-"""Possible worlds of a decision: what each seat would have seen and done in them, and how they may go on.
+"""Possible worlds of a decision: observations and actions of each seat in them, and their continuations.
 
-A world is a state in which the hidden hands are filled in (`sampler.sampled_states`). Its past is replayed from the
-deal on, to compute how likely its seats were to play as they did. Its future is played out by a network. This module
-has the loops over worlds; `simulator` asks the network about many worlds at a time.
+A world is a state with the hidden hands filled in (`sampler.sampled_states`). Its past is replayed from the deal on, to
+compute how likely its seats were to play as they did. Its future is played out by a network. This module has the loops
+over worlds; `simulator` evaluates the network on many worlds at a time.
 """
 
 from typing import Any
@@ -27,10 +27,9 @@ def _single(mask: np.uint64) -> bool:
 
 @njit
 def _one_of_a_run(state: Any, mask: np.uint64, values: NDArray[np.float32]) -> np.uint64:
-    """The most valued of neighbours in strength and thirds, between which no other seat has a card.
+    """Return the most valued card of each run: cards of equal thirds, with no card of another seat between them.
 
-    Whichever of them is played, the others then stand for it. Where it is led and heard whether the 2 or the 3 is left,
-    these come to the same as no other.
+    It does not matter which card of a run is played. If leads signal the 2 and the 3, each of these is a separate run.
     """
     talks = state.with_signals and state.turn == state.leader
     own = state.hands[state.turn]
@@ -57,10 +56,7 @@ def _one_of_a_run(state: Any, mask: np.uint64, values: NDArray[np.float32]) -> n
 
 @njit
 def runs_of(state: Any, mask: np.uint64, out: NDArray[np.int64]) -> None:
-    """Number the legal cards of `mask` by run, `[cards]`: those of one run come to the same; -1 for all others.
-
-    Runs are those of `one_of_each_run`.
-    """
+    """Assign run numbers to the legal cards of `mask` (see `one_of_each_run`), `[cards]`; -1 for all others."""
     alone = np.full(CARDS, np.float32(0))
     out[:] = -1
     number = -1
@@ -78,14 +74,14 @@ def runs_of(state: Any, mask: np.uint64, out: NDArray[np.int64]) -> None:
 def one_of_each_run(
     states: Any, games: Indices, masks: NDArray[np.uint64], values: NDArray[np.float32], out: NDArray[np.uint64]
 ) -> None:
-    """Write the legal cards of `states[games]` without those that come to the same as one of greater value."""
+    """Write the legal cards of `states[games]`, only the most valued of each run of equivalent ones."""
     for k in range(games.size):
         out[k] = _one_of_a_run(states[games[k]], masks[k], values[k])
 
 
 @njit(nogil=True)
 def rewind(worlds: Any, dealt: Any) -> None:
-    """Write each world as it was dealt, before the first card."""
+    """Write each world as dealt, before the first card."""
     for k in range(worlds.size):
         dealt[k] = worlds[k]
         for seat in range(4):
@@ -95,9 +91,9 @@ def rewind(worlds: Any, dealt: Any) -> None:
 
 @njit(nogil=True)
 def past_choices(past: Any, seats: NDArray[np.uint8], live: Indices, rows: Indices, words: NDArray[np.uint64]) -> int:
-    """List those of the worlds `live` whose seat to move is not `seats[world]` and has a choice, and what it sees.
+    """List those worlds of `live` in which a seat other than `seats[world]` has a choice, with its observation.
 
-    Returns how many; the first ones of `rows` are worlds, those of `words` packed observations.
+    Returns their number n: the first n entries of `rows` are the worlds, of `words` the packed observations.
     """
     count = 0
     for k in live:
@@ -111,11 +107,11 @@ def past_choices(past: Any, seats: NDArray[np.uint8], live: Indices, rows: Indic
 
 @njit(nogil=True)
 def distinct_rows(words: NDArray[np.uint64], first: Indices, number: Indices) -> int:
-    """Give equal rows of `words` the same `number`, by the order of their `first` places; returns how many differ."""
+    """Give equal rows of `words` the same `number`, in order of their `first` rows; return how many are distinct."""
     places = 1
     while places < 2 * words.shape[0]:
         places *= 2
-    table = np.full(places, -1, np.int64)  # of numbers, by open addressing
+    table = np.full(places, -1, np.int64)  # hash table of numbers, with open addressing
     count = 0
     for k in range(words.shape[0]):
         digest = np.uint64(0)
@@ -141,7 +137,7 @@ def _equal(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> bool:
 
 @njit
 def _log_share(values: NDArray[np.float32], mask: np.uint64, card: int, temperature: float, slack: float) -> float:
-    """Log of the probability of `card` by a softmax over the legal cards, which are all played with `slack` besides."""
+    """Return the log-probability of `card` by a softmax over the legal cards, mixed with `slack` of uniform play."""
     top, count = values[card], 0
     rest = mask
     while rest != np.uint64(0):
@@ -165,9 +161,9 @@ def weigh_past_choices(
     slack: float,
     log_likelihood: NDArray[np.float64],
 ) -> None:
-    """Add to each of `rows` the log of how likely its seat to move was to play what it played, by `values[row]`.
+    """Add to each of `rows` the log-probability, by `values[row]`, of the card that its seat to move played.
 
-    `temperatures` are those of the partner of the seat that looks back, and of its opponents.
+    `temperatures` are those of the searching seat's partner and of its opponents.
     """
     for i in range(rows.size):
         k = rows[i]
@@ -178,10 +174,7 @@ def weigh_past_choices(
 
 @njit(nogil=True)
 def replay_one(past: Any, worlds: Any, live: Indices) -> int:
-    """Play in each of `live` the card that was played there; returns how many are not yet where `worlds` are.
-
-    These come first in `live`.
-    """
+    """Replay a card in each of `live`; return how many, moved to the front of `live`, are behind their world."""
     count = 0
     for k in live:
         apply(past[k], worlds[k].order[past[k].plays])
@@ -203,8 +196,8 @@ def play_card(worlds: Any, which: Indices, cards: NDArray[np.uint8], out: Any) -
 def to_next_choice(states: Any, live: Indices, masks: NDArray[np.uint64], words: NDArray[np.uint64]) -> int:
     """Play forced cards in `states[live]` until a seat has a choice, or the hand is over.
 
-    Returns in how many games one has. These come first in `live`, and in the same order in `masks` (legal cards) and
-    `words` (what the seat sees).
+    Returns the number of games with a choice. These are moved to the front of `live`; `masks` (legal cards) and `words`
+    (observations) have the same order.
     """
     count = 0
     for k in live:
@@ -222,7 +215,7 @@ def to_next_choice(states: Any, live: Indices, masks: NDArray[np.uint64], words:
 
 @njit(nogil=True)
 def play_best(states: Any, live: Indices, masks: NDArray[np.uint64], values: NDArray[np.float32]) -> None:
-    """Play in each of `states[live]` the legal card of the greatest value, of equals the first."""
+    """Play the legal card with the greatest value in each of `states[live]`, the first among equals."""
     for i in range(live.size):
         best, rest = lowest(masks[i]), masks[i] & (masks[i] - np.uint64(1))
         while rest != np.uint64(0):
@@ -235,6 +228,6 @@ def play_best(states: Any, live: Indices, masks: NDArray[np.uint64], values: NDA
 
 @njit(nogil=True)
 def points_of(states: Any, seats: NDArray[np.uint8], out: NDArray[np.float64]) -> None:
-    """Write the points of the team of each seat in states whose hand is over."""
+    """Write the points of each seat's team in states whose hand is over."""
     for k in range(states.size):
         out[k] = points(states[k], seats[k] & 1)

@@ -1,1 +1,1 @@
-"""Exact endings: double-dummy search with bounds and transpositions."""
+"""Exact endings: double-dummy search with bounds and a transposition table."""

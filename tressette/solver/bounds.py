@@ -1,4 +1,4 @@
-"""Lower bounds of each team's thirds without a search: from cards that cannot be beaten."""
+"""Lower bounds on each team's thirds without a search, from cards that cannot be beaten."""
 
 from typing import Any
 
@@ -13,14 +13,14 @@ from busso.tressette.solver.positions import ACES, NOTHING, ONES, ZEROS, above, 
 
 @njit
 def _most_thirds(cards: np.uint64, n: int) -> int:
-    """Thirds of the `n` most valuable of the cards of a suit."""
+    """Return the thirds of the `n` most valuable of the cards of a suit."""
     ones, aces = popcount(cards & ONES), popcount(cards & ACES)
     return 3 * min(n, aces) + min(max(n - aces, 0), ones)
 
 
 @njit
 def _fewest_thirds(cards: np.uint64, n: int) -> int:
-    """Thirds of the `n` least valuable of the cards of a suit."""
+    """Return the thirds of the `n` least valuable of the cards of a suit."""
     zeros, ones, aces = popcount(cards & ZEROS), popcount(cards & ONES), popcount(cards & ACES)
     return min(max(n - zeros, 0), ones) + 3 * min(max(n - zeros - ones, 0), aces)
 
@@ -34,11 +34,12 @@ def _masters(own: np.uint64, rivals: np.uint64, cards: np.uint64) -> np.uint64:
 
 @njit
 def sure_thirds(frame: Any, seat: int) -> int:
-    """Thirds that the team of `seat` gets at the least once this seat has the lead, by the cards that cannot be beaten.
+    """Return the minimum of the thirds that the team of `seat` gets once this seat leads, from unbeatable cards.
 
-    The seat leads its own such cards, then one to the partner, who leads the others. Who has the suit follows: the
-    team with its most valuable cards, the rivals at the best with their least. (A card that a rival throws away before
-    is the team's as well.) It is enough that the seat takes the trick with one of these cards; another may lead.
+    The seat leads its unbeatable cards, then one to the partner, who leads the others. Seats that have the suit follow:
+    the partner with its most valuable cards, the rivals at worst with their least valuable. (A card that a rival
+    discarded earlier is also the team's.) It suffices that the seat takes the trick with one of these cards; another
+    seat may lead it.
     """
     own, partner = frame.hands[seat], frame.hands[seat ^ 2]
     first, second = frame.hands[(seat + 1) & 3], frame.hands[(seat + 3) & 3]
@@ -62,7 +63,7 @@ def sure_thirds(frame: Any, seat: int) -> int:
             reached |= own & cards != NOTHING
             partner_sure += thirds_of(masters) + _most_thirds(own & cards, n)
             partner_sure += _fewest_thirds(first & cards, n) + _fewest_thirds(second & cards, n)
-    # The partner must keep its masters while it has no card of the suits that the seat leads.
+    # The partner must keep its masters while it cannot follow the suits that the seat leads.
     if reached and frame.number - 4 * (partner_tricks + followed) >= 4 * (tricks - followed):
         sure += partner_sure
         tricks += partner_tricks
@@ -71,7 +72,7 @@ def sure_thirds(frame: Any, seat: int) -> int:
 
 @njit
 def sure_against(frame: Any) -> int:
-    """Thirds that the other team gets at the least, if it holds the best card of every suit that the leader has."""
+    """Return the minimum of the other team's thirds if it holds the best card of every suit that the leader has."""
     seat = frame.seat
     least = frame.rest
     taken_by = 0
@@ -91,7 +92,7 @@ def sure_against(frame: Any) -> int:
 
 @njit
 def last_trick(frame: Any) -> int:
-    """Thirds of team 0 at the end, when every seat has one card left and a trick begins."""
+    """Return team 0's final thirds if every seat has one card left and a trick begins."""
     winner = frame.seat
     top = lowest(frame.hands[winner])
     for step in range(1, SEATS):

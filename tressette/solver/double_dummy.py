@@ -1,9 +1,9 @@
-"""The exact value of a position of Tressette with all hands open: what both teams get with best play of all seats.
+"""Exact value of a position of Tressette with all hands open: the result of best play by all seats.
 
 Alpha-beta with a window of one third over the cards of a hand, iterated until the points are known (MTD(f): Plaat,
 Schaeffer, Pijls and de Bruin, 1996, Artificial Intelligence 87). The search counts thirds of team 0, the last trick as
-three. Points are thirds rounded down, for either team. Rounding keeps the order of results, so the best play for thirds
-is best for points too.
+three. Points are thirds rounded down, for either team; since rounding preserves the order of results, the best play for
+thirds is also best for points.
 """
 
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from busso.tressette.solver.moves import list_cards, next_card
 from busso.tressette.solver.positions import FRAME, FRAMES, follow, legal_cards, set_frame
 from busso.tressette.solver.transpositions import BUCKET, find, keep, number_suits
 
-ALL_THIRDS = 3 * POINTS + 2  # in the cards and the last trick
+ALL_THIRDS = 3 * POINTS + 2  # of the cards and the last trick
 
 
 class TranspositionTable(NamedTuple):
@@ -29,11 +29,11 @@ class TranspositionTable(NamedTuple):
     entries: NDArray[np.uint64]  # [entries, 2]
     codes: NDArray[np.uint32]  # [suits, sets of cards]
     history: NDArray[np.int64]  # [seats, cards]
-    frames: NDArray[np.void]  # [cards + 2], the last is the position asked about
+    frames: NDArray[np.void]  # [cards + 2], the last is the root position
 
 
 def new_table(bits: int = 18) -> TranspositionTable:
-    """An empty table of `2**bits` positions, 16 bytes each. Raises ValueError for fewer than 2 bits or more than 32."""
+    """Return an empty table of `2**bits` positions, 16 bytes each. Raises ValueError unless `bits` is 2 to 32."""
     if not 2 <= bits <= 32:
         raise ValueError(f"a table has 2 to 32 bits, not {bits}")
     return TranspositionTable(
@@ -66,7 +66,7 @@ def _settled(frame: Any, target: int, table: TranspositionTable) -> bool:
 
 @njit
 def _open(frame: Any, target: int, table: TranspositionTable) -> None:
-    """List the cards of a position that is not settled."""
+    """List the cards of an undecided position."""
     frame.best = -1 if frame.seat & 1 == 0 else 1000
     frame.best_card = -1
     list_cards(frame, frame.first if frame.on_table == 0 else -1, table.history)
@@ -87,7 +87,7 @@ def _refuted(frame: Any, target: int) -> bool:
 
 @njit
 def _leave(frame: Any, target: int, refuted: bool, table: TranspositionTable) -> None:
-    """Keep what has been found of a position."""
+    """Store the result of a position."""
     if frame.on_table == 0:
         keep(frame, target, table.entries)
     if refuted:
@@ -96,7 +96,7 @@ def _leave(frame: Any, target: int, refuted: bool, table: TranspositionTable) ->
 
 @njit
 def _search(target: int, table: TranspositionTable) -> int:
-    """Search the first frame: a value of at least `target` is a lower bound of team 0's thirds, else an upper one."""
+    """Search the first frame: a value of at least `target` is a lower bound on team 0's thirds, else an upper bound."""
     frames = table.frames
     if frames[0].on_table == 0 and _settled(frames[0], target, table):
         return frames[0].best
@@ -125,7 +125,7 @@ def _search(target: int, table: TranspositionTable) -> int:
 
 @njit
 def _points(guess: int, table: TranspositionTable) -> int:
-    """Points of team 0 by best play from the first frame on, by searches that begin near `guess`."""
+    """Return team 0's points by best play from the first frame, with searches that start near `guess`."""
     frame = table.frames[0]
     low, high = frame.taken // 3, (frame.taken + frame.rest) // 3
     guess = min(max(guess, low + 1), high)
@@ -151,10 +151,7 @@ def _prepare(state: Any, table: TranspositionTable) -> Any:
 
 @njit(nogil=True)
 def points_near(guess: int, state: Any, table: TranspositionTable) -> int:
-    """Points, 0 to 11, that team 0 gets in the whole hand when all seats play best from here on, all hands open.
-
-    The nearer `guess` is to the result, the fewer searches it takes.
-    """
+    """Return team 0's points, 0 to 11, with best play from here on and all hands open; a close `guess` is faster."""
     if over(state):
         return points(state, 0)
     root = _prepare(state, table)
@@ -164,14 +161,14 @@ def points_near(guess: int, state: Any, table: TranspositionTable) -> int:
 
 @njit
 def middle(state: Any) -> int:
-    """The points of team 0 if both teams get half of what is left: where to begin."""
+    """Return team 0's points if both teams get half of the rest: the initial guess."""
     left = ALL_THIRDS - state.thirds[0] - state.thirds[1]
     return (state.thirds[0] + left // 2) // 3
 
 
 @njit(nogil=True)
 def card_values(state: Any, table: TranspositionTable, out: NDArray[np.int8]) -> None:
-    """Write, for each card the seat to move may play, the points of its team with best play after it; else -1."""
+    """Write the points of the mover's team with best play after each legal card, and -1 for all others."""
     out[:] = -1
     if over(state):
         return
@@ -188,7 +185,7 @@ def card_values(state: Any, table: TranspositionTable, out: NDArray[np.int8]) ->
 
 @njit
 def _fill_groups(root: Any, out: NDArray[np.int8]) -> None:
-    """Give the cards that come to the same as a weaker one its value."""
+    """Give each card equivalent to a weaker one that card's value."""
     rest = legal_cards(root)
     while rest != np.uint64(0):
         card = lowest(rest)

@@ -1,4 +1,4 @@
-"""Plays hands on to their last tricks and solves these: shared by the search players."""
+"""Solved endings for search players, which play hands out until their last tricks."""
 
 from typing import Any
 
@@ -16,9 +16,9 @@ from busso.tressette.solver.double_dummy import TranspositionTable, card_values,
 
 @njit
 def points_after(state: Any, card: int, tricks: int, guess: int, scratch: Any, table: TranspositionTable) -> int:
-    """Points of team 0 after `card` with all hands open: `greedy` plays on until `tricks` are left, which are solved.
+    """Return team 0's points after `card` with all hands open: `greedy` plays until `tricks` are left to solve.
 
-    With so few left at once, the card's exact value. `scratch` is a state to play in, `guess` where the search begins.
+    The value is exact if no more are left at once. `scratch` is a state to play in, `guess` the start of the search.
     """
     scratch[0] = state
     apply(scratch[0], card)
@@ -37,10 +37,7 @@ def _solve_all(states: Any, games: Any, table: TranspositionTable, out: NDArray[
 
 
 def solved_values(states: States, games: Games, table: TranspositionTable) -> NDArray[np.float32]:
-    """The points that the team to move gets after each card with best play of all, `[games, cards]`; -1 if not legal.
-
-    All four hands of the states are taken as they are. The lock of Python is free meanwhile; a table serves one thread.
-    """
+    """Return the mover's team points after each card, with best play of all, `[games, cards]`; -1 if illegal."""
     out = np.empty((games.size, CARDS), np.float32)
     _solve_all(states, games, table, out)
     return out

@@ -1,4 +1,4 @@
-"""The cards that a search tries, and in which order."""
+"""Cards that a search tries, and their order."""
 
 from typing import Any
 
@@ -16,8 +16,8 @@ _LOWEST = np.uint64(sum(1 << RANKS * suit for suit in range(SUITS)))
 
 @njit
 def _repeated(cards: np.uint64, gaps: np.uint64) -> np.uint64:
-    """The cards below which, with nothing but `gaps` between, lies another of `cards` in the same suit."""
-    # Carries as of an adder that looks ahead: in four steps over the ten cards of a suit.
+    """Return those of `cards` with another one below, in the same suit, separated only by `gaps`."""
+    # Carry-lookahead, in four steps over the ten cards of a suit.
     through = gaps & ~_LOWEST
     carried = (cards << ONE) & through
     carried |= through & (carried << ONE)
@@ -34,8 +34,8 @@ def _repeated(cards: np.uint64, gaps: np.uint64) -> np.uint64:
 def distinct(frame: Any) -> np.uint64:
     """Return one legal card, the lowest, of each group of equivalent ones.
 
-    These are cards of one suit and value between which no other seat has a card, nor the trick its highest: within such
-    a run it does not matter in which order the hand's own cards stand.
+    Cards of one suit and value are equivalent if neither another seat's card nor the highest of the trick lies between
+    them: the order of a hand's own cards within such a run does not matter.
     """
     legal = legal_cards(frame)
     rivals = frame.hands[(frame.seat + 1) & 3] | frame.hands[(frame.seat + 2) & 3] | frame.hands[(frame.seat + 3) & 3]
@@ -61,7 +61,7 @@ def _lead_score(frame: Any, card: int) -> int:
 
 @njit
 def _answer_score(frame: Any, card: int) -> int:
-    """Score a card played on the cards of the trick, for move ordering."""
+    """Score a card played to a trick with cards, for move ordering."""
     seat = frame.seat
     cards = suit_mask(frame.top)
     later, partner = NOTHING, NOTHING
@@ -81,7 +81,7 @@ def _answer_score(frame: Any, card: int) -> int:
 
 @njit
 def list_cards(frame: Any, first: int, history: NDArray[np.int64]) -> None:
-    """Write the distinct legal cards into the frame, with their scores; `first` is tried before all others."""
+    """Write the distinct legal cards and their scores to the frame; `first` is tried before all others."""
     rest = distinct(frame)
     if rest & (rest - ONE) == NOTHING:
         frame.cards[0], frame.left = lowest(rest), 1
@@ -99,7 +99,7 @@ def list_cards(frame: Any, first: int, history: NDArray[np.int64]) -> None:
 
 @njit
 def next_card(frame: Any) -> int:
-    """Take the most promising card from the frame's list."""
+    """Remove and return the most promising card of the frame's list."""
     at = 0
     for k in range(1, frame.left):
         if frame.scores[k] > frame.scores[at]:

@@ -1,4 +1,4 @@
-"""Positions with all hands open, as the double-dummy solver walks through them: one frame for each card played."""
+"""Positions with all hands open, as visited by the double-dummy solver: one frame per card played."""
 
 from typing import Any
 
@@ -13,24 +13,24 @@ LAST_TRICK = 3  # thirds
 FRAME = np.dtype(
     [
         ("hands", np.uint64, SEATS),
-        ("key", np.uint64, 2),  # of the position in the transposition table, when a trick begins
-        ("cards", np.int64, 10),  # cards still to be tried, the first `left` of these
-        ("scores", np.int64, 10),  # how good each is expected to be
+        ("key", np.uint64, 2),  # in the transposition table, at the start of a trick
+        ("cards", np.int64, 10),  # the first `left` are still to be tried
+        ("scores", np.int64, 10),  # their expected merit
         ("left", np.int64),
         ("best", np.int64),  # bound or value found: thirds of team 0 at the end of the hand
-        ("best_card", np.int64),  # that gave `best`, or -1
-        ("first", np.int64),  # card to be tried before the others, or -1
-        ("playing", np.int64),  # card that is being tried
-        ("slot", np.int64),  # where the table holds the position, or may hold it
-        ("low", np.int64),  # what is known of the thirds that team 0 still gets
+        ("best_card", np.int64),  # card that gave `best`, or -1
+        ("first", np.int64),  # card to try before the others, or -1
+        ("playing", np.int64),  # card being tried
+        ("slot", np.int64),  # the position's entry in the table, existing or new
+        ("low", np.int64),  # bounds on the thirds that team 0 still gets
         ("high", np.int64),
-        ("taken", np.int64),  # thirds of team 0 so far, with the last trick's
-        ("rest", np.int64),  # thirds not taken by anybody: in hands, on the table, the last trick's
+        ("taken", np.int64),  # thirds of team 0 so far, including the last trick's
+        ("rest", np.int64),  # thirds not yet taken: in hands, on the table, the last trick's
         ("number", np.int64),  # cards in all hands
         ("on_table", np.int64),  # cards on the table
         ("heap", np.int64),  # thirds on the table
         ("seat", np.int64),  # to move
-        ("winner", np.int64),  # seat that takes the trick as it lies
+        ("winner", np.int64),  # seat that currently takes the trick
         ("top", np.int64),  # its card
     ],
     align=True,
@@ -38,7 +38,7 @@ FRAME = np.dtype(
 FRAMES = CARDS + 1
 NOTHING = np.uint64(0)
 ONE = np.uint64(1)
-# Cards worth nothing, one third and three, of each suit.
+# Cards of all suits that are worth nothing, one third and three thirds.
 ZEROS = np.uint64(sum(0b0000001111 << RANKS * suit for suit in range(SUITS)))
 ONES = np.uint64(sum(0b1101110000 << RANKS * suit for suit in range(SUITS)))
 ACES = np.uint64(sum(1 << (RANKS * suit + ACE) for suit in range(SUITS)))
@@ -46,25 +46,25 @@ ACES = np.uint64(sum(1 << (RANKS * suit + ACE) for suit in range(SUITS)))
 
 @njit
 def thirds_of(cards: np.uint64) -> int:
-    """Thirds of a point that the cards are worth."""
+    """Return the value of the cards in thirds of a point."""
     return popcount(cards & ONES) + 3 * popcount(cards & ACES)
 
 
 @njit
 def suit_mask(card: int) -> np.uint64:
-    """All cards of the suit of `card`."""
+    """Return all cards of the suit of `card`."""
     return SUIT_MASK << np.uint64(RANKS * (card // RANKS))
 
 
 @njit
 def above(card: int) -> np.uint64:
-    """The cards that beat `card` when its suit is led."""
+    """Return the cards that beat `card` when its suit is led."""
     return suit_mask(card) & ~((ONE << np.uint64(card + 1)) - ONE)
 
 
 @njit
 def set_frame(state: Any, frame: Any) -> None:
-    """The first frame: the position of a game that is not over."""
+    """Set the first frame to the position of an unfinished game."""
     cards = NOTHING
     for seat in range(SEATS):
         frame.hands[seat] = state.hands[seat]
@@ -117,7 +117,7 @@ def _close(frame: Any) -> None:
 
 @njit
 def legal_cards(frame: Any) -> np.uint64:
-    """The cards that the seat to move may play."""
+    """Return the legal cards of the seat to move."""
     hand = frame.hands[frame.seat]
     if frame.on_table == 0:
         return hand

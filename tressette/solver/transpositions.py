@@ -1,18 +1,18 @@
-"""Bounds of the thirds that team 0 still gets, by position: the memory of the double-dummy solver.
+"""Transposition table of the double-dummy solver: bounds on the thirds that team 0 still gets, by position.
 
-A position at the beginning of a trick is who leads and, of each suit, the owners and values of the cards left, in the
-order of their strength. Which cards are gone does not matter, and neither do the thirds taken so far: the result in
-thirds is what is searched for, and the points are that rounded down. The key is that position itself, in two words,
-so that a table serves any number of deals.
+A position at the start of a trick is the leader and, for each suit, the owners and values of the remaining cards in
+order of strength. Which cards are gone does not matter, nor do the thirds taken so far: the search is for thirds, and
+points are thirds rounded down. The key is the position itself, in two words, so that a table serves any number of
+deals.
 
-| bits of word 0 | what                       | bits of word 1 | what                                     |
+| bits of word 0 | meaning                    | bits of word 1 | meaning                                  |
 |----------------|----------------------------|----------------|------------------------------------------|
 | 0-26, 27-53    | denari, coppe              | 0-26, 27-53    | spade, bastoni                           |
 | 54-55          | leader                     | 54-59          | most thirds that team 0 can get          |
 | 56-61          | fewest thirds of team 0    | 60-63          | best card: how many of its suit are below|
 | 62-63          | best card: suit            |                |                                          |
 
-A suit is 20 bits of owners, two for each card left, and 7 that say how many cards of each value there are.
+A suit is 20 bits of owners, two per remaining card, and 7 bits for the number of cards of each value.
 """
 
 from typing import Any
@@ -36,7 +36,7 @@ _NO_CARD = np.uint64(15)
 
 @njit
 def _shape(cards: int) -> int:
-    """A number, 1 to 90, for how many cards of each value a set of cards of one suit holds, in which order."""
+    """Encode the number of cards of each value in a set of cards of one suit, in order, as a number from 1 to 90."""
     zeros, faces, high = (
         popcount(np.uint64(cards & 15)),
         popcount(np.uint64((cards >> 4) & 7)),
@@ -44,13 +44,13 @@ def _shape(cards: int) -> int:
     )
     if cards >> ACE & 1:
         return 1 + 12 * zeros + 3 * faces + high
-    # Without the ace between them, faces, 2 and 3 are one run.
+    # Without the ace between them, face cards, 2 and 3 are one run.
     return 61 + 6 * zeros + faces + high
 
 
 @njit
 def number_suits(hands: NDArray[np.uint64], codes: NDArray[np.uint32]) -> None:
-    """Write `codes[suit, cards]` for all sets of cards that may be left of what the hands hold."""
+    """Write `codes[suit, cards]` for all subsets of the cards in the hands."""
     held = hands[0] | hands[1] | hands[2] | hands[3]
     for suit in range(SUITS):
         full = np.int64((held >> np.uint64(RANKS * suit)) & SUIT_MASK)
@@ -95,14 +95,14 @@ def find(frame: Any, codes: NDArray[np.uint32], entries: NDArray[np.uint64]) -> 
             if place == _NO_CARD:
                 return -1
             return RANKS * suit + nth_bit((held >> np.uint64(RANKS * suit)) & SUIT_MASK, np.int64(place))
-    # Any of them gives way: which one, the unused bits of the hash say.
+    # Replace any of them, chosen by unused bits of the hash.
     frame.slot = bucket + np.int64(mixed >> np.uint64(62))
     return -1
 
 
 @njit
 def keep(frame: Any, target: int, entries: NDArray[np.uint64]) -> None:
-    """Enter what a search has found of the frame's position: `best` is a bound of team 0's thirds, low or high."""
+    """Store the search result of the frame's position: `best` is a lower or upper bound on team 0's thirds."""
     more = frame.best - frame.taken
     if frame.best >= target:
         frame.low = max(frame.low, more)
