@@ -10,14 +10,14 @@ example:
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from busso.cards.base.files import replacing, write_atomic
 from busso.cards.player_specs import CHAMPION_FILE
 from busso.command.app import settings_command, typed
-from busso.command.settings.checks import SettingsError, check_one_of, require
+from busso.command.settings.checks import SettingsError, check_one_of
 from busso.command.settings.game import load_configured_game
 from busso.command.settings.overrides import given
 from busso.evaluate.export import hub_card
@@ -26,7 +26,6 @@ from busso.evaluate.export.source import BITS, ONNX, PACKED, ExportSource, open_
 from busso.evaluate.export.usage import layout_of, usage, usage_in_busso
 from busso.train.dqn.players import champion_file as champion
 from busso.train.run import results
-from busso.train.settings.saved import changes
 
 ONNX_FILE = "model.onnx"
 SAFETENSORS = "safetensors"
@@ -37,7 +36,7 @@ class ExportSettings:
     """The settings of `busso export`; conf/export.yaml explains them."""
 
     game: dict[str, Any]
-    run: Any = "champion"
+    run: str = "champion"
     format: str = ONNX
     input: str = PACKED
     to: str | None = None
@@ -47,15 +46,8 @@ class ExportSettings:
     def __post_init__(self) -> None:
         check_one_of("format", self.format, ONNX, SAFETENSORS)
         check_one_of("input", self.input, PACKED, BITS)
-        named = bool(self.runs) and all(isinstance(run, str) and run for run in self.runs)
-        require(named, "run", "a run folder, a checkpoint or champion, or a list of them", self.run)
         if self.to is not None and Path(self.to).suffix in (f".{ONNX}", champion.SUFFIX):
             raise SettingsError("to", f"a folder, for the file and its card, not {self.to}")
-
-    @property
-    def runs(self) -> list[Any]:
-        """The runs or files of the networks that are exported."""
-        return list(self.run) if isinstance(self.run, list) else [self.run]
 
 
 @dataclass(frozen=True)
@@ -86,7 +78,7 @@ def export(settings: ExportSettings, game_is_named: bool = False) -> Exported:
     """
     if settings.format == ONNX:
         _check_packages()
-    source = _source(settings)
+    source = open_source(settings.run, load_configured_game(settings.game), settings.limits)
     if game_is_named and source.game.name != settings.game["name"]:
         raise SettingsError(
             "game", f"{settings.run} plays {source.game.name}, not {settings.game['name']}", "leave it out"
@@ -99,7 +91,7 @@ def export(settings: ExportSettings, game_is_named: bool = False) -> Exported:
         layout, use = layout_of(source.game), usage(source, settings.input)
     else:
         found, done = source.found, Exported(folder / CHAMPION_FILE, None)
-        champion.write(done.file, found.settings, found.networks, found.about, found.version)
+        champion.write(done.file, found.settings, found.weights, found.about, found.version)
         results.write(folder, source.results)
         layout, use = "", usage_in_busso(source)
     text = hub_card.card(source, done.file, settings.format, layout, use, settings.license)
@@ -107,33 +99,13 @@ def export(settings: ExportSettings, game_is_named: bool = False) -> Exported:
     return done
 
 
-def _source(settings: ExportSettings) -> ExportSource:
-    """The network of the run, or those of several runs of one shape. Raises SettingsError."""
-    game = load_configured_game(settings.game)
-    first, *others = [open_source(run, game) for run in settings.runs]
-    found = first.found
-    for run, other in zip(settings.runs[1:], others, strict=True):
-        if differing := changes(champion.shaping(found.settings), champion.shaping(other.found.settings)):
-            raise SettingsError(
-                "run", f"{run} has another {next(iter(differing))} than {settings.runs[0]}", "name runs that share it"
-            )
-    about = found.about | ({"limits": settings.limits} if settings.limits else {})
-    if not others:
-        return replace(first, found=replace(found, about=about))
-    each = [found, *(other.found for other in others)]
-    about["decisions"] = [count for one in each for count in one.about.get("decisions") or []]
-    about["hours"] = sum(one.about.get("hours") or 0.0 for one in each) or None
-    networks = [weights for one in each for weights in one.networks]
-    return replace(first, found=replace(found, networks=networks, about=about), results={})
-
-
 def _as_onnx(file: Path, source: ExportSource, settings: ExportSettings) -> Exported:
     from busso.evaluate.export import onnx_file
 
     with replacing(file) as temporary:
         onnx_file.write(temporary, source, settings.input)
-        values = onnx_file.values_of(temporary, source.game, settings.input, len(source.networks))
-        return Exported(file, agreement(source.networks, values, *observations(source.game, ROWS)))
+        values = onnx_file.values_of(temporary, source.game, settings.input)
+        return Exported(file, agreement(source.network, values, *observations(source.game, ROWS)))
 
 
 def _check_packages() -> None:

@@ -18,7 +18,7 @@ ROWS = 10_000
 TOLERANCE = 1e-5  # of a value; relative, where it is greater than 1
 
 Words = NDArray[np.uint64]
-Values = Callable[[Words, int], NDArray[np.float32]]  # of packed observations, by the network of this number
+Values = Callable[[Words], NDArray[np.float32]]  # of packed observations
 
 
 class ExportError(UserError):
@@ -43,29 +43,23 @@ class Agreement:
         return f"{self.rows:,} observations, values at most {self.apart:.1e} apart, the same action in {every}"
 
 
-def agreement(networks: list[QNetwork], exported: Values, words: Words, legal: NDArray[np.bool_]) -> Agreement:
+def agreement(network: QNetwork, exported: Values, words: Words, legal: NDArray[np.bool_]) -> Agreement:
     """Compare on observations `[rows, words]` with legal actions `[rows, actions]`.
 
     Raises ExportError where values or actions are not the same.
     """
-    apart, same = 0.0, len(words)
-    for number, network in enumerate(networks):
-        with torch.inference_mode():
-            wanted = network(torch.from_numpy(words.view(np.int64))).numpy()
-        found = exported(words, number)
-        error = np.abs(found - wanted)
-        if not (error <= TOLERANCE * np.maximum(1, np.abs(wanted))).all():  # also where one is no number
-            raise ExportError("export", f"the exported values are up to {error.max():.1e} from those of the network")
-        apart = max(apart, float(error.max()))
-        mine, other = _choices(wanted, legal), _choices(found, legal)
-        differ = np.flatnonzero(mine != other)
-        gap = wanted[differ, mine[differ]] - wanted[differ, other[differ]]
-        if (gap > 2 * TOLERANCE * np.maximum(1, np.abs(wanted[differ]).max(1, initial=0))).any():
-            raise ExportError(
-                "export", f"the exported network acts differently in {differ.size} of {len(words)} decisions"
-            )
-        same = min(same, len(words) - differ.size)
-    return Agreement(len(words), apart, same)
+    with torch.inference_mode():
+        wanted = network(torch.from_numpy(words.view(np.int64))).numpy()
+    found = exported(words)
+    error = np.abs(found - wanted)
+    if not (error <= TOLERANCE * np.maximum(1, np.abs(wanted))).all():  # also where one is no number
+        raise ExportError("export", f"the exported values are up to {error.max():.1e} from those of the network")
+    mine, other = _choices(wanted, legal), _choices(found, legal)
+    differ = np.flatnonzero(mine != other)
+    gap = wanted[differ, mine[differ]] - wanted[differ, other[differ]]
+    if (gap > 2 * TOLERANCE * np.maximum(1, np.abs(wanted[differ]).max(1, initial=0))).any():
+        raise ExportError("export", f"the exported network acts differently in {differ.size} of {len(words)} decisions")
+    return Agreement(len(words), float(error.max()), len(words) - differ.size)
 
 
 def _choices(values: NDArray[np.float32], legal: NDArray[np.bool_]) -> NDArray[np.int64]:

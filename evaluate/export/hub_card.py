@@ -73,13 +73,12 @@ def _facts(found: Champion, file: Path, game: Game) -> Iterator[str]:
     about = found.about
     decisions = about.get("decisions") or []
     options = ", ".join(f"{key}={value_text(value)}" for key, value in asdict(game.options).items())
-    networks = len(found.networks)
     network = found.settings.network
     shape = code(network.module) if network.module else f"hidden layers {list(network.hidden)}"
     rows = {
         "game": f"{game.name}: {options}",
         "reward learned": literal(about.get("reward") or _UNKNOWN),
-        "network": shape if networks == 1 else f"{networks} networks, one of which is drawn for each game; {shape}",
+        "network": shape,
         "file": f"`{file.name}`, {file.stat().st_size / 1e6:.2f} MB, of busso {literal(found.version)}",
         "command": code(about["command"]) if about.get("command") else _UNKNOWN,
         "commit": literal(about.get("commit") or _UNKNOWN),
@@ -109,8 +108,6 @@ def _limits(found: Champion, game: Game) -> Iterator[str]:
     """List the limits of the network."""
     yield f"* It knows the options above only; a table with other options refuses it{_but(game)}."
     yield "* It chooses by values that a network has learned, without looking ahead."
-    if len(found.networks) > 1:
-        yield "* Who knows that several networks take turns, game by game, may learn in a game which one plays."
     if found.about.get("limits"):
         yield f"* {literal(one_line(found.about['limits']))}"
 

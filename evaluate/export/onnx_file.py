@@ -23,12 +23,12 @@ from busso.cards.compiled.bits import unpack
 from busso.cards.game import Game
 from busso.command import __version__
 from busso.evaluate.export.agreement import ExportError, Values, Words
-from busso.evaluate.export.exported_networks import ExportedNetworks
+from busso.evaluate.export.exported_network import ExportedNetwork
 from busso.evaluate.export.source import BITS, PACKED, ExportSource
 from busso.evaluate.export.usage import layout_of
 from busso.train.dqn.players.champion_file import shaping
 
-OBSERVATION, NETWORK, VALUES = "observation", "network", "values"  # names of inputs and of the output
+OBSERVATION, VALUES = "observation", "values"  # names of the input and of the output
 OPSET, IR = 18, 9  # what onnxruntime reads since 1.14, of 2023
 KEY = "busso"  # of the metadata
 _FORMAT = 1
@@ -40,11 +40,10 @@ _ORDER = {
     PACKED: "bit k is bit k % 64, the lowest is 0, of word k // 64; bits after the last are not looked at",
     BITS: "bit k is column k, 0.0 or 1.0",
 }
-_DRAWN = "one is drawn for each game and plays it to its end; the input `network` names it, row by row"
 
 
 def write(path: Path, source: ExportSource, form: str) -> None:
-    """Write the networks with observations of this form, `packed` or `bits`. Raises ExportError if PyTorch cannot."""
+    """Write the network with observations of this form, `packed` or `bits`. Raises ExportError if PyTorch cannot."""
     model = _traced(source, form)
     model.ir_version, model.producer_name, model.producer_version = IR, "busso", __version__
     model.doc_string = f"{source.title}: {OBSERVATION} ({form}) to {VALUES}; {KEY!r} in the metadata explains them."
@@ -55,26 +54,20 @@ def write(path: Path, source: ExportSource, form: str) -> None:
 
 
 def _traced(source: ExportSource, form: str) -> onnx.ModelProto:
-    """Export the networks by PyTorch's exporter, for a batch of any size."""
+    """Export the network by PyTorch's exporter, for a batch of any size."""
     game = source.game
     rows = 2  # of the example; the exporter takes one row for a batch that is always one
-    inputs = {
-        OBSERVATION: torch.zeros(rows, game.words, dtype=torch.uint64)
-        if form == PACKED
-        else torch.zeros(rows, game.bits)
-    }
-    if len(source.networks) > 1:
-        inputs[NETWORK] = torch.zeros(rows, dtype=torch.int64)
-    batch = torch.export.Dim("batch")
+    packed = form == PACKED
+    example = torch.zeros(rows, game.words, dtype=torch.uint64) if packed else torch.zeros(rows, game.bits)
     with _without_remarks():
         try:
             program = torch.onnx.export(
-                ExportedNetworks(source.networks).eval(),
-                kwargs=inputs,
-                input_names=list(inputs),
+                ExportedNetwork(source.network).eval(),
+                (example,),
+                input_names=[OBSERVATION],
                 output_names=[VALUES],
                 opset_version=OPSET,
-                dynamic_shapes={name: {0: batch} for name in inputs},
+                dynamic_shapes=({0: torch.export.Dim("batch")},),
                 dynamo=True,
                 verbose=False,
             )
@@ -125,8 +118,6 @@ def description(source: ExportSource, form: str) -> dict[str, Any]:
         },
         "actions": [game.action_text(action) for action in range(game.actions)],
         "legal": _LEGAL,
-        "networks": len(source.networks),
-        **({"drawn": _DRAWN} if len(source.networks) > 1 else {}),
         "settings": shaping(settings),
         "about": source.found.about,
         "results": dict(source.results),
@@ -141,7 +132,7 @@ def checksum(model: onnx.ModelProto) -> str:
     return digest.hexdigest()
 
 
-def values_of(path: Path, game: Game, form: str, networks: int) -> Values:
+def values_of(path: Path, game: Game, form: str) -> Values:
     """Return the function that computes the file's values by onnxruntime on one CPU thread."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
@@ -151,11 +142,9 @@ def values_of(path: Path, game: Game, form: str, networks: int) -> Values:
         reason = str(error).partition("\n")[0]
         raise ExportError("export", f"onnxruntime cannot run the file: {reason}") from error
 
-    def values(words: Words, network: int) -> NDArray[np.float32]:
-        inputs: dict[str, NDArray[Any]] = {OBSERVATION: words if form == PACKED else unpack(words, game.bits)}
-        if networks > 1:
-            inputs[NETWORK] = np.full(len(words), network, np.int64)
-        found: NDArray[np.float32] = session.run([VALUES], inputs)[0]
+    def values(words: Words) -> NDArray[np.float32]:
+        observation = words if form == PACKED else unpack(words, game.bits)
+        found: NDArray[np.float32] = session.run([VALUES], {OBSERVATION: observation})[0]
         return found
 
     return values

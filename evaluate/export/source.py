@@ -1,4 +1,4 @@
-"""The network or networks to export from a run, a checkpoint or a champion, and their origin."""
+"""The network to export from a run, a checkpoint or a champion, and their origin."""
 
 from __future__ import annotations
 
@@ -47,23 +47,23 @@ class ExportSource:
         return self.found.settings.load_game()
 
     @cached_property
-    def networks(self) -> list[QNetwork]:
+    def network(self) -> QNetwork:
         """In float32, whatever this machine multiplies in when it plays."""
-        made = []
-        for weights in self.found.networks:
-            network = build_network(self.game, self.found.settings).eval()
-            network.load_state_dict(weights)
-            made.append(network)
-        return made
+        network = build_network(self.game, self.found.settings).eval()
+        network.load_state_dict(self.found.weights)
+        return network
 
 
-def open_source(run: str, game: Game) -> ExportSource:
-    """Open the network that a person names; `game` is the one whose champion is meant.
+def open_source(run: str, game: Game, limits: str | None = None) -> ExportSource:
+    """Open the network that a person names; `game` is the one whose champion is meant, `limits` are for the card.
 
     Raises SettingsError for what is not there or holds no network, CheckpointError for a file that is damaged.
     """
     path = resolve_network(game, run, "run")
-    return _of_champion(path, run) if path.suffix == champion.SUFFIX else _of_checkpoint(path)
+    source = _of_champion(path, run) if path.suffix == champion.SUFFIX else _of_checkpoint(path)
+    if limits:
+        source.found.about["limits"] = limits
+    return source
 
 
 def _of_champion(path: Path, run: str) -> ExportSource:
@@ -96,7 +96,7 @@ def _of_checkpoint(named: Path) -> ExportSource:
     beside = folder / EXPORT if best else folder / EXPORT / path.stem
     results = _results(folder) if in_run and best else {}
     title = f"{game.name} {settings.name}"
-    return ExportSource(title, Champion(settings, [state["acting"]], about, _version()), results, beside)
+    return ExportSource(title, Champion(settings, state["acting"], about, _version()), results, beside)
 
 
 def _version() -> str:

@@ -17,7 +17,7 @@ import numpy as np, onnxruntime
 session = onnxruntime.InferenceSession("model.onnx")
 observation = np.zeros((1, {width}), np.{kind})  # what a seat sees; the layout is below
 legal = np.ones((1, {actions}), bool)  # the actions that it may take
-{feed}values = session.run(["values"], inputs)[0]
+values = session.run(["values"], {{"observation": observation}})[0]
 action = np.where(legal, values, -np.inf).argmax(1)
 """
 _USE_BUSSO = """
@@ -32,12 +32,8 @@ print(busso.duel(game, player, "random", deals=64).win_rate)
 def usage(source: ExportSource, form: str) -> str:
     """Return the lines of Python that load the file."""
     game = source.game
-    feed = 'inputs = {"observation": observation}\n'
-    if len(source.networks) > 1:
-        feed = f"network = np.zeros(1, np.int64)  # one of {len(source.networks)}, drawn for each game\n" + feed
-        feed = feed.replace("observation}", 'observation, "network": network}')
     width, kind = (game.words, "uint64") if form == PACKED else (game.bits, "float32")
-    return _USE_ONNX.format(width=width, kind=kind, actions=game.actions, feed=feed)
+    return _USE_ONNX.format(width=width, kind=kind, actions=game.actions)
 
 
 def usage_in_busso(source: ExportSource) -> str:

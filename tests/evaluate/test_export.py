@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 import torch
 import yaml
@@ -47,29 +46,24 @@ SHAPES = {
 OTHER_BITS = ("symmetric, accusi unseen", "plain, the first bits")
 
 
-def source_of(*overrides: str, networks: int = 1) -> ExportSource:
-    """Networks that have learned nothing, with biases as if they had."""
+def source_of(*overrides: str) -> ExportSource:
+    """A network that has learned nothing, with biases as if it had."""
     shape = run_settings(Path("runs"), *overrides)
-    game = shape.load_game()
-    made = []
-    for seed in range(networks):
-        shape.seed = seed
-        network = build_network(game, shape)
-        for name, value in network.named_parameters():
-            if name.endswith("bias"):
-                value.uniform_(-1, 1)
-        made.append(network.state_dict())
-    return ExportSource("made here", Champion(shape, made, {}, "0"), {}, Path("export"))
+    network = build_network(shape.load_game(), shape)
+    for name, value in network.named_parameters():
+        if name.endswith("bias"):
+            value.uniform_(-1, 1)
+    return ExportSource("made here", Champion(shape, network.state_dict(), {}, "0"), {}, Path("export"))
 
 
 def exported(folder: Path, source: ExportSource, form: str) -> Any:
     onnx_file.write(folder / "model.onnx", source, form)
-    return onnx_file.values_of(folder / "model.onnx", source.game, form, len(source.networks))
+    return onnx_file.values_of(folder / "model.onnx", source.game, form)
 
 
-def torch_values(source: ExportSource, words: np.ndarray[Any, Any], number: int = 0) -> Any:
+def torch_values(source: ExportSource, words: np.ndarray[Any, Any]) -> Any:
     with torch.inference_mode():
-        return source.networks[number](torch.from_numpy(words.view(np.int64))).numpy()
+        return source.network(torch.from_numpy(words.view(np.int64))).numpy()
 
 
 # How bits become words does not depend on what comes after them.
@@ -77,7 +71,7 @@ def torch_values(source: ExportSource, words: np.ndarray[Any, Any], number: int 
 def test_every_kind_of_network_gives_the_same_values(shape: str, form: str, tmp_path: Path) -> None:
     source = source_of(*SHAPES[shape])
     words, legal = observations(source.game, 1000)
-    found = agreement(source.networks, exported(tmp_path, source, form), words, legal)
+    found = agreement(source.network, exported(tmp_path, source, form), words, legal)
     assert found.rows == 1000 and found.apart <= 1e-5
     values = torch_values(source, words)
     assert np.ptp(values, axis=0).min() > 1e-3  # they follow what is seen
@@ -89,7 +83,7 @@ def test_a_champion_plays_the_same_in_decisions_of_games(game: str, tmp_path: Pa
     words, legal = decisions_of_games(source.game)
     assert len(np.unique(words, axis=0)) > 0.9 * len(words) > 5000 and (legal.sum(1) > 1).mean() > 0.5
     for form in (PACKED, BITS):
-        found = agreement(source.networks, exported(tmp_path, source, form), words, legal)
+        found = agreement(source.network, exported(tmp_path, source, form), words, legal)
         assert found.same == len(words) and found.apart <= 1e-5, form
 
 
@@ -116,7 +110,7 @@ class Branching(QNetwork):
 
 def test_a_network_that_cannot_be_followed_is_one_line(tmp_path: Path) -> None:
     source = source_of("network.hidden=[16]")
-    source.networks[:] = [Branching(source.game.bits, source.game.actions, [16], False)]
+    vars(source)["network"] = Branching(source.game.bits, source.game.actions, [16], False)
     with error_about(ExportError, "export", "cannot follow the network"):
         onnx_file.write(tmp_path / "model.onnx", source, PACKED)
 
@@ -131,7 +125,7 @@ class RowByRow(QNetwork):
 
 def test_a_batch_that_the_exporter_fixes_is_one_line(tmp_path: Path) -> None:
     source = source_of("network.hidden=[16]")
-    source.networks[:] = [RowByRow(source.game.bits, source.game.actions, [16], False)]
+    vars(source)["network"] = RowByRow(source.game.bits, source.game.actions, [16], False)
     with error_about(ExportError, "export", hint="x.shape[0]"):
         onnx_file.write(tmp_path / "model.onnx", source, PACKED)
 
@@ -139,32 +133,17 @@ def test_a_batch_that_the_exporter_fixes_is_one_line(tmp_path: Path) -> None:
 def test_a_file_that_onnxruntime_refuses_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_bytes(b"no model")
     with error_about(ExportError, "export", "onnxruntime cannot run the file"):
-        onnx_file.values_of(tmp_path / "model.onnx", load_game("tressette"), PACKED, 1)
+        onnx_file.values_of(tmp_path / "model.onnx", load_game("tressette"), PACKED)
 
 
 def test_the_batch_is_of_any_size_and_rows_do_not_mix(tmp_path: Path) -> None:
     source = source_of("network.hidden=[24,16]")
     values = exported(tmp_path, source, PACKED)
-    assert b"exported_networks" not in (tmp_path / "model.onnx").read_bytes()  # no names of this machine's files
+    assert b"exported_network" not in (tmp_path / "model.onnx").read_bytes()  # no names of this machine's files
     words, _ = observations(source.game, 65)
-    together = values(words, 0)
-    assert together.shape == (65, 40) and values(words[:0], 0).shape == (0, 40)
-    assert all(np.allclose(values(words[k : k + 1], 0), together[k], rtol=0, atol=1e-6) for k in range(65))
-
-
-def test_a_mixture_says_whose_values_are_meant(tmp_path: Path) -> None:
-    source = source_of("network.hidden=[16]", networks=3)
-    values = exported(tmp_path, source, PACKED)
-    words, legal = observations(source.game, 200)
-    assert agreement(source.networks, values, words, legal).same == 200
-    drawn = np.arange(200) % 3
-    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
-    mixed = session.run(["values"], {"observation": words, "network": drawn})[0]
-    for number in range(3):
-        mine = drawn == number
-        assert np.allclose(mixed[mine], torch_values(source, words[mine], number), atol=1e-5)
-    about = json.loads(session.get_modelmeta().custom_metadata_map["busso"])
-    assert about["networks"] == 3 and "drawn" in about["drawn"]
+    together = values(words)
+    assert together.shape == (65, 40) and values(words[:0]).shape == (0, 40)
+    assert all(np.allclose(values(words[k : k + 1]), together[k], rtol=0, atol=1e-6) for k in range(65))
 
 
 def test_a_file_that_does_otherwise_is_noticed_and_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,11 +151,11 @@ def test_a_file_that_does_otherwise_is_noticed_and_not_kept(tmp_path: Path, monk
     values = exported(tmp_path, source, PACKED)
     words, legal = observations(source.game, 300)
     with error_about(ExportError, "export", "e-03"):
-        agreement(source.networks, lambda words, k: values(words, k) + np.float32(1e-3), words, legal)
+        agreement(source.network, lambda words: values(words) + np.float32(1e-3), words, legal)
     with error_about(ExportError, "export", "nan"):
-        agreement(source.networks, lambda words, k: values(words, k) * np.float32(np.nan), words, legal)
+        agreement(source.network, lambda words: values(words) * np.float32(np.nan), words, legal)
     monkeypatch.setattr(command, "observations", lambda *_: (words, legal))
-    monkeypatch.setattr(onnx_file, "values_of", lambda *_: lambda words, k: np.zeros((300, 40), np.float32))
+    monkeypatch.setattr(onnx_file, "values_of", lambda *_: lambda words: np.zeros((300, 40), np.float32))
     with pytest.raises(ExportError):
         export(compose(ExportSettings, "export", [f"to={tmp_path / 'new'}"]))
     assert list((tmp_path / "new").iterdir()) == []

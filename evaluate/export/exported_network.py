@@ -1,8 +1,6 @@
-"""Q-networks as one module that PyTorch's exporter follows, from observations as a file takes them to values."""
+"""A Q-network as a module that PyTorch's exporter follows, from observations as a file takes them to values."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -13,29 +11,22 @@ from busso.train.dqn.network.q_network import QNetwork
 _BYTE = 8
 
 
-class ExportedNetworks(nn.Module):
-    """Observations `[batch, words]` (uint64) or `[batch, bits]` (float32) -> values `[batch, actions]`.
-
-    With several networks, `network` (int64 `[batch]`) says whose values are wanted in each row.
-    """
+class ExportedNetwork(nn.Module):
+    """Observations `[batch, words]` (uint64) or `[batch, bits]` (float32) -> values `[batch, actions]`."""
 
     shifts: Tensor
     bits_of_byte: Tensor
 
-    def __init__(self, networks: Sequence[QNetwork]) -> None:
+    def __init__(self, network: QNetwork) -> None:
         super().__init__()
-        self.networks = nn.ModuleList(networks)
+        self.network = network
         self.register_buffer("shifts", torch.arange(0, WORD, _BYTE).to(torch.uint64))
         self.register_buffer("bits_of_byte", (torch.arange(256)[:, None] >> torch.arange(_BYTE) & 1).float())
 
-    def forward(self, observation: Tensor, network: Tensor | None = None) -> Tensor:
+    def forward(self, observation: Tensor) -> Tensor:
         """Values of all actions, legal or not."""
-        bits = observation if observation.is_floating_point() else self._unpacked(observation)
-        values = [each(bits) for each in self.networks]
-        if network is None:
-            return values[0]
-        wanted = network[:, None, None].expand(-1, 1, values[0].shape[1])
-        return torch.stack(values, 1).gather(1, wanted).squeeze(1)
+        values: Tensor = self.network(observation if observation.is_floating_point() else self._unpacked(observation))
+        return values
 
     def _unpacked(self, words: Tensor) -> Tensor:
         """Words to bits, the lowest first: each byte by a look into a table, which is faster than shifting bit by bit.
