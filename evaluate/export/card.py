@@ -6,7 +6,6 @@ hubs read, too.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -74,7 +73,7 @@ _USE_ONNX = """\
 import numpy as np, onnxruntime
 
 session = onnxruntime.InferenceSession("model.onnx")
-observation = np.zeros((1, {width}), np.{kind})  # what a seat sees; the layout is below
+observation = np.zeros({zeros})  # what a seat sees; the layout is below
 legal = np.ones((1, {actions}), bool)  # the actions that it may take
 values = session.run(["values"], {{"observation": observation}})[0]
 action = np.where(legal, values, -np.inf).argmax(1)"""
@@ -98,20 +97,21 @@ def card(source: ExportSource, file: Path, form: str | None, license_name: str) 
     game, found, about = source.game, source.found, source.found.about
     tags = ["reinforcement-learning", "deep-reinforcement-learning", "dqn", "card-games", game.name, file.suffix[1:]]
     front = {"license": license_name, "library_name": "busso", "pipeline_tag": tags[0], "tags": tags}
-    shape = found.settings.network
+    network = found.settings.network
+    zeros = f"(1, {game.words}), np.uint64" if form == PACKED else f"(1, {game.bits}), np.float32"
     text = _CARD.format(
         front=yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=1000),
         title=literal(source.title),
         game=game.name,
         actions=game.actions,
         options=", ".join(f"{key}={value_text(value)}" for key, value in asdict(game.options).items()),
-        network=code(shape.module) if shape.module else f"hidden layers {list(shape.hidden)}",
+        network=code(network.module) if network.module else f"hidden layers {list(network.hidden)}",
         file=file.name,
         megabytes=file.stat().st_size / 1e6,
         version=literal(found.version),
         decisions=", ".join(f"{count:,}" for count in about.get("decisions") or []) or "not known",
         facts="".join(f"| {key} | {code(about[key])} |\n" for key in _FACTS if about.get(key)),
-        use=_in_busso(source) if form is None else _with_onnx(game, form),
+        use=_in_busso(source) if form is None else _USE_ONNX.format(actions=game.actions, zeros=zeros),
         results="\n".join(_results(source)),
         limits=f"* {literal(one_line(about['limits']))}\n" if about.get("limits") else "",
     )
@@ -137,22 +137,13 @@ def _results(source: ExportSource) -> Iterator[str]:
     yield from ("", f"Duplicate deals, single games; {meaning_of_won(source.game)}.")
 
 
-def _with_onnx(game: Game, form: str) -> str:
-    width, kind = (game.words, "uint64") if form == PACKED else (game.bits, "float32")
-    return _USE_ONNX.format(width=width, kind=kind, actions=game.actions)
-
-
 def _in_busso(source: ExportSource) -> str:
     settings, options = source.found.settings, source.game.options
     defaults = asdict(type(options)())
-    given = [f"{key}={_python(value)}" for key, value in asdict(options).items() if value != defaults[key]]
+    given = [f", {key}={value!r}" for key, value in asdict(options).items() if value != defaults[key]]
     module = settings.network.module
-    network = f", network={_python(module.partition(':')[0])}" if module else ""
-    return _USE_BUSSO.format(game=", ".join([_python(typed_game(settings.game_name)), *given]), network=network)
-
-
-def _python(value: object) -> str:
-    return json.dumps(value) if isinstance(value, str) else repr(value)
+    network = f", network={module.partition(':')[0]!r}" if module else ""
+    return _USE_BUSSO.format(game=repr(typed_game(settings.game_name)) + "".join(given), network=network)
 
 
 def layout_of(game: Game) -> str:

@@ -30,12 +30,10 @@ OBSERVATION, VALUES = "observation", "values"  # names of the input and of the o
 TOLERANCE = 1e-5  # of a value; relative, where it is greater than 1
 OPSET, IR = 18, 9  # what onnxruntime reads since 1.14, of 2023
 KEY = "busso"  # of the metadata
-_BYTE = 8
 _ORDER = {
     PACKED: "bit k is bit k % 64, the lowest is 0, of word k // 64; bits after the last are not looked at",
     BITS: "bit k is column k, 0.0 or 1.0",
 }
-
 
 Words = NDArray[np.uint64]
 Values = Callable[[Words], NDArray[np.float32]]  # of packed observations
@@ -48,30 +46,19 @@ class ExportError(UserError):
 
 
 class OnWords(nn.Module):
-    """A network on packed observations in uint64: `[batch, words]` -> values `[batch, actions]`.
-
-    Each byte is unpacked by a look into a table, which is faster than shifting bit by bit. PyTorch has no operators on
-    uint64; these are ONNX's own.
-    """
-
-    shifts: Tensor
-    bits_of_byte: Tensor
+    """A network on packed observations in uint64, `[batch, words]`, for which PyTorch has no operators but ONNX has."""
 
     def __init__(self, network: QNetwork) -> None:
         super().__init__()
         self.network = network
-        self.register_buffer("shifts", torch.arange(0, WORD, _BYTE).to(torch.uint64))
-        self.register_buffer("bits_of_byte", (torch.arange(256)[:, None] >> torch.arange(_BYTE) & 1).float())
 
     def forward(self, words: Tensor) -> Tensor:
-        """Values of all actions, legal or not."""
-        shape = (*words.shape, WORD // _BYTE)
-        shifted = torch.onnx.ops.symbolic(
-            "BitShift", (words.unsqueeze(-1), self.shifts), {"direction": "RIGHT"}, dtype=torch.uint64, shape=shape
-        )
-        mask = torch.tensor(255, dtype=torch.uint64)
-        byte = torch.onnx.ops.symbolic("BitwiseAnd", (shifted, mask), dtype=torch.uint64, shape=shape)
-        values: Tensor = self.network(self.bits_of_byte[byte.to(torch.int64)].flatten(1))
+        """Values of all actions, legal or not, `[batch, actions]`."""
+        place, one = torch.arange(WORD).to(torch.uint64), torch.tensor(1, dtype=torch.uint64)
+        kind: Any = {"dtype": torch.uint64, "shape": (*words.shape, WORD)}
+        shifted = torch.onnx.ops.symbolic("BitShift", (words.unsqueeze(-1), place), {"direction": "RIGHT"}, **kind)
+        bits = torch.onnx.ops.symbolic("BitwiseAnd", (shifted, one), **kind)
+        values: Tensor = self.network(bits.float().flatten(1))
         return values
 
 
@@ -99,17 +86,15 @@ def _metadata(source: ExportSource, form: str) -> dict[str, Any]:
 
 def _traced(source: ExportSource, form: str) -> onnx.ModelProto:
     """Export the network by PyTorch's exporter, for a batch of any size."""
-    game = source.game
     rows = 2  # of the example; the exporter takes one row for a batch that is always one
-    network: nn.Module = source.network
-    example = torch.zeros(rows, game.bits)
+    network, example = source.network, torch.zeros(rows, source.game.bits)
     if form == PACKED:
-        network, example = OnWords(source.network).eval(), torch.zeros(rows, game.words, dtype=torch.uint64)
+        example = torch.zeros(rows, source.game.words, dtype=torch.uint64)
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # else it names packages that it would like to have
     try:
         with warnings.catch_warnings(action="ignore"):  # about the exporter's own code
             program = torch.onnx.export(
-                network,
+                OnWords(network).eval() if form == PACKED else network,
                 (example,),
                 input_names=[OBSERVATION],
                 output_names=[VALUES],
