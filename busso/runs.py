@@ -153,4 +153,4 @@ def export(
 
     where = {} if to is None else {"to": Path(_path("to", to))}
     given = {"run": Path(run.folder if isinstance(run, Run) else _path("run", run)), **where, **settings}
-    return write(compose(ExportSettings, "export", list(_overrides(given))), "game" in settings).file
+    return write(compose(ExportSettings, "export", list(_overrides(given))), "game" in settings)[0]

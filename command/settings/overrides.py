@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -80,5 +81,4 @@ def value_text(value: object) -> str:
 
 def assigned(key: str, value: object) -> str:
     """Return a setting as it may be typed on a command line."""
-    text = value_text(value)
-    return f"'{key}={text}'" if any(letter in text for letter in " [{'(") else f"{key}={text}"
+    return shlex.quote(f"{key}={value_text(value)}")

@@ -10,26 +10,24 @@ example:
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from busso.cards.base.files import replacing, write_atomic
+from busso.cards.base.files import write_atomic
 from busso.cards.player_specs import CHAMPION_FILE
 from busso.command.app import settings_command, typed
-from busso.command.settings.checks import SettingsError, check_one_of, require
+from busso.command.settings.checks import SettingsError, check_one_of
 from busso.command.settings.game import load_configured_game
 from busso.command.settings.overrides import given
-from busso.evaluate.export import hub_card
-from busso.evaluate.export.agreement import ROWS, Agreement, agreement, observations
-from busso.evaluate.export.source import BITS, ONNX, PACKED, ExportSource, open_source
-from busso.evaluate.export.usage import layout_of, usage, usage_in_busso
+from busso.evaluate.export import card
+from busso.evaluate.export.source import BITS, PACKED, open_source
 from busso.train.dqn.players import champion_file as champion
 from busso.train.run import results
-from busso.train.settings.saved import changes
 
-ONNX_FILE = "model.onnx"
-SAFETENSORS = "safetensors"
+ONNX, SAFETENSORS = "onnx", "safetensors"
+ROWS = 10_000  # on which an ONNX file is compared with the network
 
 
 @dataclass
@@ -37,7 +35,7 @@ class ExportSettings:
     """The settings of `busso export`; conf/export.yaml explains them."""
 
     game: dict[str, Any]
-    run: Any = "champion"
+    run: str = "champion"
     format: str = ONNX
     input: str = PACKED
     to: str | None = None
@@ -47,23 +45,8 @@ class ExportSettings:
     def __post_init__(self) -> None:
         check_one_of("format", self.format, ONNX, SAFETENSORS)
         check_one_of("input", self.input, PACKED, BITS)
-        named = bool(self.runs) and all(isinstance(run, str) and run for run in self.runs)
-        require(named, "run", "a run folder, a checkpoint or champion, or a list of them", self.run)
         if self.to is not None and Path(self.to).suffix in (f".{ONNX}", champion.SUFFIX):
             raise SettingsError("to", f"a folder, for the file and its card, not {self.to}")
-
-    @property
-    def runs(self) -> list[Any]:
-        """The runs or files of the networks that are exported."""
-        return list(self.run) if isinstance(self.run, list) else [self.run]
-
-
-@dataclass(frozen=True)
-class Exported:
-    """The file that was written and, of ONNX, how it agrees with the network."""
-
-    file: Path
-    checked: Agreement | None
 
 
 @settings_command(ExportSettings, "export")
@@ -72,81 +55,50 @@ def main(settings: ExportSettings) -> None:
     keys = given(typed())
     if option := next((key for key in keys if key.startswith("game.")), None):
         raise SettingsError(option, "a network is exported with the options that it was trained with", "leave it out")
-    done = export(settings, "game" in keys)
-    agrees = f" agrees with the network: {done.checked}" if done.checked else ""
-    print(f"{done.file} ({done.file.stat().st_size / 1e6:.2f} MB){agrees}")
-    print(f"its card: {done.file.parent / hub_card.FILE}")
+    file, apart = export(settings, "game" in keys)
+    print(f"{file} ({file.stat().st_size / 1e6:.2f} MB)")
+    if apart is not None:
+        print(f"its values: at most {apart:.1e} from those of the network, on {ROWS:,} observations")
+    print(f"its card: {file.parent / card.FILE}")
 
 
-def export(settings: ExportSettings, game_is_named: bool = False) -> Exported:
-    """Write the file and its card; an ONNX file is there only if it does what the network does.
+def export(settings: ExportSettings, game_is_named: bool = False) -> tuple[Path, float | None]:
+    """Write the file and its card. Returns the file and, of ONNX, how far its values are from those of the network.
 
     `game_is_named`: a network of another game than that of the settings is refused. Raises SettingsError,
-    CheckpointError, and ExportError where the file does something else.
+    CheckpointError, and ExportError where the file would do something else than the network; there is none then.
     """
-    if settings.format == ONNX:
-        _check_packages()
-    source = _source(settings)
-    if game_is_named and source.game.name != settings.game["name"]:
-        raise SettingsError(
-            "game", f"{settings.run} plays {source.game.name}, not {settings.game['name']}", "leave it out"
-        )
+    _check_packages(settings.format)
+    source = open_source(settings.run, load_configured_game(settings.game))
+    found, game = source.found, source.game.name
+    if game_is_named and game != settings.game["name"]:
+        raise SettingsError("game", f"{settings.run} plays {game}, not {settings.game['name']}", "leave it out")
+    if settings.limits:
+        found.about["limits"] = settings.limits
     folder = Path(settings.to) if settings.to else source.beside / settings.format
-    hub_card.check_free(folder)
+    card.check_free(folder)
     folder.mkdir(parents=True, exist_ok=True)
     if settings.format == ONNX:
-        done = _as_onnx(folder / ONNX_FILE, source, settings)
-        layout, use = layout_of(source.game), usage(source, settings.input)
+        from busso.evaluate.export import onnx_file
+
+        file, form = folder / "model.onnx", settings.input
+        model = onnx_file.model_of(source, form)
+        exported, sample = onnx_file.values_of(model, source.game, form), onnx_file.observations(source.game, ROWS)
+        apart = onnx_file.difference(source.network, exported, sample)
+        write_atomic(file, model)
     else:
-        found, done = source.found, Exported(folder / CHAMPION_FILE, None)
-        champion.write(done.file, found.settings, found.networks, found.about, found.version)
+        file, form, apart = folder / CHAMPION_FILE, None, None
+        champion.write(file, found.settings, found.weights, found.about, found.version)
         results.write(folder, source.results)
-        layout, use = "", usage_in_busso(source)
-    text = hub_card.card(source, done.file, settings.format, layout, use, settings.license)
-    write_atomic(folder / hub_card.FILE, text)
-    return done
+    write_atomic(folder / card.FILE, card.card(source, file, form, settings.license))
+    return file, apart
 
 
-def _source(settings: ExportSettings) -> ExportSource:
-    """The network of the run, or those of several runs of one shape. Raises SettingsError."""
-    game = load_configured_game(settings.game)
-    first, *others = [open_source(run, game) for run in settings.runs]
-    found = first.found
-    for run, other in zip(settings.runs[1:], others, strict=True):
-        if differing := changes(champion.shaping(found.settings), champion.shaping(other.found.settings)):
-            raise SettingsError(
-                "run", f"{run} has another {next(iter(differing))} than {settings.runs[0]}", "name runs that share it"
-            )
-    about = found.about | ({"limits": settings.limits} if settings.limits else {})
-    if not others:
-        return replace(first, found=replace(found, about=about))
-    each = [found, *(other.found for other in others)]
-    about["decisions"] = [count for one in each for count in one.about.get("decisions") or []]
-    about["hours"] = sum(one.about.get("hours") or 0.0 for one in each) or None
-    networks = [weights for one in each for weights in one.networks]
-    return replace(first, found=replace(found, networks=networks, about=about), results={})
-
-
-def _as_onnx(file: Path, source: ExportSource, settings: ExportSettings) -> Exported:
-    from busso.evaluate.export import onnx_file
-
-    with replacing(file) as temporary:
-        onnx_file.write(temporary, source, settings.input)
-        values = onnx_file.values_of(temporary, source.game, settings.input, len(source.networks))
-        return Exported(file, agreement(source.networks, values, *observations(source.game, ROWS)))
-
-
-def _check_packages() -> None:
-    try:
-        import onnx  # noqa: F401
-        import onnxruntime  # noqa: F401
-        import onnxscript  # noqa: F401 - by which PyTorch writes ONNX
-    except ImportError as error:
-        raise SettingsError(
-            "export",
-            f"ONNX needs the package {error.name}",
-            "in a clone: .venv/bin/pip install -c constraints.txt -e '.[export]'",
-        ) from None
+def _check_packages(form: str) -> None:
+    needed = ("onnx", "onnxruntime", "onnxscript") if form == ONNX else ()  # PyTorch writes ONNX by onnxscript
+    if missing := next((name for name in needed if find_spec(name) is None), None):
+        hint = "in a clone: .venv/bin/pip install -c constraints.txt -e '.[export]'"
+        raise SettingsError("export", f"ONNX needs the package {missing}", hint)
 
 
 if __name__ == "__main__":

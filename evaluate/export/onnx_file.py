@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,72 +15,100 @@ import onnxruntime
 import torch
 from numpy.typing import NDArray
 from onnx import helper
+from torch import Tensor, nn
 
-from busso.cards.compiled.bits import unpack
+from busso.cards.compiled.bits import WORD, unpack
 from busso.cards.game import Game
 from busso.command import __version__
-from busso.evaluate.export.agreement import ExportError, Values, Words
-from busso.evaluate.export.exported_networks import ExportedNetworks
+from busso.command.errors import UserError
+from busso.evaluate.export.card import layout_of
 from busso.evaluate.export.source import BITS, PACKED, ExportSource
-from busso.evaluate.export.usage import layout_of
+from busso.train.dqn.network.q_network import QNetwork
 from busso.train.dqn.players.champion_file import shaping
 
-OBSERVATION, NETWORK, VALUES = "observation", "network", "values"  # names of inputs and of the output
+OBSERVATION, VALUES = "observation", "values"  # names of the input and of the output
+TOLERANCE = 1e-5  # of a value; relative, where it is greater than 1
 OPSET, IR = 18, 9  # what onnxruntime reads since 1.14, of 2023
 KEY = "busso"  # of the metadata
-_FORMAT = 1
-_LEGAL = (
-    "values has a number for each action, legal or not: play the legal one of the greatest value, of equal ones that "
-    "of the lowest number. Masks of legal actions are uint64, bit a (the lowest is 0) for action a."
-)
 _ORDER = {
     PACKED: "bit k is bit k % 64, the lowest is 0, of word k // 64; bits after the last are not looked at",
     BITS: "bit k is column k, 0.0 or 1.0",
 }
-_DRAWN = "one is drawn for each game and plays it to its end; the input `network` names it, row by row"
+
+Words = NDArray[np.uint64]
+Values = Callable[[Words], NDArray[np.float32]]  # of packed observations
 
 
-def write(path: Path, source: ExportSource, form: str) -> None:
-    """Write the networks with observations of this form, `packed` or `bits`. Raises ExportError if PyTorch cannot."""
+class ExportError(UserError):
+    """A network that PyTorch cannot export, or that the exported file differs from."""
+
+    exit_code = 1
+
+
+class OnWords(nn.Module):
+    """A network on packed observations in uint64, `[batch, words]`, for which PyTorch has no operators but ONNX has."""
+
+    def __init__(self, network: QNetwork) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, words: Tensor) -> Tensor:
+        """Values of all actions, legal or not, `[batch, actions]`."""
+        place, one = torch.arange(WORD).to(torch.uint64), torch.tensor(1, dtype=torch.uint64)
+        kind: Any = {"dtype": torch.uint64, "shape": (*words.shape, WORD)}
+        shifted = torch.onnx.ops.symbolic("BitShift", (words.unsqueeze(-1), place), {"direction": "RIGHT"}, **kind)
+        bits = torch.onnx.ops.symbolic("BitwiseAnd", (shifted, one), **kind)
+        values: Tensor = self.network(bits.float().flatten(1))
+        return values
+
+
+def model_of(source: ExportSource, form: str) -> bytes:
+    """The file of the network on observations of this form, packed or bits. Raises ExportError if PyTorch cannot."""
     model = _traced(source, form)
     model.ir_version, model.producer_name, model.producer_version = IR, "busso", __version__
-    model.doc_string = f"{source.title}: {OBSERVATION} ({form}) to {VALUES}; {KEY!r} in the metadata explains them."
-    about = description(source, form) | {"sha256": checksum(model)}
-    helper.set_model_props(model, {KEY: json.dumps(about)})
+    model.doc_string = f"{source.title}: play the legal action of the greatest value; {KEY!r} in the metadata says more"
+    helper.set_model_props(model, {KEY: json.dumps(_metadata(source, form))})
     onnx.checker.check_model(model, full_check=True)
-    path.write_bytes(model.SerializeToString())
+    return bytes(model.SerializeToString())
+
+
+def _metadata(source: ExportSource, form: str) -> dict[str, Any]:
+    game = source.game
+    return {
+        "game": {"name": game.name, "options": asdict(game.options)},
+        "observation": {"form": form, "bits": game.bits, "order": _ORDER[form], "layout": layout_of(game)},
+        "actions": [game.action_text(action) for action in range(game.actions)],
+        "settings": shaping(source.found.settings),
+        "about": source.found.about,
+        "results": dict(source.results),
+    }
 
 
 def _traced(source: ExportSource, form: str) -> onnx.ModelProto:
-    """Export the networks by PyTorch's exporter, for a batch of any size."""
-    game = source.game
+    """Export the network by PyTorch's exporter, for a batch of any size."""
     rows = 2  # of the example; the exporter takes one row for a batch that is always one
-    inputs = {
-        OBSERVATION: torch.zeros(rows, game.words, dtype=torch.uint64)
-        if form == PACKED
-        else torch.zeros(rows, game.bits)
-    }
-    if len(source.networks) > 1:
-        inputs[NETWORK] = torch.zeros(rows, dtype=torch.int64)
-    batch = torch.export.Dim("batch")
-    with _without_remarks():
-        try:
+    network, example = source.network, torch.zeros(rows, source.game.bits)
+    if form == PACKED:
+        example = torch.zeros(rows, source.game.words, dtype=torch.uint64)
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # else it names packages that it would like to have
+    try:
+        with warnings.catch_warnings(action="ignore"):  # about the exporter's own code
             program = torch.onnx.export(
-                ExportedNetworks(source.networks).eval(),
-                kwargs=inputs,
-                input_names=list(inputs),
+                OnWords(network).eval() if form == PACKED else network,
+                (example,),
+                input_names=[OBSERVATION],
                 output_names=[VALUES],
                 opset_version=OPSET,
-                dynamic_shapes={name: {0: batch} for name in inputs},
+                dynamic_shapes=({0: torch.export.Dim("batch")},),
                 dynamo=True,
                 verbose=False,
             )
-        except torch.onnx.OnnxExporterError as error:
-            reason = str(error.__cause__ or error).strip().partition("\n")[0]
-            raise ExportError("export", f"PyTorch's exporter cannot follow the network: {reason}") from error
+    except torch.onnx.OnnxExporterError as error:
+        reason = str(error.__cause__ or error).strip().partition("\n")[0]
+        raise ExportError("export", f"PyTorch's exporter cannot follow the network: {reason}") from error
     assert program is not None
     model: onnx.ModelProto = program.model_proto
-    if not all(each.type.tensor_type.shape.dim[0].dim_param for each in model.graph.input):
+    if not model.graph.input[0].type.tensor_type.shape.dim[0].dim_param:
         raise ExportError(
             "export",
             f"PyTorch's exporter takes the batch for one of {rows} rows",
@@ -94,68 +119,42 @@ def _traced(source: ExportSource, form: str) -> onnx.ModelProto:
     return model
 
 
-@contextmanager
-def _without_remarks() -> Iterator[None]:
-    """Leave out what the exporter logs of packages that it misses, and warnings about its own code."""
-    log = logging.getLogger("torch.onnx")
-    level = log.level
-    log.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        log.setLevel(level)
-
-
-def description(source: ExportSource, form: str) -> dict[str, Any]:
-    """Return the metadata, without the checksum."""
-    game, settings = source.game, source.found.settings
-    return {
-        "format": _FORMAT,
-        "version": __version__,
-        "game": {"name": game.name, "options": asdict(game.options), "seats": game.seats, "unit": game.unit},
-        "observation": {
-            "form": form,
-            "bits": game.bits,
-            "words": game.words,
-            "seen": settings.network.inputs or game.bits,  # the network looks at the first ones
-            "order": _ORDER[form],
-            "layout": layout_of(game),
-        },
-        "actions": [game.action_text(action) for action in range(game.actions)],
-        "legal": _LEGAL,
-        "networks": len(source.networks),
-        **({"drawn": _DRAWN} if len(source.networks) > 1 else {}),
-        "settings": shaping(settings),
-        "about": source.found.about,
-        "results": dict(source.results),
-    }
-
-
-def checksum(model: onnx.ModelProto) -> str:
-    """The sha256 of the bytes of all tensors of the graph, in their order."""
-    digest = hashlib.sha256()
-    for tensor in model.graph.initializer:
-        digest.update(tensor.raw_data)
-    return digest.hexdigest()
-
-
-def values_of(path: Path, game: Game, form: str, networks: int) -> Values:
-    """Return the function that computes the file's values by onnxruntime on one CPU thread."""
+def values_of(model: bytes, game: Game, form: str) -> Values:
+    """Return the function that computes a file's values by onnxruntime on one CPU thread."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     try:
-        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # its own have no common base
         reason = str(error).partition("\n")[0]
         raise ExportError("export", f"onnxruntime cannot run the file: {reason}") from error
 
-    def values(words: Words, network: int) -> NDArray[np.float32]:
-        inputs: dict[str, NDArray[Any]] = {OBSERVATION: words if form == PACKED else unpack(words, game.bits)}
-        if networks > 1:
-            inputs[NETWORK] = np.full(len(words), network, np.int64)
-        found: NDArray[np.float32] = session.run([VALUES], inputs)[0]
+    def values(words: Words) -> NDArray[np.float32]:
+        observation = words if form == PACKED else unpack(words, game.bits)
+        found: NDArray[np.float32] = session.run([VALUES], {OBSERVATION: observation})[0]
         return found
 
     return values
+
+
+def observations(game: Game, rows: int) -> Words:
+    """`rows` packed observations `[rows, words]`, always the same, for which nothing is compiled.
+
+    Each bit is set once in sixteen, as often as in Tressette.
+    """
+    words: Words = np.bitwise_and.reduce(np.random.default_rng(7).integers(0, 2**64, (4, rows, game.words), np.uint64))
+    words[:, -1] &= np.uint64(2 ** (game.bits - WORD * (game.words - 1)) - 1)
+    return words
+
+
+def difference(network: QNetwork, exported: Values, words: Words) -> float:
+    """Return the greatest difference of values. Raises ExportError where one is greater than TOLERANCE.
+
+    Actions within it differ only where two are worth the same, to within twice the tolerance.
+    """
+    with torch.inference_mode():
+        wanted = network(torch.from_numpy(words.view(np.int64))).numpy()
+    apart = np.abs(exported(words) - wanted)
+    if not (apart <= TOLERANCE * np.maximum(1, np.abs(wanted))).all():  # also where one is no number
+        raise ExportError("export", f"the exported values are up to {apart.max():.1e} from those of the network")
+    return float(apart.max())

@@ -1,19 +1,21 @@
-"""The network or networks to export from a run, a checkpoint or a champion, and their origin."""
+"""The network to export from a run, a checkpoint or a champion, and its origin."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from busso.cards.base.own_files import typed_game
 from busso.cards.game import Game
 from busso.cards.player_specs import CHAMPION
+from busso.command import __version__
 from busso.command.settings.checks import SettingsError
-from busso.evaluate.export.provenance import command_of, commit_of, decisions_of, game_of, hours_of, seconds_of
+from busso.command.settings.overrides import assigned
 from busso.train.dqn.network.build import build_network
 from busso.train.dqn.network.q_network import QNetwork
 from busso.train.dqn.players import champion_file as champion
@@ -21,11 +23,16 @@ from busso.train.dqn.players.champion_file import Champion
 from busso.train.dqn.players.load import holds_table, load_champion, load_network
 from busso.train.dqn.players.resolve import resolve_network
 from busso.train.run.checkpoint import checkpoint
+from busso.train.run.folder import CHANGEABLE, CHANGEABLE_GROUPS
+from busso.train.run.read import Run
 from busso.train.run.results import read_results
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.resolve import defaults_of
+from busso.train.settings.run import BUDGET_KEYS
+from busso.train.settings.saved import changes
 
 _CPU = torch.device("cpu")
 EXPORT = "export"  # the folder beside a run
-ONNX = "onnx"
 PACKED, BITS = "packed", "bits"  # forms of observations
 
 
@@ -47,68 +54,71 @@ class ExportSource:
         return self.found.settings.load_game()
 
     @cached_property
-    def networks(self) -> list[QNetwork]:
+    def network(self) -> QNetwork:
         """In float32, whatever this machine multiplies in when it plays."""
-        made = []
-        for weights in self.found.networks:
-            network = build_network(self.game, self.found.settings).eval()
-            network.load_state_dict(weights)
-            made.append(network)
-        return made
+        network = build_network(self.game, self.found.settings).eval()
+        network.load_state_dict(self.found.weights)
+        return network
 
 
 def open_source(run: str, game: Game) -> ExportSource:
     """Open the network that a person names; `game` is the one whose champion is meant.
 
-    Raises SettingsError for what is not there or holds no network, CheckpointError for a file that is damaged.
+    Raises SettingsError for what is not there or holds no network, and for damaged results; CheckpointError for a file
+    of a network that is damaged.
     """
     path = resolve_network(game, run, "run")
-    return _of_champion(path, run) if path.suffix == champion.SUFFIX else _of_checkpoint(path)
+    return _of_champion(path, run == CHAMPION) if path.suffix == champion.SUFFIX else _of_checkpoint(path)
 
 
-def _of_champion(path: Path, run: str) -> ExportSource:
-    found = champion.read(path)
+def _of_champion(path: Path, shipped: bool) -> ExportSource:
+    found, folder = champion.read(path), path.parent
     game = found.settings.load_game()
     load_champion(game, path, _CPU, "run")  # its weights fit, else this says so
-    own = run == CHAMPION
-    title = f"{game.name} champion" if own else f"{game.name} {path.parent.name}"
     # What comes with the program may lie in a folder that is read-only.
-    beside = Path(EXPORT) / f"{game.name}-champion" if own else path.parent / EXPORT
-    return ExportSource(title, found, _results(path.parent), beside)
+    beside = Path(EXPORT) / f"{game.name}-champion" if shipped else folder / EXPORT
+    title = f"{game.name} {CHAMPION if shipped else folder.name}"
+    return ExportSource(title, found, read_results(folder) or {}, beside)
 
 
 def _of_checkpoint(named: Path) -> ExportSource:
     path, state = checkpoint.load_named(named)
     if holds_table(state):
         raise SettingsError("run", f"{path} is of a run that learned a table; only networks are exported")
-    game = game_of(path, state)
-    _, settings = load_network(game, path, state, _CPU, "run")
-    about = {
-        "command": command_of(settings),
-        "commit": commit_of(path, settings),
-        "decisions": [decisions_of(state)],
-        "hours": hours_of(seconds_of(path, settings)),
-        "reward": settings.reward_name(game),
-    }
+    _, settings = load_network(None, path, state, _CPU, "run")
+    found = Champion(settings, state["acting"], _about(path, settings, state), __version__)
     in_run = path.parent.name == "checkpoints"
     folder = path.parent.parent if in_run else path.parent
     best = named.is_dir() or path.name == checkpoint.BEST
+    results = read_results(folder) if in_run and best else None
     beside = folder / EXPORT if best else folder / EXPORT / path.stem
-    results = _results(folder) if in_run and best else {}
-    title = f"{game.name} {settings.name}"
-    return ExportSource(title, Champion(settings, [state["acting"]], about, _version()), results, beside)
+    return ExportSource(f"{settings.game_name} {settings.name}", found, results or {}, beside)
 
 
-def _version() -> str:
-    from busso.command import __version__
+def _about(path: Path, settings: TrainSettings, state: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe the training of a checkpoint; a fact is None where it is not known."""
+    run = Run(path.parent.parent, settings)
+    commit = run.launches[-1].get("commit") if run.launches else None
+    counters = state if "env_steps" in state else state.get("counters", {})  # the best network has the number itself
+    return {
+        "command": command_of(settings),
+        "commit": commit if isinstance(commit, str) else None,
+        "decisions": [int(counters.get("env_steps", 0))],
+        "hours": round(float(run.counters.get("seconds", 0)) / 3600, 2) or None,
+        "reward": settings.reward_name(settings.load_game()),
+    }
 
-    return __version__
 
-
-def _results(folder: Path) -> dict[str, Any]:
-    """The results there by player; empty where there are none of the network, or they are damaged."""
-    try:
-        found = read_results(folder) or {}
-    except SettingsError:
-        return {}
-    return {name: row for name, row in found.items() if isinstance(row, dict) and "win_rate" in row}
+def command_of(settings: TrainSettings) -> str | None:
+    """A command that trains with these settings: what differs from the game's defaults; None for a game elsewhere."""
+    plain = defaults_of(settings)
+    if not isinstance(plain, TrainSettings):
+        return None
+    plain.network.inputs = plain.network.inputs or settings.load_game().bits  # a player knows the number of its bits
+    left_out = {*CHANGEABLE, "name"} - {*BUDGET_KEYS}
+    given = [
+        assigned(key, new)
+        for key, (_, new) in changes(asdict(plain), asdict(settings)).items()
+        if key not in left_out and not key.startswith(CHANGEABLE_GROUPS)
+    ]
+    return " ".join(["busso train", f"game={typed_game(settings.game_name)}", *given])

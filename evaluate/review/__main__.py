@@ -1,6 +1,6 @@
 """`busso review FILE`: grade every decision of recorded games: best, fine, mistake or blunder.
 
-Shows the better action and its value, for what the seat could know; as text, JSON or one page of HTML. A record that
+Shows the better action and its value, for what the seat could know; as text or one page of HTML. A record that
 cannot be played is named and left out. Exit code: 0 if every record was graded, 1 if one was left out, 2 if there was
 nothing to grade or no player that can grade, 130 after Ctrl-C, which keeps the grades so far.
 
@@ -11,7 +11,6 @@ example:
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +20,7 @@ from busso.command.app import settings_command
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.quoting import in_quotes
 from busso.command.terminal.progress import Progress
-from busso.evaluate.review.settings import HTML, JSON, ReviewSettings
+from busso.evaluate.review.settings import HTML, ReviewSettings
 from busso.train.run.device import choose_device
 
 if TYPE_CHECKING:
@@ -145,20 +144,18 @@ def _review(
                 reviewed.append(each)
                 continue
             decisions: list[Decision] = []
-            forced: Counter[int] = Counter()
             seats = [seat for seat in range(_occupied(each)) if settings.seats is None or seat in settings.seats]
             for number, move in enumerate(each.hand.moves):
                 if move.seat in seats:
                     decision = decided(each, graders[_key(each)], number)
-                    forced[move.seat] += decision is None
                     decisions += [] if decision is None else [decision]
                 progress.advance()
-            reviewed.append(ReviewedHand(each, graders[_key(each)], decisions, forced, tuple(seats)))
+            reviewed.append(ReviewedHand(each, graders[_key(each)], decisions, tuple(seats)))
 
 
 def _write(settings: ReviewSettings, reviewed: Sequence[Reviewed]) -> None:
     from busso.evaluate.review.reviewed import tallies
-    from busso.evaluate.review.text import json_lines, text
+    from busso.evaluate.review.text import text
 
     summary = tallies(reviewed)
     if settings.format == HTML:
@@ -166,8 +163,7 @@ def _write(settings: ReviewSettings, reviewed: Sequence[Reviewed]) -> None:
 
         found = page(reviewed, summary, settings.show, f"Review of {Path(settings.file).name}")
     else:
-        lines = json_lines if settings.format == JSON else text
-        found = "\n".join(lines(reviewed, summary, settings.show)) + "\n"
+        found = "\n".join(text(reviewed, summary, settings.show)) + "\n"
     if settings.target is None:
         print(found, end="")
         return

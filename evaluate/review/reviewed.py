@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from busso.cards.hand import Hand
 from busso.cards.presentation import Row, presentation_of
 from busso.evaluate.recorded import Damaged, Recorded
 from busso.evaluate.review.grader import Grader
-from busso.evaluate.review.grading import BEST, GRADES, Judged
+from busso.evaluate.review.grading import BEST, Judged
 
 
 @dataclass(frozen=True)
@@ -25,12 +24,11 @@ class Decision:
 
 @dataclass(frozen=True)
 class ReviewedHand:
-    """A hand of the file with the decisions that had a choice; `forced` had none."""
+    """A hand of the file with the decisions that had a choice."""
 
     recorded: Recorded
     grader: Grader
     decisions: list[Decision]
-    forced: Counter[int]
     seats: tuple[int, ...]  # whose decisions were graded
 
     @property
@@ -52,7 +50,7 @@ Reviewed = ReviewedHand | Damaged
 
 @dataclass
 class Tally:
-    """Row of the summary: one seat's decisions in the hands of a game. `lost` is in `unit`; `worst` is a cost."""
+    """Row of the summary: one seat's decisions in the hands of a game. `lost` is in `unit`."""
 
     game: str
     who: str
@@ -60,9 +58,7 @@ class Tally:
     hands: int = 0
     grades: Counter[str] = field(default_factory=Counter)
     unknown: int = 0
-    forced: int = 0
     lost: float = 0.0
-    worst: float = 0.0
 
     @property
     def decisions(self) -> int:
@@ -73,15 +69,6 @@ class Tally:
     def lost_per_hand(self) -> float:
         """Mean cost per hand of the decisions that were not the best."""
         return self.lost / self.hands
-
-    def as_dict(self) -> dict[str, Any]:
-        """As a row of JSON."""
-        return {
-            **{"game": self.game, "who": self.who, "unit": self.unit, "hands": self.hands, "decisions": self.decisions},
-            **{grade: self.grades[grade] for grade in GRADES},
-            **{"not_graded": self.unknown, "forced": self.forced, "lost": round(self.lost, 6)},
-            **{"lost_per_hand": round(self.lost_per_hand, 6), "worst": round(self.worst, 6)},
-        }
 
 
 def tallies(reviewed: Iterable[Reviewed]) -> list[Tally]:
@@ -96,8 +83,6 @@ def tallies(reviewed: Iterable[Reviewed]) -> list[Tally]:
         name, unit = each.hand.game.name, each.grader.unit
         for person in dict.fromkeys(map(each.who, each.seats)):
             found.setdefault((name, person, unit), Tally(name, person, unit)).hands += 1
-        for seat in each.seats:
-            found[name, each.who(seat), unit].forced += each.forced[seat]
         for decision in each.decisions:
             tally = found[name, each.who(decision.judged.seat), unit]
             if decision.grade is None or decision.judged.cost is None:
@@ -106,7 +91,6 @@ def tallies(reviewed: Iterable[Reviewed]) -> list[Tally]:
             tally.grades[decision.grade] += 1
             if decision.grade != BEST:  # what is below its limit cannot be told from nothing
                 tally.lost += decision.judged.cost
-                tally.worst = max(tally.worst, decision.judged.cost)
     return list(found.values())
 
 

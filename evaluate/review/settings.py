@@ -10,7 +10,7 @@ from busso.cards.base.bounds import bounded
 from busso.command.settings.checks import MAX_DEALS, MAX_FLOAT, SettingsError, check_numbers, check_one_of, require
 
 AUTO = "auto"  # of `by`
-TEXT, JSON, HTML = "text", "json", "html"
+TEXT, HTML = "text", "html"
 ALL, MISTAKES, SUMMARY = "all", "mistakes", "summary"
 
 
@@ -32,7 +32,7 @@ class ReviewSettings:
         check_numbers("", self)
         if not self.file:
             raise SettingsError("file", "name the file of records, as in busso review games.jsonl")
-        check_one_of("format", self.format, TEXT, JSON, HTML)
+        check_one_of("format", self.format, TEXT, HTML)
         check_one_of("show", self.show, ALL, MISTAKES, SUMMARY)
         if self.grades is not None:
             require(len(self.grades) == 3, "grades", "three costs that rise, as [0.1,0.34,1]", self.grades)

@@ -1,11 +1,9 @@
-"""A review as lines of at most 80 columns, and as lines of JSON."""
+"""A review as lines of at most 80 columns."""
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from busso.evaluate.recorded import Damaged
 from busso.evaluate.review.advisers import Worth
@@ -119,41 +117,3 @@ def method(reviewed: ReviewedHand) -> str:
 def limits_text(limits: Limits) -> str:
     """`best to 0.1, fine to 0.34, mistake to 1`."""
     return f"best up to {limits.best:g}, {FINE} to {limits.fine:g}, {MISTAKE} to {limits.mistake:g}"
-
-
-def json_lines(reviewed: Sequence[Reviewed], summary: Sequence[Tally], show: str) -> Iterator[str]:
-    """Return one object for each hand, in the order of the file, and one for the summary."""
-    if show != SUMMARY:
-        for each in reviewed:
-            found = {"line": each.line, "error": each.error} if isinstance(each, Damaged) else _hand_dict(each, show)
-            yield json.dumps(found, ensure_ascii=False)
-    yield json.dumps({"summary": [tally.as_dict() for tally in summary]}, ensure_ascii=False)
-
-
-def _hand_dict(reviewed: ReviewedHand, show: str) -> dict[str, Any]:
-    recorded, grader = reviewed.recorded, reviewed.grader
-    chosen = [each for each in reviewed.decisions if show != MISTAKES or each.grade in _BAD]
-    return {
-        "line": recorded.line,
-        "hand": recorded.part,
-        "game": reviewed.hand.game.name,
-        **({"names": list(recorded.names)} if recorded.names else {}),
-        "by": grader.name,
-        "unit": grader.unit,
-        "grades": vars(grader.limits),
-        "decisions": [_decision_dict(reviewed, each) for each in chosen],
-    }
-
-
-def _decision_dict(reviewed: ReviewedHand, decision: Decision) -> dict[str, Any]:
-    judged = decision.judged
-    return {
-        "move": judged.number,
-        "seat": judged.seat,
-        "played": reviewed.action(judged.action),
-        "grade": decision.grade,
-        "cost": judged.cost,
-        "best": reviewed.action(judged.best.action),
-        "worths": {reviewed.action(worth.action): worth.value for worth in judged.worths},
-        "board": {row.label: list(row.items) for row in decision.board},
-    }

@@ -24,7 +24,6 @@ from busso.train.__main__ import main as train
 from busso.train.dqn.network.q_network import NetworkPlayer
 from busso.train.dqn.players import champion_file as champion
 from busso.train.dqn.players.load import check_players
-from busso.train.dqn.players.mixture import MixturePlayer
 from busso.train.dqn.players.resolve import resolve
 from busso.tressette import GAME
 from busso.tressette.search.network_search import SearchPlayer
@@ -110,21 +109,11 @@ def test_the_code_on_its_card_runs(
     assert "±" in capsys.readouterr().out
 
 
-def test_several_runs_make_a_mixture(run: Path, tmp_path: Path) -> None:
-    newest = sorted((run / "checkpoints").glob("episode_*.pt"))[-1]
-    assert main([f"run=[{run},{newest}]", "format=safetensors", f"to={tmp_path / 'two'}"]) == 0
-    player = load_player(GAME, str(tmp_path / "two"), CPU)
-    assert isinstance(player, MixturePlayer) and len(player.members) == 2
-    card = (tmp_path / "two" / "README.md").read_text()
-    assert "2 networks, one of which is drawn for each game" in card and "Not measured" in card
-
-
 @pytest.mark.parametrize(
     ("given", "key"),
     [
         (["run=TMP/nothing"], "run"),
         (["run=3"], "run"),
-        (["run=[]"], "run"),
         (["run=[RUN,champion]"], "run"),
         (["format=pickle"], "format"),
     ],

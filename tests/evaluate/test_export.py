@@ -1,18 +1,23 @@
 """Exports: ONNX gives what the network gives, say what they are, and play without PyTorch."""
 
+import io
 import json
 import os
 import re
 import runpy
+import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 import torch
 import yaml
@@ -26,12 +31,15 @@ from busso.command.settings.compose import compose
 from busso.evaluate.export import __main__ as command
 from busso.evaluate.export import onnx_file
 from busso.evaluate.export.__main__ import ExportSettings, export, main
-from busso.evaluate.export.agreement import ExportError, agreement, observations
-from busso.evaluate.export.source import BITS, PACKED, ExportSource, open_source
+from busso.evaluate.export.card import check_free
+from busso.evaluate.export.onnx_file import ExportError, difference, observations
+from busso.evaluate.export.source import BITS, PACKED, ExportSource, command_of, open_source
 from busso.train.dqn.network.build import build_network
 from busso.train.dqn.network.q_network import QNetwork
 from busso.train.dqn.players.champion_file import Champion
 from busso.train.run.read import load_run
+from busso.train.settings.resolve import settings_of
+from busso.train.settings.saved import changes
 from tests.errors import error_about
 from tests.train.runs import TrainedRuns
 from tests.train.runs import settings as run_settings
@@ -47,50 +55,50 @@ SHAPES = {
 OTHER_BITS = ("symmetric, accusi unseen", "plain, the first bits")
 
 
-def source_of(*overrides: str, networks: int = 1) -> ExportSource:
-    """Networks that have learned nothing, with biases as if they had."""
+def source_of(*overrides: str) -> ExportSource:
+    """A network that has learned nothing, with biases as if it had."""
     shape = run_settings(Path("runs"), *overrides)
-    game = shape.load_game()
-    made = []
-    for seed in range(networks):
-        shape.seed = seed
-        network = build_network(game, shape)
-        for name, value in network.named_parameters():
-            if name.endswith("bias"):
-                value.uniform_(-1, 1)
-        made.append(network.state_dict())
-    return ExportSource("made here", Champion(shape, made, {}, "0"), {}, Path("export"))
+    network = build_network(shape.load_game(), shape)
+    for name, value in network.named_parameters():
+        if name.endswith("bias"):
+            value.uniform_(-1, 1)
+    return ExportSource("made here", Champion(shape, network.state_dict(), {}, "0"), {}, Path("export"))
 
 
-def exported(folder: Path, source: ExportSource, form: str) -> Any:
-    onnx_file.write(folder / "model.onnx", source, form)
-    return onnx_file.values_of(folder / "model.onnx", source.game, form, len(source.networks))
+def exported(source: ExportSource, form: str) -> onnx_file.Values:
+    return onnx_file.values_of(onnx_file.model_of(source, form), source.game, form)
 
 
-def torch_values(source: ExportSource, words: np.ndarray[Any, Any], number: int = 0) -> Any:
+def torch_values(source: ExportSource, words: np.ndarray[Any, Any]) -> Any:
     with torch.inference_mode():
-        return source.networks[number](torch.from_numpy(words.view(np.int64))).numpy()
+        return source.network(torch.from_numpy(words.view(np.int64))).numpy()
 
 
 # How bits become words does not depend on what comes after them.
 @pytest.mark.parametrize(("shape", "form"), [*((shape, PACKED) for shape in SHAPES), *((s, BITS) for s in OTHER_BITS)])
-def test_every_kind_of_network_gives_the_same_values(shape: str, form: str, tmp_path: Path) -> None:
+def test_every_kind_of_network_gives_the_same_values(shape: str, form: str) -> None:
     source = source_of(*SHAPES[shape])
-    words, legal = observations(source.game, 1000)
-    found = agreement(source.networks, exported(tmp_path, source, form), words, legal)
-    assert found.rows == 1000 and found.apart <= 1e-5
-    values = torch_values(source, words)
-    assert np.ptp(values, axis=0).min() > 1e-3  # they follow what is seen
+    words = observations(source.game, 1000)
+    assert len(words) == 1000 and difference(source.network, exported(source, form), words) <= 1e-5
+    assert np.ptp(torch_values(source, words), axis=0).min() > 1e-3  # they follow what is seen
+
+
+@pytest.fixture(scope="module")
+def champions() -> Callable[[str, str], bytes]:
+    """Return the function that exports the champion of a game, once for all tests."""
+    return cache(lambda game, form: onnx_file.model_of(open_source("champion", load_game(game)), form))
 
 
 @pytest.mark.parametrize("game", ["tressette", "spike"])
-def test_a_champion_plays_the_same_in_decisions_of_games(game: str, tmp_path: Path) -> None:
+def test_a_champion_plays_the_same_in_decisions_of_games(game: str, champions: Callable[[str, str], bytes]) -> None:
     source = open_source("champion", load_game(game))
     words, legal = decisions_of_games(source.game)
     assert len(np.unique(words, axis=0)) > 0.9 * len(words) > 5000 and (legal.sum(1) > 1).mean() > 0.5
+    played = np.where(legal, torch_values(source, words), -np.inf).argmax(1)
     for form in (PACKED, BITS):
-        found = agreement(source.networks, exported(tmp_path, source, form), words, legal)
-        assert found.same == len(words) and found.apart <= 1e-5, form
+        values = onnx_file.values_of(champions(game, form), source.game, form)
+        assert difference(source.network, values, words) <= 1e-5, form
+        assert np.array_equal(np.where(legal, values(words), -np.inf).argmax(1), played), form
 
 
 def decisions_of_games(game: Game) -> tuple[Any, Any]:
@@ -114,11 +122,11 @@ class Branching(QNetwork):
         return values if values.sum() > 0 else -values
 
 
-def test_a_network_that_cannot_be_followed_is_one_line(tmp_path: Path) -> None:
+def test_a_network_that_cannot_be_followed_is_one_line() -> None:
     source = source_of("network.hidden=[16]")
-    source.networks[:] = [Branching(source.game.bits, source.game.actions, [16], False)]
+    vars(source)["network"] = Branching(source.game.bits, source.game.actions, [16], False)
     with error_about(ExportError, "export", "cannot follow the network"):
-        onnx_file.write(tmp_path / "model.onnx", source, PACKED)
+        onnx_file.model_of(source, PACKED)
 
 
 class RowByRow(QNetwork):
@@ -129,57 +137,42 @@ class RowByRow(QNetwork):
         return torch.stack([values[row] for row in range(len(values))])
 
 
-def test_a_batch_that_the_exporter_fixes_is_one_line(tmp_path: Path) -> None:
+def test_a_batch_that_the_exporter_fixes_is_one_line() -> None:
     source = source_of("network.hidden=[16]")
-    source.networks[:] = [RowByRow(source.game.bits, source.game.actions, [16], False)]
+    vars(source)["network"] = RowByRow(source.game.bits, source.game.actions, [16], False)
     with error_about(ExportError, "export", hint="x.shape[0]"):
-        onnx_file.write(tmp_path / "model.onnx", source, PACKED)
+        onnx_file.model_of(source, PACKED)
 
 
-def test_a_file_that_onnxruntime_refuses_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "model.onnx").write_bytes(b"no model")
+def test_a_file_that_onnxruntime_refuses_is_one_line() -> None:
     with error_about(ExportError, "export", "onnxruntime cannot run the file"):
-        onnx_file.values_of(tmp_path / "model.onnx", load_game("tressette"), PACKED, 1)
+        onnx_file.values_of(b"no model", load_game("tressette"), PACKED)
 
 
-def test_the_batch_is_of_any_size_and_rows_do_not_mix(tmp_path: Path) -> None:
+def test_the_batch_is_of_any_size_and_rows_do_not_mix() -> None:
     source = source_of("network.hidden=[24,16]")
-    values = exported(tmp_path, source, PACKED)
-    assert b"exported_networks" not in (tmp_path / "model.onnx").read_bytes()  # no names of this machine's files
-    words, _ = observations(source.game, 65)
-    together = values(words, 0)
-    assert together.shape == (65, 40) and values(words[:0], 0).shape == (0, 40)
-    assert all(np.allclose(values(words[k : k + 1], 0), together[k], rtol=0, atol=1e-6) for k in range(65))
-
-
-def test_a_mixture_says_whose_values_are_meant(tmp_path: Path) -> None:
-    source = source_of("network.hidden=[16]", networks=3)
-    values = exported(tmp_path, source, PACKED)
-    words, legal = observations(source.game, 200)
-    assert agreement(source.networks, values, words, legal).same == 200
-    drawn = np.arange(200) % 3
-    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
-    mixed = session.run(["values"], {"observation": words, "network": drawn})[0]
-    for number in range(3):
-        mine = drawn == number
-        assert np.allclose(mixed[mine], torch_values(source, words[mine], number), atol=1e-5)
-    about = json.loads(session.get_modelmeta().custom_metadata_map["busso"])
-    assert about["networks"] == 3 and "drawn" in about["drawn"]
+    model = onnx_file.model_of(source, PACKED)
+    assert b"onnx_file" not in model and str(ROOT).encode() not in model  # no names of this machine's files
+    values, words = onnx_file.values_of(model, source.game, PACKED), observations(source.game, 65)
+    together = values(words)
+    assert together.shape == (65, 40) and values(words[:0]).shape == (0, 40)
+    assert all(np.allclose(values(words[k : k + 1]), together[k], rtol=0, atol=1e-6) for k in range(65))
 
 
 def test_a_file_that_does_otherwise_is_noticed_and_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = source_of("network.hidden=[16]")
-    values = exported(tmp_path, source, PACKED)
-    words, legal = observations(source.game, 300)
+    words = observations(source.game, 300)
+    assert difference(source.network, lambda words: torch_values(source, words), words) == 0
     with error_about(ExportError, "export", "e-03"):
-        agreement(source.networks, lambda words, k: values(words, k) + np.float32(1e-3), words, legal)
+        difference(source.network, lambda words: torch_values(source, words) + np.float32(1e-3), words)
     with error_about(ExportError, "export", "nan"):
-        agreement(source.networks, lambda words, k: values(words, k) * np.float32(np.nan), words, legal)
-    monkeypatch.setattr(command, "observations", lambda *_: (words, legal))
-    monkeypatch.setattr(onnx_file, "values_of", lambda *_: lambda words, k: np.zeros((300, 40), np.float32))
+        difference(source.network, lambda words: torch_values(source, words) * np.float32(np.nan), words)
+    monkeypatch.setattr(onnx_file, "model_of", lambda *_: b"another")
+    monkeypatch.setattr(onnx_file, "values_of", lambda *_: lambda words: np.zeros((len(words), 40), np.float32))
+    (tmp_path / "model.onnx").write_bytes(b"before")
     with pytest.raises(ExportError):
-        export(compose(ExportSettings, "export", [f"to={tmp_path / 'new'}"]))
-    assert list((tmp_path / "new").iterdir()) == []
+        export(compose(ExportSettings, "export", [f"to={tmp_path}"]))
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"before"]
 
 
 @pytest.fixture(scope="module")
@@ -199,16 +192,21 @@ def front_of(card: Path) -> dict[str, Any]:
     return found
 
 
-def test_a_run_is_exported_beside_itself(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    form, name = "onnx", "model.onnx"
-    assert main([f"run={run}", "license=mit"]) == 0
-    said = capsys.readouterr().out
-    folder = run / "export" / form
-    assert sorted(path.name for path in folder.iterdir()) == sorted(["README.md", name])
-    assert str(folder / name) in said and "10,000 observations" in said and str(folder / "README.md") in said
+@pytest.fixture(scope="module")
+def beside(run: Path) -> tuple[Path, str]:
+    """The folder of a run's export where none is named, and what the command said."""
+    with redirect_stdout(io.StringIO()) as said:
+        assert main([f"run={run}", "license=mit"]) == 0
+    return run / "export" / "onnx", said.getvalue()
+
+
+def test_a_run_is_exported_beside_itself(run: Path, beside: tuple[Path, str]) -> None:
+    folder, said = beside
+    assert sorted(path.name for path in folder.iterdir()) == ["README.md", "model.onnx"]
+    assert str(folder / "model.onnx") in said and "10,000 observations" in said and str(folder / "README.md") in said
     front = front_of(folder / "README.md")
     assert front["license"] == "mit" and front["library_name"] == "busso"
-    assert {"reinforcement-learning", "tressette", form} <= set(front["tags"])
+    assert {"reinforcement-learning", "tressette", "onnx"} <= set(front["tags"])
     text = (folder / "README.md").read_text()
     result = load_run(run).results["random"]
     (won, _), (low, high), (mean, half) = (result[key] for key in ("win_rate", "win_rate_interval", "points"))
@@ -216,14 +214,30 @@ def test_a_run_is_exported_beside_itself(run: Path, capsys: pytest.CaptureFixtur
     measured = [float(number.rstrip("%")) for number in re.findall(r"[-+]?[\d.]+%?", row)]
     wanted = [result["deals"], 100 * won, 100 * low, 100 * high, mean, half]
     assert measured == pytest.approx(wanted, abs=0.06)
-    assert "| 0-39      | own hand" in text and "39 3B" in text and "network.hidden=[16, 16]" in text
-    assert main([f"run={run}"]) == 0  # its own card may be written anew
+    assert "| 0-39      | own hand" in text and "39 3B" in text
+    check_free(folder)  # its own card may be written anew
 
 
-def test_the_code_on_a_card_runs(few: None, run: Path, tmp_path: Path) -> None:
-    for form in (PACKED, BITS):
-        folder = tmp_path / form
-        assert main([f"run={run}", f"input={form}", f"to={folder}"]) == 0
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["episodes=99", "learner.lr=3e-5", "network.init_from=runs/it is/x", "game.signals=true"],
+        ["opponents.phases=[{until: 5, mix: {network: 1.0}}, {until: null, mix: {monte_carlo:samples:1: 1.0}}]"],
+        ["game=spike", "game.raise_cap=2", "target=target_network", "target.n_step=3", "minutes=1"],
+    ],
+    ids=["values", "mix", "groups"],
+)
+def test_the_command_on_a_card_trains_the_same(overrides: list[str]) -> None:
+    settings = run_settings(Path("runs"), "device=cpu", *overrides)
+    program, command_line = (command_of(settings) or "").split(" train ", 1)
+    differing = changes(asdict(settings), asdict(settings_of(shlex.split(command_line))))
+    of_machine = ("name", "device", "rollout.", "evaluation.", "checkpoint.", "log_", "learner.threads")
+    assert program == "busso" and [key for key in differing if not key.startswith(of_machine)] == []
+
+
+def test_the_code_on_a_card_runs(few: None, run: Path, beside: tuple[Path, str], tmp_path: Path) -> None:
+    assert main([f"run={run}", "input=bits", f"to={tmp_path}"]) == 0
+    for folder in (beside[0], tmp_path):
         (code,) = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.S)
         before, names = Path.cwd(), dict[str, Any]()
         try:
@@ -234,25 +248,19 @@ def test_the_code_on_a_card_runs(few: None, run: Path, tmp_path: Path) -> None:
         assert names["values"].shape == (1, 40) and 0 <= names["action"][0] < 40
 
 
-def test_the_metadata_is_enough_to_play_by(few: None, run: Path, tmp_path: Path) -> None:
-    assert main([f"run={run}", f"to={tmp_path}"]) == 0
-    model = onnx.load(tmp_path / "model.onnx")
+def test_the_metadata_is_enough_to_play_by(beside: tuple[Path, str]) -> None:
+    model = onnx.load(beside[0] / "model.onnx")
     (about,) = [json.loads(each.value) for each in model.metadata_props if each.key == "busso"]
     game = load_game(about["game"]["name"], about["game"]["options"])
     assert about["actions"] == [game.action_text(action) for action in range(40)]
     observation = about["observation"]
-    assert (observation["bits"], observation["words"], observation["seen"]) == (918, 15, 918)
-    assert "own hand" in observation["layout"] and "lowest" in observation["order"] and "greatest" in about["legal"]
+    assert (observation["form"], observation["bits"]) == (PACKED, 918)
+    assert "own hand" in observation["layout"] and "lowest" in observation["order"] and "greatest" in model.doc_string
     assert about["settings"]["network"]["hidden"] == [16, 16] and about["about"]["decisions"][0] > 0
     assert about["results"]["random"]["deals"] == 8
-    assert about["sha256"] == onnx_file.checksum(model)
-    model.graph.initializer[0].raw_data = bytes([model.graph.initializer[0].raw_data[0] ^ 1]) + bytes(
-        model.graph.initializer[0].raw_data[1:]
-    )
-    assert about["sha256"] != onnx_file.checksum(model)
 
 
-def test_results_of_another_network_are_not_claimed(few: None, run: Path, tmp_path: Path) -> None:
+def test_results_of_another_network_are_not_claimed(run: Path, tmp_path: Path) -> None:
     newest = max((run / "checkpoints").glob("episode_*.pt"))
     assert not open_source(str(newest), load_game("tressette")).results
     assert open_source(str(run / "checkpoints" / "best.pt"), load_game("tressette")).results
@@ -260,7 +268,7 @@ def test_results_of_another_network_are_not_claimed(few: None, run: Path, tmp_pa
     shutil.copy(newest, later)  # the run went on
     try:
         assert not open_source(str(run), load_game("tressette")).results
-        assert main([f"run={run}", f"to={tmp_path}"]) == 0
+        assert main([f"run={run}", "format=safetensors", f"to={tmp_path}"]) == 0
     finally:
         later.unlink()
     assert "Not measured" in (tmp_path / "README.md").read_text()
@@ -282,6 +290,9 @@ def test_what_cannot_be_exported_is_one_line(
     table = tmp_path / "policy.npz"
     table.write_bytes(b"")
     refused("run", "", f"run={table}")
+    damaged = shutil.copytree(run, tmp_path / "damaged")
+    (damaged / "results.json").write_text("{")
+    refused(str(damaged / "results.json"), "repeat the command", f"run={damaged}")
     (tmp_path / "README.md").write_text("# mine\n")
     refused("to", "another folder", f"run={run}", f"to={tmp_path}")
     assert (tmp_path / "README.md").read_text() == "# mine\n" and not (tmp_path / "model.onnx").exists()
@@ -293,17 +304,20 @@ def test_what_cannot_be_exported_is_one_line(
 BLOCKED = "import runpy, sys; sys.modules['torch'] = None; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0])"
 
 
-def test_the_example_plays_without_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    onnx_file.write(tmp_path / "model.onnx", open_source("champion", load_game("tressette")), PACKED)
+def test_the_example_plays_without_torch(
+    champions: Callable[[str, str], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed, bits = tmp_path / "model.onnx", tmp_path / "bits.onnx"
+    packed.write_bytes(champions("tressette", PACKED))
     example = ROOT / "examples" / "play_onnx.py"
-    call = [sys.executable, "-c", BLOCKED, str(example), str(tmp_path / "model.onnx"), "random"]
+    call = [sys.executable, "-c", BLOCKED, str(example), str(packed), "random"]
     found = subprocess.run(
         call, check=False, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
     )
     assert found.returncode == 0, found.stderr
     won = float(re.findall(r"won (0\.\d+) ±", found.stdout)[0])
     assert won > 0.8  # 89.4% by its card
-    onnx_file.write(tmp_path / "bits.onnx", source_of("network.hidden=[16]"), BITS)
-    monkeypatch.setattr(sys, "argv", [str(example), str(tmp_path / "bits.onnx")])
+    bits.write_bytes(champions("tressette", BITS))
+    monkeypatch.setattr(sys, "argv", [str(example), str(bits)])
     with pytest.raises(SystemExit, match="input=packed"):
         runpy.run_path(str(example))

@@ -42,7 +42,7 @@ def champion_of(run: Path, path: Path, change: Change) -> Path:
 
     state = checkpoint.load(run / "checkpoints" / checkpoint.BEST)
     settings = settings_from_dict(champion.TrainSettings, state["settings"])
-    champion.write(path, settings, [state["acting"]], {"command": None})
+    champion.write(path, settings, state["acting"], {"command": None})
     header, tensors = header_of(path)
     change(header["settings"])
     write_champion(path, header, tensors)

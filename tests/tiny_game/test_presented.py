@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,10 @@ def test_a_run_is_reported_and_reviews(records: Path, tmp_path: Path, capsys: py
     page = text_of_page(folder / "report")
     assert "## How it plays" in page and "second action" in page
     capsys.readouterr()
-    assert review([str(records), TYPED, f"by={folder}", "format=json"]) == 0
-    *hands, _ = map(json.loads, capsys.readouterr().out.splitlines())
-    assert len(hands) == 16 and {hand["unit"] for hand in hands} == {"chips"}
-    assert all(each["board"]["own card"][0] in "JQK" for hand in hands for each in hand["decisions"])
+    assert review([str(records), TYPED, f"by={folder}"]) == 0
+    said = capsys.readouterr().out
+    assert len(re.findall(r"^line \d+, kuhn_poker", said, re.M)) == 16 and "lost: chips a hand" in said
+    assert review([str(records), TYPED, f"by={folder}", "format=html", f"to={tmp_path / 'review.html'}"]) == 0
+    page = (tmp_path / "review.html").read_text()
+    boards = re.findall(r"<dt>own card</dt>\s*<dd>(.*?)</dd>", page, re.S)
+    assert len(boards) == page.count("<details") > 16 and all(re.findall(r"\b[JQK]\b", each) for each in boards)

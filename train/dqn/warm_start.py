@@ -87,9 +87,7 @@ def _read(settings: TrainSettings) -> tuple[Weights, TrainSettings]:
     path = resolve_network(settings.load_game(), text, KEY)
     if path.suffix == champion.SUFFIX:
         found = champion.read(path)
-        if len(found.networks) != 1:
-            raise SettingsError(KEY, f"{path} contains {len(found.networks)} networks", "name one of their runs")
-        weights, trained = found.networks[0], found.settings
+        weights, trained = found.weights, found.settings
         load_champion(trained.load_game(), path, cpu, KEY)
     else:
         path, state = checkpoint.load_named(path)

@@ -14,11 +14,13 @@ from busso.cards.game import load_game
 from busso.cards.hand import Hand
 from busso.cards.players import named_player
 from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import compose
 from busso.command.settings.game import game_defaults
 from busso.evaluate.recorded import Recorded, recorded_hands
 from busso.evaluate.review import __main__ as review
 from busso.evaluate.review import reviewed as grades
 from busso.evaluate.review.grader import grader_of
+from busso.evaluate.review.settings import ReviewSettings
 from busso.evaluate.solve.solution import solve
 from busso.train.tabular.algorithms import evaluate_policy
 from tests.errors import error_about, key_of
@@ -149,42 +151,42 @@ def test_a_file_with_damaged_lines(capsys: pytest.CaptureFixture[str], tmp_path:
     assert all(int(row[1]) == sum(map(int, row[2:])) for row in rows)
 
 
-def test_json_has_every_decision_and_adds_up(capsys: pytest.CaptureFixture[str], tressette: Path) -> None:
-    found = [
-        json.loads(line)
-        for line in reviewed(capsys, tressette, "by=monte_carlo:samples:10", "format=json").splitlines()
-    ]
+def graded(path: Path, *overrides: str) -> list[grades.ReviewedHand]:
+    """Return the hands of a file that a review with these settings grades."""
+    settings = compose(ReviewSettings, "review", [f"file={path}", *overrides])
+    there, found = review._read(settings), list[grades.Reviewed]()
+    review._review(settings, there, review._graders(settings, there), found)
+    return [each for each in found if isinstance(each, grades.ReviewedHand)]
+
+
+def test_a_review_has_every_decision_and_adds_up(tressette: Path) -> None:
     (hand,) = hands_in(tressette)
-    decisions, rows = found[0]["decisions"], found[1]["summary"]
+    (found,) = graded(tressette, "by=monte_carlo:samples:10")
     choices = [
         number for number, move in enumerate(hand.moves, 1) if int(hand.game.legal(move.before)[0]).bit_count() > 1
     ]
-    assert [each["move"] for each in decisions] == choices
-    assert all(each["played"] == hand.game.action_text(hand.moves[each["move"] - 1].action) for each in decisions)
-    assert all(each["worths"][each["best"]] is not None and each["cost"] >= 0 for each in decisions)
-    assert all(each["board"]["hand"] for each in decisions)
-    assert [row["who"] for row in rows] == ["<b>Ada</b>", "x", "Bo"] and all(row["hands"] == 1 for row in rows)
+    judged = [each.judged for each in found.decisions]
+    assert [each.number for each in judged] == choices
+    assert all(each.action == hand.moves[each.number - 1].action for each in judged)
+    assert all(each.best.value is not None and each.cost is not None and each.cost >= 0 for each in judged)
+    assert all("hand" in [row.label for row in each.board] for each in found.decisions)
+    rows = grades.tallies([found])
+    assert [row.who for row in rows] == ["<b>Ada</b>", "x", "Bo"] and all(row.hands == 1 for row in rows)
     for row in rows:
-        own = [each for each in decisions if found[0]["names"][each["seat"]] == row["who"]]
-        assert row["decisions"] == len(own)
-        assert row["lost"] == pytest.approx(sum(each["cost"] for each in own if each["grade"] != "best"), abs=1e-6)
-    assert sum(row["forced"] + row["decisions"] for row in rows) == 40
+        own = [each for each in found.decisions if found.who(each.judged.seat) == row.who]
+        assert row.decisions == len(own) and row.lost_per_hand == row.lost
+        assert row.lost == pytest.approx(sum(each.judged.cost or 0 for each in own if each.grade != "best"))
+    assert sum(row.decisions for row in rows) == len(choices)
 
 
 def test_a_seat_and_its_mistakes_alone(capsys: pytest.CaptureFixture[str], tressette: Path) -> None:
-    arguments = (
-        tressette,
-        "by=monte_carlo:samples:10",
-        "format=json",
-        "seats=2",
-        "show=mistakes",
-        "grades=[0,0.01,0.02]",
-    )
-    hand, summary = map(json.loads, reviewed(capsys, *arguments).splitlines())
-    assert {each["seat"] for each in hand["decisions"]} == {2} and hand["grades"]["mistake"] == 0.02
-    assert {each["grade"] for each in hand["decisions"]} <= {"mistake", "blunder"}
-    (row,) = summary["summary"]
-    assert row["who"] == "Bo" and row["mistake"] + row["blunder"] == len(hand["decisions"])
+    by = ("by=monte_carlo:samples:10", "seats=2", "grades=[0,0.01,0.02]")
+    said = reviewed(capsys, tressette, *by, "show=mistakes")
+    shown = re.findall(r"^ +(\d+) +(\d)  \w+ +(best|fine|mistake|blunder) ", said, re.M)
+    bad = [each for each in graded(tressette, *by)[0].decisions if each.grade in ("mistake", "blunder")]
+    assert shown == [(str(each.judged.number), "2", each.grade) for each in bad] and len(bad) > 2
+    (row,) = re.findall(r"^Bo +1 +\d+ +\d+ +\d+ +(\d+) +(\d+) ", said, re.M)
+    assert sum(map(int, row)) == len(bad) and "mistake to 0.02" in said
 
 
 def test_a_page_that_needs_nothing_else(capsys: pytest.CaptureFixture[str], tressette: Path) -> None:
@@ -224,9 +226,9 @@ def test_ctrl_c_leaves_the_hands_that_are_graded(
         return decided(*arguments)
 
     monkeypatch.setattr(grades, "decided", interrupted)
-    assert review.main([str(path), "format=json"]) == 130
+    assert review.main([str(path)]) == 130
     out, err = capsys.readouterr()
-    assert [json.loads(line)["line"] for line in out.splitlines()[:-1]] == [1, 2] and "summary" in out
+    assert re.findall(r"^line (\d), blackjack", out, re.M) == ["1", "2"] and "summary" in out
     assert "stopped: 2 of 5 are graded" in err
 
 
@@ -254,7 +256,7 @@ def test_a_search_grades_the_cards_that_it_would_not_try(tressette: Path) -> Non
         ((), "file: name the file of records"),
         (("nowhere.jsonl",), "nowhere.jsonl: No such file"),
         (("{empty}",), "holds no record; busso tournament records=10 writes some"),
-        (("{empty}", "format=pdf"), "format: expected one of text, json, html, not 'pdf'"),
+        (("{empty}", "format=pdf"), "format: expected one of text, html, not 'pdf'"),
         (("{empty}", "grades=[1,2]"), "grades: expected three costs"),
         (("{empty}", "seats=9"), "seats: expected numbers of seats"),
         (("{empty}", "hands=0"), "hands: expected an integer from 1 to"),

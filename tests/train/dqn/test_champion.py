@@ -1,4 +1,4 @@
-"""Files of networks that travel: written, read, damaged; and mixtures of several."""
+"""Files of networks that travel: written, read and damaged."""
 
 import json
 from pathlib import Path
@@ -9,31 +9,26 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from busso.cards.compiled.splitmix import stream
-from busso.cards.play import Actions, Decisions, play
 from busso.cards.player_specs import CHAMPION_FILE
 from busso.command.settings.checks import SettingsError
 from busso.train.dqn.network.build import build_network
 from busso.train.dqn.network.q_network import NetworkPlayer
 from busso.train.dqn.players import champion_file as champion
 from busso.train.dqn.players.load import load_champion, player_of
-from busso.train.dqn.players.mixture import MixturePlayer, draws
 from busso.train.run.checkpoint.checkpoint import CheckpointError
 from busso.train.settings.dqn import TrainSettings
 from busso.tressette import GAME
 from tests.errors import error_about
+from tests.foreign.files import header_of, write_champion
 from tests.train.runs import settings
 
 CPU = torch.device("cpu")
 
 
-def networks(chosen: TrainSettings, count: int) -> list[champion.Weights]:
-    """As many networks, each with weights of its own, which bfloat16 holds exactly."""
-    found = []
-    for _ in range(count):
-        weights = build_network(chosen.load_game(), chosen).state_dict()
-        found.append({name: torch.randn_like(value).bfloat16().float() for name, value in weights.items()})
-    return found
+def random_weights(chosen: TrainSettings) -> champion.Weights:
+    """Weights of a network, which bfloat16 holds exactly."""
+    weights = build_network(chosen.load_game(), chosen).state_dict()
+    return {name: torch.randn_like(value).bfloat16().float() for name, value in weights.items()}
 
 
 @pytest.fixture
@@ -42,12 +37,12 @@ def chosen(tmp_path: Path) -> TrainSettings:
 
 
 def test_what_is_read_is_what_was_written(tmp_path: Path, chosen: TrainSettings) -> None:
-    path, (weights,) = tmp_path / "new" / CHAMPION_FILE, networks(chosen, 1)
-    champion.write(path, chosen, [weights], {"hours": 2})
+    path, weights = tmp_path / "new" / CHAMPION_FILE, random_weights(chosen)
+    champion.write(path, chosen, weights, {"hours": 2})
     found = champion.read(path)
     assert found.about == {"hours": 2} and found.version
     assert found.settings.game == chosen.game and found.settings.network == chosen.network
-    (read,) = found.networks
+    read = found.weights
     assert all(read[name].dtype == torch.float32 and torch.equal(read[name], weights[name]) for name in weights)
     assert read.keys() == weights.keys() and b"secret" not in path.read_bytes()
     size = 2 * sum(value.numel() for value in weights.values())
@@ -56,8 +51,8 @@ def test_what_is_read_is_what_was_written(tmp_path: Path, chosen: TrainSettings)
 
 
 def test_it_plays_as_its_network_does(tmp_path: Path, chosen: TrainSettings) -> None:
-    path, (weights,) = tmp_path / CHAMPION_FILE, networks(chosen, 1)
-    champion.write(path, chosen, [weights], {})
+    path, weights = tmp_path / CHAMPION_FILE, random_weights(chosen)
+    champion.write(path, chosen, weights, {})
     game = chosen.load_game()
     player, _ = load_champion(game, path, CPU)
     assert isinstance(player, NetworkPlayer)
@@ -75,8 +70,8 @@ def test_it_plays_as_its_network_does(tmp_path: Path, chosen: TrainSettings) -> 
 def test_it_sits_where_there_is_less_to_see(tmp_path: Path, shape: str) -> None:
     """Without accusi a network that learned with them says what it says where all of these bits are 0."""
     learned = settings(tmp_path, "game.signals=true", "game.accusi=true", shape)
-    path, (weights,) = tmp_path / CHAMPION_FILE, networks(learned, 1)
-    champion.write(path, learned, [weights], {})
+    path, weights = tmp_path / CHAMPION_FILE, random_weights(learned)
+    champion.write(path, learned, weights, {})
     full, here = learned.load_game(), GAME.configure({"signals": True})
     assert full.bits > here.bits and full.words >= here.words
     words = np.random.default_rng(1).integers(0, 2**63, (16, full.words), np.uint64)
@@ -90,7 +85,7 @@ def test_it_sits_where_there_is_less_to_see(tmp_path: Path, shape: str) -> None:
 
 def test_a_bit_that_flips_anywhere_is_seen(tmp_path: Path, chosen: TrainSettings) -> None:
     path = tmp_path / CHAMPION_FILE
-    champion.write(path, chosen, networks(chosen, 1), {})
+    champion.write(path, chosen, random_weights(chosen), {})
     whole = path.read_bytes()
     for place in (0, 9, 200, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
@@ -121,64 +116,26 @@ def test_files_of_others(tmp_path: Path, header: dict[str, Any] | None, says: st
     assert says in one_line(path)
 
 
+def test_a_tensor_of_another_name_is_refused(tmp_path: Path, chosen: TrainSettings) -> None:
+    path = tmp_path / CHAMPION_FILE
+    champion.write(path, chosen, random_weights(chosen), {})
+    header, tensors = header_of(path)
+    write_champion(path, header, tensors | {"1.head.bias": tensors["0.head.bias"].clone()})
+    assert "not a network of busso (tensor 1.head.bias" in one_line(path)
+
+
 def test_weights_that_are_no_numbers_do_not_play(tmp_path: Path, chosen: TrainSettings) -> None:
-    path, (weights,) = tmp_path / CHAMPION_FILE, networks(chosen, 1)
+    path, weights = tmp_path / CHAMPION_FILE, random_weights(chosen)
     weights["head.bias"][0] = torch.nan
-    champion.write(path, chosen, [weights], {})
+    champion.write(path, chosen, weights, {})
     assert "head.bias is not finite" in one_line(path)
 
 
 def test_weights_of_another_shape_are_one_line(tmp_path: Path, chosen: TrainSettings) -> None:
-    path, (weights,) = tmp_path / CHAMPION_FILE, networks(chosen, 1)
-    champion.write(path, chosen, [{name: value[:1] for name, value in weights.items()}], {})
+    path, weights = tmp_path / CHAMPION_FILE, random_weights(chosen)
+    champion.write(path, chosen, {name: value[:1] for name, value in weights.items()}, {})
     with error_about(CheckpointError, path):
         load_champion(chosen.load_game(), path, CPU)
-
-
-def test_a_mixture_draws_one_network_for_each_game(tmp_path: Path, chosen: TrainSettings) -> None:
-    """All decisions of a game are those of the network that was drawn for it."""
-    path, weights = tmp_path / CHAMPION_FILE, networks(chosen, 3)
-    champion.write(path, chosen, weights, {})
-    game = chosen.load_game()
-    player, _ = load_champion(game, path, CPU)
-    assert isinstance(player, MixturePlayer) and len(player.members) == 3
-    seeds = stream(1, "mixture", 0, 60)
-    rounds: list[tuple[Decisions, Actions]] = []
-    seats = np.zeros((60, 4), np.uint8)
-    play(game, seeds, [player], seats, watch=lambda d, a, _: rounds.append((_seen(d), a.copy())), observed=True)
-    assert set(player.drawn) == {0, 1, 2}
-    differ = 0
-    for decisions, actions in rounds:
-        each = np.stack([member.act(decisions) for member in player.members])
-        drawn = player.drawn[decisions.games]
-        assert np.array_equal(actions, each[drawn, np.arange(drawn.size)])
-        differ += int((each != each[0]).any())
-    assert differ > 5
-
-
-def _seen(decisions: Decisions) -> Decisions:
-    """With what was seen then: the states go on."""
-    assert decisions.observation is not None
-    return decisions
-
-
-def test_draws_are_even_and_follow_from_the_seed() -> None:
-    seeds = stream(1, "draws", 0, 9000)
-    drawn = draws(seeds, 3)
-    assert np.bincount(drawn) / 9000 == pytest.approx([1 / 3] * 3, abs=0.02)
-    assert np.array_equal(drawn[100:110], draws(seeds[100:110], 3)) and (draws(seeds, 1) == 0).all()
-
-
-def test_a_mixture_values_positions_by_the_mean() -> None:
-    class Fixed(NetworkPlayer):
-        def __init__(self, value: float) -> None:
-            self.value = value
-
-        def values(self, words: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
-            return np.full((len(words), 2), self.value, np.float32)
-
-    values = MixturePlayer([Fixed(1.0), Fixed(4.0)]).values(np.zeros((3, 1), np.uint64))
-    assert values.dtype == np.float32 and (values == 2.5).all() and values.shape == (3, 2)
 
 
 def test_a_file_that_is_missing(tmp_path: Path) -> None:

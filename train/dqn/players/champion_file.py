@@ -1,15 +1,14 @@
-"""Champion files: networks in one file that is read without running code, with all that is needed to build them.
+"""Champion files: a network in a file that is read without running code, with all that is needed to build it.
 
 A file in the format safetensors. Its metadata has, as JSON under `busso`: the version of busso, the settings that shape
-the networks, a checksum of the weights, and what is known of how they came about (`about`). The weights of network
-`k` are named `k.NAME`; there are several where the player is a mixture.
+the network, a checksum of the weights, and what is known of how it came about (`about`). Weights are named `0.NAME`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ from busso.train.settings.dqn import TrainSettings
 SUFFIX = ".safetensors"
 _FORMAT = 1
 _KEY = "busso"
+_PREFIX = "0."  # of the names of weights
 _SHAPING = ("game", "network")  # groups of settings; the others are of how a run learned, and name files of a machine
 
 Weights = dict[str, Tensor]
@@ -38,10 +38,10 @@ Weights = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class Champion:
-    """Content of a file: the weights of each network, the settings that build them, and facts about them."""
+    """Content of a file: the weights of the network, the settings that build it, and facts about it."""
 
     settings: TrainSettings
-    networks: list[Weights]
+    weights: Weights
     about: dict[str, Any]
     version: str
 
@@ -49,13 +49,12 @@ class Champion:
 def write(
     path: Path,
     settings: TrainSettings,
-    networks: Sequence[Weights],
+    weights: Weights,
     about: Mapping[str, Any],
     version: str = __version__,
 ) -> None:
-    """Write the networks, whole or not at all, with weights in bfloat16; makes the folder."""
-    tensors = {f"{k}.{name}": value for k, weights in enumerate(networks) for name, value in weights.items()}
-    tensors = {name: _as(value.cpu(), torch.bfloat16).contiguous().clone() for name, value in tensors.items()}
+    """Write the network, whole or not at all, with weights in bfloat16; makes the folder."""
+    tensors = {_PREFIX + name: _as(value.cpu(), torch.bfloat16).contiguous().clone() for name, value in weights.items()}
     header = {"format": _FORMAT, "version": version, "settings": shaping(settings), "about": dict(about)}
     text = json.dumps(header | {"sha256": _digest(header, tensors)})
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +62,7 @@ def write(
 
 
 def shaping(settings: TrainSettings) -> dict[str, Any]:
-    """The settings that a file keeps: those that build its networks."""
+    """The settings that a file keeps: those that build its network."""
     kept = {key: asdict(settings)[key] for key in _SHAPING}
     return kept | {"network": kept["network"] | {"init_from": None}}
 
@@ -80,7 +79,7 @@ def read(path: Path) -> Champion:
         if header.pop("sha256") != _digest(header, tensors):
             raise CheckpointError(path, "damaged (its checksum does not match)")
         settings = settings_from_dict(TrainSettings, header["settings"] | {"device": "cpu"})
-        networks = _by_network(tensors)
+        weights = _weights(tensors)
         _check_about(header)
     except OSError as error:
         raise CheckpointError(path, f"cannot be read ({error.strerror or error})") from None
@@ -90,12 +89,11 @@ def read(path: Path) -> Champion:
         if isinstance(error, CheckpointError):
             raise
         raise CheckpointError(path, f"not a network of busso ({_line(error)})") from None
-    bad = not_finite(networks)
-    if not networks or bad is not None:
+    bad = not_finite(weights)
+    if not weights or bad is not None:
         raise CheckpointError(path, f"{bad} is not finite" if bad else "contains no weights")
-    for weights in networks:
-        check_size(settings, weights, path)
-    return Champion(settings, networks, header["about"], header["version"])
+    check_size(settings, weights, path)
+    return Champion(settings, weights, header["about"], header["version"])
 
 
 def _check_about(header: Mapping[str, Any]) -> None:
@@ -108,12 +106,11 @@ def _check_about(header: Mapping[str, Any]) -> None:
         raise ValueError("its description of the training is malformed")
 
 
-def _by_network(tensors: Mapping[str, Tensor]) -> list[Weights]:
-    networks: dict[int, Weights] = {}
-    for name, tensor in tensors.items():
-        number, _, own = name.partition(".")
-        networks.setdefault(int(number), {})[own] = _as(tensor, torch.float32)
-    return [networks[number] for number in sorted(networks)]
+def _weights(tensors: Mapping[str, Tensor]) -> Weights:
+    """The weights by their names in the network. Raises ValueError for a tensor that is named otherwise."""
+    if other := next((name for name in tensors if not name.startswith(_PREFIX)), None):
+        raise ValueError(f"tensor {other}, whose name does not begin with {_PREFIX}")
+    return {name.removeprefix(_PREFIX): _as(tensor, torch.float32) for name, tensor in tensors.items()}
 
 
 def _as(tensor: Tensor, dtype: torch.dtype) -> Tensor:

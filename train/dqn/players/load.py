@@ -22,7 +22,6 @@ from busso.command.settings.foreign import known_games
 from busso.train.dqn.network.build import build_network, check_size, inference_network, weights_for
 from busso.train.dqn.network.q_network import NetworkPlayer
 from busso.train.dqn.players import champion_file as champion
-from busso.train.dqn.players.mixture import MixturePlayer
 from busso.train.dqn.players.resolve import TABLES, ResolvedPlayer, resolve
 from busso.train.run.checkpoint import checkpoint
 from busso.train.run.checkpoint.checkpoint import CheckpointError
@@ -30,7 +29,6 @@ from busso.train.run.sources import warn_of_changes
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.run import RunSettings
 
-TrainedNetwork = NetworkPlayer | MixturePlayer
 OfTable = Callable[[Game, Path, dict[str, Any]], Player]  # a player by a checkpoint of tabular learning
 
 
@@ -77,8 +75,8 @@ def _with_network(game: Game, player: ResolvedPlayer, device: torch.device, key:
 
 def load_trained(
     game: Game, path: Path, device: torch.device, key: str = "players"
-) -> tuple[TrainedNetwork, TrainSettings]:
-    """The network, or mixture of them, of a run, a checkpoint or a champion, and the settings it was trained under."""
+) -> tuple[NetworkPlayer, TrainSettings]:
+    """The network of a run, a checkpoint or a champion, and the settings that it was trained under."""
     if path.suffix == champion.SUFFIX:
         return load_champion(game, path, device, key)
     return load_network(game, *checkpoint.load_named(path), device, key)
@@ -105,12 +103,11 @@ def load_network(
 
 def load_champion(
     game: Game, path: Path, device: torch.device, key: str = "players"
-) -> tuple[TrainedNetwork, TrainSettings]:
-    """The same of a file that travels; a mixture where it holds several networks."""
+) -> tuple[NetworkPlayer, TrainSettings]:
+    """The same of a champion file."""
     found = champion.read(path)
     check_game(game, found.settings, path, key)
-    members = [_network_player(game, found.settings, weights, path, device) for weights in found.networks]
-    return members[0] if len(members) == 1 else MixturePlayer(members), found.settings
+    return _network_player(game, found.settings, found.weights, path, device), found.settings
 
 
 def _network_player(
