@@ -209,15 +209,14 @@ def batch_equals_one_by_one(case: Case) -> None:
 
 
 def _expect_batch_looks_like_single(game: Game, states: States, games: Games, random: RandomState) -> None:
-    seats = random.integers(0, game.seats, games.size).astype(np.uint8)
-    before = states.copy()
+    seats, before = random.integers(0, game.seats, games.size).astype(np.uint8), states.copy()
     masks, seen, over = game.legal(states, games), game.observe(states, games, seats), game.over(states, games)
     for row, k in enumerate(games):
         words = np.zeros(game.words, np.uint64)
         game.rules.observe(states[k], seats[row], words)
         _expect_same(seen[row], words, "a batch of observations differs from a single one")
-        single = int(game.rules.legal(states[k])) & (2**64 - 1)  # signed, where it has no unsigned part
-        assert int(masks[row]) == single, "a batch of legal masks differs from a single one"
+        mask = int(game.rules.legal(states[k])) & (2**64 - 1)  # -1 for 64 legal actions if `legal` returns int64
+        assert int(masks[row]) == mask, "a batch of legal masks differs from a single one"
         assert bool(over[row]) == bool(game.rules.over(states[k])), "a batch of `over` differs from a single one"
     _expect_same(states, before, "looking at a state changed it")
 
