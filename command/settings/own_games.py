@@ -55,7 +55,7 @@ def name_players(values: Any) -> None:
 
 
 def name_network(override: str) -> bool:
-    """Trust the files of a `network=./net.py` override; return whether it is. Raises SettingsError, OwnCodeError."""
+    """Trust the files of a `network=./net.py` override; return False for others. Raises SettingsError, OwnCodeError."""
     found = parsed(with_network_key(override))
     if found.key != NETWORK_KEY:
         return False

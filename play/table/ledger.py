@@ -1,4 +1,4 @@
-"""Finished games as records in a file, one JSON object a line, for `busso.evaluate.replay`."""
+"""Records of finished games in a file, one JSON object per line, for `busso.evaluate.replay`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from busso.play.table.files import append_lines
 
 
 class Ledger:
-    """A file to which finished games are added. Raises OSError where it cannot be written."""
+    """File to which finished games are appended. Raises OSError if it cannot be written."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         append_lines(path, [])
 
     def add(self, records: list[dict[str, Any]]) -> None:
-        """Add the newest of the records of a game, or the hands of a match so far that are not in the file yet.
+        """Append a game's latest record, or the hands of a match that are not in the file yet.
 
-        A match of that name whose hands were others is left as it is, and this one gets another name.
+        If the file has a match of that name with other hands, this one gets another name.
         """
         if "match" in records[-1]:
             name, known = self._place(records)
@@ -30,7 +30,7 @@ class Ledger:
         append_lines(self.path, [json.dumps(record, separators=(",", ":")) for record in records])
 
     def _place(self, records: list[dict[str, Any]]) -> tuple[str, int]:
-        """The name under which the match stands, or is to stand, in the file, and how many of its hands are there."""
+        """Return the match's name in the file, and how many of its hands are there."""
         there: dict[Any, list[dict[str, Any]]] = {}
         for _, record in read_records(self.path):
             if isinstance(record, dict) and isinstance(record.get("match"), str):
