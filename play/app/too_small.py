@@ -7,13 +7,13 @@ from textual.widget import Widget
 
 from busso.play.language import Language
 
-LEAST_WIDTH, LEAST_HEIGHT = 80, 24  # the smallest terminal on which every screen is whole
+LEAST_WIDTH, LEAST_HEIGHT = 80, 24  # the smallest terminal in which every screen fits
 
 
 class TooSmall(Widget):
-    """Lies over a screen, and is seen while the terminal is smaller than `LEAST_WIDTH` x `LEAST_HEIGHT`.
+    """Cover of a screen, visible while the terminal is smaller than `LEAST_WIDTH` x `LEAST_HEIGHT`.
 
-    It is no screen of its own: those below go on, and come and go as they would.
+    A widget, not a screen, so that the screens below continue to work.
     """
 
     def __init__(self, language: Language) -> None:
