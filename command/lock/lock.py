@@ -3,7 +3,7 @@
 Two things mark the lock as taken. A byte-range lock on the lock file ends with its process, and works across nodes on
 NFS, Lustre or GPFS. But some mounts keep it local to one node or refuse it, and a server may keep the lock of a dead
 node. So a second file, which decides, names the owner, and the owner writes to it every `BEAT` seconds. The lock file
-holds the token of the newest owner, even after that owner has ended.
+holds the token of the latest owner, even after that owner has ended.
 
 An owner is dead if its machine says so, or if its file has not changed for `STALE` seconds while a waiting process kept
 polling it; clocks of two machines are not compared. An owner that was suspended for that long finds another name in the
@@ -237,7 +237,7 @@ class Lock:
             self.still_own()
 
     def _is_named(self) -> bool:
-        """Return whether the file names this process; recreate a missing one of its own. Raises OSError."""
+        """Return whether the file names this process, after recreating its own if missing. Raises OSError."""
         assert self._me is not None and self._bytes is not None
         token = self._me.token.encode()
         for _ in range(5):

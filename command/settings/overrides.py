@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-NETWORK_KEY = "network.module"  # `network=./net.py` is short for it
+NETWORK_KEY = "network.module"  # `network=./net.py` is its short form
 _MIXTURES = "opponents.phases"  # the setting whose mappings have players as keys
 _WORDS = r"[^{},\s\\'\"]+"
 _PLAYER_IN_MAPPING = re.compile(rf"(?<=[{{,\s]){_WORDS}[:=]{_WORDS}(?=\s*:\s*[^:=,{{}}]*[,}}])")

@@ -67,7 +67,7 @@ def name_network(override: str) -> bool:
         try:
             file = own_files.trust(path)
             if named:
-                file.get(named)  # which network of the file is used, each run says itself
+                file.get(named)  # each run's settings name the network in the file
         except OwnCodeError:
             raise
         except InputError as error:

@@ -1,7 +1,4 @@
-"""The application: its current screen, shared state, and saving on exit.
-
-The menu comes first and imports only what it shows: tables, and Numba with them, are imported when one is opened.
-"""
+"""The application. Tables, and Numba with them, are imported when one is opened, so that the menu comes at once."""
 
 from __future__ import annotations
 

@@ -42,10 +42,7 @@ def _open(settings: PlaySettings, given: Given) -> Opened:
 
 
 class OpeningScreen(ModalScreen[Opened | str]):
-    """Screen that opens a table in a thread, where its settings are composed too.
-
-    Its result is the session or the games to watch, or a one-line error.
-    """
+    """Screen that composes settings and opens a table in a thread; its result is the table or a one-line error."""
 
     def __init__(self, settings: Callable[[], PlaySettings], given: Given, language: Language) -> None:
         super().__init__()

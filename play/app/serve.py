@@ -50,10 +50,7 @@ _HEADERS = {
 
 
 def serve(settings: PlaySettings, arguments: Sequence[str]) -> int:
-    """Serve tables with these settings until a signal; return the exit code. Raises UserError for a port in use.
-
-    `arguments` is the command line with these settings.
-    """
+    """Serve tables, by the settings in `arguments`, until a signal; return the exit code. Raises UserError."""
     listening = _listen(settings.port)
     server = TableServer(table_command(arguments), Language(settings.lang))
     port = listening.getsockname()[1]

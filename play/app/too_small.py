@@ -11,10 +11,7 @@ LEAST_WIDTH, LEAST_HEIGHT = 80, 24  # the smallest terminal in which every scree
 
 
 class TooSmall(Widget):
-    """Cover of a screen, visible while the terminal is smaller than `LEAST_WIDTH` x `LEAST_HEIGHT`.
-
-    A widget, not a screen, so that the screens below continue to work.
-    """
+    """Cover of a screen while the terminal is too small; not a screen, so that those below continue to work."""
 
     def __init__(self, language: Language) -> None:
         super().__init__()

@@ -52,10 +52,7 @@ class TableSnapshot:
 
 
 class LearningProcess:
-    """Table and the method that learns it from the episodes of its seed, in order.
-
-    `settings.algo` is one of the values of `METHODS`. Raises KeyError for an unknown policy.
-    """
+    """Table and the method (`settings.algo`) that learns it from its seed. Raises KeyError for an unknown policy."""
 
     def __init__(self, subject: Subject, settings: TabularSettings) -> None:
         self._subject, self.settings = subject, settings

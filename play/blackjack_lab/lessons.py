@@ -72,10 +72,7 @@ def _number(key: str, text: str, kind: type[float] = float) -> float:
 
 
 class Lessons:
-    """Learners for all `METHODS` of the configured game, each with its own table and the same seed.
-
-    The exact process is computed when the first learner starts.
-    """
+    """Learners for all `METHODS` of one game, with the same seed; the first to start computes the exact process."""
 
     def __init__(self, settings: dict[str, Any], seed: int, choices: LessonChoices) -> None:
         self.settings, self.seed, self.choices = settings, seed, choices
@@ -103,11 +100,7 @@ class Lessons:
             self._learners[name].start()
 
     def choose(self, choices: LessonChoices) -> None:
-        """Apply new choices.
-
-        With another epsilon QL keeps its table, since its target values stay the same. With another policy MC and TD
-        start new tables, since theirs change.
-        """
+        """Apply new choices; a table is kept unless its target values change, as MC's and TD's do with the policy."""
         old, self.choices = self.choices, choices
         if choices.epsilon != old.epsilon:
             if self["ql"].learned is None:

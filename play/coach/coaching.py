@@ -1,4 +1,4 @@
-"""Coach that judges every decision of a person and tells the cost of a bad one."""
+"""Coaching: a verdict on every decision of a person, with the cost of a bad one."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ class Coaching:
         self._found: dict[tuple[int, int], Judged] = {}
 
     def look(self, hand: Hand, number: int, move: Move) -> Judged | None:
-        """Return the cost of move `number`, from 0, of a hand; None for a forced move, or without values.
-
-        Changes nothing, and reads only the hand's seeds: it may be called in a thread.
-        """
+        """Return the cost of move `number`, from 0; None if forced or without values. Thread-safe: changes nothing."""
         return judge(self._coach, hand, number, move)
 
     def add(self, game: int, judged: Judged) -> None:

@@ -89,10 +89,7 @@ class Commentary:
 def bars(
     worths: Sequence[Worth], unit: str, name: Callable[[int], str], following: int | None, width: int
 ) -> list[str]:
-    """Format actions in rows, best first, ordered down the columns; the best has a full bar, the worst a minimal one.
-
-    The action `following`, if known, is marked.
-    """
+    """Format actions in rows, best first down the columns, with bars of their values; `following` is marked."""
     if not worths:
         return []
     names = [name(each.action) for each in worths]

@@ -40,10 +40,7 @@ class SettingRow:
 
 
 class Choices:
-    """Settings of a table of one game, chosen one by one; `runs` is the folder of trained agents.
-
-    Raises UnknownGameError for an unknown game.
-    """
+    """Settings of a table of one game, chosen one by one; `runs` has trained agents. Raises UnknownGameError."""
 
     def __init__(self, name: str, runs: Path = RUNS) -> None:
         self.name = name

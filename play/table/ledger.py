@@ -18,10 +18,7 @@ class Ledger:
         append_lines(path, [])
 
     def add(self, records: list[dict[str, Any]]) -> None:
-        """Append a game's latest record, or the hands of a match that are not in the file yet.
-
-        If the file has a match of that name with other hands, this one gets another name.
-        """
+        """Append the latest record, or a match's missing hands; another match of its name in the file renames it."""
         if "match" in records[-1]:
             name, known = self._place(records)
             records = [record | {"match": name} for record in records[known:]]

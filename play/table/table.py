@@ -61,10 +61,7 @@ class Score:
 
 
 class Table:
-    """People and players at one game; a new table has the first hand dealt.
-
-    `player_of(game, spec)` makes the players. Raises ValueError for a bad setup, and as `player_of` does.
-    """
+    """People and players at one game, with the first hand dealt. Raises ValueError, and as `player_of` does."""
 
     def __init__(self, setup: Setup, player_of: Callable[[Game, str], Player] = seated_player) -> None:
         if len(setup.seats) != setup.game.seats:

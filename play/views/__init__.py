@@ -1,7 +1,4 @@
-"""Views of each game for a person, as plain data and as lines of text, and its events, as messages.
-
-A game uses the module of its name here; `generic` provides whatever that lacks.
-"""
+"""Views of each game as data and text, and its events as messages; `generic` supplies what a game's module lacks."""
 
 from __future__ import annotations
 

@@ -28,10 +28,7 @@ class OpenHand(NamedTuple):
 
 @dataclass(frozen=True)
 class Ending:
-    """End of a hand: its winner, the credits `won`, the deciding rule (None: all others folded), and its dice.
-
-    `number` counts from 1.
-    """
+    """End of a hand, `number` from 1: winner, credits `won`, deciding rule (None: all others folded), and dice."""
 
     number: int
     seats: tuple[OpenHand, ...]

@@ -76,8 +76,6 @@ class MenuScreen(Screen[None]):
         self._games = sorted(known_games() | {self._entry}, key=lambda it: ([*named, it].index(it), it))
         self._why = ""  # why the last request was refused
 
-    # --- display
-
     def compose(self) -> ComposeResult:
         say = self.language.say
         yield Static(say("menu.title"), id="title", markup=False)
@@ -174,8 +172,6 @@ class MenuScreen(Screen[None]):
         line.update(self.language.say("menu.refused", why=why) if why else "")
         line.display = bool(why)
 
-    # --- events
-
     @on(OptionList.OptionHighlighted, "#entries")
     def _went_to(self, event: OptionList.OptionHighlighted) -> None:
         if event.option.id is not None and event.option.id != self._entry:
@@ -244,8 +240,6 @@ class MenuScreen(Screen[None]):
             await self.run_action("app.leave")
         else:
             self._entries.focus()
-
-    # --- opening
 
     def _overrides(self) -> list[str]:
         choices = self._choices.get(self._entry)

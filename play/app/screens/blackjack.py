@@ -86,8 +86,6 @@ class GameScreen(TableScreen):
         super().refresh_table()
         self._look()
 
-    # --- learners
-
     def _look(self) -> None:
         """Update the display of the learners."""
         if not self.is_mounted:
@@ -114,8 +112,6 @@ class GameScreen(TableScreen):
         """Handle a new choice of the table's content."""
         self._said = []
         self._look()
-
-    # --- keys
 
     def action_learn(self, name: str) -> None:
         self._failed.discard(name)
@@ -146,8 +142,6 @@ class GameScreen(TableScreen):
         self.toggle_class("-flipped")
         self.refresh_table()
 
-    # --- AutoPlay
-
     def action_autoplay(self) -> None:
         self.autoplay = not self.autoplay
         key = "blackjack_screen.auto_on" if self.autoplay else "blackjack_screen.auto_off"
@@ -175,8 +169,6 @@ class GameScreen(TableScreen):
         key = "blackjack_screen.auto_plays" if visits else "blackjack_screen.auto_blind"
         self.tell([say(key, method=method, action=self.speech.action(action), visits=f"{visits:,}")])
         self.action_choose(action)
-
-    # --- form
 
     def action_adjust(self) -> None:
         if self._is_busy():

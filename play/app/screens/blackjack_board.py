@@ -34,10 +34,7 @@ _BOLD = Style(bold=True)
 
 
 class ValueTable(Widget):
-    """Hard or soft sums, scaled to the available space: tall cells have a second line.
-
-    The current decision is underlined and in reverse. Rendered by line for frequent updates.
-    """
+    """Hard or soft sums, the current one in reverse; tall cells have a second line. Rendered by line for speed."""
 
     def __init__(self, title: str, id: str) -> None:  # noqa: A002 - as Textual calls it
         super().__init__(id=id)
@@ -115,10 +112,7 @@ class Lab(Vertical):
     def show(
         self, lessons: Lessons, method: str, quantity: str, here: tuple[str, int, int] | None, said: list[str]
     ) -> None:
-        """Show a quantity of a method's table; `here` is the block, row and column of the current game.
-
-        `said`, if not empty, replaces the legend.
-        """
+        """Show a quantity of a method's table; `here` is the current block, row, column; `said` replaces the legend."""
         language = self._language
         caption = language.say(f"blackjack_screen.caption_{quantity}", discount=lessons.settings["discount"])
         self._set("#caption", f"{method.upper()}: {caption}")

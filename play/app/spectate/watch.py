@@ -67,8 +67,6 @@ class WatchScreen(BoardScreen):
     def on_mount(self) -> None:
         self._arrive()
 
-    # --- positions
-
     @property
     def is_quiet(self) -> bool:
         return super().is_quiet and not self._timer
@@ -152,8 +150,6 @@ class WatchScreen(BoardScreen):
         self._halt()
         return True
 
-    # --- display
-
     def _tell_position(self) -> None:
         """Extend the log to this position, and show the latest events as news."""
         log, hand = self.query_one("#log", RichLog), self.table.hand
@@ -201,8 +197,6 @@ class WatchScreen(BoardScreen):
         """Report a problem and end automatic play."""
         self._halt()
         super().complain(line)
-
-    # --- keys
 
     @on(Board.Chosen)
     def _clicked(self) -> None:

@@ -137,16 +137,11 @@ class BoardScreen(Screen[str]):
 
         return self.run_worker(work)
 
-    # --- leaving
-
     def action_stand_up(self) -> None:
         self.leave(lambda: None)
 
     def leave(self, then: Callable[[], None], unsaved: bool = False) -> None:
-        """Leave when no computation is running, then call `then`.
-
-        If saving fails, the first attempt is refused and the second leaves; `unsaved` leaves at the first.
-        """
+        """Leave, then call `then`, after any computation; if saving fails, only at a second try or if `unsaved`."""
         self._leaving, self._may_be_unsaved = then, unsaved
         if not self._thinking:
             self._leave_now()

@@ -32,10 +32,7 @@ HELP, LEAVE = Key("?", "app.help", "help"), Key("q", "stand_up", "leave", also="
 
 
 class TableScreen(BoardScreen):
-    """Table at which a person sits; a game's screen has its own `BOARD` and additional keys.
-
-    While something is computed, other actions at the table are refused.
-    """
+    """Table at which a person sits, with the board and keys of its game; refuses actions during computations."""
 
     BOARD: ClassVar[type[Board]] = Board
     NEWS: ClassVar[int] = 3  # lines of the latest messages
@@ -65,8 +62,6 @@ class TableScreen(BoardScreen):
             self.session.deal()
         self._go_on()
 
-    # --- turns
-
     @property
     def may_act(self) -> bool:
         """True if it is a person's turn and nothing is being computed."""
@@ -87,8 +82,6 @@ class TableScreen(BoardScreen):
     def waits_for(self, move: Move) -> str | None:
         """Return the prompt while the outcome of a move stays until Enter; None at other times."""
         return None
-
-    # --- messages
 
     def tell(self, lines: list[str]) -> None:
         """Add lines to the log and the news."""
@@ -129,8 +122,6 @@ class TableScreen(BoardScreen):
         if self.table.hand.over:
             return say("app.next_game" if self.table.game_over else "app.next_hand")
         return "" if self._pausing else say("app.your_turn", seat=self.viewer)
-
-    # --- actions
 
     @on(Board.Chosen)
     def _clicked(self, event: Board.Chosen) -> None:
@@ -200,8 +191,6 @@ class TableScreen(BoardScreen):
         """Report that the latest event may not be in a file; the game continues."""
         if (trouble := self.session.take_trouble()) is not None:
             self.warn(self.not_saved(trouble))
-
-    # --- keys
 
     def action_next(self) -> None:
         """Uncover the screen for the next person, end a wait, or deal the next hand or game."""
