@@ -1,10 +1,10 @@
-"""busso as a library: the names below are stable, and their arguments and results have types.
+"""Library interface of busso: stable names with typed arguments and results.
 
 Games: `load_game`, `deal`, `look`, `step`. Players: `load_player`, `choose`, `duel`, `tournament`, `solve`. Runs:
 `train_agent`, `load_run`, `export`. Errors that a caller can correct raise `BussoError`, a ValueError of one line.
-Each has an example in its docstring; docs/howto/library.md is the page about them.
+docs/howto/library.md explains them.
 
-Each name is loaded when it is first used: games wait for neither PyTorch nor Ray.
+Each name is imported at its first use, so that games wait for neither PyTorch nor Ray.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _MODULES = {
         "BussoError": "busso.cards.base.errors",
     },
 }
-_ELSEWHERE = {"BussoError": "InputError"}  # what a name is called in its module
+_ELSEWHERE = {"BussoError": "InputError"}  # names that differ in their modules
 
 __all__ = [
     "BussoError",

@@ -1,4 +1,4 @@
-"""`python -m busso COMMAND [argument ...]`: the command `busso`, where it is not on the path."""
+"""`python -m busso COMMAND [argument ...]`: the `busso` command where it is not on the PATH."""
 
 import sys
 

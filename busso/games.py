@@ -1,4 +1,4 @@
-"""Games, their states, and a step of many of them at a time. No PyTorch here."""
+"""Games, their states, and batched steps, without PyTorch."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _MAX_SEED = 2**64 - 1
 
 
 def load_game(name: str, **options: Any) -> Game:
-    """The game of that name, such as `tressette`, or in a file, `./war.py`, under these rules.
+    """Return a game with these rules: by name, such as `tressette`, or from a file, `./war.py`.
 
-    `options` are the keys of its group in docs/reference/settings.md without `game.`; the others have their defaults.
-    The functions of a `Game` are for whole arrays of states: `deal`, `legal`, `apply`, `observe`, `over`, `returns`.
-    Raises BussoError for a game or an option that there is not.
+    `options` are the game's keys in docs/reference/settings.md without `game.`; missing ones keep their defaults. The
+    functions of a `Game` take whole arrays of states: `deal`, `legal`, `apply`, `observe`, `over`, `returns`. Raises
+    BussoError for an unknown game or option.
 
     >>> import busso
     >>> game = busso.load_game("spike", seats=4, credits=30)
@@ -39,7 +39,7 @@ def load_game(name: str, **options: Any) -> Game:
 
 
 def deal(game: Game | str, seeds: int | Iterable[int]) -> States:
-    """New games, one for each seed, or one: an array of state records. A seed is the same game everywhere.
+    """Return new games, one for each seed, as an array of state records; a seed is the same game everywhere.
 
     >>> import busso
     >>> game = busso.load_game("tressette")
@@ -55,10 +55,10 @@ def deal(game: Game | str, seeds: int | Iterable[int]) -> States:
 
 @dataclass(frozen=True)
 class View:
-    """Decisions in the games that are not over, with the observations of the seats to move.
+    """Decisions of all unfinished games, with the observations of the seats to move.
 
-    `games` are their indices in the array of states, `seats` who moves, `legal` is `[games, actions]`, `observation`
-    `[games, bits]` of 0.0 and 1.0, seen from the seat to move.
+    `games` are their indices in the array of states, `seats` the seats to move, `legal` is `[games, actions]`, and
+    `observation`, `[games, bits]` of 0.0 and 1.0, is from the view of the seat to move.
     """
 
     games: NDArray[np.int64]
@@ -86,11 +86,10 @@ def look(game: Game | str, states: States) -> View:
 
 
 def step(game: Game | str, states: States, actions: ArrayLike) -> NDArray[np.bool_]:
-    """Play one action in each game that is not over, in place; returns which games are over now, `[states]`.
+    """Play one action in each unfinished game, in place; return which games are over now, `[states]`.
 
-    `actions` are in the order of `look(game, states).games`. What each seat has won when a game is over says
-    `game.returns(states)`, `[states, seats]`. Raises BussoError for an action that is not legal; then no state has
-    changed.
+    `actions` are in the order of `look(game, states).games`. `game.returns(states)` has the results of finished games,
+    `[states, seats]`. Raises BussoError for an illegal action, and then changes no state.
 
     >>> import busso
     >>> game = busso.load_game("tressette")
@@ -105,7 +104,7 @@ def step(game: Game | str, states: States, actions: ArrayLike) -> NDArray[np.boo
     games = np.flatnonzero(~game.over(states))
     try:
         chosen = np.asarray(actions)
-    except ValueError:  # rows of several lengths
+    except ValueError:  # rows of different lengths
         chosen = np.empty(0, object)
     if chosen.shape != games.shape or not np.issubdtype(chosen.dtype, np.integer):
         wanted = f"{games.size} integers, one for each game that is not over"

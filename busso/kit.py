@@ -1,4 +1,4 @@
-"""Tools for a game, a player, a network or a loss in one file: `from busso.kit import ...`. These names are stable."""
+"""Stable tools for a game, player, network or loss in one file: `from busso.kit import ...`."""
 
 from busso.cards.compiled.bits import bit, has, highest, lowest, nth_bit, popcount, put, put_thermometer
 from busso.cards.compiled.jit import njit

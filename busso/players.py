@@ -1,4 +1,4 @@
-"""Players, and what they do against each other. PyTorch is loaded for those that have a network."""
+"""Players and matches between them. PyTorch is imported for networks only."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 
 def load_player(game: Game | str, player: str | Path | Run, network: str | None = None) -> Player:
-    """A player of the game by its name, or the one that a run has trained.
+    """Return a player by name, or the player that a run has trained.
 
-    A name is what the command line takes: `random`, a rule player of the game, `monte_carlo:samples:100`, a run folder
-    or a checkpoint, `search:RUN`, a policy in a table, `champion`, the network that comes with the game, or a player in
-    a Python file, `./mine.py:NAME`. `network` is the file of a run's own network, `./net.py`. Networks play on the CPU.
-    Raises BussoError for what is not there, or plays another game.
+    Names are those of the command line: `random`, a rule player of the game, `monte_carlo:samples:100`, a run folder, a
+    checkpoint, `search:RUN`, a policy table, `champion` (the network shipped with the game), or a player in a Python
+    file, `./mine.py:NAME`. `network` is the file of a run's custom network, `./net.py`. Networks run on the CPU. Raises
+    BussoError for a missing player or one of another game.
 
     >>> import busso
     >>> game = busso.load_game("tressette")
@@ -64,10 +64,10 @@ def _text(player: str | Path | Run) -> str:
 
 
 def choose(game: Game | str, player: Player | str, states: States, seed: int = 0) -> Actions:
-    """Return a player's action in each game that is not over, `[games]` in the order of `look(game, states).games`.
+    """Return a player's action in each unfinished game, `[games]` in the order of `look(game, states).games`.
 
-    Each call is a beginning for the player. Where it draws, chance follows from `seed` and what the seat to move sees:
-    the same position gives the same action.
+    Each call restarts the player. Its randomness follows from `seed` and the observation of the seat to move, so equal
+    positions get equal actions.
 
     >>> import busso
     >>> game = busso.load_game("blackjack")
@@ -104,11 +104,11 @@ def duel(
     deals: int = 1024,
     seed: int = 7,
 ) -> Duel:
-    """Two players on duplicate deals: each deal is played as often as makes it fair, in Tressette twice, sides swapped.
+    """Play two players against each other on duplicate deals, in Tressette twice per deal with sides swapped.
 
-    Players may be named as for `load_player`. One of your own has `begin(seeds)` and `act(decisions)`, see
-    `busso.Player`, or is a function of what one seat sees. `win_rate` and `points` of the result are means with their
-    95% intervals, `low` and `high`.
+    Players may be named as for `load_player`. An object has `begin(seeds)` and `act(decisions)`, as `busso.Player`; a
+    function takes what one seat sees. `win_rate` and `points` of the result are means with 95% intervals, `low` and
+    `high`.
 
     >>> import busso
     >>> result = busso.duel("tressette", "greedy", "random", deals=512)  # or a game from load_game
@@ -122,7 +122,7 @@ def duel(
 
 @dataclass(frozen=True)
 class Tournament:
-    """Every pair on the same deals. `ratings.rows` has the players, best first, in Elo with 95% intervals."""
+    """Results of every pair on the same deals. `ratings.rows` has the players, best first: Elo with 95% intervals."""
 
     duels: dict[tuple[str, str], Duel]
     pairings: list[Pairing]
@@ -132,10 +132,10 @@ class Tournament:
 def tournament(
     game: Game | str, players: Sequence[Player | str | Path | Run], deals: int = 1024, seed: int = 7
 ) -> Tournament:
-    """Every pair of players, as for `duel`, on the same duplicate deals, in this process.
+    """Play every pair of players, given as for `duel`, on the same duplicate deals, in this process.
 
-    One of your own is called by the name of its class or function. `busso tournament` plays the same deals with the
-    same seed, on all CPUs, and can be resumed.
+    Player objects are named after their class or function. `busso tournament` plays the same deals for the same seed,
+    on all CPUs, and can be resumed.
 
     >>> import busso
     >>> game = busso.load_game("tressette")
@@ -163,11 +163,11 @@ def tournament(
 
 
 def solve(name: str, **options: Any) -> Solved:
-    """A small game solved exactly, by policy iteration, such as `blackjack`; with options as for `load_game`.
+    """Solve a small game, such as `blackjack`, exactly by policy iteration; options as for `load_game`.
 
-    `reward` is one of the game's. Of the result, `expected` is what a hand is worth by optimal play,
-    `model.locate(cards, card_of_the_opponent)` the number of a state, `action(state)` what is best there and
-    `solution.values[state]` what it is worth. Raises BussoError for a game whose states cannot be enumerated.
+    `reward` is one of the game's. In the result `expected` is the value of a hand under optimal play,
+    `model.locate(cards, card_of_the_opponent)` the number of a state, `action(state)` its best action and
+    `solution.values[state]` its value. Raises BussoError for a game whose states cannot be enumerated.
 
     >>> import busso
     >>> solved = busso.solve("blackjack")

@@ -1,4 +1,4 @@
-"""Runs: training them, reading their results, and exporting their networks."""
+"""Training runs, reading their results, and exporting their networks."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from busso.train.run import read
 from busso.train.run.read import Run
 
 _INTERRUPTED = 130
-_training = dict[int, object]()  # by process: a fork has its parent's entry, and may train
+_training = dict[int, object]()  # by process id: a forked child inherits its parent's entry and may train
 
 
 def load_run(folder: str | Path) -> Run:
-    """The run in this folder. Raises BussoError where there is none.
+    """Return the run in a folder. Raises BussoError if there is none.
 
     >>> import busso
     >>> busso.load_run("runs/tressette/nowhere")
@@ -35,22 +35,22 @@ as in runs/tressette/default
     except SettingsError as error:
         hint = re.sub(r"use game=(\S+)", r'call busso.load_game("\1") first', error.hint)
         raise SettingsError(error.key, error.problem, hint) from None
-    _ = run.results  # a damaged file is refused here, not later
+    _ = run.results  # refuse a damaged file here, not later
     return run
 
 
 def train_agent(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
-    """Train a run, or resume it, as `busso train` with these settings does; returns it when it is complete.
+    """Train or resume a run as `busso train` does with these settings; return it when complete.
 
-    Settings are in docs/reference/settings.md. Give them as keywords, groups as dictionaries, or as on the command
-    line, `"network.hidden=[32,32]"`. `quiet` says nothing but warnings. The run is the folder `runs/<game>/<name>`. The
-    same call resumes a stopped run, and shows a complete one again. Ctrl-C, or the stop button of a notebook, writes a
-    checkpoint and raises KeyboardInterrupt; a second one raises it at once. Raises BussoError as the command says
-    `error:`.
+    docs/reference/settings.md lists the settings. Pass them as keywords, with dictionaries for groups, or as strings in
+    command-line form, `"network.hidden=[32,32]"`. `quiet` prints nothing but warnings. The run folder is
+    `runs/<game>/<name>`. The same call resumes a stopped run and shows a complete one again. Ctrl-C, or a notebook's
+    stop button, writes a checkpoint and raises KeyboardInterrupt; a second one raises it at once. Raises BussoError
+    where the command prints `error:`.
 
-    In another thread than the main one it hears no signal, so it trains until the run is complete or the process ends,
-    and the same call resumes from the last checkpoint. To stop such a run, train in a process of its own and
-    `terminate()` it. A process trains one run at a time, and `quiet` is for all of its threads.
+    Outside the main thread the run receives no signals: it trains until it is complete or the process ends, and the
+    same call resumes from the last checkpoint. To be able to stop such a run, train in a separate process and
+    `terminate()` it. A process trains one run at a time, and `quiet` affects all of its threads.
 
     >>> import busso
     >>> run = busso.train_agent(
@@ -81,7 +81,7 @@ def train_agent(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
     if code == _INTERRUPTED:
         raise KeyboardInterrupt
     if code:
-        raise SystemExit(code)  # a scheduler's signal, which is for the whole process
+        raise SystemExit(code)  # a scheduler's signal is meant for the whole process
     return load_run(chosen.settings.folder)
 
 
@@ -93,7 +93,7 @@ def _path(key: str, value: object) -> str | Path:
 
 @contextmanager
 def _only_training() -> Iterator[None]:
-    """Settings, logs and standard output are those of a process, and so is a training. Raises SettingsError."""
+    """Allow one training in this process, whose settings, logs and standard output it shares. Raises SettingsError."""
     me = object()
     if _training.setdefault(os.getpid(), me) is not me:
         raise SettingsError(
@@ -106,7 +106,7 @@ def _only_training() -> Iterator[None]:
 
 
 def _overrides(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """As they would be typed; a group of settings is a dictionary."""
+    """Yield the settings as command-line overrides; dictionaries are groups."""
     for key, value in settings.items():
         if isinstance(value, Mapping):
             yield from _overrides(value, f"{prefix}{key}.")
@@ -138,10 +138,10 @@ def export(
     to: str | Path | None = None,
     **settings: Any,
 ) -> Path:
-    """Write the network of a run, a checkpoint or `champion` as ONNX, with a card; returns the file.
+    """Export the network of a run, a checkpoint or `champion` as ONNX with a model card; return the file.
 
-    As `busso export`, whose other settings are keywords: `game` for whose champion it is, `format`, `input`, `license`.
-    An ONNX file has been compared with the network. Raises BussoError.
+    Other settings of `busso export` are keywords: `game` (of the champion), `format`, `input`, `license`. An ONNX file
+    has been compared with the network. Raises BussoError.
 
     >>> import busso
     >>> busso.export("champion", to="my-agent").name

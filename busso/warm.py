@@ -30,9 +30,9 @@ from busso.command.main import command
 from busso.command.settings.foreign import name_game
 from busso.command.system import cpus
 
-_MOST = 4  # processes side by side, each of half a gigabyte
+_MOST = 4  # processes at a time, half a gigabyte each
 
-# Small in every respect but in what is compiled.
+# As small as possible while compiling everything that real training compiles.
 _TRAINING = (
     "rollout=local",
     "rollout.games=32",
@@ -60,7 +60,7 @@ class Filled:
 
 @command
 def main(arguments: Sequence[str]) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line and return the exit code."""
     if not {"-h", "--help"}.isdisjoint(arguments):
         print(__doc__)
         return 0
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _side_by_side(games: Sequence[str]) -> Iterator[Filled]:
-    """Fill the games that have the most searches first: they take longest, and the others fit beside them."""
+    """Fill the games that have the most searches first: they take longest, and the others run in parallel."""
     longest_first = sorted(games, key=lambda name: len(_searches(load_game(name_game(name)))), reverse=True)
     # Not forked: this process has Numba's threads and locks.
     workers = min(len(games), cpus(), _MOST)
@@ -94,7 +94,7 @@ def _side_by_side(games: Sequence[str]) -> Iterator[Filled]:
 
 
 def fill(name: str) -> Filled:
-    """Run the commands that a user of this game would, in a temporary folder, without a word."""
+    """Run silently, in a temporary folder, the commands that a user of this game would run."""
     from busso.evaluate import replay
     from busso.evaluate.review import __main__ as review
     from busso.evaluate.solve import __main__ as solve
@@ -102,11 +102,11 @@ def fill(name: str) -> Filled:
     from busso.train import __main__ as train
 
     start, failed, game = time.monotonic(), [], load_game(name_game(name))
-    loaded, made = compiled.loaded.total(), compiled.made.total()  # of the games that this process has had before
+    loaded, made = compiled.loaded.total(), compiled.made.total()  # before this game
     here, searches = f"game={name}", _searches(game)
     grader = next((search for search in searches if search.startswith("search:")), "auto")
     with tempfile.TemporaryDirectory(prefix="busso-warm-") as folder, contextlib.chdir(folder):
-        # Searches take their time: each with one other, not in all pairs.
+        # Searches are slow: each plays with one partner instead of all pairs.
         steps: list[tuple[Callable[[Sequence[str]], int], list[str]]] = [
             (
                 tournament.main,
@@ -137,7 +137,7 @@ def _champion(game: Game) -> list[str]:
 
 
 def _searches(game: Game) -> list[str]:
-    """Return one player of each kind that the game has, with few samples; those with a network have the champion's."""
+    """Return a cheap player of each search kind, with few samples; network searches use the champion."""
     kinds = []
     for name, kind in game.kinds.items():
         player = f"{name}:{CHAMPION}" if kind.of_network else name

@@ -1,3 +1,3 @@
-"""Shared by all commands of busso: settings from conf/ and the command line, and errors as one line."""
+"""Shared parts of all commands: settings from conf/ and the command line, and one-line errors."""
 
-__version__ = "1.0.0.dev0"  # here alone: pyproject.toml and `busso --version` read it
+__version__ = "1.0.0.dev0"  # the only place: pyproject.toml and `busso --version` read it

@@ -1,4 +1,4 @@
-"""A command under `@hydra.main`: Hydra composes, logs and sweeps; errors are one line, and exit codes are busso's."""
+"""Commands under `@hydra.main`: Hydra composes, logs and sweeps; errors and exit codes are busso's."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Job = Callable[[DictConfig], Any]
 _FULL_ERROR = "HYDRA_FULL_ERROR"
 _WITH_VALUE = {"--cfg", "-c", "--package", "-p", "--config-path", "-cp", "--config-name", "-cn", "--config-dir", "-cd"}
 _INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
-_REQUEUE = 75  # the same command resumes
+_REQUEUE = 75  # exit code: the same command resumes
 _RERUN = "--experimental-rerun"
 _LONG = (
     *(
@@ -58,7 +58,7 @@ OmegaConf.register_new_resolver("with_home", lambda path: with_home(str(path)), 
 
 
 class Ended(BaseException):
-    """The end of a command in this process: its exit code, or the error that ends it."""
+    """End of a command in this process, with its exit code or the error that ends it."""
 
     def __init__(self, code: int = 0, error: BaseException | None = None) -> None:
         super().__init__(code)
@@ -66,12 +66,12 @@ class Ended(BaseException):
 
 
 class JobError(Exception):
-    """A job of a sweep that failed, or that a signal ended: its run, the line for it, and its exit code."""
+    """Failed or signalled job of a sweep, with its run, error line and exit code."""
 
-    all: ClassVar[list[JobError]] = []  # of this command; one of another process is made again from its pickle
+    all: ClassVar[list[JobError]] = []  # of this command; unpickling one from another process adds it
 
     def __init__(self, message: str = "", run: str = "", exit_code: int = 1) -> None:
-        super().__init__(message, run, exit_code)  # from which a process makes it again
+        super().__init__(message, run, exit_code)  # arguments for unpickling
         self.message, self.run, self.exit_code = message, run, exit_code
         self.all.append(self)
 
@@ -82,15 +82,15 @@ class JobError(Exception):
 def job(run: Callable[[DictConfig], int | float | None]) -> Job:
     """Wrap `run` for Hydra; its exit code becomes that of the process, or of its job in a sweep.
 
-    A float is no exit code, but what a sweeper searches the best of. A job of a sweep that fails is a JobError, so that
-    the others are run all the same; a bug shows its traceback.
+    A float is the value that a sweeper optimizes, not an exit code. A failed job of a sweep raises JobError, so that
+    the other jobs still run; a bug shows its traceback.
     """
 
     @functools.wraps(run)
     def of(config: DictConfig) -> float | None:
         launcher = _launcher()
         try:
-            name_games(list(HydraConfig.get().overrides.task))  # this may be another process than that of the command
+            name_games(list(HydraConfig.get().overrides.task))  # possibly in another process than the command's
             found = run(config)
         except Exception as error:
             if launcher is None:
@@ -98,9 +98,9 @@ def job(run: Callable[[DictConfig], int | float | None]) -> Job:
             raise _failed(error) from None
         code = found if isinstance(found, int) else 0
         if code and (launcher is None or launcher == "basic"):
-            raise Ended(code)  # a signal, which is for the whole sweep
+            raise Ended(code)  # a signal, meant for the whole sweep
         if code and str(launcher).startswith("submitit"):
-            raise SystemExit(code)  # without a result: Slurm may start the job again
+            raise SystemExit(code)  # no result, so that Slurm may restart the job
         if code:
             raise JobError("", _name(), code)
         return found
@@ -109,7 +109,7 @@ def job(run: Callable[[DictConfig], int | float | None]) -> Job:
 
 
 def _launcher() -> str | None:
-    """The launcher of this job; None of one that runs by itself, alone or as the task of a job array."""
+    """Return the launcher of this job; None for a single job or a task of a job array."""
     config = HydraConfig.get()
     launcher = str(config.runtime.choices["hydra/launcher"])
     return None if config.mode == RunMode.RUN or launcher == "array" else launcher
@@ -129,7 +129,7 @@ def _name() -> str:
 
 
 def _summed_up() -> int:
-    """Say in one line which jobs of a sweep have failed; returns the exit code, 75 if another start may help."""
+    """Print the failed jobs of a sweep on one line; return the exit code, 75 if a restart may help."""
     failed = [f"{error.run} ({error.message})" for error in JobError.all if error.message]
     if failed:
         print(one_line(f"error: failed: {'; '.join(failed)}"), file=sys.stderr)
@@ -143,9 +143,9 @@ def settings_command(
     given: Callable[[Sequence[str]], Sequence[str]] = list,
     default_game: str | None = None,
 ) -> Callable[[Callable[[T], int | None]], Main]:
-    """The command that runs a function with the settings of conf/<config_name>.yaml and of the command line.
+    """Make a command that runs a function with the settings of conf/<config_name>.yaml and the command line.
 
-    `given` makes settings of the words that are none. With a `default_game` the options of the game need no `game.`.
+    `given` turns other words into settings. With a `default_game`, the game's options need no `game.` prefix.
     """
 
     def of(run: Callable[[T], int | None]) -> Main:
@@ -165,7 +165,7 @@ def settings_command(
 
 
 def typed() -> list[str]:
-    """The overrides that the running job was started with; the folder of --config-dir is one of them, too."""
+    """Return the overrides that the running job was started with, including the folder of --config-dir."""
     config = HydraConfig.get()
     of_hydra = [each for each in config.overrides.hydra if not each.startswith("hydra.mode=")]
     return [*added_folders(config), *of_hydra, *config.overrides.task]
@@ -178,10 +178,7 @@ def added_folders(hydra_config: Any) -> list[str]:
 
 
 def run_app(config_name: str, task: Job, arguments: Sequence[str]) -> int:
-    """Run a job, or what the flags ask for in its place, as `@hydra.main` does; returns the exit code.
-
-    Raises SettingsError, one line that names the key, for anything that Hydra refuses.
-    """
+    """Run a job, or what the flags request; return the exit code. Raises SettingsError for what Hydra refuses."""
     flags, overrides = parted(arguments)
     name_games(overrides)
     JobError.all.clear()
@@ -205,7 +202,7 @@ def run_app(config_name: str, task: Job, arguments: Sequence[str]) -> int:
             if end.error is not None:
                 raise end.error from None
             return end.code
-        except (OSError, BrokenProcessPool) as error:  # of Hydra itself; that of a job is an Ended. joblib's is one
+        except (OSError, BrokenProcessPool) as error:  # Hydra's own (a job's is an Ended), or joblib's
             raise _named(error) from None
         except JobError:
             return _summed_up()
@@ -213,7 +210,7 @@ def run_app(config_name: str, task: Job, arguments: Sequence[str]) -> int:
 
 
 def _named(error: OSError | BrokenProcessPool) -> Exception:
-    """Return an error of Hydra or its launcher as one that names the key; a pipe without a reader stays as it is."""
+    """Convert an error of Hydra or its launcher to one that names the key; leave a broken pipe unchanged."""
     if isinstance(error, BrokenProcessPool):
         problem = "a process of the sweep was killed, possibly for lack of memory"
         return SettingsError(
@@ -226,10 +223,7 @@ def _named(error: OSError | BrokenProcessPool) -> Exception:
 
 
 def parted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Hydra's flags, each with its value, and the overrides: flags may stand anywhere, but Hydra wants them first.
-
-    Raises SettingsError for the flag that would load a pickle.
-    """
+    """Split flags with their values from overrides, as Hydra wants. Raises SettingsError for --experimental-rerun."""
     flags, rest, waiting = list[str](), list[str](), list(arguments)
     while waiting:
         word = _in_full(waiting.pop(0))
@@ -253,7 +247,7 @@ def _config_dirs(flags: Sequence[str]) -> Iterator[str]:
 
 
 def _in_full(word: str) -> str:
-    """A long flag by its whole name: argparse takes the beginning of one for it. Raises SettingsError for `--`."""
+    """Expand an abbreviated long flag, which argparse would accept. Raises SettingsError for `--`."""
     name, equals, value = word.partition("=")
     if name == "--":
         raise SettingsError("--", "neither a flag nor a setting", "leave it out")
@@ -263,7 +257,7 @@ def _in_full(word: str) -> str:
 
 @contextmanager
 def _as_program(words: Sequence[str]) -> Iterator[None]:
-    """Put these words, and the program that completes them, where Hydra reads them: into `sys.argv`."""
+    """Put these words, after the program name for completion, into `sys.argv`, which Hydra reads."""
     before = sys.argv
     sys.argv = ["busso", *words]
     try:
@@ -274,7 +268,7 @@ def _as_program(words: Sequence[str]) -> Iterator[None]:
 
 @contextmanager
 def _full_errors() -> Iterator[None]:
-    """Make Hydra pass exceptions on, instead of printing them and ending the process."""
+    """Make Hydra raise exceptions instead of printing them and ending the process."""
     os.environ[_FULL_ERROR] = "1"
     try:
         yield
@@ -284,7 +278,7 @@ def _full_errors() -> Iterator[None]:
 
 @contextmanager
 def _process_as_before() -> Iterator[None]:
-    """Take back what Hydra sets up: a process may run several commands, and the tests run thousands."""
+    """Undo Hydra's process-wide setup: a process may run several commands, and the tests run thousands."""
     root, current = logging.getLogger(), HydraConfig.instance()
     level, handlers, config = root.level, list(root.handlers), current.cfg
     try:

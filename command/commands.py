@@ -1,4 +1,4 @@
-"""`busso COMMAND [argument ...]`: every command of busso; each is a module, which `python -m` runs as well."""
+"""`busso COMMAND [argument ...]`: all commands of busso; each is a module that `python -m` runs too."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from busso.command.terminal.streams import to_nowhere
 
 
 class Command(NamedTuple):
-    """The module of a command, and what comes `first` in its arguments; those of the command line follow.
+    """Module of a command, and the arguments that come `first`, before those of the command line.
 
-    The docstring of the module, or of the one that it is `explained_in`, begins with "`busso NAME ...`: what it does."
+    The docstring of the module, or of `explained_in`, begins with "`busso NAME ...`: summary."
     """
 
     module: str
@@ -25,8 +25,8 @@ class Command(NamedTuple):
     explained_in: str | None = None
 
 
-# By name, never imported here: these modules are in rooms above this one (command <- train <- evaluate), and import
-# PyTorch, for which `busso --help` would wait.
+# Modules are named, not imported: they are in higher layers (command <- train <- evaluate) and import PyTorch, for
+# which `busso --help` would wait.
 COMMANDS = {
     "train": Command("busso.train.__main__"),
     "doctor": Command("busso.train.__main__", ("doctor",), "busso.train.doctor.report"),
@@ -45,14 +45,14 @@ COMMANDS = {
 
 
 def main() -> int:
-    """Run the command line; returns the exit code, unless the command itself ends the process with its own."""
+    """Run the command line and return the exit code, unless the command itself ends the process."""
     arguments = sys.argv[1:]
     if not {"-sc", "--shell-completion"}.isdisjoint(arguments):
         run(Command("busso.command.completion"), arguments)
     if not arguments or arguments[0] not in COMMANDS:
         try:
             return _introduce(arguments)
-        except BrokenPipeError:  # without `busso.command.main`, whose libraries --help should not wait for
+        except BrokenPipeError:  # `busso.command.main` handles this, but --help should not wait for its imports
             to_nowhere(sys.stdout.fileno())
             return 128 + 13
     run(COMMANDS[arguments[0]], arguments[1:])
@@ -74,13 +74,13 @@ def _introduce(arguments: Sequence[str]) -> int:
 
 
 def run(command: Command, arguments: Sequence[str]) -> None:
-    """Run it in this process, which thereby has its exit code and hears the signals that are meant for it."""
+    """Run a command in this process, so that its exit code and signal handlers are the process's own."""
     sys.argv[1:] = [*command.first, *arguments]
     runpy.run_module(command.module, run_name="__main__", alter_sys=True)
 
 
 def help_text() -> str:
-    """Every command with its line."""
+    """Return the list of commands with their summaries."""
     width = max(map(len, COMMANDS))
     lines = [f"  {name:<{width}}  {summary(command)}" for name, command in COMMANDS.items()]
     return "\n".join(
@@ -105,7 +105,7 @@ def documented(name: str) -> str:
 
 
 def _docstring(command: Command) -> str:
-    """The docstring of the command's module, which is read, not imported."""
+    """Return the docstring of the command's module without importing it."""
     spec = find_spec(command.explained_in or command.module)
     assert spec is not None and spec.origin is not None
     return ast.get_docstring(ast.parse(Path(spec.origin).read_bytes())) or ""

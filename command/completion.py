@@ -1,4 +1,4 @@
-"""The completion of `busso`: Hydra's, which knows the settings of one command, for each of them."""
+"""Shell completion of `busso`: Hydra's completion of one command's settings, for every command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from busso.command.main import command
 
 @command
 def complete(arguments: Sequence[str]) -> int | None:
-    """Answer `busso [COMMAND] -sc ...`: print the script for a shell, or what may follow the words of COMP_LINE."""
+    """Answer `busso [COMMAND] -sc ...`: print the shell script, or completions for the words of COMP_LINE."""
     asked = [each for each in arguments if each not in COMMANDS]
     words = os.environ.get("COMP_LINE", "").split(" ")[1:]
     if not any(each.startswith("query=") for each in asked):
@@ -30,7 +30,7 @@ def complete(arguments: Sequence[str]) -> int | None:
 
 
 def _nothing(config: DictConfig) -> None:
-    """The job of what only completes."""
+    """Do nothing: the job of a completion."""
 
 
 if __name__ == "__main__":

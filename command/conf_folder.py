@@ -1,4 +1,4 @@
-"""The folder with the settings of the commands, and its groups."""
+"""The folder conf/, which has the settings of the commands, and its groups."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 import yaml
 
-CONF = (Path(__file__).parent.parent / "conf").resolve()  # busso/conf, which in a clone is a link to conf
+CONF = (Path(__file__).parent.parent / "conf").resolve()  # busso/conf, in a clone a link to conf
 
 
 def own_games() -> list[str]:
-    """The games of busso: each has its file conf/game/NAME.yaml."""
+    """Return the shipped games, those with a file conf/game/NAME.yaml."""
     return sorted(path.stem for path in (CONF / "game").glob("[!.]*.yaml"))
 
 
 def groups_of(file: Path) -> Iterator[str]:
-    """The config groups in the defaults list of a file, and in those of the files of these groups."""
+    """Yield the config groups in the defaults list of a file and, recursively, in those of their files."""
     for each in included(file):
         yield from groups_of(each)
     for entry in _defaults(file):
@@ -35,14 +35,14 @@ def choices_with(key: str) -> list[str]:
     found = []
     for path in sorted((CONF / group).glob("[!.]*.yaml")):
         text = path.read_text(encoding="utf-8")
-        own = text.startswith(f"# @package {group}\n")  # others hold settings of any group
+        own = text.startswith(f"# @package {group}\n")  # other files hold settings of any group
         if own and name in yaml.safe_load(text):
             found.append(f"{group}={path.stem}")
     return found
 
 
 def included(file: Path) -> list[Path]:
-    """The files that the defaults list of a file names as they are; those of Hydra's own settings are left out."""
+    """Return the files in the defaults list of a file that are outside groups, without those of Hydra's settings."""
     names = [entry for entry in _defaults(file) if isinstance(entry, str)]
     return [file.parent / f"{name}.yaml" for name in names if not name.startswith(("_self_", "hydra/"))]
 
@@ -52,9 +52,9 @@ def _defaults(file: Path) -> list[Any]:
 
 
 def explained_settings(config_name: str) -> str:
-    """The settings of conf/<config_name>.yaml and of its groups with their comments, as a template for --help."""
+    """Return conf/<config_name>.yaml and the files of its groups, with comments, as a template for --help."""
     file = CONF / f"{config_name}.yaml"
-    groups = dict.fromkeys(group for group in groups_of(file) if group not in ("experiment", "row"))  # of other keys
+    groups = dict.fromkeys(group for group in groups_of(file) if group not in ("experiment", "row"))  # global ones
     files = [file, *included(file), *(path for group in groups for path in sorted((CONF / group).glob("[!.]*.yaml")))]
     text = "\n".join(f"--- {path.relative_to(CONF.parent)}\n{path.read_text(encoding='utf-8')}" for path in files)
     return text.replace("$", "$$")

@@ -1,4 +1,4 @@
-"""Errors that a user can cause and correct: one line on the screen and an exit code that is not 0."""
+"""Errors that a user can cause and correct: one line on the screen and a non-zero exit code."""
 
 from busso.cards.base.errors import UserError
 

@@ -1,4 +1,4 @@
-"""The frame of all commands: errors become one line on standard error and an exit code other than 0."""
+"""Wrapper of all commands: errors become one line on standard error and a non-zero exit code."""
 
 from __future__ import annotations
 
@@ -12,16 +12,13 @@ from busso.command.settings.overrides import in_full, with_escapes
 from busso.command.terminal.streams import is_gone, open_standard_files, to_nowhere
 from busso.command.terminal.visible import one_line, visible_output
 
-_BROKEN_PIPE = 128 + 13  # what the shell reports for a program that SIGPIPE ended
+_BROKEN_PIPE = 128 + 13  # exit code in a shell of a program ended by SIGPIPE
 
 Main = Callable[[Sequence[str]], int]
 
 
 def command(run: Callable[[Sequence[str]], int | None]) -> Main:
-    """The command that runs this function with the arguments; returns the exit code, 0 where the function has none.
-
-    A path in an argument may begin with `~`, which shells leave after `=` and within quotes.
-    """
+    """Make a command of a function: expand `~`, which shells leave after `=` and in quotes; return the exit code."""
 
     @wraps(run)
     def main(arguments: Sequence[str]) -> int:
@@ -33,7 +30,7 @@ def command(run: Callable[[Sequence[str]], int | None]) -> Main:
 
 
 def failure_of(error: UserError | OSError | MemoryError) -> tuple[str, int]:
-    """The line for an error that ends a command, or one of its runs, and the exit code."""
+    """Return the message and exit code for an error that ends a command, or one of its runs."""
     if isinstance(error, UserError):
         return str(error), error.exit_code
     if isinstance(error, MemoryError):
@@ -59,10 +56,10 @@ def _run(run: Callable[[Sequence[str]], int | None], arguments: Sequence[str]) -
 
 
 def _output_is_gone() -> bool:
-    """Return whether standard output has lost its reader; then the rest goes nowhere, or Python would complain."""
+    """Return whether standard output has lost its reader; if so, discard the rest, or Python would complain."""
     try:
         output = sys.stdout.fileno()
-    except (OSError, AttributeError):  # captured, which cannot break
+    except (OSError, AttributeError):  # captured output cannot break
         return False
     if gone := is_gone(output):
         to_nowhere(output)

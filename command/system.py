@@ -1,4 +1,4 @@
-"""System calls that only Linux has, each with a second way for macOS. Imports next to nothing."""
+"""System calls that only Linux has, with a fallback for macOS, and almost no imports."""
 
 from __future__ import annotations
 
@@ -18,16 +18,13 @@ from pathlib import Path
 
 _PROC, _CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 _SET_PARENT_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36  # of prctl(2)
-_LOOK_SECONDS = 0.5  # between two looks at the parent
-# Parameters of mallopt(3), and their values. glibc before 2.35 takes no threshold above 32 MiB.
+_LOOK_SECONDS = 0.5  # between two checks of the parent
+# Parameters of mallopt(3) and their values; glibc before 2.35 accepts no threshold above 32 MiB.
 _MALLOC = {-3: 32 << 20, -1: 1 << 30, -2: 64 << 20}  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, M_TOP_PAD
 
 
 def cpus() -> int:
-    """Return the number of CPUs that this process may use, by its affinity and the quota of its container.
-
-    A quota of 1.5 CPUs counts as 2, as for Java, Go and joblib: with 1, a third of it would stay idle.
-    """
+    """Return the number of CPUs that this process may use, by affinity and container quota (1.5 counts as 2)."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     files = (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us"))
     quotas = [text.split() for text in cgroup_limits("cpu", *files)]
@@ -35,7 +32,7 @@ def cpus() -> int:
 
 
 def available_memory() -> int:
-    """Return the bytes of memory that may be taken at once, by the kernel and the control groups; 0 where none says."""
+    """Return the available memory in bytes, by the kernel and the control groups; 0 if unknown."""
     with suppress(OSError):
         found = re.search(r"MemAvailable: *(\d+)", (_PROC / "meminfo").read_text())
         return min([int(found[1]) * 1024 if found else 0, *_left_of_groups()])
@@ -43,7 +40,7 @@ def available_memory() -> int:
 
 
 def _left_of_groups() -> Iterator[int]:
-    """Bytes up to the limit of each group; what the kernel keeps of files counts as free."""
+    """Yield the bytes left up to the limit of each control group; the file cache counts as free."""
     names_v1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat")
     for text in cgroup_limits("memory", ("memory.max", "memory.current", "memory.stat"), names_v1):
         if found := re.match(r"(\d+) (\d+) .*?\binactive_file (\d+)", text, re.DOTALL):
@@ -52,9 +49,9 @@ def _left_of_groups() -> Iterator[int]:
 
 
 def cgroup_limits(controller: str, names_v2: Sequence[str], names_v1: Sequence[str]) -> Iterator[str]:
-    """Yield what the control groups of this process hold in these files, joined by spaces.
+    """Yield the contents of these files for each control group of this process, joined by spaces.
 
-    Limits of all groups above its own count, too. A container sees its own group as the root.
+    Includes all parent groups, whose limits also apply. A container sees its own group as the root.
     """
     with suppress(OSError):
         for line in (_PROC / "self/cgroup").read_text().splitlines():
@@ -70,13 +67,13 @@ def cgroup_limits(controller: str, names_v2: Sequence[str], names_v1: Sequence[s
 
 
 def heard(numbers: Iterable[signal.Signals]) -> list[signal.Signals]:
-    """Return the signals to handle: not SIGHUP where it is ignored, as `nohup` has it, for it is to stay so."""
+    """Return the signals to handle: all but a SIGHUP that is ignored, as under `nohup`, and must stay so."""
     nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     return [number for number in numbers if not (nohup and number == signal.SIGHUP)]
 
 
 def shared_file() -> int:
-    """The descriptor of a new file without a name, for memory that processes share."""
+    """Return the descriptor of a new unnamed file, for memory that processes share."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("busso")
     with tempfile.TemporaryFile() as file:
@@ -86,7 +83,7 @@ def shared_file() -> int:
 def keep_freed_memory() -> bool:
     """Make glibc keep up to 1 GiB of freed memory for later allocations; return True if it will.
 
-    By default it returns the blocks of large tensors to the kernel, which clears each page again at the next use. Does
+    By default it returns the blocks of large tensors to the kernel, which zeroes each page at the next use. Does
     nothing with another C library, or where the environment configures malloc.
     """
     call = getattr(ctypes.CDLL(None), "mallopt", None)
@@ -97,16 +94,16 @@ def keep_freed_memory() -> bool:
 
 
 def end_with_parent(parent: int, number: int) -> bool:
-    """Ask for the signal when the parent of this process ends; returns False if `parent` has already ended.
+    """Request the signal for when this process's parent ends; return False if `parent` has already ended.
 
-    For Linux the thread that started this process is the parent: it has to wait for it.
+    Linux takes the thread that started this process as the parent, so that thread must outlive it.
     """
     if not _prctl(_SET_PARENT_DEATH_SIGNAL, number):
         _watch(parent, number)
     return os.getppid() == parent
 
 
-@cache  # one thread, however often a process asks
+@cache  # one thread for any number of calls
 def _watch(parent: int, number: int) -> None:
     def look() -> None:
         while os.getppid() == parent:
@@ -117,15 +114,12 @@ def _watch(parent: int, number: int) -> None:
 
 
 def adopt_orphans() -> None:
-    """Make this process, which leads a session, the parent of its descendants whose parents end.
-
-    Where the kernel cannot, `parents` says the same of those that stay in the session.
-    """
+    """Make this session leader the parent of orphaned descendants; where the kernel cannot, `parents` reports it so."""
     _prctl(_SET_CHILD_SUBREAPER, 1)
 
 
 def parents() -> dict[int, int]:
-    """The parent of each process, ended ones that were not waited for included."""
+    """Return the parent of each process, including zombies."""
     found: dict[int, int] = {}
     if not _PROC.is_dir():
         return _parents_by_ps()
@@ -138,7 +132,7 @@ def parents() -> dict[int, int]:
 
 
 def _parents_by_ps() -> dict[int, int]:
-    """An orphan has a parent outside of its session, which adopted it; here it is a child of the session's leader."""
+    """Return the parents by `ps`; an orphan, adopted from outside its session, counts as its session leader's child."""
     with subprocess.Popen(["ps", "-A", "-o", "pid=", "-o", "ppid="], stdout=subprocess.PIPE, text=True) as ps:
         pairs = [[int(word) for word in line.split()] for line in ps.communicate()[0].splitlines()]
     found = {pid: parent for pid, parent in pairs if pid != ps.pid}
@@ -151,7 +145,7 @@ def _parents_by_ps() -> dict[int, int]:
 
 
 def _prctl(option: int, value: int) -> bool:
-    """Call the kernel; returns whether it has this call."""
+    """Call prctl(2); return whether the system has it. Raises OSError."""
     call = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)
     if call is not None and call(option, value, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl")

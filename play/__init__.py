@@ -1,1 +1,1 @@
-"""The table: people play the games against rule players and trained agents."""
+"""Tables at which people play against rule players and trained agents."""

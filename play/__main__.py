@@ -25,14 +25,14 @@ from busso.play.table.settings import APP, AUTO, PLAIN, Given, PlaySettings
 if TYPE_CHECKING:
     from busso.cards.game import Game
 
-_BROKEN_PIPE = 128 + 13  # what the shell reports for a program that SIGPIPE ended
+_BROKEN_PIPE = 128 + 13  # exit code in a shell of a program ended by SIGPIPE
 
-_NO_SCREEN = "dumb"  # what TERM says of a terminal that has lines alone
+_NO_SCREEN = "dumb"  # TERM of a terminal that can only print lines
 
 
 @settings_command(PlaySettings, "play", default_game="tressette")
 def main(settings: PlaySettings) -> int:
-    """Run the command; returns the exit code."""
+    """Run the command and return the exit code."""
     given = given_by(typed())
     if settings.serve:
         from busso.play.app.serve import serve
@@ -47,10 +47,10 @@ def main(settings: PlaySettings) -> int:
     from busso.play.plain.ending import interrupt_at
 
     try:
-        with interrupt_at(heard((signal.SIGTERM, signal.SIGHUP))):  # the game is saved, as at Ctrl-C
+        with interrupt_at(heard((signal.SIGTERM, signal.SIGHUP))):  # saves the game, as Ctrl-C does
             return _sit_down(settings, given)
     except BrokenPipeError:
-        # The reader of the output has gone. Python would complain when it flushes the rest, so that goes nowhere.
+        # The reader of the output is gone: discard the rest, or Python would complain when flushing it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
 
@@ -58,19 +58,19 @@ def main(settings: PlaySettings) -> int:
 def _sit_down(settings: PlaySettings, given: Given) -> int:
     from busso.play.plain.loop import PlainTable
     from busso.play.table.opening import (
-        open_session,  # these two bring Numba, for which the application's menu does not wait
+        open_session,  # imports Numba, for which the application's menu does not wait
     )
 
     language = Language(settings.lang)
     if reconfigure := getattr(sys.stdin, "reconfigure", None):
-        reconfigure(errors="replace")  # a terminal may know fewer letters than are said at the table
+        reconfigure(errors="replace")  # a terminal may lack some of the characters
     session = open_session(settings, given, lambda game, seed: _welcome(language, game, seed))
-    lines = sys.stdin or io.StringIO()  # None where it is closed
+    lines = sys.stdin or io.StringIO()  # None if closed
     return PlainTable(session, language, settings.games, lines, sys.stdout).run()
 
 
 def _ui(settings: PlaySettings) -> str:
-    """The one that is wanted: `auto` is the application where there is a terminal at both ends that can show it."""
+    """Return the chosen interface; `auto` is the application if both ends are a capable terminal."""
     if settings.ui != AUTO:
         return settings.ui
     at_terminal = all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
@@ -78,7 +78,7 @@ def _ui(settings: PlaySettings) -> str:
 
 
 def _welcome(language: Language, game: Game, seed: int) -> None:
-    """The first line, before anything is compiled, which takes seconds."""
+    """Print the first line before compiling, which takes seconds."""
     print(language.say("plain.welcome", game=language.game(game.name), seed=seed), flush=True)
 
 

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from busso.cards.play import Player
 
 HUMAN = "human"
-FIRST = np.zeros(1, np.uint64)  # the seed of the game in which a player is asked once
-_LATER = 8  # actions after which a search is asked once: two tricks of Tressette, in which it plays as its network
+FIRST = np.zeros(1, np.uint64)  # the seed of a player's warm-up game
+_LATER = 8  # actions before a search is warmed up: in Tressette's first two tricks it plays as its network
 
 
 def seated_player(game: Game, text: str) -> Player:
-    """The player that `opponents` names, as in tournaments. Raises SettingsError or CheckpointError, one line."""
-    from busso.evaluate.players import load_resolved  # with Numba, for which no settings wait
+    """Load the player that `opponents` names, as in tournaments. Raises SettingsError or CheckpointError, one line."""
+    from busso.evaluate.players import load_resolved  # imports Numba, for which no settings wait
 
     found = resolve(game, text, "opponents", others=(HUMAN,))
     player = load_resolved(game, found, table_device, "opponents")
@@ -31,15 +31,15 @@ def seated_player(game: Game, text: str) -> Player:
 
 
 def table_device() -> torch.device:
-    """The device of networks at the table, which are asked one row at a time."""
+    """Return the device of networks at the table, which evaluate one row at a time."""
     import torch
 
-    torch.set_num_threads(1)  # threads would only wait for one another
+    torch.set_num_threads(1)  # more threads would only wait for one another
     return torch.device("cpu")
 
 
 def _ask_once(game: Game, player: Player) -> None:
-    """Compiling takes seconds: that is waited for when a player sits down, not at its first move."""
+    """Make a player decide once, so that it compiles when it sits down and not at its first move."""
     from busso.cards.play import Decisions
 
     states, the_one = game.deal(FIRST), np.zeros(1, np.int64)
@@ -51,10 +51,7 @@ def _ask_once(game: Game, player: Player) -> None:
 
 
 def later(game: Game) -> States:
-    """A game after `_LATER` actions, always the lowest legal one; after fewer where it would then be over.
-
-    Over it is only where it was dealt so.
-    """
+    """Return a game after `_LATER` lowest legal actions; after fewer if it would be over, unless it was dealt so."""
     states = game.deal(FIRST)
     for _ in range(0 if game.over(states)[0] else _LATER):
         mask, after = int(game.legal(states)[0]), states.copy()
@@ -66,7 +63,7 @@ def later(game: Game) -> States:
 
 
 def default_opponent(game: Game) -> str:
-    """The rule player that a game is first played against: the last-named of the sound ones, else `random`."""
+    """Return a game's default opponent: the last-named of its sound rule players, else `random`."""
     for name in ("greedy", "cautious"):
         if name in game.policies:
             return name

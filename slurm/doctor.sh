@@ -1,11 +1,11 @@
 #!/bin/bash
-# What a training job would get, without training: GPUs and driver, CPUs, memory, disk, Ray's nodes, the rate of each stage.
+# Report the resources of a training job: GPUs and driver, CPUs, memory, disk, Ray's nodes, the rate of each stage.
 #
 #   sbatch slurm/doctor.sh game=spike learner.lr=1e-4      # settings as for train_dqn.sh
 #   sbatch -N 4 -p long slurm/doctor.sh name=wide          # options of sbatch too
 #   cat slurm/logs/doctor-*.out
 #
-# The job fails if a run with these settings would not start. The lines below are those of train_dqn.sh, but for the time.
+# The job fails if a run with these settings would not start. Its resources are those of train_dqn.sh, except --time.
 #
 #SBATCH --job-name=doctor
 #SBATCH --nodes=1
@@ -16,7 +16,7 @@
 #SBATCH --time=00:10:00
 #SBATCH --output=slurm/logs/%x-%j.out
 
-# Slurm starts a copy of this file in the folder of sbatch.
+# Slurm runs a copy of this file, in the folder from which it was submitted.
 if [[ ! -f slurm/lib/job.sh ]]; then
     echo "error: $PWD is not the root of busso; submit from there: sbatch slurm/doctor.sh" >&2
     exit 2

@@ -1,14 +1,14 @@
 #!/bin/bash
-# A tournament on a node: every pair of players on the same deals, both ways round.
+# Play a tournament on a node: every pair of players on the same deals, in both seatings.
 #
 #   sbatch slurm/evaluate.sh 'players=[runs/tressette/default,greedy,random]' deals=100000 seed=7
 #   sbatch slurm/evaluate.sh 'players=[monte_carlo:samples:100,greedy,random]' until=0.5% folder=tournaments/search
 #   sbatch --gres=gpu:l40:1 slurm/evaluate.sh game=spike 'players=[runs/spike/default,cautious]'
 #
-# What follows the script are settings of `busso tournament`, conf/tournament.yaml. The tables are in the log.
-# results.csv, results.json and ratings.csv are in tournaments/<game>/<time>/, or in folder=...: then the same command resumes
-# after the time limit or any other end.
-# All CPUs of the node play if more than five minutes of work are left. A network of the usual size gains little from a GPU.
+# Arguments after the script are settings of `busso tournament`, see conf/tournament.yaml. The log has the tables, and
+# tournaments/<game>/<time>/ has results.csv, results.json and ratings.csv. With folder=... they are there, and the same
+# command resumes the tournament after any interruption.
+# All CPUs of the job play if more than five minutes of work are left. Usual networks gain little from a GPU.
 #
 #SBATCH --job-name=evaluate
 #SBATCH --nodes=1
@@ -19,7 +19,7 @@
 #SBATCH --time=04:00:00
 #SBATCH --output=slurm/logs/%x-%j.out
 
-# Slurm starts a copy of this file in the folder of sbatch.
+# Slurm runs a copy of this file, in the folder from which it was submitted.
 if [[ ! -f slurm/lib/job.sh ]]; then
     echo "error: $PWD is not the root of busso; submit from there: sbatch slurm/evaluate.sh" >&2
     exit 2

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The table of a sweep; sweep.sh submits it with the folders of all runs, of which some may not have begun, and perhaps game=FILE.
+# Table of a sweep, submitted by sweep.sh with all run folders, of which some may not exist yet, and perhaps game=FILE.
 #
 #SBATCH --nodes=1
 #SBATCH --ntasks-per-node=1
@@ -9,7 +9,7 @@
 #SBATCH --time=00:10:00
 #SBATCH --output=slurm/logs/%x-%j.out
 
-# Slurm starts a copy of this file in the folder of sbatch.
+# Slurm runs a copy of this file, in the folder from which it was submitted.
 if [[ ! -f slurm/lib/job.sh ]]; then
     echo "error: $PWD is not the root of busso; submit from there: sbatch slurm/sweep_table.sh" >&2
     exit 2

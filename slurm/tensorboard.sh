@@ -1,14 +1,14 @@
 #!/bin/bash
-# TensorBoard on a node, for all runs; the log says what to type on your own machine to see it:
+# Serve TensorBoard for all runs on a node; the log has the ssh command to run on your own machine:
 #
-#   sbatch slurm/tensorboard.sh                 # the runs of this folder, or of BUSSO_RUNS
-#   sbatch slurm/tensorboard.sh runs/tressette  # some of them
+#   sbatch slurm/tensorboard.sh                 # runs/ of this folder, or BUSSO_RUNS
+#   sbatch slurm/tensorboard.sh runs/tressette  # only this folder
 #   sbatch slurm/tensorboard.sh --public        # where ssh to a compute node is forbidden; a folder may follow
 #   cat slurm/logs/tensorboard-*.out
 #
-# It listens on the node itself (127.0.0.1), and your ssh goes through the login node to that node. With --public it listens
-# on the node's address, and ssh goes to the login node only. But TensorBoard has no password: then every user of the
-# cluster can see the curves. scancel ends it.
+# It listens on 127.0.0.1 of the node, which ssh reaches through the login node. With --public it listens on the node's
+# address, and ssh to the login node is enough. But TensorBoard has no password, so every user of the cluster can then
+# see the curves. scancel ends it.
 #
 #SBATCH --job-name=tensorboard
 #SBATCH --nodes=1
@@ -19,7 +19,7 @@
 #SBATCH --time=08:00:00
 #SBATCH --output=slurm/logs/%x-%j.out
 
-# Slurm starts a copy of this file in the folder of sbatch.
+# Slurm runs a copy of this file, in the folder from which it was submitted.
 if [[ ! -f slurm/lib/job.sh ]]; then
     echo "error: $PWD is not the root of busso; submit from there: sbatch slurm/tensorboard.sh" >&2
     exit 2
@@ -35,7 +35,7 @@ fi
 folder=${1:-${BUSSO_RUNS:-runs}}
 node=${SLURMD_NODENAME:-$(hostname)}
 if [[ $public ]]; then host=$node; else host=127.0.0.1; fi
-# Port 0: whatever is free; it says which.
+# Port 0: any free port, which TensorBoard prints.
 "${python[@]}" -m tensorboard.main --logdir "$folder" --host "$host" --port 0 2> >(tee "$tmp/says" >&2) &
 child=$!
 trap 'kill "$child" 2>/dev/null' TERM
@@ -57,4 +57,4 @@ else
     echo "                      (if you may not ssh to a compute node: sbatch slurm/tensorboard.sh --public)"
 fi
 echo "then open             http://localhost:6006"
-wait "$child" || wait "$child" # a signal ends the first before TensorBoard has ended, which still uses $tmp
+wait "$child" || wait "$child" # a signal interrupts the first, while TensorBoard still uses $tmp

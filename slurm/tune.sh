@@ -1,13 +1,13 @@
 #!/bin/bash
-# A search of hyperparameters: every task of the array takes part in the same study, with one trial at a time.
+# Search for hyperparameters: every task of the array runs one trial at a time of the same study.
 #
 #   sbatch --array=0-3 slurm/tune.sh study=lr trials=40 minutes=30 learner.lr='tag(log,interval(1e-4,1e-2))' learner.batch_size=512,1024
 #   sbatch --array=0-3 slurm/tune.sh study=first game=spike minutes=30 +search=dqn # the keys of conf/search/dqn.yaml
 #
-# Trials are the runs runs/<game>/<study>/trial-000 and so on; docs/howto/tuning.md has more. A task ends when
-# the study has trials= trials. A stopped task resumes its trial, and the same command resumes the study.
+# Trials are run folders, runs/<game>/<study>/trial-000 and so on; see docs/howto/tuning.md. A task ends when the study
+# has trials= trials. A stopped task resumes its trial, and the same command resumes the study.
 #
-# What you may want to change: the lines below, for one task each.
+# The options below are those of one task; change them as needed.
 #
 #SBATCH --job-name=tune
 #SBATCH --nodes=1
@@ -22,7 +22,7 @@
 #SBATCH --open-mode=append
 #SBATCH --output=slurm/logs/%x-%j.out
 
-# Slurm starts a copy of this file in the folder of sbatch.
+# Slurm runs a copy of this file, in the folder from which it was submitted.
 if [[ ! -f slurm/lib/train.sh ]]; then
     echo "error: $PWD is not the root of busso; submit from there: sbatch slurm/tune.sh" >&2
     exit 2

@@ -1,1 +1,1 @@
-"""The lock of a folder: its owner, and how a silent owner is replaced."""
+"""Lock of a folder: its owner, and how a silent owner is replaced."""

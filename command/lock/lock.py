@@ -1,13 +1,13 @@
-"""A lock on a folder that holds on the file systems of clusters: one process at a time has it.
+"""Lock on a folder that works on cluster file systems: one process at a time holds it.
 
-Two things beside one another say that it is taken. A byte-range lock on the file of the lock goes with its process, and
-through the server of NFS, Lustre or GPFS. But some mounts keep it on one node or refuse it, and a server may keep that
-of a node that died. So a second file names the owner, which writes into it every `BEAT` seconds, and it alone decides.
-The file of the lock has the token of the newest owner, also when that has ended.
+Two things mark the lock as taken. A byte-range lock on the lock file ends with its process, and works across nodes on
+NFS, Lustre or GPFS. But some mounts keep it local to one node or refuse it, and a server may keep the lock of a dead
+node. So a second file, which decides, names the owner, and the owner writes to it every `BEAT` seconds. The lock file
+holds the token of the latest owner, even after that owner has ended.
 
-An owner is dead if its machine says so, or if its file has not changed for `STALE` seconds while another looked at it
-again and again; clocks of two machines are not compared. An owner that was suspended for so long finds another's name
-in the file: it asks before it writes or deletes (`require_own`), and ends.
+An owner is dead if its machine says so, or if its file has not changed for `STALE` seconds while a waiting process kept
+polling it; clocks of two machines are not compared. An owner that was suspended for that long finds another name in the
+file: it checks before it writes or deletes (`require_own`), and ends.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from busso.cards.base.files import temporary_beside
 from busso.command.errors import UserError
 from busso.command.lock.owner import Owner, OwnerWatch, identity, read_owner, this_process
 
-BEAT = 20.0  # seconds between two signs of life
-STALE = 180.0  # seconds without one, after which an owner of another machine is dead
-POLL = 2.0  # seconds at most between two looks of one that waits
-OWNER = ".owner"  # behind the name of the lock
-# Answers of file systems that have no byte-range locks; 524 is ENOTSUPP, which the kernel should keep to itself.
+BEAT = 20.0  # seconds between heartbeats
+STALE = 180.0  # seconds without a heartbeat after which an owner on another machine is dead
+POLL = 2.0  # maximum seconds between polls of a waiting process
+OWNER = ".owner"  # suffix of the lock's name
+# Errors of file systems without byte-range locks; 524 is ENOTSUPP, a kernel-internal code that can leak to user space.
 NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS, 524}
 _BUSY = {errno.EACCES, errno.EAGAIN}
-_UNKNOWN = "unknown"  # an owner that cannot be read
-_REQUEUE = 75  # a temporary failure: a job script puts its job back into the queue
+_UNKNOWN = "unknown"  # an owner that cannot be parsed
+_REQUEUE = 75  # exit code of a temporary failure: a job script requeues its job
 
 log = logging.getLogger(__name__)
 
-# A byte-range lock belongs to the whole process, and goes when any descriptor of the file is closed there.
+# A byte-range lock belongs to the whole process, and is lost when any of its descriptors of the file is closed.
 _held: set[tuple[int, int, str]] = set()
 _warned: set[tuple[int, int, str]] = set()
 _registry = threading.Lock()
@@ -48,20 +48,17 @@ os.register_at_fork(after_in_child=_held.clear)
 
 
 class InUseError(UserError):
-    """Another process has the lock; the message names it, and the file to delete if it is gone."""
+    """Lock held by another process; the message names the process, and the file to delete if it is gone."""
 
-    who = ""  # has it
+    who = ""  # the holder
 
 
 class LostError(UserError):
-    """Another process has taken the lock over, since this one gave no sign of life.
-
-    The exit code is not 75: the job may be the one that took over, and must not be put back into the queue.
-    """
+    """Lock taken over after a missing heartbeat. Not exit code 75: this may be the same job, already requeued."""
 
 
 class Lock:
-    """`path` is the file of the lock, in the folder that it guards; it stays there."""
+    """Lock whose file `path` is in the folder that it guards; the file is never deleted."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -71,8 +68,8 @@ class Lock:
         self._pid = self._beats = 0
         self._lost = False
         self._key = (0, 0, "")
-        self._bytes: int | None = None  # the descriptor of the file of the lock
-        self._name = -1  # the descriptor of the file with this process's name, wherever others move it
+        self._bytes: int | None = None  # descriptor of the lock file
+        self._name = -1  # descriptor of the owner file, valid even if others rename it
         self._sure = 0.0
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -83,10 +80,10 @@ class Lock:
         waits_for: Callable[[Owner | None], bool] = lambda owner: False,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Take it, from a dead owner too. Raises InUseError, and OSError where no file can be written.
+        """Take the lock, also from a dead owner. Raises InUseError, or OSError where no file can be written.
 
-        Waits up to `seconds` for any owner. For one that `waits_for` names it waits until there is a sign of life or
-        the owner is dead, and says so. `stopped` ends the waiting.
+        Waits up to `seconds` for any owner. If `waits_for(owner)`, it says so and waits until a heartbeat comes or the
+        owner is dead. `stopped` ends the waiting.
         """
         watch, begun, pause, said = OwnerWatch(), time.monotonic(), POLL / 64, False
         while not self._take(watch):
@@ -104,7 +101,7 @@ class Lock:
             print(f"{self.path.parent}: taken over", file=sys.stderr)
 
     def release(self) -> None:
-        """Let others have it. Deletes nothing of another process that has taken over."""
+        """Release the lock; deletes no file of a process that has taken over."""
         if self._me is None or self._pid != os.getpid():
             return
         self._stop.set()
@@ -118,11 +115,11 @@ class Lock:
         self._let_go()
 
     def owner(self) -> Owner | None:
-        """The process that the file names now. Raises OSError when it cannot be read."""
+        """Return the process that the owner file names now. Raises OSError if it cannot be read."""
         return read_owner(self._read() or b"")
 
     def require_own(self) -> None:
-        """Raises LostError when another process has taken it over."""
+        """Raise LostError if another process has taken the lock over."""
         if not self.still_own():
             owner = None
             with suppress(OSError):
@@ -134,7 +131,7 @@ class Lock:
             )
 
     def still_own(self) -> bool:
-        """Return whether the file still names this process. One that cannot be read for a short while is not lost."""
+        """Return whether the file still names this process; a file unreadable for a short while counts as own."""
         with self._mutex:
             if self._lost or self._me is None or self._pid != os.getpid():
                 return False
@@ -147,7 +144,7 @@ class Lock:
 
     @property
     def lost(self) -> bool:
-        """Result of the newest sign of life; costs nothing."""
+        """Result of the latest heartbeat, without file access."""
         return self._lost
 
     def __enter__(self) -> Lock:
@@ -158,7 +155,7 @@ class Lock:
         self.release()
 
     def _take(self, watch: OwnerWatch) -> bool:
-        """Try once; what is in the way is then in `watch`."""
+        """Try once; on failure `watch` describes the obstacle."""
         found = self.path.parent.stat()
         self._key = (found.st_dev, found.st_ino, self.path.name)
         with _registry:
@@ -178,7 +175,7 @@ class Lock:
     def _take_from_others(self, watch: OwnerWatch) -> bool:
         free = self._lock_bytes()
         content = self._read()
-        watch.look(content, 2 * POLL)  # while the file system hangs no owner grows old
+        watch.look(content, 2 * POLL)  # while the file system hangs, an owner does not age
         silent = watch.silence >= STALE
         if not free and not silent:
             return False
@@ -197,7 +194,7 @@ class Lock:
         return True
 
     def _lock_bytes(self) -> bool:
-        """Take the byte-range lock; returns whether no other process has it, also where there are no such locks."""
+        """Take the byte-range lock; return True unless another process holds it, also where there are no such locks."""
         self._bytes = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.lockf(self._bytes, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -212,7 +209,7 @@ class Lock:
         return True
 
     def _create(self, me: Owner, beat: int) -> bool:
-        """Name this process as the owner; False where another was quicker."""
+        """Create the owner file for this process; False if another process was faster."""
         try:
             descriptor = os.open(self.owner_file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         except FileExistsError:
@@ -230,7 +227,7 @@ class Lock:
         return True
 
     def _live(self) -> None:
-        """Signs of life, into the file that this process made: in place of it there may be another's by now."""
+        """Send heartbeats through this process's descriptor: the path may already name another owner's file."""
         while not self._stop.wait(BEAT) and not self._lost:
             with self._mutex, suppress(OSError):
                 assert self._me is not None
@@ -240,7 +237,7 @@ class Lock:
             self.still_own()
 
     def _is_named(self) -> bool:
-        """Raises OSError when that cannot be read. A file that is missing is made again, unless another was there."""
+        """Return whether the file names this process, after recreating its own if missing. Raises OSError."""
         assert self._me is not None and self._bytes is not None
         token = self._me.token.encode()
         for _ in range(5):
@@ -248,20 +245,20 @@ class Lock:
             if content is not None:
                 return identity(content) == token
             if os.pread(self._bytes, len(token), 0) != token:
-                return False  # another had the lock, and has ended
-            time.sleep(0.02)  # one that took it for a dead owner's puts it back
+                return False  # another process held the lock and has ended
+            time.sleep(0.02)  # a process that set it aside as a dead owner's puts it back
             before = self._name
             if self._create(self._me, self._beats):
                 os.close(before)
         return False
 
     def _set_aside(self, whose: bytes) -> None:
-        """Delete the file of the owner that has this identity, and no other's."""
+        """Delete the owner file if its owner has this identity."""
         aside = temporary_beside(self.owner_file)
         with suppress(FileNotFoundError):
             self.owner_file.rename(aside)
             if identity(aside.read_bytes()) != whose and not self.owner_file.exists():
-                aside.rename(self.owner_file)  # of one that came in between
+                aside.rename(self.owner_file)  # it belongs to a process that came in between
             aside.unlink(missing_ok=True)
 
     def _read(self) -> bytes | None:
@@ -276,7 +273,7 @@ class Lock:
         error = InUseError(self.path.parent, f"in use ({who})", f"if that process is gone, delete {file}")
         error.who = who
         if earlier_start(watch.owner):
-            error.exit_code = _REQUEUE  # it still runs: on a node that Slurm does not reach
+            error.exit_code = _REQUEUE  # it still runs, on a node that Slurm cannot reach
         return error
 
     def _let_go(self) -> None:
@@ -293,5 +290,5 @@ def in_job(owner: Owner | None) -> bool:
 
 
 def earlier_start(owner: Owner | None) -> bool:
-    """Return whether the owner is an earlier start of this process's job, and not another process of this start."""
+    """Return whether the owner is an earlier start of this process's job, not another process of this start."""
     return owner is not None and owner.is_earlier_start

@@ -1,4 +1,4 @@
-"""The process that holds a lock, as a file beside the lock names it, and whether it still runs."""
+"""Owner of a lock, as recorded in the owner file, and whether its process still runs."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ from typing import Any
 from busso.cards.base.files import is_running
 
 _PROC = Path("/proc")
-_FIRST_NAMESPACE = "pid:[4026531836]"  # of processes outside any container: the same number on all machines
-_LONGEST = 1 << 16  # bytes of a file that names an owner; a few hundred in truth
+_FIRST_NAMESPACE = "pid:[4026531836]"  # of processes outside containers, the same on all machines
+_LONGEST = 1 << 16  # bytes of an owner file; a real one has a few hundred
 
 
 @dataclass(frozen=True)
 class Owner:
-    """A process on a machine, with what distinguishes it from all others."""
+    """Process on a machine, identified uniquely."""
 
     token: str  # of this hold on the lock
     host: str
-    boot: str  # changes when the machine starts again; empty if the machine does not say
-    namespace: str  # in which the process has its number
+    boot: str  # changes at each boot of the machine; empty if unknown
+    namespace: str  # PID namespace
     pid: int
-    started: int  # ticks after the boot, since numbers of processes come again; -1 if the machine does not say
-    job: str  # Slurm's number; empty outside a job
+    started: int  # ticks since boot, because PIDs are reused; -1 if unknown
+    job: str  # Slurm's job id; empty outside a job
     restarts: int  # of the job
     since: str  # time, for people
 
     @property
     def is_earlier_start(self) -> bool:
-        """Return whether it belongs to the Slurm job of this process, before its last requeue."""
+        """True if it belongs to this process's Slurm job, before its last requeue."""
         return bool(self.job) and self.job == os.environ.get("SLURM_JOB_ID") and self.restarts < restarts()
 
     def has_ended(self) -> bool:
-        """Return whether this machine knows that the process has ended. A process of another machine may still run."""
+        """Return whether the process is known to have ended. One on another machine may still run."""
         boot, namespace = _boot(), _namespace()
         if (self.boot, self.namespace) == (boot, namespace) and (boot or self.host == socket.gethostname()):
             return not _runs(self.pid, self.started)
         started_again = self.boot != boot and self.host == socket.gethostname()
-        # A container may have the name of one that still runs elsewhere.
+        # A container may share its host name with one that still runs elsewhere.
         return started_again and self.namespace == namespace == _FIRST_NAMESPACE
 
     def as_bytes(self, beat: int) -> bytes:
-        """Encode it as a line of JSON, of one length for every `beat`."""
+        """Encode as a line of JSON, of equal length for every `beat`."""
         seen = datetime.now().astimezone().isoformat(timespec="seconds")
         return json.dumps(asdict(self) | {"beat": f"{beat:012d}", "seen": seen}).encode() + b"\n"
 
@@ -59,7 +59,7 @@ class Owner:
 
 
 def this_process() -> Owner:
-    """This process, with a new token."""
+    """Return this process as an owner with a new token."""
     return Owner(
         token=secrets.token_hex(8),
         host=socket.gethostname(),
@@ -93,24 +93,24 @@ def read_owner(content: bytes) -> Owner | None:
 
 
 def identity(content: bytes) -> bytes:
-    """Key that distinguishes one hold on a lock from another; signs of life do not change it."""
+    """Return a key that distinguishes one hold on a lock from another; heartbeats do not change it."""
     owner = read_owner(content)
     return content if owner is None else owner.token.encode()
 
 
 class OwnerWatch:
-    """A waiting process's record of the owner, by its own clock."""
+    """A waiting process's record of the owner, timed by its own clock."""
 
     def __init__(self) -> None:
         self.owner: Owner | None = None
         self.unchanged = True  # since the first look
-        self.silence = 0.0  # seconds without a change, while it was looked at
+        self.silence = 0.0  # seconds without an observed change
         self.in_this_process = False
         self._content: bytes | None = None
         self._looked: float | None = None
 
     def look(self, content: bytes | None, most: float, in_this_process: bool = False) -> None:
-        """Take down what the file of the owner has now; the silence grows by `most` seconds at most."""
+        """Record the content of the owner file; `silence` grows by at most `most` seconds."""
         now = time.monotonic()
         if self._looked is not None and content == self._content:
             self.silence += min(now - self._looked, most)
@@ -122,7 +122,7 @@ class OwnerWatch:
 
     @property
     def empty(self) -> bool:
-        """Return whether no file names an owner."""
+        """True if no file names an owner."""
         return self._content is None
 
 
@@ -132,7 +132,7 @@ def _runs(pid: int, started: int) -> bool:
 
 
 def _started(pid: int) -> int:
-    """When the process began, in ticks after the boot; 0 for one that has ended and is not yet cleared away."""
+    """Return the start of a process in ticks since boot; 0 for a zombie, -1 if unknown."""
     try:
         state, *numbers = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except (OSError, ValueError):
@@ -155,5 +155,5 @@ def _namespace() -> str:
 
 
 def _printable(text: str) -> str:
-    """It may come from another's file: nothing in it speaks to the terminal."""
+    """Replace unprintable characters: the text may come from another user's file."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)[:200]

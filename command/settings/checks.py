@@ -1,4 +1,4 @@
-"""Checks of settings, each of which names the key."""
+"""Checks of settings; each error names the key."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from busso.cards.base.bounds import check_bounds
 from busso.command.errors import UserError
 
 MAX_SEED = 2**63 - 1
-MAX_COUNT = 10**15  # of games, steps and the like: what no machine reaches, and an int64 and a float hold exactly
+MAX_COUNT = 10**15  # of games, steps and the like: beyond any machine, and exact in int64 and float
 MAX_SECONDS = 1e9
 MAX_MINUTES = 1e7
-MAX_FLOAT = 1e38  # of what becomes a float32
+MAX_FLOAT = 1e38  # of values that become float32
 MAX_THREADS = 1024
 MAX_DEALS = 10_000_000
 MAX_TARGET = 1_000_000  # points of a match
@@ -19,7 +19,7 @@ MAX_SEATS = 64
 
 
 class SettingsError(UserError):
-    """A setting that cannot be used; the message names the key and what it may be."""
+    """Unusable setting; the message names the key and the allowed values."""
 
 
 def require(condition: bool, key: str, wanted: str, value: object) -> None:
@@ -39,5 +39,5 @@ def check_range(key: str, value: float, minimum: int, maximum: int) -> None:
 
 
 def check_numbers(group: str, settings: Any) -> None:
-    """Raise SettingsError unless the numbers of a group ("": the top level) of settings are in their bounds."""
+    """Raise SettingsError unless all numbers of a settings group ("": the top level) are within bounds."""
     check_bounds(group, settings, SettingsError)

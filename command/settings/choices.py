@@ -1,4 +1,4 @@
-"""Errors about choices of config groups: one that a group does not have, and a setting that another choice has."""
+"""Errors about choices of config groups: an unknown choice, and a setting that belongs to another choice."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from busso.command.settings.quoting import for_shell
 
 
 def no_such_choice(group: str, choice: str, lines: Sequence[str]) -> SettingsError:
-    """The error for a choice that a group does not have; the lines of Hydra's message name those that there are."""
+    """Return the error for an unknown choice; the lines of Hydra's message list the available ones."""
     if own := not_read(group, choice, [line.partition("path=file://")[2] for line in lines if "path=file://" in line]):
         return own
     there = [line for line in lines[1:] if "search path" not in line and "provider=" not in line]
-    if not there:  # in the defaults list of a file of another group
+    if not there:  # in the defaults list of another group's file
         name = group.rpartition("/")[2]
         return SettingsError(
             group, f"unknown choice {choice!r}", f"in the file's defaults list write `override /{name}: {choice}`"
         )
-    if f"'{group}'" not in lines[0]:  # it follows from the game, and these are of the group above
+    if f"'{group}'" not in lines[0]:  # the group follows the game, and the choices are those of the outer group
         outer = group.partition("/")[0]
         choices = " or ".join(f"{outer}={each}" for each in there)
         return SettingsError(outer, f"missing conf/{group}/{choice}.yaml", f"use {choices}, or write that file")
@@ -36,7 +36,7 @@ def no_such_choice(group: str, choice: str, lines: Sequence[str]) -> SettingsErr
 
 
 def of_other_choice(key: str, overrides: Sequence[str], config_name: str) -> SettingsError | None:
-    """Return the error of a setting that another choice of its group has, such as `rollout.workers`."""
+    """Return the error for a setting that another choice of its group has, such as `rollout.workers`."""
     group = key.partition(".")[0]
     choices = choices_with(key) if group in groups_of(CONF / f"{config_name}.yaml") else []
     if not choices:

@@ -1,4 +1,4 @@
-"""Settings: dataclasses, composed by Hydra from conf/ and checked once."""
+"""Settings as dataclasses, composed by Hydra from conf/ and checked once."""
 
 from __future__ import annotations
 
@@ -30,17 +30,14 @@ if TYPE_CHECKING:
 
 _VALUE = re.compile(r"Value '(.*)' of type '\w+' .* (?:to|hint) '?(Integer|Float|Union\[int, str\])")
 _WANTED = {"Integer": "an integer", "Float": "a number", "Union[int, str]": "an integer or a word such as auto"}
-# Hydra's answers to `+` and `++` before what needs none.
+# Hydra's answers to `+` and `++` before an existing key.
 _THERE_ALREADY = ("Multiple values for", "Could not append to config", "force-add of config groups")
 _UNKNOWN = "unknown setting with these choices"
 T = TypeVar("T")
 
 
 def compose(schema: type[T] | Mapping[str, type[T]], config_name: str, overrides: Sequence[str]) -> T:
-    """The settings of conf/<config_name>.yaml with command-line overrides. A mapping has the schema of each `algo`.
-
-    Raises SettingsError, one line that names the key, for anything Hydra or the dataclasses refuse.
-    """
+    """Compose conf/<config_name>.yaml with overrides; a mapping has a schema for each `algo`. Raises SettingsError."""
     overrides = fitting(schema, [in_full(with_escapes(with_home(each))) for each in overrides])
     name_games(overrides)
     with refused_by_name(overrides, config_name):
@@ -50,26 +47,27 @@ def compose(schema: type[T] | Mapping[str, type[T]], config_name: str, overrides
 def fitting(
     schema: type[T] | Mapping[str, type[T]], overrides: Sequence[str], default_game: str | None = None
 ) -> Sequence[str]:
-    """The overrides as Hydra composes them with conf/ for this schema, whatever they say of the game.
+    """Return the overrides for Hydra; consume those that only name a game, network or player of files to be read.
 
-    With a `default_game` the options of the game need no `game.`. Raises SettingsError for a game that does not load.
+    With a `default_game`, the game's options need no `game.` prefix. Raises SettingsError for a game that does not
+    load.
     """
     own = {field.name for field in fields(schema)} if isinstance(schema, type) else {"game", "algo"}  # type: ignore[arg-type]
     if default_game is not None and overrides and isinstance(schema, type):
-        from busso.command.settings.game import with_game_options  # with NumPy, for which --help does not wait
+        from busso.command.settings.game import with_game_options  # imports NumPy, for which --help does not wait
 
         overrides = with_game_options(overrides, default_game, schema)
-    if isinstance(schema, type) and "network" not in own:  # of the runs that the command reads
+    if isinstance(schema, type) and "network" not in own:  # the network is that of the runs that the command reads
         overrides = [each for each in overrides if not name_network(each)]
-    if "game" not in own:  # files that the command reads may be of the game that is named
+    if "game" not in own:  # the command reads files, which may be of the named game
         return [each for each in overrides if not _names_game(each) and not _names_code(each)]
     return overrides
 
 
 def from_config(schema: type[T] | Mapping[str, type[T]], config: DictConfig) -> T:
-    """The settings that Hydra has composed, checked. A mapping has the schema of each `algo`. Raises SettingsError.
+    """Return the checked settings that Hydra has composed; a mapping has one schema for each `algo`.
 
-    They are typed: the Python files that they name may run.
+    The user has typed them, so the Python files that they name may run. Raises SettingsError.
     """
     from omegaconf import OmegaConf
 
@@ -81,7 +79,7 @@ def from_config(schema: type[T] | Mapping[str, type[T]], config: DictConfig) -> 
 
 
 def _names_code(override: str) -> bool:
-    """Name the Python file of a run's opponent, for a command that reads the run."""
+    """Trust the Python file of an opponent, for a command that reads runs; return whether the override is one."""
     key, _, value = override.partition("=")
     if key == "opponents.only":
         name_players(value)
@@ -91,7 +89,7 @@ def _names_code(override: str) -> bool:
 def _names_game(override: str) -> bool:
     name = override.removeprefix("game=")
     if name != override:
-        from busso.command.settings.game import load_configured_game  # with NumPy, for which --help does not wait
+        from busso.command.settings.game import load_configured_game  # imports NumPy, for which --help does not wait
 
         load_configured_game({"name": name_game(name)})
     return name != override
@@ -102,7 +100,7 @@ def _composed(config_name: str, overrides: Sequence[str]) -> DictConfig:
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
-    running = GlobalHydra.instance().hydra  # the command that asks, if it is one
+    running = GlobalHydra.instance().hydra  # of the calling command, if it is one
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(str(CONF), version_base="1.3"):
@@ -113,16 +111,13 @@ def _composed(config_name: str, overrides: Sequence[str]) -> DictConfig:
 
 @contextmanager
 def refused_by_name(overrides: Sequence[str], config_name: str = "", of_flags: Sequence[str] = ()) -> Iterator[None]:
-    """Raise a SettingsError that names the key for whatever Hydra or the dataclasses refuse.
-
-    Of a mistyped setting it says which may be meant. `of_flags` are overrides for which flags stand.
-    """
+    """Raise a SettingsError that names the key for what Hydra or the dataclasses refuse; `of_flags` stand for flags."""
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
     try:
         with warnings.catch_warnings():
-            # Hydra ignores a folder of hydra.searchpath that is not there, and then misses what lies in it.
+            # Hydra ignores a missing folder of hydra.searchpath, and then fails on the files expected there.
             warnings.filterwarnings("error", r"provider=hydra\.searchpath")
             yield
     except yaml.YAMLError as error:
@@ -139,7 +134,7 @@ def refused_by_name(overrides: Sequence[str], config_name: str = "", of_flags: S
             near = nearest(found.key, COMMANDS)
             hint = f"did you mean busso {near}?" if near else "write KEY=VALUE"
             raise SettingsError(found.key, "unknown setting", hint) from None
-        if not found.key and len(keys) == 1:  # Hydra may quote no more than the value
+        if not found.key and len(keys) == 1:  # Hydra may quote only the value
             raise SettingsError(keys[0], found.problem, found.hint) from None
         named = any(key.partition(".")[0] in str(found) for key in keys)
         given = "" if named or not keys else f" (given: {' '.join(overrides)})"
@@ -147,7 +142,7 @@ def refused_by_name(overrides: Sequence[str], config_name: str = "", of_flags: S
 
 
 def explained(error: SettingsError, overrides: Sequence[str], config_name: str) -> SettingsError:
-    """Return the same error; that of an unknown setting with the file in which it stands, or with what may be meant."""
+    """Return the error, for an unknown setting with the file in which it stands or the nearest key."""
     if error.problem != _UNKNOWN:
         return error
     if fault := misplaced(error.key, overrides) or of_other_choice(error.key, overrides, config_name):
@@ -159,10 +154,7 @@ def explained(error: SettingsError, overrides: Sequence[str], config_name: str) 
 
 
 def _known(key: str, config_name: str, overrides: Sequence[str]) -> Iterator[str]:
-    """The groups of a command and its keys, with the groups chosen as in these overrides.
-
-    Of the keys of other choices those with the last word of `key`.
-    """
+    """Yield a command's groups and keys under these overrides, and keys of other choices that end like `key`."""
     from hydra.errors import HydraException
     from omegaconf import OmegaConf
 
@@ -170,7 +162,7 @@ def _known(key: str, config_name: str, overrides: Sequence[str]) -> Iterator[str
     chosen = [each for each in overrides if key_of(each) in (*groups, "hydra.searchpath")]
     try:
         composed = OmegaConf.to_container(_composed(config_name, chosen))
-    except HydraException:  # several choices, of a sweep
+    except HydraException:  # several choices, for a sweep
         composed = OmegaConf.to_container(_composed(config_name, []))
     assert isinstance(composed, dict)
     yield from groups
@@ -180,7 +172,7 @@ def _known(key: str, config_name: str, overrides: Sequence[str]) -> Iterator[str
 
 
 def _not_to_be_added(error: SettingsError, overrides: Sequence[str]) -> SettingsError:
-    """Return the same error; that of a `+` before what is there already with the way out on the command line."""
+    """Return the error; for a `+` before an existing key, with the correct override."""
     added = [each for each in overrides if each.startswith("+") and key_of(each) in error.problem]
     if not (added and error.problem.startswith(_THERE_ALREADY)):
         return error
@@ -188,7 +180,7 @@ def _not_to_be_added(error: SettingsError, overrides: Sequence[str]) -> Settings
 
 
 def _one_line(error: Exception) -> SettingsError:
-    """Hydra's and OmegaConf's messages, which take several lines, as one, with the key if they name it."""
+    """Return a SettingsError for a multi-line error of Hydra or OmegaConf, with the key if it is named."""
     override = str(getattr(error, "override", None) or "")
     wraps = not str(error) or "override" in str(error).lower()
     cause = error.__cause__ if error.__cause__ is not None and wraps else error
@@ -197,7 +189,7 @@ def _one_line(error: Exception) -> SettingsError:
     key = getattr(cause, "full_key", None) or key_of(override)
     if wrong := _of_wrong_type(key, text):
         return wrong
-    if choice := re.search(r"Could not find '(.+)/([^/]+)'", text):  # those that there are follow
+    if choice := re.search(r"Could not find '(.+)/([^/]+)'", text):  # the available choices follow
         return no_such_choice(choice[1], choice[2], lines[1:])
     if text.startswith("Ambiguous value for argument"):
         given = text.partition("'")[2].rstrip("'")
@@ -222,17 +214,17 @@ def _of_wrong_type(key: str, text: str) -> SettingsError | None:
     if found is None:
         return None
     value, wanted = found[1], found[2]
-    whole = re.fullmatch(r"(-?\d+)\.0", value) if wanted != "Float" else None  # 1e5 is a float, which no integer may be
+    whole = re.fullmatch(r"(-?\d+)\.0", value) if wanted != "Float" else None  # 1e5 is a float, not an integer
     return SettingsError(key, f"expected {_WANTED[wanted]}, not {value}", f"write {whole[1]}" if whole else "")
 
 
 def settings_from_dict(schema: type[T], values: Any) -> T:
-    """The same settings from dictionaries, as a checkpoint holds them; no value is another's. Raises SettingsError."""
+    """Return the settings in dictionaries, as in a checkpoint, without interpolation. Raises SettingsError."""
     check_values(values)
     return _settings(schema, values)
 
 
-@cache  # `merge` copies it; to read the types of all fields anew takes longer than the rest
+@cache  # `merge` copies it, and reading the types of all fields is the slowest part
 def _structured(schema: Hashable) -> Any:
     from omegaconf import OmegaConf
 
@@ -249,7 +241,7 @@ def _settings(schema: type[T], values: Any) -> T:
         settings = OmegaConf.to_object(OmegaConf.merge(_structured(cast("Hashable", schema)), values))
     except SettingsError:
         raise
-    except OverflowError:  # a whole number, where others may stand; OmegaConf does not say which
+    except OverflowError:  # an integer too large for a float; OmegaConf does not say which
         raise SettingsError(_beyond_floats(values), "the number is too large") from None
     except (OmegaConfBaseException, ValueError, TypeError) as error:
         raise _one_line(error) from None
@@ -258,7 +250,7 @@ def _settings(schema: type[T], values: Any) -> T:
 
 
 def _with_homes(values: Any) -> Any:
-    """The same for each text in nested dictionaries and lists: some are of the user's own files."""
+    """Expand `~` in every string of nested dictionaries and lists."""
     if isinstance(values, dict):
         return {name: _with_homes(value) for name, value in values.items()}
     if isinstance(values, list):
@@ -267,7 +259,7 @@ def _with_homes(values: Any) -> Any:
 
 
 def _beyond_floats(values: Any) -> str:
-    """The dotted name of a whole number in nested dictionaries that no float can hold; empty if there is none."""
+    """Return the dotted name of an integer that no float can hold; empty if there is none."""
     for name, value in values.items():
         if hasattr(value, "items") and (inner := _beyond_floats(value)):
             return f"{name}.{inner}"
@@ -278,5 +270,5 @@ def _beyond_floats(values: Any) -> str:
 
 
 def as_yaml(settings: Any) -> str:
-    """The settings as YAML, in the order of their definition."""
+    """Return the settings as YAML, in the order of their definition."""
     return yaml.safe_dump(asdict(settings), sort_keys=False)

@@ -1,4 +1,4 @@
-"""Values from files that other people may have written: games from a list, and values taken literally."""
+"""Untrusted values from files: games from a fixed list, and literal values only."""
 
 from __future__ import annotations
 
@@ -19,19 +19,16 @@ from busso.command.settings.checks import SettingsError
 from busso.command.settings.own_files import yaml_problem
 from busso.command.terminal.visible import visible
 
-MOST_VALUES = 100_000  # of the settings in a file, with those that stand in several places
-DEEPEST = 100  # dictionaries and lists in one another
+MOST_VALUES = 100_000  # in a file, counting repeated ones each time
+DEEPEST = 100  # nesting of dictionaries and lists
 _HALVES = re.compile("[\ud800-\udfff]")
 
 
-# ---------------------------------------------------------------------- games
-
-
 def name_game(text: str) -> str:
-    """Name a game for a person, on the command line or in code; returns its name, by which files may then name it.
+    """Name a game for the user, on the command line or in code; return its name, which files may then use.
 
-    A path is that of a game in a file, which runs. Raises SettingsError for a file that is not there or is no game,
-    OwnCodeError for what is wrong in it.
+    A path is a game file, which runs. Raises SettingsError for a missing file or one without a game, OwnCodeError for
+    an error in its code.
     """
     from busso.cards.own.files import is_path, name_game_file
 
@@ -46,10 +43,10 @@ def name_game(text: str) -> str:
 
 
 def check_game(name: str) -> None:
-    """Raise SettingsError for a game that a file, or whatever else is not the user's word, may not name.
+    """Raise SettingsError for a game that an untrusted source, such as a file, may not name.
 
-    It may name those of busso, installed ones, those in files that the user of this process has named, and what is
-    imported already. Nothing is looked for: that would run code.
+    Allowed are shipped games, installed ones, game files that the user of this process has named, and modules already
+    imported. Nothing else is searched for, since that would run code.
     """
     if own_files.game_file(name) or name in own_games() or name in installed_games():
         return
@@ -60,18 +57,15 @@ def check_game(name: str) -> None:
 
 
 def known_games() -> frozenset[str]:
-    """The games of busso and of installed packages."""
+    """Return the games of busso and of installed packages."""
     return installed_games().union(own_games())
 
 
-# ---------------------------------------------------------------------- values
-
-
 def check_values(values: Any) -> None:
-    """Raise SettingsError for settings out of a file that OmegaConf would not take as they are.
+    """Raise SettingsError for settings in a file that OmegaConf would not take literally.
 
-    `${oc.env:NAME}` would be the value of a variable of this process. A few lines of YAML may mean a billion values, or
-    more levels than Python can walk.
+    `${oc.env:NAME}` would read this process's environment. A few lines of YAML may expand to a billion values, or to
+    more levels than Python can recurse.
     """
     left = MOST_VALUES
     for key, value, depth in _walk(values):
@@ -88,7 +82,7 @@ def check_values(values: Any) -> None:
 
 
 def _walk(values: Any) -> Iterator[tuple[str, Any, int]]:
-    """Every value with its dotted key and how deep it lies; without recursion, for which it may be too deep."""
+    """Yield every value with its dotted key and depth, without recursion, for which it may be too deep."""
     waiting = [("", values, 0)]
     while waiting:
         key, value, depth = waiting.pop()
@@ -100,7 +94,7 @@ def _walk(values: Any) -> Iterator[tuple[str, Any, int]]:
 
 
 def read_yaml(text: str) -> Any:
-    """The content of a YAML file of settings. Raises InputError, one line, for what is none or not to be taken."""
+    """Parse a YAML settings file. Raises InputError, one line, for invalid YAML or values that are not allowed."""
     try:
         values = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -110,10 +104,10 @@ def read_yaml(text: str) -> Any:
 
 
 def read_json(text: str | bytes) -> Any:
-    """The content of a JSON file. Raises InputError, one line, for what is none."""
+    """Parse a JSON file. Raises InputError, one line, if it is invalid."""
     try:
         found = json.loads(text)
-        json.dumps(found, ensure_ascii=False).encode()  # halves of characters can be written nowhere
+        json.dumps(found, ensure_ascii=False).encode()  # lone surrogates cannot be encoded
     except (ValueError, RecursionError) as error:
         raise InputError("", f"not JSON ({error})") from None
     return found

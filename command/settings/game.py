@@ -1,4 +1,4 @@
-"""The game of the group `game` of the settings."""
+"""Game of the settings group `game`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ from busso.command.settings.overrides import given, key_of
 
 
 class NamesGame:
-    """Settings with the group `game`, which take the user's own files along to other processes of the same run.
-
-    So all of these play by one text, wherever they run and whatever has become of the file.
-    """
+    """Settings with the group `game`; pickles carry the user's files, so that all processes of a run use one source."""
 
     game: dict[str, Any]
 
@@ -29,16 +26,13 @@ class NamesGame:
         return own_files.sent(), dict(vars(self))
 
     def __setstate__(self, state: tuple[own_files.Sent, dict[str, Any]]) -> None:
-        files, values = state  # no file is read as a pickle
+        files, values = state  # no untrusted file is unpickled
         own_files.receive(files)
         vars(self).update(values)
 
 
 def load_configured_game(settings: dict[str, Any]) -> Game:
-    """The game of the group `game`, with its rule options. Raises SettingsError for an unknown game or option.
-
-    The settings may come out of a file: nothing is imported for a game that a file may not name, see `check_game`.
-    """
+    """Return the configured game, importing nothing that a file may not name (`check_game`). Raises SettingsError."""
     name = str(settings.get("name"))
     check_game(name)
     try:
@@ -52,7 +46,7 @@ def load_configured_game(settings: dict[str, Any]) -> Game:
 
 
 def as_game(game: Game | str, *of_it: object) -> Game:
-    """The game itself, or that of a name. Raises SettingsError for any other kind, and for no states `of_it`."""
+    """Return a game, loading a named one. Raises SettingsError for another type or if `of_it` are not its states."""
     if isinstance(game, str):
         game = load_configured_game({"name": name_game(game)})
     if not isinstance(game, Game):
@@ -64,16 +58,16 @@ def as_game(game: Game | str, *of_it: object) -> Game:
 
 
 def game_defaults(name: str) -> dict[str, Any]:
-    """The group `game` with the defaults of the game of that name. Raises SettingsError for an unknown one."""
+    """Return the group `game` with the defaults of a game. Raises SettingsError for an unknown one."""
     game = load_configured_game({"name": name})
     return {"name": name, "reward": next(iter(game.rewards)), **asdict(game.options)}
 
 
 def with_game_options(overrides: Sequence[str], default: str, schema: type[Any]) -> list[str]:
-    """Overrides in which the options and the reward of the game may stand without `game.`, as `limit=5`.
+    """Return the overrides with `game.` added to the game's options and reward, so that `limit=5` works.
 
-    The game is `default` where none is named. What `schema`, the settings of the command, has by that name is meant
-    first; the game is not loaded where all is of that kind, or says itself where it belongs.
+    The game is `default` if none is named. Fields of `schema`, the command's settings, take precedence; the game is not
+    loaded if there are no other short keys.
     """
     own = {field.name for field in fields(schema)}
     short = {key for key, each in given(overrides).items() if "." not in key and not each.sign} - own
@@ -85,5 +79,5 @@ def with_game_options(overrides: Sequence[str], default: str, schema: type[Any])
     except OwnCodeError:
         raise
     except ValueError:
-        return list(overrides)  # composing the settings says what is wrong with the game
+        return list(overrides)  # composing the settings reports the problem of the game
     return [f"game.{o}" if key_of(o) in short & known else o for o in overrides]

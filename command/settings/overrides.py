@@ -1,4 +1,4 @@
-"""The key that an override of the command line names: `key=value`, `+key=value`, `~key` or `group@package=choice`."""
+"""The key of a command-line override: `key=value`, `+key=value`, `~key` or `group@package=choice`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-NETWORK_KEY = "network.module"  # for which `network=./net.py` is short
-_MIXTURES = "opponents.phases"  # the setting whose mappings have players for keys
+NETWORK_KEY = "network.module"  # `network=./net.py` is its short form
+_MIXTURES = "opponents.phases"  # the setting whose mappings have players as keys
 _WORDS = r"[^{},\s\\'\"]+"
 _PLAYER_IN_MAPPING = re.compile(rf"(?<=[{{,\s]){_WORDS}[:=]{_WORDS}(?=\s*:\s*[^:=,{{}}]*[,}}])")
 _AFTER_FOLDER = re.compile(r"(?<=[^/,])/+(?=,|$)")
@@ -17,7 +17,7 @@ _FORM = re.compile(r"(?P<sign>\+\+|\+|~|)(?P<key>[^=@]*)(?:@[^=]*)?(?:=(?P<value
 
 @dataclass(frozen=True)
 class Override:
-    """An override. `value` is as typed, None without `=`; `sign` is + or ++ where it adds, ~ where it deletes."""
+    """Parsed override. `value` is as typed, None without `=`; `sign` is + or ++ to add, ~ to delete."""
 
     key: str
     value: str | None
@@ -25,27 +25,24 @@ class Override:
 
 
 def parsed(text: str) -> Override:
-    """The parts of an override. Whether Hydra takes it is asked where settings are composed."""
+    """Split an override into its parts; Hydra validates it later, when settings are composed."""
     found = _FORM.fullmatch(text)
     assert found is not None  # every text has this form
     return Override(found["key"], found["value"], found["sign"])
 
 
 def key_of(text: str) -> str:
-    """The key of an override; of `group@package=choice` the group."""
+    """Return the key of an override; for `group@package=choice` the group."""
     return parsed(text).key
 
 
 def given(overrides: Iterable[str]) -> dict[str, Override]:
-    """The overrides by their keys; the last one of a key counts."""
+    """Return the overrides by key; the last one of a key counts."""
     return {each.key: each for each in map(parsed, overrides)}
 
 
 def with_escapes(text: str) -> str:
-    """Return the override as Hydra reads it: with backslashes in the players of `opponents.phases`.
-
-    For Hydra a key of a mapping ends at its first colon.
-    """
+    """Escape the players of `opponents.phases` for Hydra, which ends the key of a mapping at its first colon."""
     key, equals, value = text.partition("=")
     if key_of(text) != _MIXTURES:
         return text
@@ -66,12 +63,12 @@ def in_full(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """A key of a mapping, where quotes may not stand, as Hydra reads it."""
+    """Escape a mapping key for Hydra, which allows no quotes there."""
     return re.sub(r"[\\:=,(){}\[\] ]", r"\\\g<0>", text)
 
 
 def value_text(value: object) -> str:
-    """A value in the grammar of overrides."""
+    """Return a value in the grammar of overrides."""
     if isinstance(value, dict):
         return "{" + ",".join(f"{key}:{value_text(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):

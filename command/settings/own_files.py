@@ -1,4 +1,4 @@
-"""Settings files of the user, in a folder of `--config-dir` or `hydra.searchpath`: faults that Hydra does not name."""
+"""User settings files, in a folder of `--config-dir` or `hydra.searchpath`: faults that Hydra does not name."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from busso.command.settings.overrides import given, key_of
 from busso.command.settings.quoting import read_by_hydra
 
 GLOBAL = "# @package _global_"
-_MARK = "\ufeff"  # at the beginning of files of some editors
+_MARK = "\ufeff"  # byte order mark, written by some editors
 
 
 def yaml_problem(error: Exception) -> str:
-    """Return the line of a YAML file and what is wrong there, from an error of PyYAML."""
+    """Return the line number and problem from an error of PyYAML."""
     mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
     line = "" if mark is None else f"line {mark.line + 1}: "
     return line + (problem or str(error) or type(error).__name__).splitlines()[0]
 
 
 def syntax_error(error: yaml.YAMLError) -> SettingsError:
-    """Return the error of a file of settings that is not YAML."""
+    """Return the error for a settings file with invalid YAML."""
     hints = {
         "'\\t'": "indent with spaces",
         "duplicate key": "leave one out",
@@ -37,7 +37,7 @@ def syntax_error(error: yaml.YAMLError) -> SettingsError:
 
 
 def not_utf8(overrides: Sequence[str]) -> SettingsError | None:
-    """Return the error of the first chosen file that is not UTF-8."""
+    """Return the error for the first chosen file that is not UTF-8."""
     for _, file in _chosen(overrides):
         try:
             (content := file.read_bytes()).decode()
@@ -48,7 +48,7 @@ def not_utf8(overrides: Sequence[str]) -> SettingsError | None:
 
 
 def misplaced(key: str, overrides: Sequence[str]) -> SettingsError | None:
-    """Return the error of a chosen file whose settings Hydra puts below `key`, the name of its group."""
+    """Return the error for a chosen file whose settings Hydra puts below `key`, the name of its group."""
     for group, file in _chosen(overrides):
         if group.partition("/")[0] == key:
             first = file.read_text("utf-8").lstrip().partition("\n")[0]
@@ -60,7 +60,7 @@ def misplaced(key: str, overrides: Sequence[str]) -> SettingsError | None:
 
 
 def not_read(group: str, choice: str, folders: Sequence[str]) -> SettingsError | None:
-    """Return the error of a `.yml` file of that name in one of Hydra's folders."""
+    """Return the error for a `.yml` file of that name in one of Hydra's folders."""
     for folder in folders:
         file = Path(folder, group, f"{choice.removesuffix('.yml')}.yml")
         if file.is_file():

@@ -19,30 +19,30 @@ from busso.command.settings.quoting import read_by_hydra
 if TYPE_CHECKING:
     from busso.cards.game import Game
 
-_LEARNER = "dqn"  # whose settings a RECIPE holds
-# The target of a game whose RECIPE does not choose one: better than lambda returns in both games of examples/own
+_LEARNER = "dqn"  # the algorithm that a RECIPE configures
+# Target of a game whose RECIPE chooses none: better than lambda returns in both games of examples/own
 # (docs/reference/own_game.md).
 _TARGET = "target_network"
 
 
 def name_games(overrides: Sequence[str]) -> None:
-    """Name the games in files and the installed ones that the overrides choose, and store their group for Hydra.
+    """Load the game files and installed games that the overrides choose, and register their groups with Hydra.
 
-    The overrides stay as they were typed: `game=./war.py` chooses `game/./war.py`, and so does every job of a sweep.
-    Raises SettingsError for a file without a game, OwnCodeError for a fault in it.
+    The overrides stay as typed: `game=./war.py` chooses `game/./war.py`, and so does every job of a sweep. Raises
+    SettingsError for an invalid game, OwnCodeError for an error in a file's code.
     """
     chosen = given(overrides).get("game")
     for choice in _choices(f"game={chosen.value}") if chosen and chosen.value else ():
         if (CONF / "game" / f"{choice}.yaml").is_file():
             continue
-        from busso.cards.own.files import is_path  # with NumPy, for which --help does not wait
+        from busso.cards.own.files import is_path  # imports NumPy, for which --help does not wait
 
         if is_path(choice) or choice in known_games():
             _store(choice)
 
 
 def name_players(values: Any) -> None:
-    """Name the Python files, such as `./mine.py:Lowest`, among the keys and values of settings that were typed."""
+    """Trust the Python files, such as `./mine.py:Lowest`, among the keys and values of typed settings."""
     waiting = [values]
     while waiting:
         value = waiting.pop()
@@ -70,7 +70,7 @@ def name_network(override: str) -> bool:
         try:
             file = own_files.trust(path)
             if named:
-                file.get(named)  # each run says itself which network of the file is its own
+                file.get(named)  # each run's settings name the network in the file
         except OwnCodeError:
             raise
         except InputError as error:
@@ -79,7 +79,7 @@ def name_network(override: str) -> bool:
 
 
 def _choices(override: str) -> Iterator[str]:
-    """Yield what an override of the group chooses, or a sweep of it."""
+    """Yield the choices of a group's override, which may be a sweep."""
     found = read_by_hydra(override)
     if found is not None and found.is_sweep_override():
         yield from (each.strip("'\"") for each in found.sweep_string_iterator())
@@ -108,10 +108,7 @@ def _store(choice: str) -> None:
 
 
 def _target_of(game: Game, settings: Any) -> dict[str, Any]:
-    """Return the group `target` of a RECIPE: its `kind`, and the settings that differ from it. Raises SettingsError.
-
-    Without a `kind` a variant of a shipped game has the target of that game.
-    """
+    """Return the group `target` of a RECIPE; a variant defaults to the shipped game's. Raises SettingsError."""
     if not isinstance(settings, dict):
         raise SettingsError("RECIPE", f"target: expected a dictionary of settings, not {type(settings).__name__}")
     kind = settings.get("kind", _TARGET)
@@ -122,7 +119,7 @@ def _target_of(game: Game, settings: Any) -> dict[str, Any]:
 
 
 def _base_recipe(game: Game) -> dict[str, Any]:
-    """Return the recipe of the shipped game of which this one is a variant, with what the variant replaces left out."""
+    """Return the recipe of the shipped game that this one varies, without the parts that the variant replaces."""
     from busso.cards.game import load_game
 
     shipped = f"recipe/{_LEARNER}/{game.shown_as}"
@@ -133,7 +130,7 @@ def _base_recipe(game: Game) -> dict[str, Any]:
     if game.rewards is not origin.rewards:
         found["game"] = {"reward": next(iter(game.rewards))}
     kept = origin.policies.items() <= game.policies.items() and origin.kinds.items() <= game.kinds.items()
-    if not kept:  # the recipe may name what has gone
+    if not kept:  # the recipe may name removed players
         found["evaluation"] = {"opponents": ["random"]}
         found["opponents"] = {"phases": [{"until": None, "mix": {"network": 1.0}}]}
     return found

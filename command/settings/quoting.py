@@ -1,4 +1,4 @@
-"""Quoting for overrides that Hydra's grammar reads otherwise than meant: paths with `=`, commas or blanks."""
+"""Quoting for overrides that Hydra's grammar would misread: paths with `=`, commas or spaces."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from busso.cards.base.errors import InputError
 from busso.cards.player_specs import PlayerSpec
 from busso.command.settings.checks import SettingsError
 
-_WITH_OPTIONS = re.compile(r"[A-Za-z]\w*[:=,\w.]+=[:=,\w.]+")  # a player, whose options have no `=`
-# What commas divide, but for those in brackets and quotes, and before the rest of a path, `key=value`.
+_WITH_OPTIONS = re.compile(r"[A-Za-z]\w*[:=,\w.]+=[:=,\w.]+")  # a player with options written with `=`
+# Part between commas, except for commas in brackets and quotes; a comma before `key=value` continues a path.
 _PART = re.compile(
     r"""(?:\\. | '(?:\\.|[^'\\])*' | "(?:\\.|[^"\\])*" | \((?:[^()]|\([^()]*\))*\) | \[[^][]*\] | {.*}
     | ,(?=\s*[\w.]+=) | [^,])+""",
@@ -20,7 +20,7 @@ _PART = re.compile(
 
 
 def spelled(key: str, player: str) -> str:
-    """The one spelling of what names a player. Raises SettingsError naming `key` for what cannot be one."""
+    """Return the canonical spelling of a player name. Raises SettingsError naming `key` for an invalid one."""
     try:
         return str(PlayerSpec.parse(player))
     except InputError as error:
@@ -28,12 +28,9 @@ def spelled(key: str, player: str) -> str:
 
 
 def hint_for(override: str) -> str:
-    """Return the spelling of an override that Hydra reads as it is meant; empty if unknown.
-
-    The whole line for a shell, as in `write "players=[greedy,'runs/lr=1']"`.
-    """
+    """Return a hint with the correct spelling, as `write "players=[greedy,'runs/lr=1']"`; empty if unknown."""
     key, _, value = override.partition("=")
-    if value.startswith("~"):  # of a user who is not this one
+    if value.startswith("~"):  # an unknown user's home folder
         return "write the full path"
     respelled = _respelled(value)
     if respelled == value and "/" in value and not re.search(r"[\[{('\"]", value):  # a path with a comma
@@ -43,7 +40,7 @@ def hint_for(override: str) -> str:
 
 
 def _respelled(value: str) -> str:
-    """The value with the parts that Hydra does not read in quotes; a player's options with colons."""
+    """Quote the parts of a value that Hydra cannot parse; write a player's options with colons."""
     from hydra.core.override_parser.overrides_parser import create_functions
 
     parts = [part.strip() for part in _PART.findall(value)]
@@ -51,7 +48,7 @@ def _respelled(value: str) -> str:
         return ",".join(map(_respelled, parts))
     if value.startswith("[") and value.endswith("]"):
         return f"[{_respelled(value[1:-1])}]"
-    grammar = value[:1] in "[{'\"" or value.partition("(")[0] in create_functions().functions  # with a mistake in it
+    grammar = value[:1] in "[{'\"" or value.partition("(")[0] in create_functions().functions  # with a syntax error
     if grammar or read_by_hydra(f"x={value}"):
         return value
     if _WITH_OPTIONS.fullmatch(value) and ":" in value:
@@ -60,7 +57,7 @@ def _respelled(value: str) -> str:
 
 
 def read_by_hydra(override: str) -> Any:
-    """The override as Hydra reads it; None if it does not."""
+    """Return the override as parsed by Hydra; None if it is invalid."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
@@ -71,7 +68,7 @@ def read_by_hydra(override: str) -> Any:
 
 
 def for_shell(line: str) -> str:
-    """The line as one word of a shell: in double quotes, where single ones are in it."""
+    """Quote a line as one shell word, in double quotes if it has single ones."""
     if re.fullmatch(r"[\w@%+=:,./\[\]-]+", line):
         return line
     if "'" not in line or re.search("[!$`]", line):
@@ -80,13 +77,13 @@ def for_shell(line: str) -> str:
 
 
 def as_text(text: str) -> str:
-    """A text as the value of an override: as it is, where Hydra reads one value, else in quotes."""
+    """Return a text as the value of an override: unquoted if Hydra reads it as one value, else in quotes."""
     found = read_by_hydra(f"x={text}")
     return text if found and not found.is_sweep_override() else in_quotes(text)
 
 
 def in_quotes(text: str) -> str:
-    """A value of the command line that is taken as it is, whatever stands in it."""
+    """Quote a value so that Hydra takes it literally."""
     inner = re.sub(r"(\\*)'", r"\1\1\\'", text)
     ending = len(inner) - len(inner.rstrip("\\"))
     return f"'{inner}{chr(92) * ending}'"

@@ -1,4 +1,4 @@
-"""The consoles that tables and progress are drawn on."""
+"""Consoles for tables and progress."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 
 def result_console() -> Console:
-    """Standard output; where it is no terminal, wide enough for our tables."""
+    """Return a console on standard output, wide enough for our tables if it is not a terminal."""
     console = plain_console()
     return console if console.is_terminal else plain_console(width=120)
 
 
 def plain_console(**options: Any) -> Console:
-    """A console with these options of Rich's; see `PlainConsole`."""
-    from busso.command.terminal.plain import PlainConsole  # where there is something to show
+    """Return a `PlainConsole` with these options of Rich."""
+    from busso.command.terminal.plain import PlainConsole  # Rich, only where there is output
 
     return PlainConsole(**options)
 
 
 @contextmanager
 def output_may_fail() -> Iterator[None]:
-    """For printing what is in a file as well: where standard output does not take it, a line says so; nothing fails."""
+    """Turn a failure to write to standard output into a line on standard error, for output that a file has as well."""
     try:
         yield
         if sys.stdout is not None:
@@ -37,4 +37,4 @@ def output_may_fail() -> Iterator[None]:
         with suppress(OSError):
             print(f"cannot write to standard output: {error.strerror or error}", file=sys.stderr)
         with suppress(OSError, AttributeError, ValueError):
-            to_nowhere(sys.stdout.fileno())  # with what is left in its buffer, which would fail again at the end
+            to_nowhere(sys.stdout.fileno())  # including the rest of its buffer, which would fail again at exit

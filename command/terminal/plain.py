@@ -1,4 +1,4 @@
-"""The Rich console that all output here uses. Rich is imported only when there is something to draw."""
+"""Rich console for all output of busso. Rich is imported only when there is something to draw."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from busso.command.terminal.visible import visible
 
 
 class PlainConsole(Console):
-    """Text is text: brackets in it are no markup, colons no pictures, and no character commands the terminal."""
+    """Console without markup and emoji codes, which escapes control characters."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, **options)
@@ -23,7 +23,7 @@ class PlainConsole(Console):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
     def on_broken_pipe(self) -> None:
-        """See `Console`, which would end the process."""
+        """Raise the error instead of ending the process as `Console` does."""
         error = sys.exc_info()[1]
         assert error is not None
         raise error

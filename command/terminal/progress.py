@@ -1,4 +1,4 @@
-"""The progress of long work, on stderr: a bar with the time left on a terminal, a few lines elsewhere."""
+"""Progress of long work, on stderr: a bar with the time left on a terminal, occasional lines elsewhere."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress as Bar
 
-PLAIN_SECONDS = 10.0  # between lines, where there is no terminal
+PLAIN_SECONDS = 10.0  # between lines without a terminal
 
 
 def time_left(seconds: float | None) -> str:
-    """`2:05 left`, or with hours `1:02:05 left`; empty where that is not known."""
+    """Format as `2:05 left`, or with hours `1:02:05 left`; empty if unknown."""
     if seconds is None:
         return ""
     minutes, rest = divmod(int(seconds), 60)
@@ -28,8 +28,8 @@ def time_left(seconds: float | None) -> str:
 
 
 def _terminal() -> Console | None:
-    """Standard error where it is a terminal. Rich, which draws there, is not imported for a pipe."""
-    is_terminal = any(os.environ.get(name) for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))  # rich heeds them
+    """Return a console for standard error if it is a terminal. Rich is not imported for a pipe."""
+    is_terminal = any(os.environ.get(name) for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))  # Rich honours them
     with suppress(AttributeError, ValueError):  # standard error is closed
         is_terminal = is_terminal or sys.stderr.isatty()
     if not is_terminal:
@@ -55,17 +55,17 @@ def _bar_on(console: Console) -> Bar:
 
 
 class Progress:
-    """Shows how much of `total` is done, in `unit`; `total` is None where it is not known. Use as a context.
+    """Context that shows how much of `total`, None if unknown, is done, in `unit`.
 
-    `done` is what was there before, which took none of the time. The bar goes when the work ends or is interrupted:
-    what remains on the screen is what the command says of its results.
+    `done` is the amount done before, which took none of the time. The bar disappears when the work ends or is
+    interrupted; only the command's results stay on the screen.
     """
 
     def __init__(self, what: str, total: float | None, unit: str = "", done: float = 0) -> None:
         self._what, self._unit, self._total = what, unit, total
         self._before, self._done = done, done
         self._last_line = time.monotonic()
-        self._first: tuple[float, float] | None = None  # when the first piece was done, and how much then was
+        self._first: tuple[float, float] | None = None  # time of the first update, and the amount done then
         self._console = _terminal()
         self._bar = None if self._console is None else _bar_on(self._console)
         if self._bar is not None:
@@ -85,35 +85,32 @@ class Progress:
             self._bar.stop()
 
     def advance(self, amount: float = 1, note: str = "") -> None:
-        """So much more is done."""
+        """Add an amount to what is done."""
         self.update(self._done + amount, note)
 
     def update(self, done: float, note: str = "", total: float | None = None) -> None:
-        """So much is done; `note` stands behind it, `total` is the new one if that has changed."""
+        """Set the amount done; `note` follows it, `total` replaces the total if given."""
         self._done, self._total = done, self._total if total is None else total
         if self._first is None and done > self._before:
             self._first = time.monotonic(), done
         self._draw(self._counts(note), self.seconds_left())
 
     def say(self, text: str) -> None:
-        """A line that stays: above the bar, or as one of the lines."""
+        """Print a line that stays: above the bar, or among the progress lines."""
         if self._console is not None:
             self._console.print(text, highlight=False, markup=False, soft_wrap=True)
         else:
             print(text, file=sys.stderr, flush=True)
 
     def seconds_left(self) -> float | None:
-        """At the pace so far; None while that is not known, or how much there is.
-
-        The first piece does not count: what is compiled is compiled with it.
-        """
+        """Estimate the seconds left, without the first piece, which includes compilation; None while unknown."""
         if self._total is None or self._first is None or self._done <= self._first[1]:
             return None
         begun, before = self._first
         return (time.monotonic() - begun) / (self._done - before) * max(0.0, self._total - self._done)
 
     def _draw(self, counts: str, seconds_left: float | None) -> None:
-        """Refresh the bar, or every ten seconds say a line; `counts` may have several lines."""
+        """Refresh the bar, or print a line every ten seconds; `counts` may have several lines."""
         left = time_left(seconds_left)
         if self._bar is not None:
             self._bar.update(self._task, completed=self._done, total=self._total, counts=counts, left=left)

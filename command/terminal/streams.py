@@ -1,4 +1,4 @@
-"""Standard input, output and error that are closed or full, or lack letters: no text for a person is an error."""
+"""Standard streams that may be closed, full, or lack characters, without failing on text for people."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class OutputStream:
-    """Standard output. Letters that its encoding lacks are `?`, and one that is closed fails as one that is full."""
+    """Standard output: unencodable characters become `?`, and a closed stream raises OSError, as a full one does."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -28,12 +28,12 @@ class OutputStream:
         return len(text)
 
     def flush(self) -> None:
-        """Flush it, if it can be. Raises OSError."""
+        """Flush, if supported. Raises OSError."""
         with self._as_os_error():
             getattr(self._stream, "flush", bool)()
 
     def isatty(self) -> bool:
-        """Return whether a person reads it; an object that replaced a standard stream may have no such method."""
+        """Return whether this is a terminal; an object that replaced a standard stream may lack the method."""
         with suppress(ValueError):
             return bool(getattr(self._stream, "isatty", bool)())
         return False
@@ -50,7 +50,7 @@ class OutputStream:
 
 
 class ErrorStream(OutputStream):
-    """Standard error. Where it does not take more, the rest goes nowhere: no place is left to say so."""
+    """Standard error: when it cannot be written, discard the rest, since nowhere is left to report it."""
 
     @contextmanager
     def _as_os_error(self) -> Iterator[None]:
@@ -62,14 +62,14 @@ class ErrorStream(OutputStream):
 
 
 def is_gone(descriptor: int) -> bool:
-    """Return whether nothing can be written any more: the reader of a pipe has ended, or a terminal was closed."""
+    """Return whether nothing can be written any more: a pipe lost its reader, or a terminal was closed."""
     asked = select.poll()
-    asked.register(descriptor, select.POLLHUP)  # which macOS does not report unasked
+    asked.register(descriptor, select.POLLHUP)  # macOS reports it only if requested
     return bool(asked.poll(0))
 
 
 def to_nowhere(descriptor: int) -> None:
-    """Drop what is written there from now on."""
+    """Redirect a descriptor to /dev/null."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     if nowhere != descriptor:
         os.dup2(nowhere, descriptor)
@@ -77,10 +77,7 @@ def to_nowhere(descriptor: int) -> None:
 
 
 def open_standard_files() -> None:
-    """Open standard input, output or error to nowhere where they are closed.
-
-    Else a file that is opened later gets its number, and what is meant for a person is written into that file.
-    """
+    """Open closed standard streams on /dev/null: a later file would get their number, and the output with it."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)

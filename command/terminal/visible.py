@@ -11,34 +11,34 @@ from typing import Any
 
 from busso.command.terminal.streams import ErrorStream, OutputStream
 
-# Control characters but tab and newline, with ESC and the C1 set; marks that turn the direction of text, or end a line
-# for some programs; halves of characters, which no encoding has.
+# Control characters except tab and newline, with ESC and the C1 set; marks that change the text direction or end a line
+# in some programs; surrogates, which no encoding has.
 _COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def visible(text: str) -> str:
-    r"""The text with each character that would command a terminal as its escape: ESC is `\x1b`."""
+    r"""Escape each character that would control a terminal: ESC becomes `\x1b`."""
     return _COMMANDS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def one_line(text: str) -> str:
-    """The same, with newlines shown too: no text of a file makes a line of its own."""
+    """Escape newlines too, so that text from a file cannot add a line."""
     return visible(text).replace("\n", "\\n")
 
 
 class VisibleStream:
-    """A text stream that shows such characters. Rich, whose colours are commands, writes to the stream itself."""
+    """Text stream that escapes such characters. Rich, whose colours need them, writes to the wrapped stream."""
 
     def __init__(self, stream: Any) -> None:
         self.rich_proxied_file = stream
 
     def write(self, text: str) -> int:
-        """Write the text, visible."""
+        """Write the escaped text."""
         self.rich_proxied_file.write(visible(text))
         return len(text)
 
     def writelines(self, lines: Iterator[str]) -> None:
-        """Write all of them."""
+        """Write all lines."""
         for line in lines:
             self.write(line)
 
@@ -47,7 +47,7 @@ class VisibleStream:
 
 
 class VisibleFormatter(logging.Formatter):
-    """Lines of a log, visible: a log is looked at on a terminal."""
+    """Log formatter that escapes control characters, since logs are read on terminals."""
 
     def format(self, record: logging.LogRecord) -> str:
         return visible(super().format(record))
@@ -55,7 +55,7 @@ class VisibleFormatter(logging.Formatter):
 
 @contextmanager
 def visible_output() -> Iterator[None]:
-    """Whatever is printed or logged to the screen meanwhile is visible; standard error never fails."""
+    """Escape everything printed or logged to the screen in this context; standard error never fails."""
     streams = {id(each): VisibleStream(OutputStream(each)) for each in (sys.stdout, sys.stderr) if _is_bare(each)}
     if id(sys.stderr) in streams:
         streams[id(sys.stderr)] = VisibleStream(ErrorStream(sys.stderr))

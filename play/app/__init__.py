@@ -1,1 +1,1 @@
-"""The table as a Textual application, for a terminal or a browser. Textual is known in this room alone."""
+"""Table as a Textual application, for a terminal or a browser. Only this package imports Textual."""

@@ -1,7 +1,4 @@
-"""The application: which screen is shown, what all of them share, and that no table is left unsaved.
-
-The menu comes first and waits for no more than it shows: tables, and Numba with them, are imported when one is opened.
-"""
+"""The application. Tables, and Numba with them, are imported when one is opened, so that the menu comes at once."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ _LEAVING_KEYS = ("ctrl+q", "ctrl+c")
 
 
 class TableApp(App[int]):
-    """Menu, tables, and what else there is to see. With keys of a command line `given`, a table is opened at once."""
+    """Application with menu, tables and games to watch; command-line overrides `given` open a table at once."""
 
     CSS_PATH = sorted(Path(__file__).parent.rglob("[!.]*.tcss"))  # app.tcss is the first
     TITLE = "busso"
@@ -49,17 +46,17 @@ class TableApp(App[int]):
         self.settings = settings
         self._given = given or {}
         self.menu = MenuScreen(settings, Language(settings.lang))
-        self.table: BoardScreen | None = None  # the one at which a person sits, or looks on
-        self.last_words = ""  # for the terminal, once the application is gone
+        self.table: BoardScreen | None = None  # the current table, played or watched
+        self.last_words = ""  # for the terminal, after the application has ended
         self.theme = "textual-dark"
 
     @property
     def language(self) -> Language:
-        """The one that was chosen in the menu."""
+        """The language chosen in the menu."""
         return self.menu.language
 
     def on_mount(self) -> None:
-        """Begin in the menu; a table that the command line named is opened above it."""
+        """Open the menu, and above it a table that the command line named."""
         self.screen_change_signal.subscribe(self, self._cover)
         self.push_screen(self.menu)
         if self._given:
@@ -71,7 +68,7 @@ class TableApp(App[int]):
             self._open(partial(compose, PlaySettings, "play", message.overrides), given_by(message.overrides))
 
     def _open(self, settings: Callable[[], PlaySettings], given: Given) -> None:
-        """Open a table in the background and show it; what is wrong with it is said in the menu."""
+        """Open a table in the background and show it; the menu shows any error."""
         from busso.play.app.opening import OpeningScreen
 
         def opened(found: Opened | str | None) -> None:
@@ -87,7 +84,7 @@ class TableApp(App[int]):
 
         def left(words: str | None) -> None:
             self.table = None
-            if words is None:  # the next game to look on at has another board
+            if words is None:  # the next game to watch needs another board
                 self._show(opened)
             elif words:
                 self.last_words = words
@@ -97,7 +94,7 @@ class TableApp(App[int]):
         self.push_screen(self.table, left)
 
     def _cover(self, screen: Screen[Any]) -> None:
-        """Every screen has the line over it that is seen when the terminal is too small."""
+        """Cover every screen with a notice for when the terminal is too small."""
 
         def cover() -> None:
             if screen.is_attached and not screen.query(TooSmall):
@@ -106,7 +103,7 @@ class TableApp(App[int]):
         screen.call_later(cover)
 
     async def on_event(self, event: events.Event) -> None:
-        """Keys and clicks at what cannot be seen do nothing."""
+        """Ignore keys and clicks while the terminal is too small to show their targets."""
         unseen = self.size.width < LEAST_WIDTH or self.size.height < LEAST_HEIGHT
         leaving = isinstance(event, events.Key) and event.key in _LEAVING_KEYS
         if leaving or not (unseen and isinstance(event, events.InputEvent)):
@@ -122,7 +119,7 @@ class TableApp(App[int]):
         self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
 
     def action_leave(self, unsaved: bool = False) -> None:
-        """End, when nothing is computed any more; a table that is not over is saved, unless it may stay `unsaved`."""
+        """Exit when no computation is running; an unfinished table is saved, unless it may stay `unsaved`."""
         if self.table is not None:
             self.table.leave(lambda: self.exit(0), unsaved)
         else:

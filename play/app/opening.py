@@ -1,4 +1,4 @@
-"""While a table is opened: rules are compiled and players loaded, which takes seconds."""
+"""Opening a table while rules compile and players load, which takes seconds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Opened = Session | WatchedGames
 
 
 def screen_of(opened: Opened, language: Language, pace: float) -> BoardScreen:
-    """The screen on which a session is played, or games are looked on at."""
+    """Return the screen for playing a session or watching games."""
     if isinstance(opened, WatchedGames):
         return WatchScreen(opened, language)
     return screen_for(opened.table.game)(opened, language, pace)
@@ -36,16 +36,13 @@ def _open(settings: PlaySettings, given: Given) -> Opened:
     if settings.watch is not None:
         return open_watch(settings, given)
     session = open_session(settings, given)
-    warm_up(session)  # the first moves need not wait for what is compiled
-    threading.Thread(target=session.coach.prepare).start()  # nor the first hint for PyTorch, two seconds
+    warm_up(session)  # compiles now, not at the first moves
+    threading.Thread(target=session.coach.prepare).start()  # imports PyTorch, 2 s, before the first hint
     return session
 
 
 class OpeningScreen(ModalScreen[Opened | str]):
-    """Opens what the settings say in a thread, where they are composed, too.
-
-    Its result is what was opened, or the reason why there is nothing, one line.
-    """
+    """Screen that composes settings and opens a table in a thread; its result is the table or a one-line error."""
 
     def __init__(self, settings: Callable[[], PlaySettings], given: Given, language: Language) -> None:
         super().__init__()
@@ -57,7 +54,7 @@ class OpeningScreen(ModalScreen[Opened | str]):
             yield LoadingIndicator()
 
     def on_mount(self) -> None:
-        # No worker: the application waits for those when it ends, and a large file takes long to read.
+        # Not a worker: the application waits for workers when it exits, and a large file takes long to read.
         threading.Thread(target=self._work, args=(self.app,), daemon=True).start()
 
     def _work(self, app: App[Any]) -> None:
@@ -67,7 +64,7 @@ class OpeningScreen(ModalScreen[Opened | str]):
             opened = str(error)
         except OSError as error:
             opened = f"{error.filename or ''}: {error.strerror or error}"
-        except Exception as error:  # one of ours: it ends the application, as in any other place
+        except Exception as error:  # a bug: it ends the application, as anywhere else
             opened = error
         with suppress(RuntimeError):  # the application has ended
             app.call_from_thread(self._opened, opened)

@@ -1,4 +1,4 @@
-"""The application in a browser: a page, with a table of its own, for everyone who knows the address."""
+"""The application in a browser: a page with its own table for everyone who knows the address."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from busso.play.language import Language
 from busso.play.table.settings import APP, PlaySettings
 
 HOST = "127.0.0.1"
-_NAMES = (HOST, "localhost")  # by which a browser may know this machine; another would be a trick of a name server
+_NAMES = (HOST, "localhost")  # accepted Host headers; any other name may be DNS rebinding
 _PAGE = Path(__file__).with_name("page")
 _TERMINAL = Path(textual_server.__file__).with_name("static")
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".ttf": "font/ttf"}
-_OWN_KEYS = ("serve", "port", "ui")  # of the server, not of the tables
+_OWN_KEYS = ("serve", "port", "ui")  # the server's, not passed to tables
 _LIFELINE = Path(__file__).with_name("lifeline.py")
 _SECONDS_TO_SAVE = 20.0  # after which a table is killed
-_SECONDS_TO_END = 5.0  # more, for the processes to be gone
+_SECONDS_TO_END = 5.0  # additionally, for the processes to exit
 _FONT_SIZES = range(6, 73)
 _HEADERS = {
-    # Nothing comes from elsewhere, nothing goes elsewhere, and no other page shows this one.
+    # Load nothing from and send nothing to other sites, and forbid framing by other pages.
     "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
@@ -50,10 +50,7 @@ _HEADERS = {
 
 
 def serve(settings: PlaySettings, arguments: Sequence[str]) -> int:
-    """Serve tables with these settings until a signal ends it; the exit code. Raises UserError for a port in use.
-
-    `arguments` is the command line that they came from.
-    """
+    """Serve tables, by the settings in `arguments`, until a signal; return the exit code. Raises UserError."""
     listening = _listen(settings.port)
     server = TableServer(table_command(arguments), Language(settings.lang))
     port = listening.getsockname()[1]
@@ -62,7 +59,7 @@ def serve(settings: PlaySettings, arguments: Sequence[str]) -> int:
     loop = asyncio.new_event_loop()
     for number in heard((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
         loop.add_signal_handler(number, server.request_exit)
-    # The log of requests would have the secret in it.
+    # An access log would contain the secret.
     web.run_app(
         server.application(), sock=listening, handle_signals=False, loop=loop, access_log=None, print=None,
         shutdown_timeout=_SECONDS_TO_SAVE + _SECONDS_TO_END,
@@ -71,7 +68,7 @@ def serve(settings: PlaySettings, arguments: Sequence[str]) -> int:
 
 
 def table_command(arguments: Sequence[str]) -> str:
-    """The shell's command for one table: this command line, in the application, under a lifeline."""
+    """Return the shell command for one table: this command line, in the application, under a lifeline."""
     kept = [each for each in arguments if key_of(each) not in _OWN_KEYS]
     table = [sys.executable, "-m", "busso.play", *kept, f"ui={APP}"]
     return "exec " + shlex.join([sys.executable, "-I", "-S", str(_LIFELINE), str(_SECONDS_TO_SAVE), *table])
@@ -95,7 +92,7 @@ def _told(server: TableServer, settings: PlaySettings, port: int) -> list[str]:
     say = Language(settings.lang).say
     try:
         user = getpass.getuser()
-    except (KeyError, OSError):  # a number without a name
+    except (KeyError, OSError):  # a user id without a name
         user = "USER"
     return [
         say("serve.address", address=f"http://{HOST}:{port}/{server.token}/"),
@@ -114,7 +111,7 @@ def _ssh(user: str, port: int) -> str:
 
 
 class TableServer(textual_server.Server):
-    """Runs `command` for each page. Every path begins with a secret; without it everything is refused."""
+    """Server that runs `command` for each page. Every path begins with a secret, and is refused without it."""
 
     def __init__(self, command: str, language: Language) -> None:
         super().__init__(command, title="busso")
@@ -141,7 +138,7 @@ class TableServer(textual_server.Server):
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse who does not know the secret, calls this machine by another name, or comes from another page."""
+        """Refuse requests without the secret, with an unknown host name, or from another page."""
         given = [*request.path.split("/"), ""][1].encode(errors="replace")
         origin = request.headers.get("Origin")
         known = hmac.compare_digest(given, self.token.encode())
@@ -173,7 +170,7 @@ class TableServer(textual_server.Server):
         return web.FileResponse(path, headers={"Content-Type": _TYPES[path.suffix]})
 
     async def _table(self, request: web.Request) -> web.WebSocketResponse:
-        """A table, until its page is closed or the player leaves; what is not over is saved then."""
+        """Run a table until its page is closed or the player leaves; it saves an unfinished game."""
         page = web.WebSocketResponse(heartbeat=15, timeout=2)
 
         async def close() -> None:
@@ -198,31 +195,31 @@ class TableServer(textual_server.Server):
         return page
 
     async def _close(self, app: web.Application) -> None:
-        """The pages are told that this ends; then their tables save."""
+        """Close the pages, upon which their tables save."""
         await asyncio.gather(*(page.close(code=WSCloseCode.GOING_AWAY) for page in self._open))
 
 
 class _PageProcess(AppService):
-    """The process of a page, with which the page ends."""
+    """Process of a page, which ends with it."""
 
     def _build_environment(self, width: int = LEAST_WIDTH, height: int = LEAST_HEIGHT) -> dict[str, str]:
         return super()._build_environment(width, height) | {"TEXTUAL_DRIVER": DRIVER}
 
     async def run(self) -> None:
-        """Pass on what it shows until it ends."""
+        """Forward the output until the process ends."""
         await super().run()
         await self.remote_close()
 
     async def stop(self) -> None:
-        """Wait until the process has saved and ended, or was ended by its lifeline: both see that the pipe is closed.
+        """Wait until the process has saved and ended, or its lifeline has killed it; both react to the closed pipe.
 
-        What it has not read is dropped, since a table that hangs would not read it.
+        Unread input is dropped, since a table that hangs would not read it.
         """
         self.stdin.transport.abort()
         if self._task is not None:
             await self._task
 
     async def on_data(self, payload: bytes) -> None:
-        """Pass on what it shows; when its page is gone, its end is still waited for."""
+        """Forward output; ignore a closed page, since the process still has to end."""
         with suppress(ConnectionError, RuntimeError):
             await super().on_data(payload)

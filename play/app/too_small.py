@@ -7,14 +7,11 @@ from textual.widget import Widget
 
 from busso.play.language import Language
 
-LEAST_WIDTH, LEAST_HEIGHT = 80, 24  # the smallest terminal on which every screen is whole
+LEAST_WIDTH, LEAST_HEIGHT = 80, 24  # the smallest terminal in which every screen fits
 
 
 class TooSmall(Widget):
-    """Lies over a screen, and is seen while the terminal is smaller than `LEAST_WIDTH` x `LEAST_HEIGHT`.
-
-    It is no screen of its own: those below go on, and come and go as they would.
-    """
+    """Cover of a screen while the terminal is too small; not a screen, so that those below continue to work."""
 
     def __init__(self, language: Language) -> None:
         super().__init__()

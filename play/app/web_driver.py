@@ -1,4 +1,4 @@
-"""Driver that connects the application to its web server: through pipes, instead of a terminal."""
+"""Driver that connects the application to its web server through pipes instead of a terminal."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ DRIVER = f"{__name__}:PageDriver"
 
 
 class PageDriver(WebDriver):
-    """Ends the application when the other end of its pipes is gone, as after a server was killed."""
+    """Driver that ends the application when its pipes are closed, such as after the server was killed."""
 
     def run_input_thread(self) -> None:
-        """Hand on what comes in, to its end."""
+        """Forward input until its end, then exit."""
         super().run_input_thread()
         self._app.post_message(messages.ExitApp())
 

@@ -1,4 +1,4 @@
-"""A learning process in a thread of its own, that can be started and paused while a person looks on."""
+"""Learning process in a background thread that can be started and paused."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from collections.abc import Callable
 
 from busso.play.blackjack_lab.learning import LearningProcess, TableSnapshot
 
-_STEP_SECONDS = 0.004  # what a step takes at most: so long does a change have to wait
-_MOST = 1 << 17  # episodes in a step
-_PUBLISH_SECONDS = 0.25  # from one progress to the next ...
-_PUBLISH_SHARE = 10  # ... or this multiple of what it takes, if that is longer
+_STEP_SECONDS = 0.004  # maximum duration of a step, for which changes have to wait
+_MOST = 1 << 17  # maximum episodes in a step
+_PUBLISH_SECONDS = 0.25  # seconds between snapshots ...
+_PUBLISH_SHARE = 10  # ... or this multiple of a snapshot's duration, if longer
 _NAP, _GAP = 0.02, 0.0002
-FULL = 0  # speed: as many episodes as there can be
+FULL = 0  # unlimited speed
 
 
 class BackgroundLearner:
-    """Runs the process that `make` builds when it is first wanted. `speed()`, episodes a second, is asked all the time.
+    """Thread that runs the process built by `make`; it polls `speed()` for episodes per second.
 
-    The thread alone steps and looks; others read `learned`, which is never changed once it is there. Learners that
-    share a `turn` take turns, so that together they keep one core busy and another is left for the screen.
+    Only this thread steps the process; others read the immutable snapshots in `learned`. Learners that share a `turn`
+    lock use one core together, which leaves another for the screen.
     """
 
     def __init__(self, make: Callable[[], LearningProcess], speed: Callable[[], int], turn: threading.Lock) -> None:
         self._make, self._speed = make, speed
         self._wanted, self._closed = threading.Event(), False
-        self._turn = turn  # held while it computes
+        self._turn = turn  # held while computing
         self._process: LearningProcess | None = None
         self._thread: threading.Thread | None = None
-        self.learned: TableSnapshot | None = None  # as of a moment ago
-        self.per_second = 0.0  # decisions, lately
-        self.failure: Exception | None = None  # what ended the thread
+        self.learned: TableSnapshot | None = None  # the latest snapshot
+        self.per_second = 0.0  # recent decisions per second
+        self.failure: Exception | None = None  # the exception that ended the thread
 
     @property
     def running(self) -> bool:
@@ -44,7 +44,7 @@ class BackgroundLearner:
         return self.running and self.learned is None
 
     def start(self) -> None:
-        """Learn, or learn on; after a failure, begin anew."""
+        """Start or resume learning; after a failure, start over."""
         self._wanted.set()
         if self._thread is None or self.failure is not None:
             self.failure = self.learned = self._process = None
@@ -52,17 +52,17 @@ class BackgroundLearner:
             self._thread.start()
 
     def pause(self) -> None:
-        """Stop after the step that is being done; the table stays."""
+        """Pause after the current step, keeping the table."""
         self._wanted.clear()
 
     def change(self, job: Callable[[LearningProcess], None]) -> None:
-        """Do something to the process between two steps, if it has been built."""
+        """Apply a change to the process between two steps, if it has been built."""
         if self._process is not None:
             with self._turn:
                 job(self._process)
 
     def close(self) -> None:
-        """End the thread after the step that is being done."""
+        """End the thread after the current step."""
         self._closed = True
         self._wanted.set()
 
@@ -79,12 +79,12 @@ class BackgroundLearner:
             while not self._closed:
                 self._learn(process)
                 self._wanted.wait()
-        except Exception as error:  # for the screen: nothing waits for this thread
+        except Exception as error:  # for the screen, since nothing waits for this thread
             self._wanted.clear()
             self.failure = error
 
     def _learn(self, process: LearningProcess) -> None:
-        """Until it is paused or closed; there is a progress now and then, and one at the end."""
+        """Learn until paused or closed, publishing snapshots periodically and at the end."""
         budget, most, due = _Budget(), 256, 0.0
         self._mark = (time.perf_counter(), process.decisions)
         while self._wanted.is_set() and not self._closed:
@@ -97,14 +97,14 @@ class BackgroundLearner:
                     process.step(episodes)
                     took = time.perf_counter() - started
                 most = max(1, min(int(episodes * _STEP_SECONDS / took), 2 * most, _MOST))
-                time.sleep(_GAP)  # or it would have the next turn, too
+                time.sleep(_GAP)  # lets the other learners have their turns
             if process.episodes and time.perf_counter() >= due:
                 due = self._publish(process)
         if process.episodes:
             self._publish(process)
 
     def _publish(self, process: LearningProcess) -> float:
-        """Show the table as it is now; returns when to do so again."""
+        """Publish a snapshot of the table; return when the next is due."""
         with self._turn:
             started = time.perf_counter()
             self.learned = process.look()
@@ -116,7 +116,7 @@ class BackgroundLearner:
 
 
 class _Budget:
-    """Number of episodes that a speed allows; unused ones are not made up for."""
+    """Number of episodes that a speed allows; unused ones expire."""
 
     def __init__(self) -> None:
         self._last, self._owed = time.perf_counter(), 0.0

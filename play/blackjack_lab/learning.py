@@ -1,7 +1,7 @@
-"""Learning in tables while a person looks on: the loops of `train/tabular`, a little at a time.
+"""Interactive tabular learning: the loops of `train/tabular`, in small steps.
 
-A table follows from its settings and from the number of episodes alone, as that of `busso train` with the same
-settings: pausing, and how the episodes are cut into steps, change nothing.
+A table depends only on its settings and the number of episodes, as in `busso train` with the same settings, not on
+pauses or on how the episodes are split into steps.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ METHODS = {"mc": "monte_carlo", "td": "td", "ql": "q_learning"}
 
 
 class Subject:
-    """A game as it is learned: its exact process and the optimal values."""
+    """Game to learn: its exact process and the optimal values."""
 
     def __init__(self, game: Game, reward: str) -> None:
         assert game.model is not None
@@ -33,12 +33,12 @@ class Subject:
 
 @dataclass(frozen=True, eq=False)
 class TableSnapshot:
-    """A table as it was after some episodes, all arrays `[states]`.
+    """Table after a number of episodes; all arrays are `[states]`.
 
-    `values` are what the states are worth by the table, `exact` what they should be, `visits` how often they were met,
-    `policy` the action of the greatest value (NO_ACTION where nothing is to be decided) and `right` where that is
-    optimal. An evaluated table has no values of actions: its policy looks one step ahead by the known rules.
-    `errors.optimal_share` and `errors.loss` are of this policy, for every method.
+    `values` are the learned values of the states, `exact` the true ones, `visits` the visit counts, `policy` the greedy
+    actions (NO_ACTION where there is nothing to decide), and `right` is True where these are optimal. A table that
+    evaluates a policy has no action values, so `policy` looks one step ahead by the known rules. `errors.optimal_share`
+    and `errors.loss` are of `policy` for every method.
     """
 
     episodes: int
@@ -52,10 +52,7 @@ class TableSnapshot:
 
 
 class LearningProcess:
-    """A table and the method that learns it from the episodes of its settings' seed, in their order.
-
-    `settings.algo` is one of `METHODS`' values. Raises KeyError for a policy that there is not.
-    """
+    """Table and the method (`settings.algo`) that learns it from its seed. Raises KeyError for an unknown policy."""
 
     def __init__(self, subject: Subject, settings: TabularSettings) -> None:
         self._subject, self.settings = subject, settings
@@ -78,14 +75,14 @@ class LearningProcess:
         self.episodes += episodes
 
     def explore(self, epsilon: float) -> None:
-        """Use another probability of a random action; the table stays. Raises SettingsError."""
+        """Change the probability of a random action, keeping the table. Raises SettingsError."""
         self.settings = replace(self.settings, epsilon=epsilon)
 
     def look(self) -> TableSnapshot:
-        """The table as it is now, beside the exact one."""
+        """Return a snapshot of the table with the exact values."""
         model, optimal = self._subject.model, self._subject.optimal
         mdp = model.mdp._replace(discount=model.discount)
-        # A table of one column has no values of actions: they follow from the rules and the values of what comes next.
+        # A one-column table has no action values: they follow from the rules and the values of the next states.
         worth = action_values(mdp, self.values[:, 0]) if self.evaluates else self.values
         policy = learned_policy(mdp, worth)
         errors = self._exact.errors(self.values, self.visits, self.settings.min_visits)

@@ -1,4 +1,4 @@
-"""Progress of MC, TD and QL, and the legend of their tables, in words."""
+"""Text of the progress of MC, TD and QL, and the legend of their tables."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _COLUMNS = {"games": 10, "rate": 6, "mean": 6, "greatest": 6, "right": 6, "loss"
 
 
 def mark(learner: BackgroundLearner) -> str:
-    """A sign for whether it learns."""
+    """Return a sign for running, paused or preparing."""
     return PREPARES if learner.preparing else RUNS if learner.running else PAUSED
 
 
 def stats(language: Language, lessons: Lessons) -> str:
-    """A line for each method, 40 columns wide, under what the columns are."""
+    """Return a header and a line for each method, 40 columns wide."""
     heads = (f"{language.say(f'blackjack_screen.{name}'):>{width}}" for name, width in _COLUMNS.items())
     return "\n".join(["".join(heads), *_lines(lessons)])
 
@@ -54,7 +54,7 @@ def _lines(lessons: Lessons) -> list[str]:
 
 
 def figure(number: float) -> str:
-    """A count in at most five characters: 9500, 12.3k, 400k, 3.14M."""
+    """Format a count in at most five characters: 9500, 12.3k, 400k, 3.14M."""
     if number < 10_000:
         return f"{number:.0f}"
     unit, size = next((u, s) for u, s in (("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)) if number < 999.5 * s)
@@ -63,7 +63,7 @@ def figure(number: float) -> str:
 
 
 def _small(number: float, places: int = 4) -> str:
-    """A distance without the zero before its point; rounding is no reason for a sign."""
+    """Format a distance without the zero before its point, and without a sign that only rounding causes."""
     if math.isnan(number):
         return "–"
     text = f"{abs(number) if abs(number) < 1e-9 else number:.{places}f}"
@@ -71,5 +71,5 @@ def _small(number: float, places: int = 4) -> str:
 
 
 def _share(share: float) -> str:
-    """Rounded down: 100% are all."""
+    """Format a share as a percentage, rounded down so that only a full share is 100%."""
     return "–" if math.isnan(share) else f"{math.floor(100 * share + 1e-9)}%"

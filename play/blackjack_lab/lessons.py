@@ -1,4 +1,4 @@
-"""Monte Carlo, TD and Q-learning of one game side by side, and what can be adjusted of them."""
+"""Monte Carlo, TD and Q-learning of one game side by side, with adjustable settings."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from busso.play.blackjack_lab.learner import FULL, BackgroundLearner
 from busso.play.blackjack_lab.learning import METHODS, LearningProcess, Subject
 from busso.train.settings.tabular import TabularSettings
 
-SPEEDS = (100, 10_000, FULL)  # episodes in a second
-MIN_VISITS = 100  # states met less often are left out of the errors
+SPEEDS = (100, 10_000, FULL)  # episodes per second
+MIN_VISITS = 100  # states with fewer visits do not count in the errors
 RULES = ("discount", "decks", "soft_17", "ties")
 _POLICY, _LIMITS = "hit_below_", (4, 21)
 
 
 @dataclass(frozen=True)
 class LessonChoices:
-    """Adjustable settings: the `epsilon` of Q-learning, the `policy` that MC and TD evaluate, the speed of all."""
+    """Adjustable settings: the `epsilon` of Q-learning, the `policy` that MC and TD evaluate, the common speed."""
 
     epsilon: float = 0.4
     policy: str = "hit_below_14"
@@ -31,24 +31,24 @@ class LessonChoices:
 
 @dataclass(frozen=True)
 class Adjusted:
-    """The group `game`, and how it is to be learned."""
+    """Adjusted group `game` and learning choices."""
 
     settings: dict[str, Any]
     choices: LessonChoices
 
     def new_rules(self, settings: Mapping[str, Any]) -> bool:
-        """Return whether the table, and all learning, must begin anew."""
+        """Return whether the rules differ, so that the table and all learning must start over."""
         return any(self.settings[key] != settings[key] for key in RULES)
 
 
 def typed(settings: Mapping[str, Any], choices: LessonChoices) -> dict[str, str]:
-    """Return the adjustable settings as text: `epsilon`, `limit`, below which MC and TD's policy hits, rules."""
+    """Return the adjustable settings as text: `epsilon`, `limit` (MC and TD's policy hits below it), the rules."""
     rules = {key: str(settings[key]) for key in RULES}
     return {"epsilon": str(choices.epsilon), "limit": choices.policy.removeprefix(_POLICY), **rules}
 
 
 def adjusted(settings: Mapping[str, Any], choices: LessonChoices, texts: Mapping[str, str]) -> Adjusted:
-    """Parse these texts, by the keys of `typed`. Raises SettingsError that names the key."""
+    """Parse texts with the keys of `typed`. Raises SettingsError that names the key."""
     epsilon, limit = _number("epsilon", texts["epsilon"]), _number("limit", texts["limit"], int)
     check_range("epsilon", epsilon, 0, 1)
     check_range("limit", limit, *_LIMITS)
@@ -60,7 +60,7 @@ def adjusted(settings: Mapping[str, Any], choices: LessonChoices, texts: Mapping
         "ties": texts["ties"],
     }
     wanted = {**settings, **rules}
-    load_configured_game(wanted)  # says what is wrong with it
+    load_configured_game(wanted)  # raises for invalid settings
     return Adjusted(wanted, replace(choices, epsilon=epsilon, policy=f"{_POLICY}{limit}"))
 
 
@@ -72,10 +72,7 @@ def _number(key: str, text: str, kind: type[float] = float) -> float:
 
 
 class Lessons:
-    """A learner for each of `METHODS`, of the game of the group `game`; each keeps its own table.
-
-    All play the episodes of the same seed. The exact process is computed when the first of them is started.
-    """
+    """Learners for all `METHODS` of one game, with the same seed; the first to start computes the exact process."""
 
     def __init__(self, settings: dict[str, Any], seed: int, choices: LessonChoices) -> None:
         self.settings, self.seed, self.choices = settings, seed, choices
@@ -85,16 +82,16 @@ class Lessons:
         self._learners = {name: self._learner(name) for name in METHODS}
 
     def __getitem__(self, name: str) -> BackgroundLearner:
-        """The learner of that method."""
+        """Return the learner of a method."""
         return self._learners[name]
 
     def toggle(self, name: str) -> None:
-        """Start it, or pause it."""
+        """Start or pause a method."""
         learner = self._learners[name]
         learner.pause() if learner.running else learner.start()
 
     def reset(self, name: str) -> None:
-        """Begin that table anew; it learns on if it did."""
+        """Replace a method's table by an empty one; a running learner continues."""
         old = self._learners[name]
         running = old.running
         old.close()
@@ -103,15 +100,11 @@ class Lessons:
             self._learners[name].start()
 
     def choose(self, choices: LessonChoices) -> None:
-        """Learn otherwise from now on.
-
-        With another epsilon QL keeps its table, as what it looks for stays the same. With another policy MC and TD
-        begin new tables, as they look for other values.
-        """
+        """Apply new choices; a table is kept unless its target values change, as MC's and TD's do with the policy."""
         old, self.choices = self.choices, choices
         if choices.epsilon != old.epsilon:
             if self["ql"].learned is None:
-                self.reset("ql")  # it may just be about to begin with the old one
+                self.reset("ql")  # it may be about to start with the old epsilon
             else:
                 self["ql"].change(lambda process: process.explore(choices.epsilon))
         if choices.policy != old.policy:
@@ -119,12 +112,12 @@ class Lessons:
             self.reset("td")
 
     def next_speed(self) -> None:
-        """The next of `SPEEDS`, for all."""
+        """Switch all methods to the next of `SPEEDS`."""
         number = SPEEDS.index(self.choices.speed)
         self.choices = replace(self.choices, speed=SPEEDS[(number + 1) % len(SPEEDS)])
 
     def advice(self, name: str, state: States) -> tuple[int, int] | None:
-        """Return the table's action in the state `[1]`, and its number of visits; None before it has begun."""
+        """Return the table's action in the state `[1]`, and its number of visits; None before it has started."""
         learned = self._learners[name].learned
         if learned is None or self._subject is None:
             return None
@@ -137,7 +130,7 @@ class Lessons:
             learner.close()
 
     def join(self) -> None:
-        """Wait until the threads have ended, once they are closed."""
+        """Wait until the closed threads have ended."""
         for learner in self._learners.values():
             learner.join()
 
@@ -145,7 +138,7 @@ class Lessons:
         return BackgroundLearner(lambda: self._process(name), lambda: self.choices.speed, self._turn)
 
     def settings_of(self, name: str) -> TabularSettings:
-        """Return the settings of a new table of that method."""
+        """Return the settings of a new table of a method."""
         return TabularSettings(
             game=self.settings,
             algo=METHODS[name],
@@ -156,9 +149,9 @@ class Lessons:
         )
 
     def _process(self, name: str) -> LearningProcess:
-        """A new table of that method, in the learner's thread."""
+        """Build a new table of a method, in the learner's thread."""
         settings = self.settings_of(name)
-        with self._lock:  # computed once, by the first that comes
+        with self._lock:  # computed once, by the first learner
             if self._subject is None:
                 self._subject = Subject(self._game, settings.reward_name(self._game))
         return LearningProcess(self._subject, settings)

@@ -1,6 +1,6 @@
-"""A learned table of Blackjack as a person reads it: hard and soft sums apart, the dealer's cards across.
+"""Learned Blackjack table for display: hard and soft sums apart, a column for each dealer's card.
 
-Where a shoe makes the player's cards count, a cell holds all hands of that sum, weighed by how often each was met.
+With a finite shoe, where the player's cards matter, a cell averages all hands of that sum, weighted by visits.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Cell:
-    """Content of a cell, in three characters, and the strength of its colour: -1 to 1, 0 for none."""
+    """Three-character content of a cell, and the strength of its colour: -1 to 1, 0 for none."""
 
     text: str
     shade: float
@@ -33,7 +33,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Block:
-    """The cells of the hard or of the soft sums, `cells[row][column]`, from the greatest sum down."""
+    """Cells of the hard or the soft sums, `cells[row][column]`, from the greatest sum down."""
 
     sums: tuple[int, ...]
     cells: tuple[tuple[Cell, ...], ...]
@@ -41,7 +41,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Summed:
-    """Visits, mean value and error, shares of hits and of right actions of each cell, all `[soft, sum, card]`."""
+    """Visits, mean values and errors, and shares of hits and of right actions by cell, all `[soft, sum, card]`."""
 
     visits: Numbers
     value: Numbers
@@ -51,17 +51,17 @@ class Summed:
 
 
 def rows_of(name: str) -> tuple[int, ...]:
-    """The sums of a block, the greatest first; 21 stands by itself."""
+    """Return the sums of a block, the greatest first, without 21, which stands automatically."""
     return tuple(range(MAX_SUM - 1, LOWEST[name] - 1, -1))
 
 
 def place_of(sum_: int, soft: bool, open_rank: int) -> tuple[str, int, int]:
-    """Block, row and column in which a decision stands."""
+    """Return the block, row and column of a decision."""
     return ("soft" if soft else "hard"), MAX_SUM - 1 - sum_, min(open_rank, TEN)
 
 
 def summed(learned: TableSnapshot) -> Summed:
-    """The states of a table, cell by cell; NaN in cells that were never met."""
+    """Sum up the states of a table by cell; NaN for cells never visited."""
     states = np.arange(learned.values.size)
     hand, kind = np.divmod(states, KINDS)
     if learned.values.size == 2 * SUMS * KINDS:  # infinitely many decks: a hand is its sum, hard or soft
@@ -87,7 +87,7 @@ def summed(learned: TableSnapshot) -> Summed:
 
 
 def block(cells: Summed | None, name: str, quantity: str, letters: tuple[str, str]) -> Block:
-    """The block `hard` or `soft`; `letters` are those of stand and hit. All empty where nothing was learned."""
+    """Return the block `hard` or `soft`, empty without `cells`; `letters` stand for stand and hit."""
 
     def cell(total: int, kind: int) -> Cell:
         at = int(name == "soft"), total, kind
@@ -114,13 +114,13 @@ def _cell(cells: Summed, at: tuple[int, int, int], quantity: str, letters: tuple
 
 
 def _signed(number: float) -> str:
-    """A sign and two digits; what is greater is shown as 99."""
+    """Format a sign and two digits; larger numbers are shown as 99."""
     rounded = int(np.clip(round(number), -_MOST, _MOST))
     return f"{rounded:+3d}" if rounded else "  0"
 
 
 def short(number: float) -> str:
-    """A number, not negative, in three characters: 950, 12k, .4M, 31M, 2G."""
+    """Format a non-negative number in three characters: 950, 12k, .4M, 31M, 2G."""
     for unit in ("", "k", "M", "G", "T"):
         if number < (999.5 if not unit else 99.5):
             return f"{number:.0f}{unit}"

@@ -1,1 +1,1 @@
-"""Advice to a person: hints and the review of a hand."""
+"""Advice to people: hints and the review of a hand."""

@@ -1,4 +1,4 @@
-"""A coach that looks at every decision of a person, and says what a bad one cost."""
+"""Coaching: a verdict on every decision of a person, with the cost of a bad one."""
 
 from __future__ import annotations
 
@@ -7,32 +7,26 @@ from busso.evaluate.review.grading import Judged
 from busso.play.coach.hints import Coach
 from busso.play.coach.review import judge
 
-LEAST = 0.0005  # a cost below this is shown as 0.000, and is none
+LEAST = 0.0005  # a smaller cost would be shown as 0.000 and counts as none
 
 
 class Coaching:
-    """Verdicts of a coach on the decisions of the people at a table, over all its games.
-
-    What was taken back is forgotten, and judged again when it is decided again.
-    """
+    """A coach's verdicts on the decisions of the people at a table, over all its games, without those taken back."""
 
     def __init__(self, coach: Coach) -> None:
         self._coach = coach
         self._found: dict[tuple[int, int], Judged] = {}
 
     def look(self, hand: Hand, number: int, move: Move) -> Judged | None:
-        """Return the cost of move `number`, from 0, of a hand; None for a forced move, or without values.
-
-        Changes nothing, and asks the hand for its seeds alone: it may be called in a thread.
-        """
+        """Return the cost of move `number`, from 0; None if forced or without values. Thread-safe: changes nothing."""
         return judge(self._coach, hand, number, move)
 
     def add(self, game: int, judged: Judged) -> None:
-        """Count a decision of the game of that number at the table."""
+        """Record a judged decision in a game, by the game's number at the table."""
         self._found[game, judged.number] = judged
 
     def take_back(self, game: int, moves: int) -> bool:
-        """Forget the decisions of a game after its first `moves` moves; whether there were any."""
+        """Forget the decisions of a game after its first `moves` moves; return whether there were any."""
         taken = [place for place in self._found if place[0] == game and place[1] > moves]
         for place in taken:
             del self._found[place]

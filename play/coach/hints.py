@@ -1,4 +1,4 @@
-"""Values of the actions, as a hint: from the knowledge of the seat alone."""
+"""Values of the actions as hints, from the knowledge of the seat to move."""
 
 from __future__ import annotations
 
@@ -22,40 +22,40 @@ EXACT = "exact"
 
 @dataclass(frozen=True)
 class Odds:
-    """Chances of the named outcomes; for one action, or from here on when `action` is None."""
+    """Chances of the named outcomes after an action, or from the current position if `action` is None."""
 
     action: int | None
     chances: dict[str, float]
 
 
 class Coach:
-    """Hints, odds and the cost of decisions in one game; `spec` is the player that is asked, None for the default."""
+    """Hints, odds and the cost of decisions in one game; `spec` names the advising player, None for the default."""
 
     def __init__(self, game: Game, settings: dict[str, Any], spec: str | None) -> None:
         self.game, self.chosen = game, spec is not None
         self._names = (spec,) if spec else (EXACT,) if game.model else presentation_of(game).judging.coaches
         self._settings = settings
         if spec is not None:
-            _ = self.adviser  # what is wrong with it is found here
+            _ = self.adviser  # fail here if it cannot be used
 
     @property
     def name(self) -> str | None:
-        """The player that is asked; None if the game has none."""
+        """The advising player; None if the game has none."""
         return self._found[0]
 
     @property
     def adviser(self) -> Adviser | None:
-        """The adviser on the worth of actions, if there is one. Raises UserError for a player that gives no values."""
+        """The adviser on the value of actions, if any. Raises UserError for a player that gives no values."""
         return self._found[1]
 
     def prepare(self) -> None:
-        """Load the adviser, for which the first hint then does not wait. What is wrong with it `hint` says again."""
+        """Load the adviser, so that the first hint need not wait; `hint` raises any error again."""
         with suppress(Exception):
             _ = self.adviser
 
     @cached_property
     def _found(self) -> tuple[str | None, Adviser | None]:
-        """The first of the players who can judge under the options of this table, which is known when it is loaded."""
+        """First player, with its adviser, that can judge under this table's options."""
         for name in self._names:
             try:
                 return name, self._adviser(name)
@@ -73,11 +73,11 @@ class Coach:
         player = valued_player(self.game, name, "hint")
         adviser = adviser_by(self.game, player, table_device, "hint")
         if player.path is not None and not self.game.over(states := later(self.game))[0]:
-            adviser.values(self.game, states, FIRST)  # compiles, for which the first hint then does not wait
+            adviser.values(self.game, states, FIRST)  # compiles, so that the first hint need not wait
         return adviser
 
     def hint(self, hand: Hand) -> list[Worth]:
-        """Return the value of each legal action, the best first; none if unknown, or when the hand is over."""
+        """Return the value of each legal action, the best first; empty if unknown, or when the hand is over."""
         return [] if hand.over else self._worths(hand, len(hand.moves), hand.state, hand.legal)
 
     def judged(self, hand: Hand, number: int, move: Move) -> list[Worth]:
@@ -89,7 +89,7 @@ class Coach:
         return [] if self.adviser is None else worths_by(self.adviser, hand, number, state, legal)
 
     def odds(self, hand: Hand) -> list[Odds]:
-        """Return the chances to win the hand from here; empty where the game has no such question."""
+        """Return the chances to win the hand from here; empty if the game does not define them."""
         if hand.over:
             return []
         if isinstance(self.adviser, ExactAdviser):

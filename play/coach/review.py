@@ -1,4 +1,4 @@
-"""A hand looked at again: what each decision of a person cost, and what was best."""
+"""Review of a hand: the cost of each decision of a person, and the best action."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from busso.play.coach.hints import Coach
 
 
 def review(coach: Coach, hand: Hand, seats: Sequence[int]) -> list[Judged]:
-    """The decisions of these seats in which there was a choice, in their order; none where there are no values."""
+    """Return the judged decisions of these seats, in order, except forced ones; empty without values."""
     judged = [judge(coach, hand, number, move) for number, move in enumerate(hand.moves) if move.seat in seats]
     return [each for each in judged if each is not None]
 

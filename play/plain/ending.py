@@ -1,4 +1,4 @@
-"""A signal that ends the table like Ctrl-C, however close to a read it comes."""
+"""Signal handling that ends the table like Ctrl-C, even just before a blocking read."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _NO_SIGNAL = b"\0"
 
 @contextmanager
 def interrupt_at(numbers: Sequence[signal.Signals]) -> Iterator[None]:
-    """Let the first of these signals raise KeyboardInterrupt in the main thread; from then on all of them are ignored.
+    """Raise KeyboardInterrupt in the main thread at the first of these signals, then ignore them all.
 
-    Python runs a handler between two steps of its own. A signal that comes after the last of them before a read is
-    noted, and the read waits as if there had been none: for ever, without a key. So a thread hears of each signal by
-    the wakeup descriptor and sends it to the main thread again until the handler has run. For the main thread; at the
-    end of the context everything is as it was before.
+    Python runs handlers only between bytecodes. A signal that comes after the last of these before a blocking read is
+    recorded, and the read blocks all the same, until a key is pressed. So a thread receives each signal through the
+    wakeup descriptor and resends it to the main thread until the handler has run. Call it in the main thread; the
+    context restores all handlers at its end.
     """
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
@@ -29,7 +29,7 @@ def interrupt_at(numbers: Sequence[signal.Signals]) -> Iterator[None]:
     def interrupt(number: int, frame: FrameType | None) -> None:
         heard.set()
         for each in numbers:
-            signal.signal(each, signal.SIG_IGN)  # what is being saved is not to be torn
+            signal.signal(each, signal.SIG_IGN)  # saving must not be interrupted
         raise KeyboardInterrupt
 
     def insist() -> None:
@@ -45,7 +45,7 @@ def interrupt_at(numbers: Sequence[signal.Signals]) -> Iterator[None]:
     try:
         yield
     finally:
-        heard.set()  # nothing is sent again from here on
+        heard.set()  # stops the resending
         for number, handler in handlers.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(descriptor)

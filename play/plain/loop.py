@@ -1,4 +1,4 @@
-"""The line mode: one line in for each decision or word, plain lines out; the same lines in give the same lines out."""
+"""Line mode: one input line for each decision or command, plain output; equal input gives equal output."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from busso.play.table.session import Session
 from busso.play.table.speech import Speech
 from busso.play.views import dealt_hands, events, page, result, view
 
-# Words in all languages, beside those that the texts have for them.
+# Valid in all languages, in addition to their translations in the texts.
 WORDS = ("help", "rules", "show", "hint", "odds", "undo", "review", "score", "save", "quit", "again")
 _SHORT = {"?": "help", "h": "help", "q": "quit"}
-_LONGEST_LINE = 80  # of what is said back of a line that was not understood
+_LONGEST_LINE = 80  # characters quoted from a line that was not understood
 
 
 class _LeaveError(Exception):
-    """The person has had enough, or there is no more input."""
+    """The person quits, or the input has ended."""
 
 
 class PlainTable:
-    """A session in lines: `run` plays its games, and then more as long as it is asked for."""
+    """Session in lines: `run` plays its games, and then more for as long as asked."""
 
     def __init__(self, session: Session, language: Language, games: int, lines: TextIO, out: TextIO) -> None:
         self.session, self.table = session, session.table
@@ -46,13 +46,13 @@ class PlainTable:
         }
 
     def run(self) -> int:
-        """Play to the end of the games, of the input, or until `quit`; the exit code. Whatever ends it, it is saved."""
+        """Play until the games or the input end, or until `quit`; return the exit code. Saves in every case."""
         try:
             self._seats()
             legend = self._language.under(f"help_screen.read.{self._name}.")
             self._print([" ".join(legend)] if legend else [])
             if self._lines.isatty():
-                threading.Thread(target=self.session.coach.prepare).start()  # the first hint need not wait for PyTorch
+                threading.Thread(target=self.session.coach.prepare).start()  # imports PyTorch before the first hint
             if self.session.finished:
                 self.session.deal()
             while True:
@@ -65,7 +65,7 @@ class PlainTable:
         return 0
 
     def _play_on(self) -> None:
-        """Up to the next decision of a person and through it, or through the end of a hand."""
+        """Play up to and including a person's next decision, or the end of the hand."""
         while self.table.turn is not None and not self.table.person_to_move:
             self._tell(events(self.table.hand, self.session.reply()))
         if not self.table.hand.over:
@@ -97,7 +97,7 @@ class PlainTable:
                 return
 
     def _act(self, line: str) -> bool:
-        """Play the action that a line names; else say in one line what is wrong with it."""
+        """Play the action that a line names; otherwise print one line that says what is wrong."""
         action = self.action_of(line)
         if action is None:
             self._say("plain.no_such", line=line[:_LONGEST_LINE])
@@ -110,7 +110,7 @@ class PlainTable:
         return True
 
     def action_of(self, line: str) -> int | None:
-        """The action that a line names: as in records, in this language, or, in games of few actions, by number."""
+        """Return the action that a line names: as in records, in this language, or by number among few actions."""
         game, text = self.table.game, line.lower()
         for action in range(game.actions):
             name = game.action_text(action)
@@ -120,7 +120,7 @@ class PlainTable:
         return number if 0 <= number < game.actions <= 16 else None
 
     def _after(self) -> None:
-        """All games are over: read lines until one asks for another game."""
+        """Read lines after the last game until one requests another game."""
         while True:
             line = self._read("plain.after")
             word = self._words.get(line.lower(), "quit" if not line else None)
@@ -139,7 +139,7 @@ class PlainTable:
         self._replies[word]()
 
     def _read(self, prompt: str, **values: object) -> str:
-        """The next line, without what surrounds it; at the end of the input the table is left."""
+        """Read the next line, with spaces normalized; the end of the input leaves the table."""
         if (trouble := self.session.take_trouble()) is not None:
             self._say_not_saved(trouble)
         self._say(prompt, **values)
@@ -168,7 +168,7 @@ class PlainTable:
         return self.table.turn if self.table.person_to_move and self.table.turn is not None else self.table.people[0]
 
     def _show(self, details: bool = True) -> None:
-        """The table, with what was said and shown before if `details` are wanted."""
+        """Print the table; with `details` also past signals and shown cards."""
         seen = view(self.table.hand, self._viewer())
         self._print(page(self._language, self._name, seen, details))
 
@@ -184,7 +184,7 @@ class PlainTable:
         self._print(self._speech.odds(self.session.coach.odds(self.table.hand)))
 
     def _review(self) -> None:
-        """The newest hand that is over: what was decided in it, and all hands open."""
+        """Print the review of the latest finished hand: its decisions, and all cards."""
         over = [hand for hand in self.table.hands if hand.over]
         if not over:
             self._say("plain.nothing_to_review")

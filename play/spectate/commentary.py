@@ -13,22 +13,22 @@ from busso.play.views import events, open_hands, result
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEAST, _MOST = 6, 24  # cells of a bar
-NEXT = "▸"  # before the action that is played next
+NEXT = "▸"  # marks the next action
 
 
 class Commentary:
-    """Puts the place at which a `WatchedGames` is into lines."""
+    """Lines of text about the current position of a `WatchedGames`."""
 
     def __init__(self, language: Language, speech: Speech, watch: WatchedGames) -> None:
         self._language, self._speech, self._watch = language, speech, watch
 
     @property
     def may_know(self) -> bool:
-        """Return whether the thoughts of the seat to move may be shown."""
+        """True if the action values of the seat to move may be shown."""
         return self._watch.shows_hands or self._watch.table.turn in (None, self._watch.viewer)
 
     def title(self) -> str:
-        """The game, who plays, which hand, and the score of a match."""
+        """Return the game, the players, the hand's title and the score of a match."""
         say, table = self._language.say, self._watch.table
         names = [name for name in table.setup.seats if name]
         who = names[:1] if len(set(names)) == 1 else names
@@ -89,10 +89,7 @@ class Commentary:
 def bars(
     worths: Sequence[Worth], unit: str, name: Callable[[int], str], following: int | None, width: int
 ) -> list[str]:
-    """A line for each row of actions, the best first and down the columns; the best has a full bar, the worst none.
-
-    The action that is `following`, if that is known, has a mark before it.
-    """
+    """Format actions in rows, best first down the columns, with bars of their values; `following` is marked."""
     if not worths:
         return []
     names = [name(each.action) for each in worths]
@@ -119,5 +116,5 @@ def _shares(worths: Sequence[Worth]) -> list[float]:
 
 
 def _bar(share: float, cells: int) -> str:
-    eighths = max(1, round(share * cells * 8))  # a sliver at least, so that one sees where bars begin
+    eighths = max(1, round(share * cells * 8))  # at least a sliver, to show where bars begin
     return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()).ljust(cells)

@@ -1,4 +1,4 @@
-"""Sources of games for spectators: agents that play them, or a file of records."""
+"""Sources of games for spectators: agents playing now, or a file of records."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from busso.play.table.table import Score, Setup, Table
 
 @dataclass(frozen=True)
 class Scene:
-    """A hand to look on at, and what it is called.
+    """Hand to watch, and its title.
 
-    `before` and `after` are the score of a match, by team; `score` is that of the games before, and with this one once
-    it is over. The hand of a source that plays grows; `after` is None until it is over, and for single games.
+    `before` and `after` are the score of a match, by team; `score` is that of the previous games, including this one
+    once it is over. A live source's hand grows; `after` is None until it is over, and for single games.
     """
 
     hand: Hand
@@ -39,22 +39,22 @@ class HandSource:
     """Source of hands."""
 
     def scene(self, number: int) -> Scene | None:
-        """Hand number `number`, from 0, as far as it was played; None if there are no more. May take its time."""
+        """Return hand `number`, from 0, as far as it was played; None if there are no more. May be slow."""
         raise NotImplementedError
 
     def adviser(self, scene: Scene, seat: int) -> Adviser | None:
-        """The one that knows what the actions of the seat are worth: its player, else the coach of the game."""
+        """Return the adviser on a seat's actions: its own player, else the coach of the game."""
         raise NotImplementedError
 
     def more(self) -> None:
-        """Play a move of the newest hand, which is not over."""
+        """Play a move of the latest hand, which is not over."""
 
     def stop(self) -> None:
-        """No more moves are wanted: `scene` comes back soon, with None."""
+        """Stop playing: a running `scene` returns None soon."""
 
 
 class Agents(HandSource):
-    """Players in all seats of a table. The next hand is dealt when the one before is over, so it is played out then."""
+    """Players in all seats of a table. Asking for the next hand plays the current one to its end."""
 
     def __init__(self, table: Table, coach: Coach) -> None:
         self._table, self._coach = table, coach
@@ -99,7 +99,7 @@ class Agents(HandSource):
 
 
 class Film(HandSource):
-    """Hands of a file. It is not known who played them, so values are those of the coach."""
+    """Hands of a file of records, which name no players: values are the coach's."""
 
     def __init__(self, path: Path, hands: list[Recorded], hint: str | None) -> None:
         self._path, self._hands, self._hint = path, hands, hint
@@ -127,16 +127,16 @@ class Film(HandSource):
 
 
 def settings_of(game: Game) -> dict[str, Any]:
-    """The group `game` of the settings that means this game."""
+    """Return the settings group `game` of a game."""
     return game_defaults(game.name) | asdict(game.options)
 
 
 class RecordError(UserError):
-    """A record that cannot be shown; the message names the file and the line."""
+    """Record that cannot be shown; the message names the file and the line."""
 
 
 def read_hands(path: Path) -> list[Recorded]:
-    """The hands of a file of records, in order. Raises RecordError for the first that breaks a rule, and OSError."""
+    """Return the hands of a file of records, in order. Raises RecordError for the first illegal one, and OSError."""
     found: list[Recorded] = []
     for hand in recorded_hands(path):
         if isinstance(hand, Damaged):

@@ -1,4 +1,4 @@
-"""Games that one looks on at: agents play them, or they were recorded; forwards, backwards, hand by hand."""
+"""Watching played or recorded games: forwards, backwards, hand by hand."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from busso.play.spectate.sources import Agents, Film, HandSource, read_hands, se
 from busso.play.table.settings import AGENTS, Given, PlaySettings, check_match, watched_seats
 from busso.play.table.table import Setup, Table, WatchedTable
 
-# What a file of records says itself, or what nothing is made of while one looks on.
+# Keys that a file of records determines, and keys of files that watching does not write.
 _NOT_OF_FILES = ("game", "opponents", "partner", "match", "seed", "games")
 _NOT_WATCHED = ("save", "record")
 
 
 def board_of(game: Game) -> tuple[str, int, Any]:
-    """Return the key of a board: another game, or the same with other options, needs another board."""
+    """Return the key of a board: another game, or other options, needs another board."""
     return game.name, game.seats, game.options
 
 
 class WatchedGames:
-    """A place in the games of a source: a hand, and how many of its moves were seen. `table` is what is seen there.
+    """Position in the games of a source: a hand and its number of seen moves. `table` is the table at that position.
 
-    It also knows how one looks on, from board to board: whether it goes on by itself, at what pace, what is shown.
+    Also holds how to watch, across boards: automatic play, pace, and what is shown.
     """
 
     def __init__(self, source: HandSource, coach: Coach, viewer: int = 0, pace: float = 0.0) -> None:
@@ -52,20 +52,20 @@ class WatchedGames:
 
     @property
     def following(self) -> Move | None:
-        """The next move, where it is known."""
+        """The next move, if known."""
         return self.scene.hand.moves[self.at] if self.at < len(self.scene.hand.moves) else None
 
     def think(self) -> None:
-        """Let the player to move decide, unless the move is known; this may take its time. What is seen stays."""
+        """Let the player to move decide, unless the move is known; may be slow. The shown position stays."""
         if self.following is None and not self.table.hand.over:
             self._source.more()
 
     def find(self, number: int) -> bool:
-        """Return whether hand `number`, from 0, exists; plays the hands before it, which may take time."""
+        """Return whether hand `number`, from 0, exists; plays the hands before it, which may be slow."""
         return number >= 0 and self._source.scene(number) is not None
 
     def step(self) -> bool:
-        """Go on by a move, after `think`; False at the end of the hand."""
+        """Advance by a move, after `think`; return False at the end of the hand."""
         if self.following is None:
             return False
         self.scene = self._source.scene(self.number) or self.scene  # its score is known when it is over
@@ -73,7 +73,7 @@ class WatchedGames:
         return True
 
     def back(self) -> bool:
-        """Go back by a move; False at the beginning of the hand."""
+        """Go back by a move; return False at the beginning of the hand."""
         if self.at == 0:
             return False
         self._show(self.at - 1)
@@ -84,15 +84,12 @@ class WatchedGames:
         self.scene = self._source.scene(number) or self.scene
         self.number = number
         self._show(0)
-        if board_of(self.game) != board_of(self.coach.game):  # the next board asks its coach, and shows this seat
+        if board_of(self.game) != board_of(self.coach.game):  # the next board uses this coach and this seat
             self.coach = Coach(self.game, settings_of(self.game), None)
             self.viewer = self.viewer if self.viewer < self.game.seats else 0
 
     def worths(self) -> tuple[str, list[Worth]]:
-        """Return the values of the legal actions of the seat to move, the best first, and the key of their unit.
-
-        Empty where there are none, and when the hand is over.
-        """
+        """Return the values of the legal actions, best first, and the key of their unit; empty if unknown or over."""
         hand = self.table.hand
         adviser = None if hand.turn is None else self._source.adviser(self.scene, hand.turn)
         if adviser is None:
@@ -105,7 +102,7 @@ class WatchedGames:
         return self.table.game
 
     def stop(self) -> None:
-        """A hand that another thread plays to its end stops after the next move."""
+        """Stop a hand that another thread plays to its end after the next move."""
         self._source.stop()
 
 

@@ -1,1 +1,1 @@
-"""A table without a screen: who sits, the session, saved tables."""
+"""Table without a screen: its seats, session and saves."""

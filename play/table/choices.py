@@ -21,16 +21,16 @@ from busso.play.players import HUMAN, default_opponent
 from busso.train.settings.run import POLICIES
 
 RUNS = Path("runs")
-APART = "apart"  # in place of an opponent: each seat has its own
+APART = "apart"  # each seat has its own opponent
 _NOTHING = "null"
 
 
 @dataclass(frozen=True)
 class SettingRow:
-    """A setting: its key, what is chosen, what is offered, and whether something else may be typed.
+    """Setting with its value, the offered values, and whether others may be typed (`free`).
 
-    Values are as on a command line; "" is what follows by itself, as a seed from the clock. `seat.N` is who sits there
-    when each opponent is chosen apart.
+    Values are as on a command line; "" is the default, such as a seed from the clock. `seat.N` is the player of a seat
+    if opponents are chosen separately.
     """
 
     key: str
@@ -40,10 +40,7 @@ class SettingRow:
 
 
 class Choices:
-    """The settings of a table of one game, as they are chosen one by one; `runs` is where trained agents lie.
-
-    Raises UnknownGameError for a game that there is not.
-    """
+    """Settings of a table of one game, chosen one by one; `runs` has trained agents. Raises UnknownGameError."""
 
     def __init__(self, name: str, runs: Path = RUNS) -> None:
         self.name = name
@@ -56,19 +53,19 @@ class Choices:
 
     @property
     def game(self) -> Game:
-        """The game under the options that are chosen."""
+        """The game under the chosen options."""
         return self._game
 
     def rows(self) -> list[SettingRow]:
-        """All settings, in the order in which they are shown."""
+        """Return all settings, in display order."""
         return [*self._who(), *self._what(), *self._option_rows(), *self._files()]
 
     def row(self, key: str) -> SettingRow:
-        """The setting of that key. Raises KeyError."""
+        """Return the setting of a key. Raises KeyError."""
         return {row.key: row for row in self.rows()}[key]
 
     def choose(self, key: str, text: str) -> None:
-        """Choose what was offered or typed. Raises SettingsError, one line; then nothing has changed."""
+        """Set a value that was offered or typed. Raises SettingsError, one line, and then changes nothing."""
         text = text.strip()
         row = self.row(key)
         if text not in row.offered:
@@ -93,8 +90,6 @@ class Choices:
         found += [f"{key}={self._chosen[key]}" for key in ("seat", "match", "seed") if self._chosen.get(key)]
         found += [f"{key}={in_quotes(self._chosen[key])}" for key in ("partner", "record") if self._chosen.get(key)]
         return found
-
-    # --- the rows
 
     def _who(self) -> Iterator[SettingRow]:
         if self._partners:
@@ -127,8 +122,6 @@ class Choices:
         yield SettingRow("seed", self._chosen.get("seed", ""), ("",))
         yield SettingRow("record", self._chosen.get("record", ""), ("",))
 
-    # --- seats
-
     @property
     def _apart(self) -> bool:
         return self._chosen.get("opponents") == APART and len(self._others) > 1
@@ -148,8 +141,6 @@ class Choices:
 
     def _sits(self, seat: int) -> str:
         return self._chosen.get(f"seat.{seat}", default_opponent(self._game))
-
-    # --- options of the game
 
     def _offered(self, name: str) -> tuple[Any, ...]:
         kind = self._kinds[name]
@@ -184,9 +175,9 @@ class Choices:
 
 
 def offered_players(game: Game, runs: Path = RUNS) -> tuple[str, ...]:
-    """List the possible opponents by name: rule players, search players, trained agents, and a person.
+    """Return possible opponents by name: rule players, search players, trained agents, and a person.
 
-    The one called `champion` comes first, if there is one, also a run of this name; then the game's own rule player.
+    `champion` comes first, shipped or a run of that name; then the game's default rule player.
     """
     found = sorted((runs / game.name).iterdir()) if (runs / game.name).is_dir() else []
     networks = [str(run) for run in found if (run / "checkpoints").is_dir()]

@@ -1,4 +1,4 @@
-"""Files that tables write beside one another."""
+"""Files to which several tables may write."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 
 from busso.cards.base.files import errors_name
 
-_SECONDS_FOR_LOCK = 5.0  # that another table may take to write
+_SECONDS_FOR_LOCK = 5.0  # for another table's write
 
 
 def append_lines(path: Path, lines: list[str]) -> None:
-    """Add lines to a file, all or none; one that ends in the middle of a line is given its end first. OSError.
+    """Append lines to a file, all or none, after completing an unfinished last line. Raises OSError.
 
-    Other tables may write to the same file: each locks it. A mount may have no locks; then lines that another table
-    has written behind these are left, and so are these.
+    Each table locks the file. On a mount without locks, a failed write leaves its lines if another table has appended
+    after them.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with errors_name(path), path.open("ab+", buffering=0) as file:
@@ -30,7 +30,7 @@ def append_lines(path: Path, lines: list[str]) -> None:
             lines = lines if file.read(1) == b"\n" else ["", *lines]
         left, mine = "".join(f"{line}\n" for line in lines).encode(), 0
         try:
-            while left:  # a disk that is nearly full takes a part of it
+            while left:  # a nearly full disk may accept only part of it
                 written = file.write(left)
                 left, mine = left[written:], mine + written
             os.fsync(file.fileno())
@@ -42,7 +42,7 @@ def append_lines(path: Path, lines: list[str]) -> None:
 
 
 def _lock(file: FileIO) -> None:
-    """Lock a file until it is closed. Raises OSError where another process holds it for seconds."""
+    """Lock a file until it is closed. Raises OSError if another process holds it for seconds."""
     until = time.monotonic() + _SECONDS_FOR_LOCK
     while True:
         try:

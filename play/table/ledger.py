@@ -1,4 +1,4 @@
-"""Finished games as records in a file, one JSON object a line, for `busso.evaluate.replay`."""
+"""Records of finished games in a file, one JSON object per line, for `busso.evaluate.replay`."""
 
 from __future__ import annotations
 
@@ -11,17 +11,14 @@ from busso.play.table.files import append_lines
 
 
 class Ledger:
-    """A file to which finished games are added. Raises OSError where it cannot be written."""
+    """File to which finished games are appended. Raises OSError if it cannot be written."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         append_lines(path, [])
 
     def add(self, records: list[dict[str, Any]]) -> None:
-        """Add the newest of the records of a game, or the hands of a match so far that are not in the file yet.
-
-        A match of that name whose hands were others is left as it is, and this one gets another name.
-        """
+        """Append the latest record, or a match's missing hands; another match of its name in the file renames it."""
         if "match" in records[-1]:
             name, known = self._place(records)
             records = [record | {"match": name} for record in records[known:]]
@@ -30,7 +27,7 @@ class Ledger:
         append_lines(self.path, [json.dumps(record, separators=(",", ":")) for record in records])
 
     def _place(self, records: list[dict[str, Any]]) -> tuple[str, int]:
-        """The name under which the match stands, or is to stand, in the file, and how many of its hands are there."""
+        """Return the match's name in the file, and how many of its hands are there."""
         there: dict[Any, list[dict[str, Any]]] = {}
         for _, record in read_records(self.path):
             if isinstance(record, dict) and isinstance(record.get("match"), str):

@@ -1,4 +1,4 @@
-"""A table is opened: a new one by the settings, or the one of a save."""
+"""Opening of a table, from the settings or from a save."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from busso.play.views import events, result, view
 
 
 def open_session(settings: PlaySettings, given: Given, welcome: Any = lambda game, seed: None) -> Session:
-    """The table of these settings, or that of the save, if there is one. `given`: by the command line.
+    """Open the table of these settings, or that of an existing save; `given` are the overrides.
 
     `welcome(game, seed)` is called as soon as both are known. Raises SettingsError, SaveError, CheckpointError and
     OSError.
@@ -41,8 +41,8 @@ def open_session(settings: PlaySettings, given: Given, welcome: Any = lambda gam
 
 
 def warm_up(session: Session) -> None:
-    """Play the newest deal of a table to its end, on copies: what is compiled only then is compiled now."""
-    for choice in (0, -1):  # the first legal action all the time, and the last
+    """Play the latest deal to its end, on copies, to compile everything now."""
+    for choice in (0, -1):  # always the first legal action, then always the last
         hand = Hand(session.table.game, session.table.hand.seeds, session.table.hand.start)
         while not hand.over:
             move = hand.play(hand.legal[choice])

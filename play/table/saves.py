@@ -1,4 +1,4 @@
-"""A table in a file, to resume it: who sits there, the seed, the score, and what was played since the game began."""
+"""Saved table to resume: its seats, seed, score, and the actions of the current game."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ VERSION = 2
 
 
 class SaveError(UserError):
-    """A save that cannot be used; the message names the file and the way out. The file stays as it is."""
+    """Unusable save; the message names the file and the way out. The file is not changed."""
 
 
 def write_save(path: Path, table: Table, settings: dict[str, Any]) -> None:
-    """Put the table into a file; `settings` are the group `game` that it is played under. Raises OSError."""
+    """Write the table to a file; `settings` is its group `game`. Raises OSError."""
     saved = {
         "format": FORMAT,
         "version": VERSION,
@@ -39,7 +39,7 @@ def write_save(path: Path, table: Table, settings: dict[str, Any]) -> None:
         "seed": table.setup.seed,
         "match": table.setup.match,
         "number": table.number,
-        "score": asdict(table.score_before),  # this game is counted again when it is read
+        "score": asdict(table.score_before),  # the current game is counted again when it is loaded
         "hands": [hand.actions for hand in table.hands],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def write_save(path: Path, table: Table, settings: dict[str, Any]) -> None:
 
 
 def read_save(path: Path) -> dict[str, Any]:
-    """Read a save and check its form. Raises SaveError, and OSError when it cannot be read."""
+    """Read a save and check its form. Raises SaveError, and OSError if it cannot be read."""
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
@@ -63,7 +63,7 @@ def read_save(path: Path) -> dict[str, Any]:
 
 
 def game_of(path: Path, saved: dict[str, Any]) -> Game:
-    """The game that is played in a save. Raises SaveError for one that there is not."""
+    """Return the game of a save. Raises SaveError for an unknown one."""
     try:
         return load_configured_game(saved["game"])
     except SettingsError as error:
@@ -71,7 +71,7 @@ def game_of(path: Path, saved: dict[str, Any]) -> Game:
 
 
 def restore(path: Path, saved: dict[str, Any]) -> Table:
-    """The table as it was saved. Raises SaveError for what does not fit together, and as `seated_player` does."""
+    """Rebuild the saved table. Raises SaveError for inconsistent content, and as `seated_player` does."""
     game = game_of(path, saved)
     if saved["code"] != own_files.game_digest(game.name):
         file = own_files.typed_game(game.name)
@@ -105,7 +105,7 @@ def _replay(table: Table, hands: list[list[int]]) -> None:
 
 @dataclass(frozen=True)
 class SavedTable:
-    """A file with a table: when it was written, and what it holds, or else what is `broken` about it, one line."""
+    """Save file with its time and content, or the one-line reason in `broken`."""
 
     path: Path
     written: datetime
@@ -114,14 +114,14 @@ class SavedTable:
 
 
 def saved_tables(folder: Path = SAVES) -> list[SavedTable]:
-    """All saves in a folder, the newest first; those that cannot be used are among them, and stay as they are."""
+    """Return all saves in a folder, the latest first, including unusable ones, which stay unchanged."""
     files = [path for path in folder.glob("*.json") if not path.name.startswith(".")] if folder.is_dir() else []
     found = [table for path in files if (table := _looked_at(path)) is not None]
     return sorted(found, key=lambda table: (table.written, table.path.name), reverse=True)
 
 
 def _looked_at(path: Path) -> SavedTable | None:
-    """Describe a file; None if it has gone meanwhile."""
+    """Describe a file; None if it has been deleted meanwhile."""
     try:
         written = datetime.fromtimestamp(path.stat().st_mtime)
     except OSError:

@@ -1,4 +1,4 @@
-"""A table with the files that are kept of it: records of what is finished, and a save to go on from."""
+"""Table with its files: records of finished games, and a save to resume from."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from busso.play.table.table import Table
 class Session:
     """Session of a person at a table, with everything finished written at once.
 
-    `settings` is the group `game`; `save` the file to which the table is saved, None for one that is named when it is
-    first needed. With a file given, each decision of a person and each end of a hand is saved. `restored`: the table
-    comes from there, and what is over in it has been written down. Raises OSError where a file cannot be written; later
-    the game goes on all the same, `trouble` says so once, and records are tried again with the next and at the end.
+    `settings` is the group `game`. With a file `save`, each decision of a person and each end of a hand is saved there;
+    with None the file is named when first needed. `restored`: the table comes from the save, and its finished hands are
+    already recorded. The constructor raises OSError if a file cannot be written. Later the game continues: `trouble`
+    holds the error until it is reported, and records are retried with the next ones and at the end.
     """
 
     def __init__(
@@ -42,15 +42,15 @@ class Session:
         self.path = save
         self._settings, self._ledger = settings, ledger
         self._always = save is not None
-        self._owed: list[list[dict[str, Any]]] = []  # what the ledger was to add and could not yet
-        self.trouble: OSError | None = None  # why something could not be written down, until it was told
+        self._owed: list[list[dict[str, Any]]] = []  # records that could not be written yet
+        self.trouble: OSError | None = None  # unreported error of a write
         self._told = ""
-        self.finished = restored and table.game_over  # before, so that only the next game is to be played
+        self.finished = restored and table.game_over  # before this session, so only the next game is played
         if not restored:
             self._write(by_person=True)
 
     def play(self, action: int) -> Move:
-        """A person's action. Raises ValueError, one line, when it is not legal or not a person's turn."""
+        """Play a person's action. Raises ValueError, one line, if it is illegal or not a person's turn."""
         if not self.table.person_to_move:
             raise ValueError("it is not a human's turn")
         move = self.table.play(action)
@@ -58,7 +58,7 @@ class Session:
         return move
 
     def reply(self) -> Move:
-        """The player to move plays."""
+        """Let the player to move play."""
         move = self.table.reply()
         self._keep(by_person=False)
         return move
@@ -76,7 +76,7 @@ class Session:
         self._keep(by_person=True)
 
     def save(self) -> Path:
-        """Write the table down now; returns the file."""
+        """Save the table now; return the file."""
         free = SAVES / f"{self.table.game.name}-{self.table.setup.seed}.json"
         path = self.path or make_free(free, partial(Path.touch, exist_ok=False))  # empty until it is written
         try:
@@ -89,7 +89,7 @@ class Session:
         return path
 
     def leave(self) -> bool:
-        """Save what is not over, or what has a file of its own; whether there was anything to save. Raises OSError."""
+        """Save an unfinished table or one with a save file; return whether there was one. Raises OSError."""
         wanted = self.path is not None or not self.table.game_over
         try:
             self._pay()
@@ -104,10 +104,7 @@ class Session:
         return trouble
 
     def under(self, settings: dict[str, Any]) -> Session:
-        """A new table of the same people, seed and records under other options of the game, without a save so far.
-
-        Raises SettingsError for a bad option.
-        """
+        """Return a session with the same people, seed and records, other options and no save. Raises SettingsError."""
         game = load_configured_game(settings)
         table = Table(replace(self.table.setup, game=game))
         return Session(table, Coach(game, settings, self._hint()), settings, self._ledger)
@@ -118,7 +115,7 @@ class Session:
         return dict(self._settings)
 
     def command(self, lang: str) -> str:
-        """The command line that resumes the saved table in this language."""
+        """Return the command line that resumes the saved table in this language."""
         given = {"save": self.path, "record": self._ledger.path if self._ledger else None, "hint": self._hint()}
         given |= {"lang": lang if lang != "en" else None}
         words = [*self._own_code(), *(f"{key}={value}" for key, value in given.items() if value is not None)]

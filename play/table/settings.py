@@ -1,4 +1,4 @@
-"""The settings of `busso play`, and who sits where by them."""
+"""Settings of `busso play`, and the players that they put in the seats."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ AGENTS = "agents"
 MOST_GAMES = 1_000_000
 
 
-Given = Mapping[str, Override]  # the overrides of a command line, by their keys
+Given = Mapping[str, Override]  # the overrides of a command line by key
 
 
 @dataclass
 class PlaySettings:
-    """The settings of `busso play`; conf/play.yaml explains them."""
+    """Settings of `busso play`, which conf/play.yaml explains."""
 
     game: dict[str, Any]
     opponents: Any = None
@@ -71,12 +71,12 @@ class PlaySettings:
             )
 
     def chosen_seed(self) -> int:
-        """The seed, else one from the clock."""
+        """Return the seed, or one from the clock."""
         return self.seed if self.seed is not None else time.time_ns() % 1_000_000_000
 
 
 def seats_of(settings: PlaySettings, game: Game) -> tuple[str, ...]:
-    """The name of the player in each seat, or `human`. Raises SettingsError."""
+    """Return the name of the player in each seat, or `human`. Raises SettingsError."""
     least = getattr(game.options, "min_seats", None) or game.seats
     check_range("seat", settings.seat, 0, least - 1)
     team, others = _sides(settings, game)
@@ -91,7 +91,7 @@ def seats_of(settings: PlaySettings, game: Game) -> tuple[str, ...]:
 
 
 def watched_seats(settings: PlaySettings, game: Game) -> tuple[str, ...]:
-    """The player in each seat while one looks on; in the own one `partner`, or the first opponent. SettingsError."""
+    """Return the players to watch; `partner`, or the first opponent, has the viewer's seat. Raises SettingsError."""
     check_range("seat", settings.seat, 0, game.seats - 1)
     _, others = _sides(settings, game)
     names = _opponents(settings, game, len(others) or 1)
@@ -102,7 +102,7 @@ def watched_seats(settings: PlaySettings, game: Game) -> tuple[str, ...]:
 
 
 def _sides(settings: PlaySettings, game: Game) -> tuple[tuple[int, ...], list[int]]:
-    """The seats of the own team, and all others."""
+    """Return the seats of the person's team, and all others."""
     team = next(seats for seats in game.teams if settings.seat in seats)
     return team, [seat for seat in range(game.seats) if seat not in team]
 
@@ -122,9 +122,9 @@ def _opponents(settings: PlaySettings, game: Game, number: int) -> list[str]:
 
 
 def check_match(settings: PlaySettings, game: Game) -> None:
-    """Raise SettingsError when the game is not played in matches to that score."""
+    """Raise SettingsError if the game is not played in matches to that score."""
     if settings.match is not None:
-        from busso.cards.matches.match import match_rules  # with Numba, for which no menu waits
+        from busso.cards.matches.match import match_rules  # imports Numba, for which no menu waits
 
         try:
             match_rules(game, settings.match)
@@ -133,7 +133,7 @@ def check_match(settings: PlaySettings, game: Game) -> None:
 
 
 def check_same(path: Path, saved: dict[str, Any], settings: PlaySettings, given: Iterable[str], game: Game) -> None:
-    """Raise SettingsError when the command line asks, by the keys `given`, for another table than the saved one."""
+    """Raise SettingsError if the command line, by the keys `given`, contradicts the save."""
     for key in given:
         if key == "game":
             _same(path, key, settings.game["name"], saved["game"]["name"])

@@ -1,4 +1,4 @@
-"""Speech of the table, as lines of text in its language: the same in the line mode and on the screens."""
+"""Text of the table in its language, the same in the line mode and on the screens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from busso.play.table.table import ShownTable
 
 
 class Speech:
-    """Puts what happens at a table, and what its coach finds, into words."""
+    """Formatter of events at a table and of its coach's results."""
 
     def __init__(self, language: Language, table: ShownTable, coach: Coach) -> None:
         self.language, self.table = language, table
@@ -22,23 +22,23 @@ class Speech:
         self._name = table.game.shown_as
 
     def action(self, action: int) -> str:
-        """An action as this language calls it."""
+        """Return the name of an action."""
         return self.language.action(self._name, self.table.game.action_text(action))
 
     def seat_name(self, seat: int, viewer: int) -> str:
-        """The player in a seat; a person is called otherwise where it is the `viewer`."""
+        """Return the name of a seat's player; a person is called differently as the `viewer`."""
         name = self.table.setup.seats[seat]
         return self.language.say("app.you" if seat == viewer else "app.person") if name == HUMAN else name
 
     def line(self, told: Message) -> str:
-        """A message; an action in it is called as in the language of the table."""
+        """Return a message as text, with a translated action."""
         if "action" not in told.values:
             return self.language.render(told)
         named = self.language.action(self._name, str(told.values["action"]))
         return self.language.say(told.key, **{**told.values, "action": named})
 
     def lines(self, told: Sequence[Message]) -> list[str]:
-        """Messages, one a line."""
+        """Return messages as text, one per line."""
         return [self.line(each) for each in told]
 
     def unit(self) -> str:
@@ -53,16 +53,16 @@ class Speech:
 
     @property
     def adviser_name(self) -> str:
-        """The player whose values are told; empty where there is none."""
+        """The player that gives the values; empty if there is none."""
         return self._coach.name or ""
 
     def value(self, value: float | None) -> str:
-        """A value of the coach; `?` where it is not known."""
+        """Format a value of the coach; `?` if unknown."""
         adviser = self._coach.adviser
         return value_text(value, "" if adviser is None else adviser.unit)
 
     def worth(self, worth: Worth) -> str:
-        """An action with what it is worth."""
+        """Return an action with its value."""
         return f"{self.action(worth.action)} {self.value(worth.value)}"
 
     def hint(self, worths: Sequence[Worth]) -> str:
@@ -73,7 +73,7 @@ class Speech:
         return self.language.say("plain.hint", unit=self.value_unit(), player=self._coach.name, worths=told)
 
     def odds(self, found: Sequence[Odds]) -> list[str]:
-        """Return the chances to win, a line for each action that was asked about."""
+        """Return the chances to win, a line for each action."""
         return [self._odds(odds) for odds in found] or [self.language.say("plain.no_odds")]
 
     def _odds(self, odds: Odds) -> str:
@@ -84,7 +84,7 @@ class Speech:
         return say("plain.odds_of", action=self.action(odds.action), chances=chances)
 
     def judged(self, judged: Judged) -> str:
-        """A decision of a review."""
+        """Return a reviewed decision as text."""
         place = {"number": judged.number, "seat": judged.seat, "action": self.action(judged.action)}
         if judged.cost is None:
             return self.language.say("plain.judged_unknown", **place, best=self.worth(judged.best))
@@ -116,7 +116,7 @@ class Speech:
 
 
 def value_text(value: float | None, unit: str) -> str:
-    """A value in that unit; `?` where it is not known."""
+    """Format a value with the precision of its unit; `?` if unknown."""
     if value is None:
         return "?"
     return f"{value:.2f}" if unit == "points" else f"{value:+.3f}"

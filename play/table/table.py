@@ -1,8 +1,7 @@
-"""A table: one game after another, single or in matches, with people and players in its seats.
+"""Table: one game after another, single or in matches, with people and players in its seats.
 
-All of it follows from the setup and from what the people play. A player is given a new generator for every decision,
-which follows from the deal and the number of the move: so the same line of play gets the same replies, also after
-`undo` and after a save.
+It is determined by the setup and the people's actions. A player is reseeded for every decision from the deal and the
+number of the move, so the same line of play gets the same replies, also after `undo` and after a save.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from busso.play.language import Message
 from busso.play.players import HUMAN, seated_player
 from busso.play.views import why_not
 
-_REPLIES = 0x7265706C79 << 16  # salts of the replies, by the number of the move
+_REPLIES = 0x7265706C79 << 16  # salt of the replies, by the number of the move
 
 
 @dataclass(frozen=True)
 class Setup:
-    """Setup of a table: the game, the player of each seat (`human` or another), the seed, the score of a match."""
+    """Setup of a table: the game, each seat's player (`human` or another), the seed, the score of a match."""
 
     game: Game
     seats: tuple[str, ...]
@@ -40,7 +39,7 @@ class Setup:
 
 @dataclass
 class Score:
-    """The finished games or matches: how many, which team won how many, what each seat has in all."""
+    """Finished games or matches: their number, ties, wins by team, totals by seat."""
 
     games: int = 0
     ties: int = 0
@@ -48,7 +47,7 @@ class Score:
     totals: list[float] = field(default_factory=list)
 
     def add(self, results: list[float], teams: tuple[tuple[int, ...], ...], occupied: list[bool]) -> None:
-        """Count a game by the results of the `occupied` seats. Where one seat plays alone, more than 0 is a win."""
+        """Count a game by the results of the `occupied` seats; a single seat wins with more than 0."""
         self.games += 1
         self.totals = [total + result for total, result in zip(self.totals, results, strict=True)]
         best = max(compress(results, occupied))
@@ -62,10 +61,7 @@ class Score:
 
 
 class Table:
-    """People and players at one game; a new table has the first hand dealt.
-
-    `player_of(game, spec)` makes the players. Raises ValueError for a bad setup, and as `player_of` does.
-    """
+    """People and players at one game, with the first hand dealt. Raises ValueError, and as `player_of` does."""
 
     def __init__(self, setup: Setup, player_of: Callable[[Game, str], Player] = seated_player) -> None:
         if len(setup.seats) != setup.game.seats:
@@ -76,21 +72,21 @@ class Table:
         names = dict.fromkeys(name for name in setup.seats if name != HUMAN)
         self._players = {name: player_of(setup.game, name) for name in names}
         self.score = Score(wins=[0] * len(self.game.teams), totals=[0.0] * self.game.seats)
-        self.number = 0  # games or matches finished or begun, less 1
+        self.number = 0  # index of the current game or match
         self.begin(0)
 
     def begin(self, number: int) -> None:
-        """Deal the first hand of a game or match; all chance follows from its number, from 0, and the seed."""
+        """Deal the first hand of a game or match, which follows from the seed and its number, from 0."""
         self.number = number
         self.score_before = copy.deepcopy(self.score)  # without this game
         seeds = stream(self.setup.seed, "play", number, 1)
         self.matches = Matches(self.game, seeds, self.setup.match) if self.setup.match is not None else None
         self.hands: list[Hand] = []  # of this game or match
-        self.records: list[dict[str, Any]] = []  # of those that are over
+        self.records: list[dict[str, Any]] = []  # of finished hands
         self._deal()
 
     def resume(self, number: int, score: Score) -> None:
-        """Begin that game or match with such a score of those before it."""
+        """Begin game or match `number` with the score of those before it."""
         self.score = score
         self.begin(number)
 
@@ -112,7 +108,7 @@ class Table:
 
     @property
     def people(self) -> list[int]:
-        """The seats in which people sit."""
+        """Seats of people."""
         return [seat for seat, name in enumerate(self.setup.seats) if name == HUMAN]
 
     @property
@@ -127,11 +123,11 @@ class Table:
 
     @property
     def match_score(self) -> list[int] | None:
-        """By team, the hands of the match that are over; None for single games."""
+        """Score by team of the match's finished hands; None for single games."""
         return None if self.matches is None else self.matches.scores[0].tolist()
 
     def deal(self) -> None:
-        """The next hand: of the match, or else of a new game. Raises ValueError while one is being played."""
+        """Deal the next hand, of the match or of a new game. Raises ValueError while one is being played."""
         if not self.hand.over:
             raise ValueError("the hand is not over")
         if self.game_over:
@@ -140,18 +136,18 @@ class Table:
             self._deal()
 
     def why_not(self, action: int) -> Message | None:
-        """The reason that the seat to move may not do this, in the game's words; None if it may."""
+        """Return why the seat to move may not take this action, in the game's words; None if it may."""
         return why_not(self.hand, action)
 
     def play(self, action: int) -> Move:
-        """Play for the seat to move. Raises ValueError, one line, for what is not legal."""
+        """Play for the seat to move. Raises ValueError, one line, for an illegal action."""
         move = self.hand.play(action)
         if self.hand.over:
             self._count()
         return move
 
     def reply(self) -> Move:
-        """Let the player to move play. Raises ValueError when no player is to move."""
+        """Let the player to move play. Raises ValueError if it is no player's turn."""
         if self.turn is None or self.person_to_move:
             raise ValueError("it is not a player's turn")
         player = self._players[self.setup.seats[self.turn]]
@@ -167,7 +163,7 @@ class Table:
         return self._players[name]
 
     def undo(self) -> bool:
-        """Go back to the newest decision of a person in this hand; False if there is none, or the hand is over."""
+        """Go back to the latest decision of a person in this hand; return False if there is none or it is over."""
         mine = [k for k, move in enumerate(self.hand.moves) if self.setup.seats[move.seat] == HUMAN]
         if self.hand.over or not mine:
             return False
@@ -191,7 +187,7 @@ class Table:
 
 @dataclass
 class WatchedTable:
-    """Spectators' view of a table where no person plays, by the names that `Table` has."""
+    """Spectators' table, where no person plays, with the attributes of `Table`."""
 
     setup: Setup
     hand: Hand
@@ -208,7 +204,7 @@ class WatchedTable:
 
     @property
     def hands(self) -> list[Hand]:
-        """The hand that is seen."""
+        """The hand in view."""
         return [self.hand]
 
     @property

@@ -1,7 +1,4 @@
-"""Views of each game for a person, as plain data and as lines of text, and its events, as messages.
-
-A game is shown by the module here that has its name; what that does not have is shown as `generic` shows any game.
-"""
+"""Views of each game as data and text, and its events as messages; `generic` supplies what a game's module lacks."""
 
 from __future__ import annotations
 
@@ -18,17 +15,17 @@ def _of(game: str, what: str) -> Any:
 
 
 def view(hand: Hand, seat: int) -> Any:
-    """Return the view of the person in that seat: a frozen dataclass of texts and numbers."""
+    """Return the view of a person in a seat: a frozen dataclass of texts and numbers."""
     return _of(hand.game.shown_as, "view")(hand, seat)
 
 
 def page(language: Language, game: str, seen: Any, details: bool) -> list[str]:
-    """A view of this game in lines; with `details` also what was said and shown before, where there is more of it."""
+    """Return a view in lines; with `details` also past signals and shown cards."""
     return list(_of(game, "page")(language, game, seen, details))
 
 
 def position(language: Language, hand: Hand, number: int, seat: int) -> list[str]:
-    """A position of a hand that is over, in lines: the seat knew before move `number`, from 1, and did not."""
+    """Return the lines of the position before move `number`, from 1, of a finished hand, with its hidden cards."""
     own = getattr(own_module(__name__, hand.game.shown_as), "position", None)
     if own is not None:
         found: list[str] = own(language, hand, number, seat)
@@ -38,7 +35,7 @@ def position(language: Language, hand: Hand, number: int, seat: int) -> list[str
 
 
 def events(hand: Hand, move: Move) -> list[Message]:
-    """Return the events of a move of this hand that everybody at the table saw."""
+    """Return the events of a move that everybody at the table saw."""
     found: list[Message] = _of(hand.game.shown_as, "events")(hand, move)
     return found
 
@@ -50,19 +47,19 @@ def result(hand: Hand) -> list[Message]:
 
 
 def dealt_hands(hand: Hand) -> list[Message]:
-    """The hands as they were dealt, for a game in which that says all."""
+    """Return the hands as dealt, for games that the deal determines."""
     found: list[Message] = _of(hand.game.shown_as, "dealt_hands")(hand)
     return found
 
 
 def open_hands(hand: Hand) -> list[Message]:
-    """Return the hidden cards, a message for each seat, for spectators; none where nothing is hidden."""
+    """Return the hidden cards, a message for each seat, for spectators; empty if nothing is hidden."""
     found: list[Message] = _of(hand.game.shown_as, "open_hands")(hand)
     return found
 
 
 def why_not(hand: Hand, action: int) -> Message | None:
-    """The reason that the seat to move may not do this, in the words of the game; None if it may."""
+    """Return why the seat to move may not take this action, in the game's words; None if it may."""
     if hand.over:
         return Message("reason.over")
     if action in hand.legal:

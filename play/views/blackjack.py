@@ -21,5 +21,5 @@ view, events, result = _GAME.view, _GAME.events, _GAME.result
 
 
 def open_hands(hand: Hand) -> list[Message]:
-    """The dealer's cards."""
+    """Return the dealer's cards."""
     return [message("watch.hole", cards=" ".join(hand.record()["dealer"][: None if hand.over else 2]))]

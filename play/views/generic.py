@@ -1,4 +1,4 @@
-"""Any game: its position as rows of text, the legal actions as a list."""
+"""View of any game: its position as rows of text, the legal actions as a list."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from busso.play.language import Language, Message, message
 
 @dataclass(frozen=True)
 class GenericView:
-    """`rows` are what the seat may know, as the game's own presentation or the generic one has it."""
+    """View of a seat; `rows` are its knowledge by the game's own presentation or the generic one."""
 
     seat: int
     turn: int | None
@@ -29,19 +29,19 @@ def view(hand: Hand, seat: int) -> GenericView:
 
 
 def legal_texts(hand: Hand) -> tuple[str, ...]:
-    """The names of the legal actions."""
+    """Return the names of the legal actions."""
     return tuple(map(hand.game.action_text, hand.legal))
 
 
 def page(language: Language, game: str, seen: GenericView, details: bool) -> Iterator[str]:
-    """The view in lines."""
+    """Yield the view in lines."""
     for row in seen.rows:
         yield f"{row.label}: {row.text}"
     yield from legal_line(language, game, seen.legal)
 
 
 def legal_line(language: Language, game: str, legal: tuple[str, ...], between: str = ", ") -> Iterator[str]:
-    """The legal actions as a person would type them, if there are any."""
+    """Yield the legal actions as a person would type them, if there are any."""
     if legal:
         yield language.say("page.legal", actions=between.join(language.action(game, text) for text in legal))
 
@@ -52,7 +52,7 @@ def events(hand: Hand, move: Move) -> list[Message]:
 
 
 def result(hand: Hand) -> list[Message]:
-    """The result of each seat that is taken."""
+    """Return the result of each occupied seat."""
     returns = hand.returns()
     return [
         message("result.seat", seat=seat, value=f"{returns[seat]:+g}", unit=hand.game.unit)
@@ -61,7 +61,7 @@ def result(hand: Hand) -> list[Message]:
 
 
 def dealt_hands(hand: Hand) -> list[Message]:
-    """None: what a game deals is its own."""
+    """Return nothing: what to show of a deal depends on the game."""
     return []
 
 

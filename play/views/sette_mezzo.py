@@ -1,4 +1,4 @@
-"""Sette e mezzo as the player sees it: all cards lie open, and the opponent draws when the player has stopped."""
+"""Sette e mezzo as the player sees it: all cards lie open, and the opponent draws after the player has stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Common parts of the games of one player against a fixed rule at the table."""
+"""Common views of games of one player against a fixed rule."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ OUTCOMES = {1: "win", 0: "tie", -1: "lose"}
 
 @dataclass(frozen=True)
 class SmallView:
-    """The player's cards in the order drawn with what they count, and those of the other side that are open.
+    """View of the player's cards, in the order drawn, and the other side's open cards.
 
-    `soft`: an ace counts 11. `other_counts` and `outcome` (win, tie, lose) are there when the game is over. `rule` says
+    `soft`: an ace counts 11. `other_counts` and `outcome` (win, tie, lose) are None until the game is over. `rule` says
     when the other side stops.
     """
 
@@ -36,9 +36,9 @@ class SmallView:
 
 @dataclass(frozen=True)
 class SmallGame:
-    """View of such a game: `side` is the other one's name in records, `counts` are the fields of both scores.
+    """Views of such a game: `side` is the other side's name in records, `counts` the state fields of both scores.
 
-    `text` is a score as text, `dealt` are the cards of each side at first, and `hit` is the action that draws one.
+    `text` formats a score, `dealt` is the number of cards dealt to each side, and `hit` the action that draws one.
     """
 
     side: str
@@ -49,7 +49,7 @@ class SmallGame:
     rule: Callable[[np.void], Message]
 
     def view(self, hand: Hand, seat: int) -> SmallView:
-        """Return the player's view: only one of the other side's first cards, until the game is over."""
+        """Return the player's view, with one of the other side's cards until the game is over."""
         state, record = hand.state[0], hand.record()
         own, other = (self.text(int(state[name])) for name in self.counts)
         return SmallView(
@@ -75,7 +75,7 @@ class SmallGame:
         return found
 
     def result(self, hand: Hand) -> list[Message]:
-        """Both sides' cards, and who has won."""
+        """Return both sides' cards, and the outcome."""
         state, record = hand.state[0], hand.record()
         sides = zip(("cards", self.side), ("player", self.side), self.counts, strict=True)
         return [
@@ -88,7 +88,7 @@ class SmallGame:
 
 
 def page(language: Language, game: str, seen: SmallView, details: bool) -> Iterator[str]:
-    """The view in lines."""
+    """Yield the view in lines."""
     key = "page.your_cards_soft" if seen.soft else "page.your_cards"
     yield language.say(key, cards=" ".join(seen.cards), counts=seen.counts)
     yield language.say(f"page.{game}.other", cards=" ".join(seen.other), rule=seen.rule)
@@ -96,5 +96,5 @@ def page(language: Language, game: str, seen: SmallView, details: bool) -> Itera
 
 
 def outcome(hand: Hand) -> str | None:
-    """Return the outcome of the game for the player."""
+    """Return the outcome for the player; None while the game is running."""
     return OUTCOMES[round(hand.returns()[0])] if hand.over else None

@@ -30,11 +30,11 @@ class SeatView(NamedTuple):
 
 @dataclass(frozen=True)
 class SpikeView:
-    """View of a seat. Cards are their values; `own` are the hand cards, the lower first, `sum` with the spike.
+    """View of a seat. Cards are their values; `own` are the hand cards, the lower first, `sum` includes the spike card.
 
-    `hand_number` counts from 1, `round` from 0, before the spike cards, to 3. `bought` is the card in front of this
-    seat while it decides about it. `to_match` is what matching costs this seat now. `dice` are the rolls of this hand
-    so far, `log` is what happened in it.
+    `hand_number` counts from 1; `round` runs from 0, before the spike cards, to 3. `bought` is a bought card that this
+    seat has to decide about, `to_match` this seat's current cost of matching, `dice` the rolls and `log` the events of
+    this hand so far.
     """
 
     seat: int
@@ -98,7 +98,7 @@ def _seat(state: np.void, seat: int) -> SeatView:
 
 
 def _log(hand: Hand) -> list[Message]:
-    """Return the events of the hand that is being played, or, at the end, of the last one."""
+    """Return the events of the current hand, or of the last one when the game is over."""
     number = int(hand.state[0]["hands_played"]) - hand.over
     moves = [move for move in hand.moves if int(move.before[0]["hands_played"]) == number]
     return [told for move in moves for told in events(hand, move)]
@@ -117,7 +117,7 @@ def events(hand: Hand, move: Move) -> list[Message]:
 
 
 def _done(move: Move) -> Message:
-    """Return the seat's action without hidden parts: which hand card was exchanged, or whether the bought one."""
+    """Return the seat's action without its hidden part: which hand card was exchanged, or the bought card itself."""
     seat, action, before = move.seat, move.action, move.before[0]
     if action in (RAISE, MATCH, BUY):
         key = {RAISE: "event.raise", MATCH: "event.match", BUY: "event.buy"}[action]
@@ -133,7 +133,7 @@ def _done(move: Move) -> Message:
 
 
 def _dice(before: np.void, after: np.void, ended: bool) -> list[Message]:
-    """The rolls between two states of a hand; `ended` at the showdown, or by everybody's folding."""
+    """Return the rolls between two states of a hand; `ended` if the second is its end, by a showdown or by folding."""
     first = max(int(before["round"]), 1)
     last = int(after["round"])
     if ended:
@@ -151,7 +151,7 @@ def _is_showdown(state: np.void) -> bool:
 
 
 def ends_of_hands(game: Game, move: Move) -> list[tuple[np.void, np.void | None]]:
-    """The hands that ended with a move: the state at the end of each, and at the start of the next, None for the last.
+    """Return the states at the end of each hand that a move ended, and at the start of the next (None for the last).
 
     A hand in which no seat has credits left to decide about begins and ends without a move.
     """
@@ -174,7 +174,7 @@ def ends_of_hands(game: Game, move: Move) -> list[tuple[np.void, np.void | None]
 
 
 def showdown(state: np.void) -> list[Message]:
-    """The hands laid open at the end of a hand, who won it and by what rule; `state` is that at its end."""
+    """Return the cards shown at the end of a hand, the winner and the deciding rule; `state` is that at the end."""
     seats = [seat for seat in range(int(state["players"])) if int(state["in_hand"]) >> seat & 1]
     if len(seats) == 1:
         return [message("event.others_folded", seat=seats[0])]
@@ -196,7 +196,7 @@ def _rule(state: np.void, seats: list[int]) -> str:
 
 
 def result(hand: Hand) -> list[Message]:
-    """The credits of each seat at the end."""
+    """Return the credits of each seat at the end."""
     state = hand.state[0]
     start = int(state["start_credits"])
     return [
@@ -206,7 +206,7 @@ def result(hand: Hand) -> list[Message]:
 
 
 def why_not(hand: Hand, action: int) -> Message:
-    """Another phase, or as many raises as there may be."""
+    """Return the reason: the wrong phase, or the limit of raises."""
     state = hand.state[0]
     phase = int(state["phase"])
     if phase == BET and action == RAISE:
@@ -215,7 +215,7 @@ def why_not(hand: Hand, action: int) -> Message:
 
 
 def open_hands(hand: Hand) -> list[Message]:
-    """The hand cards of each seat that is still in the hand."""
+    """Return the hand cards of each seat that is still in the hand."""
     state = hand.state[0]
     playing = [seat for seat in range(int(state["players"])) if int(state["in_hand"]) >> seat & 1]
     cards = (" ".join(f"{value:+d}" for value in _values(state["hands"][seat])) for seat in playing)
@@ -223,7 +223,7 @@ def open_hands(hand: Hand) -> list[Message]:
 
 
 def page(language: Language, game: str, seen: SpikeView, details: bool) -> Iterator[str]:
-    """The view in lines."""
+    """Yield the view in lines."""
     yield language.say(
         "page.spike.hand",
         hand=seen.hand_number,

@@ -1,4 +1,4 @@
-"""Facts for a player of Corellian Spike beyond the cards on the table: costs, sums, endings, the log."""
+"""Corellian Spike facts beyond the cards on the table: costs, sums, ends of hands, the log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DONE = ("raise", "match", "check", "fold", "buy", "no_buy", "swap_spike", "disc
 
 
 class OpenHand(NamedTuple):
-    """A seat at the end of a hand: its credits then, and its cards and their sum where it showed them."""
+    """Seat at the end of a hand: its credits, and its cards and their sum if it showed them."""
 
     credits: int
     cards: tuple[int, int, int] | None  # the lower, the higher, the spike card
@@ -28,10 +28,7 @@ class OpenHand(NamedTuple):
 
 @dataclass(frozen=True)
 class Ending:
-    """End of a hand: by whom `won` credits were taken, by what rule (None: all others had folded), and its dice.
-
-    `number` counts from 1.
-    """
+    """End of a hand, `number` from 1: winner, credits `won`, deciding rule (None: all others folded), and dice."""
 
     number: int
     seats: tuple[OpenHand, ...]
@@ -42,7 +39,7 @@ class Ending:
 
 
 def endings(hand: Hand, move: Move) -> list[Ending]:
-    """The hands that ended with a move: none, or one; or more, where no seat had credits to decide about."""
+    """Return the hands that ended with a move; more than one if no seat had credits to decide about."""
     found, before = [], move.before[0]
     for ended, _ in ends_of_hands(hand.game, move):
         told = showdown(ended)[-1]
@@ -76,7 +73,7 @@ def _dice(state: np.void, to_the_end: bool) -> tuple[tuple[int, int], ...]:
 
 
 def compile_rules(hand: Hand) -> None:
-    """Compile what the first price and the first showdown would else wait for; in a thread of its own, best."""
+    """Compile what the first price and the first showdown need; meant for a background thread."""
     state = hand.state.copy()[0]
     state["spikes"] = 0
     price(state, MATCH)
@@ -84,12 +81,12 @@ def compile_rules(hand: Hand) -> None:
 
 
 def costs(hand: Hand) -> dict[int, int]:
-    """Return the cost of each legal action, for the seat to move, that may cost something."""
+    """Return the cost of each legal action of the seat to move that may cost something."""
     return {action: int(price(hand.state[0], action)) for action in hand.legal if action in (RAISE, MATCH, BUY)}
 
 
 def sums_after(seen: SpikeView) -> dict[int, int]:
-    """The sum that the seat would have after each thing that it can do with a bought card; empty without one."""
+    """Return the sum of the seat after each possible use of a bought card; empty without one."""
     spike = seen.seats[seen.seat].spike
     if seen.bought is None or spike is None:
         return {}
@@ -98,7 +95,7 @@ def sums_after(seen: SpikeView) -> dict[int, int]:
 
 
 def last_done(log: Sequence[Message]) -> dict[int, tuple[str, Message]]:
-    """By seat, what it did last in a hand, as the last part of the event's key and the event itself."""
+    """Return the last action of each seat in a hand: the last part of its event's key, and the event."""
     found = {}
     for told in log:
         name = told.key.removeprefix("event.")
@@ -108,11 +105,11 @@ def last_done(log: Sequence[Message]) -> dict[int, tuple[str, Message]]:
 
 
 def counted(cards: Sequence[int]) -> str:
-    """Cards by rising value, several of a value as one: `-3 0x2 +4`."""
+    """Return cards by rising value, equal ones combined: `-3 0x2 +4`."""
     values = sorted(set(cards))
     return " ".join(signed(value) + (f"x{cards.count(value)}" if cards.count(value) > 1 else "") for value in values)
 
 
 def signed(value: int) -> str:
-    """`+3`, `-3`, `0`."""
+    """Format as `+3`, `-3`, `0`."""
     return f"{value:+d}" if value else "0"

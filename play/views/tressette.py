@@ -23,8 +23,8 @@ class TressetteView:
     """View of a seat. Teams are seats 0 and 2, and 1 and 3; suits are the letters of cards, `DCSB`.
 
     `hand` is the own cards by suit, the strongest first. `last_trick` is complete, taken by `last_taker`. `points` are
-    whole points so far, with the last trick's once it is taken. `signals` are the newest of each seat and suit. `voids`
-    are, by seat, the suits that it is known not to have, and `accusi`, by seat, what it has declared.
+    whole points so far, including the last trick's once taken. `signals` are the latest by seat and suit. `voids` are,
+    by seat, its known void suits, and `accusi`, by seat, its declarations.
     """
 
     seat: int
@@ -77,7 +77,7 @@ def _took_last(hand: Hand, team: int) -> int:
 
 
 def by_suit(cards: int) -> tuple[tuple[str, ...], ...]:
-    """A hand as texts by suit, the strongest card first."""
+    """Return a hand as texts by suit, the strongest card first."""
     return tuple(
         tuple(card_text(card) for card in range(RANKS * suit + RANKS - 1, RANKS * suit - 1, -1) if cards >> card & 1)
         for suit in range(SUITS)
@@ -85,7 +85,7 @@ def by_suit(cards: int) -> tuple[tuple[str, ...], ...]:
 
 
 def dealt(hand: Hand) -> tuple[tuple[tuple[str, ...], ...], ...]:
-    """All four hands as they were dealt, by seat and suit: for when the hand is over."""
+    """Return all four hands as dealt, by seat and suit, for when the hand is over."""
     return tuple(by_suit(int(cards)) for cards in hand.start[0]["hands"])
 
 
@@ -109,7 +109,7 @@ def _voids(state: np.void, seat: int) -> tuple[str, ...]:
 
 
 def declarations(bits: int) -> tuple[Message, ...]:
-    """Declared accusi as messages, see `busso.tressette.accusi`."""
+    """Return declared accusi as messages, see `busso.tressette.accusi`."""
     found = [message("accuso.napoletana", suit=SUIT_NAMES[suit]) for suit in range(SUITS) if bits >> suit & 1]
     for k in range(HIGH_RANKS):
         rank, shift = RANK_TEXT[ACE + k], SAME_RANK + PER_RANK * k
@@ -124,7 +124,7 @@ def declarations(bits: int) -> tuple[Message, ...]:
 
 
 def events(hand: Hand, move: Move) -> list[Message]:
-    """The card with what was said, and the trick if that was its last."""
+    """Return the card with its signal and declarations, and the trick if the card completed it."""
     before, after = move.before[0], move.after[0]
     seat, card = move.seat, card_text(move.action)
     found = []
@@ -145,7 +145,7 @@ def events(hand: Hand, move: Move) -> list[Message]:
 
 
 def result(hand: Hand) -> list[Message]:
-    """Points and thirds by team, and who took the last trick."""
+    """Return points and thirds by team, the taker of the last trick, and the accusi."""
     state = hand.state[0]
     ours, theirs = (int(points(state, team)) for team in (0, 1))
     declared = [declarations(int(state["accusi"][seat])) for seat in range(SEATS)]
@@ -157,7 +157,7 @@ def result(hand: Hand) -> list[Message]:
 
 
 def why_not(hand: Hand, action: int) -> Message:
-    """It is not in the hand, or a suit is to be followed."""
+    """Return the reason: the card is not in the hand, or the suit led must be followed."""
     state = hand.state[0]
     if not int(state["hands"][state["turn"]]) >> action & 1:
         return message("reason.not_held", card=card_text(action))
@@ -166,19 +166,19 @@ def why_not(hand: Hand, action: int) -> Message:
 
 
 def dealt_hands(hand: Hand) -> list[Message]:
-    """The cards of each seat, suit by suit."""
+    """Return the cards of each seat, suit by suit."""
     cards = ("  ".join(" ".join(suit) for suit in suits if suit) for suits in dealt(hand))
     return [message("plain.dealt", seat=seat, cards=each) for seat, each in enumerate(cards)]
 
 
 def open_hands(hand: Hand) -> list[Message]:
-    """The cards that each seat still has."""
+    """Return the remaining cards of each seat."""
     held = (" ".join(card for suit in by_suit(int(cards)) for card in suit) for cards in hand.state[0]["hands"])
     return [message("watch.seat", seat=seat, cards=cards or "-") for seat, cards in enumerate(held)]
 
 
 def page(language: Language, game: str, seen: TressetteView, details: bool) -> Iterator[str]:
-    """The view in lines; with `details` also what was said and shown before."""
+    """Yield the view in lines; with `details` also past signals and shown cards."""
     if details:
         yield from _said_and_shown(language, seen)
     ours = seen.seat % 2
@@ -200,7 +200,7 @@ def page(language: Language, game: str, seen: TressetteView, details: bool) -> I
 
 
 def _said_and_shown(language: Language, seen: TressetteView) -> Iterator[str]:
-    """The last trick, signals, accusi, and who is known to have none of which suit."""
+    """Yield the last trick, signals, accusi, and the known void suits of the other seats."""
     if seen.last_trick:
         cards = ", ".join(language.say("page.played", seat=seat, card=card) for seat, card in seen.last_trick)
         yield language.say("page.last_trick", cards=cards, seat=seen.last_taker)
@@ -219,7 +219,7 @@ def position(language: Language, hand: Hand, number: int, seat: int) -> list[str
     seen = view(hand.until(number - 1), seat)
     lines = list(page(language, hand.game.name, seen, details=False))
     gone = {hand.game.action_text(move.action) for move in hand.moves[: number - 1]}
-    found = [*lines[:2], language.say("review_screen.open")]  # without the own hand: it is among all
+    found = [*lines[:2], language.say("review_screen.open")]  # without the own hand, which is among all hands
     for other, suits in enumerate(dealt(hand)):
         cards = "  ".join(" ".join(f"({card})" if card in gone else card for card in suit) for suit in suits if suit)
         found.append(f"{other}  {cards}")

@@ -1,4 +1,4 @@
-"""A table of Tressette as it is laid out before a seat: who sits where, whose card takes, what one may do."""
+"""Tressette table as laid out before a seat: places, the trick's winning card, the options."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BOTTOM, RIGHT, TOP, LEFT = range(SEATS)  # the next seat sits at the right
 
 @dataclass(frozen=True)
 class Place:
-    """A seat in a trick: its card, if it has played one, whether it leads, and whether that card is the highest."""
+    """Seat in a trick: its card, if played, whether it leads, and whether its card is the highest."""
 
     seat: int
     card: str | None
@@ -32,7 +32,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Trick:
-    """A trick as it lies on the table; `places` are those of the viewer, at its right, opposite and at its left."""
+    """Trick on the table; `places` are the viewer, its right, the opposite seat and its left."""
 
     number: int  # from 1
     places: tuple[Place, ...]
@@ -40,7 +40,7 @@ class Trick:
 
 
 def trick_of(seen: TressetteView, last: bool = False) -> Trick:
-    """The trick that lies before the seat; one that is complete lies there until the next is led, `last` or not."""
+    """Return the trick before the seat; a complete one stays until the next is led, or is forced by `last`."""
     taken = sum(seen.tricks)
     if seen.last_trick and (last or not seen.trick):
         return Trick(taken, _places(seen.seat, seen.last_trick[0][0], seen.last_trick), True)
@@ -54,7 +54,7 @@ def _places(viewer: int, leader: int, played: Sequence[Played]) -> tuple[Place, 
 
 
 def highest(played: Sequence[Played]) -> int | None:
-    """The seat that would take these cards; None for no cards."""
+    """Return the seat that would take these cards; None for no cards."""
     if not played:
         return None
     led = played[0][1][1]
@@ -62,7 +62,7 @@ def highest(played: Sequence[Played]) -> int | None:
 
 
 def cards_of(seen: TressetteView) -> list[str]:
-    """The own cards in a row, suit by suit."""
+    """Return the own cards in a row, suit by suit."""
     return [card for suit in seen.hand for card in suit]
 
 
@@ -76,7 +76,7 @@ def task(seen: TressetteView) -> Message:
 
 
 def suit_name(letter: str) -> str:
-    """`D` -> `denari`."""
+    """Return the name of a suit: `D` -> `denari`."""
     return SUIT_NAMES[SUIT_TEXT.index(letter)]
 
 
@@ -101,14 +101,14 @@ def _short(declared: Message) -> Message:
 
 
 class Cursor:
-    """The card of the own hand that is pointed at: it stays where it is, and goes to a legal one at each decision."""
+    """Position in the own hand; it stays, but moves to a legal card at each new decision."""
 
     def __init__(self) -> None:
         self.place = 0
         self._decision: object = None
 
     def look(self, cards: Sequence[str], legal: Sequence[str], decision: object) -> None:
-        """Follow the hand; at a decision that was not seen before, point at the legal card nearest by."""
+        """Follow the hand; at a new decision move to the nearest legal card."""
         self.place = max(0, min(self.place, len(cards) - 1))
         if legal and decision != self._decision:
             self._decision = decision
@@ -116,6 +116,6 @@ class Cursor:
             self.place = min(places, key=lambda k: abs(k - self.place))
 
     def step(self, cards: Sequence[str], by: int) -> None:
-        """The next card, round and round."""
+        """Move by a number of cards, wrapping around."""
         if cards:
             self.place = (self.place + by) % len(cards)

@@ -1,15 +1,15 @@
 # shellcheck shell=bash
-# How long a job may train: its time limit, less what is needed to end before it.
-SIGNAL_SECONDS=300 # before the limit comes USR1, by the line `#SBATCH --signal=B:USR1@300` of train_dqn.sh and sweep.sh
-CLOSING_SECONDS=120 # to start, and for the last evaluation and checkpoint
+# Training time of a job: its time limit less the time to stop before it.
+SIGNAL_SECONDS=300 # USR1 comes this long before the limit: `#SBATCH --signal=B:USR1@300` in train_dqn.sh and sweep.sh
+CLOSING_SECONDS=120 # for the start, the last evaluation and the last checkpoint
 
-limit_in_seconds() { # LIMIT, as `squeue --format=%l` says it: 30:00, 4:00:00, 1-02:00:00; nothing for UNLIMITED and the like
+limit_in_seconds() { # LIMIT of `squeue --format=%l`: 30:00, 4:00:00, 1-02:00:00; prints nothing for UNLIMITED etc.
     [[ $1 =~ ^(([0-9]+)-)?(([0-9]+):)?([0-9]+):([0-9]+)$ ]] || return 0
     local days=${BASH_REMATCH[2]:-0} hours=${BASH_REMATCH[4]:-0} minutes=${BASH_REMATCH[5]} seconds=${BASH_REMATCH[6]}
-    echo $((((10#$days * 24 + 10#$hours) * 60 + 10#$minutes) * 60 + 10#$seconds)) # 10#: 08 is no octal number
+    echo $((((10#$days * 24 + 10#$hours) * 60 + 10#$minutes) * 60 + 10#$seconds)) # 10#: 08 is not octal
 }
 
-minutes_of_training() { # LIMIT: with tenths, at least half of a short job; nothing where there is no limit
+minutes_of_training() { # LIMIT: one decimal, at least half of a short job; prints nothing without a limit
     local limit training
     limit=$(limit_in_seconds "$1")
     [[ $limit ]] || return 0
@@ -18,13 +18,13 @@ minutes_of_training() { # LIMIT: with tenths, at least half of a short job; noth
     echo "$((training / 60)).$((training % 60 / 6))"
 }
 
-# A requeued job has the same limit, and the minutes of a run count over all its starts: together they train so long.
+# A requeued job has the same limit, but `minutes` counts over all starts of a run: they train this long in total.
 set_minutes() {
     local limit minutes
-    unset BUSSO_MINUTES # of another job, from which this one was submitted
+    unset BUSSO_MINUTES # of the job from which this one was submitted
     limit=$(squeue --noheader --jobs="$BUSSO_JOB" --format=%l)
     minutes=$(minutes_of_training "$limit")
-    [[ $minutes ]] || { say "no time limit to go by (${limit:-squeue says none}): the run has the budget of its settings"; return; }
+    [[ $minutes ]] || { say "no time limit (${limit:-squeue shows none}): the run has the budget of its settings"; return; }
     export BUSSO_MINUTES=$minutes
     say "time limit $limit: $minutes minutes of training, unless the settings name minutes or episodes"
 }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What a node of a job is to the others: its address, and who puts the job back when the first node is gone.
+# Nodes of a job: their addresses, and requeueing the job when the first node fails.
 
 address_of_node() {
     local address=
@@ -18,8 +18,8 @@ answers() { # ADDRESS:PORT
     timeout 5 bash -c "exec 3<>/dev/tcp/${1%:*}/${1##*:}" 2>/dev/null
 }
 
-# With the first node the batch shell is gone, and nothing else puts the job back into the queue. Slurm takes a while to
-# notice. Ends early once $stop is "told".
+# The batch shell dies with the first node, and nothing else requeues the job. Slurm needs a while to notice.
+# Returns early once $stop is "told".
 requeue_without_first_node() {
     local first
     first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)

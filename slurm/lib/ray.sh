@@ -1,16 +1,15 @@
 # shellcheck shell=bash
-# Ray on the nodes of a job. On one node the trainer starts Ray itself; on several the head runs here, on the first node,
-# and every other node has a step of its own. Neither `ray symmetric-run` nor `ray stop`: both reach into the other jobs
-# of the user on the node.
+# Ray on the nodes of a job. On one node the trainer starts Ray; on several the head runs here, on the first node, and
+# every other node has its own step. `ray symmetric-run` and `ray stop` would affect the user's other jobs on a node.
 # shellcheck disable=SC2154 # tmp and python are set in job.sh
 HEAD_SECONDS=60
-NODE_TRIES=20 # to start Ray on a node, in a row; with pauses of 10 s to 5 minutes that is more than an hour
+NODE_TRIES=20 # consecutive attempts to start Ray on a node, over more than an hour with pauses of 10 s to 5 minutes
 ray_head='' ray_keepers=() ray_nodes=()
 
 ray_log() { echo "slurm/logs/ray-$SLURM_JOB_ID-$1.log"; } # NODE
 
 start_ray() {
-    # A token of the job's own: another user on these nodes cannot join, and no file in $HOME decides how Ray behaves.
+    # A token of this job: no other user on these nodes can join, and no file in $HOME configures authentication.
     RAY_AUTH_TOKEN=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
     export RAY_AUTH_MODE=token RAY_AUTH_TOKEN
     ((SLURM_JOB_NUM_NODES > 1)) || return 0
@@ -28,7 +27,7 @@ start_ray() {
     done
 }
 
-cpus_of_nodes() { # of the job, one line for each node: "4(x2),2" is 4 4 2
+cpus_of_nodes() { # of the job, one line per node: "4(x2),2" gives 4 4 2
     local group times
     for group in ${SLURM_JOB_CPUS_PER_NODE//,/ }; do
         times=1
@@ -52,13 +51,13 @@ wait_for_head() { # sets RAY_ADDRESS
     export RAY_ADDRESS
 }
 
-# A Ray node for as long as the job trains. When it ends (killed, out of memory, the node is gone) it is started again:
-# training goes on without it, and with it when it is back. A node that does not come back is given up.
-keep_node() { # NODE CPUS; to be run in the background
+# Keep Ray running on a node while the job trains. If it ends (killed, out of memory, node failure) it is restarted;
+# training continues without it until then. A node that never comes back is given up.
+keep_node() { # NODE CPUS; run in the background
     local step='' stop='' log joined=0 before tries=0 pause=10
     log=$(ray_log "$1")
     trap 'stop=1; [[ $step ]] && kill -USR1 "$step" 2>/dev/null' USR1
-    trap '' TERM # scancel: the trainer first
+    trap '' TERM # from scancel: the trainer ends first
     trap - EXIT
     until [[ $stop ]]; do
         srun --overlap --export=ALL --no-kill --nodes=1 --ntasks=1 --nodelist="$1" --cpus-per-task="$2" --cpu-bind=none \
@@ -69,12 +68,12 @@ keep_node() { # NODE CPUS; to be run in the background
         joined=$(grep -c 'Ray runtime started' "$log")
         [[ $stop ]] && return
         if ((joined > before)); then
-            say "Ray on $1 ended, see $log; it is started again, if it can be"
+            say "Ray on $1 ended, see $log; restarting it"
             tries=0 pause=10
         fi
         if ((joined == before && ++tries == NODE_TRIES)); then
             say "Ray did not start on $1 $tries times in a row, see $log; the job goes on without this node"
-            sleep infinity & # until USR1: the number of this process stays its own
+            sleep infinity & # until USR1, so that this process id is not reused
             step=$!
             wait "$step"
             return 0
@@ -85,7 +84,7 @@ keep_node() { # NODE CPUS; to be run in the background
     done
 }
 
-stop_ray() { # on every node; each removes its temporary folder
+stop_ray() { # on every node, each of which removes its temporary folder
     [[ $ray_head ]] || return 0
     local pid
     kill -USR1 "$ray_head" "${ray_keepers[@]}" 2>/dev/null
@@ -103,7 +102,7 @@ timeout_wait() { # PID SECONDS
     done
 }
 
-name_missing_nodes() { # after the trainer said that not all nodes joined, or anything else
+name_missing_nodes() { # after the trainer reported that not all nodes joined
     local node log
     for node in "${ray_nodes[@]}"; do
         log=$(ray_log "$node")

@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# Training in a job: Ray on its nodes, signals to the trainer, and back into the queue when time is up.
+# Training in a job: Ray on its nodes, signals to the trainer, and requeueing at the time limit.
 MISSING_NODES=69 # exit code of the trainer: not all nodes joined
 CHECKPOINTED=75 # exit code of the trainer: stopped by USR1, or Ray or the GPU failed; it resumes from its checkpoint
 trainer='' signals=0 signal='' told='' cancelled=''
 
-# USR1, shortly before the time limit or a preemption: checkpoint, and back into the queue. TERM, of scancel, or when
-# preemption comes without USR1: checkpoint only. A cancelled job must not come back, a preempted one is requeued by Slurm.
-# The trainer gets one signal: a second one would end it in the middle of its checkpoint.
+# USR1, shortly before the time limit or a preemption: checkpoint, then requeue. TERM, from scancel or from a preemption
+# without USR1: checkpoint only, since a cancelled job must not come back and Slurm requeues a preempted one.
+# The trainer gets only one signal: a second one would end it during its checkpoint.
 on_signal() { # NAME
     signals=$((signals + 1))
     [[ $1 == TERM ]] && cancelled=1
@@ -15,7 +15,7 @@ on_signal() { # NAME
     [[ $trainer ]] && tell
 }
 
-# Before anything that takes time: a signal without a handler ends this shell, and the job with it.
+# Before anything slow: a signal without a handler would end this shell and the job.
 trap 'on_signal USR1' USR1
 trap 'on_signal TERM' TERM
 # shellcheck source=slurm/lib/job.sh
@@ -25,7 +25,7 @@ source slurm/lib/ray.sh
 # shellcheck source=slurm/lib/budget.sh
 source slurm/lib/budget.sh
 
-# USR1 would kill a Python that does not yet catch or block it; TERM may, there is nothing to save yet.
+# Wait until Python catches or blocks USR1, which would kill it; TERM may, since there is nothing to save yet.
 tell() {
     [[ $told ]] && return
     told=1
@@ -41,7 +41,7 @@ tell() {
     kill "-$signal" "$trainer" 2>/dev/null
 }
 
-# shellcheck disable=SC2154 # module: what the trainer is, set by tune.sh
+# shellcheck disable=SC2154 # module: the trainer, set by tune.sh
 train() { # OVERRIDES...: ends the job
     local before code
     trap 'stop_ray; remove_tmp' EXIT
@@ -50,11 +50,11 @@ train() { # OVERRIDES...: ends the job
     start_ray || exit 2
     if ((SLURM_JOB_NUM_NODES > 1)); then set -- "rollout.nodes=$SLURM_JOB_NUM_NODES" "$@"; fi
     [[ $signal == TERM ]] && exit 143
-    # In the background, because a trap waits for a command in the foreground.
+    # In the background, because a trap runs only after a foreground command has ended.
     "${python[@]}" -m "${module:-busso.train}" "$@" &
     trainer=$!
-    [[ $signal ]] && tell # the signal came while Ray started
-    while :; do # a signal ends `wait` early
+    [[ $signal ]] && tell # it came while Ray started
+    while :; do # a signal interrupts `wait`
         before=$signals
         wait "$trainer"
         code=$?
@@ -64,7 +64,7 @@ train() { # OVERRIDES...: ends the job
     say "the trainer ended with exit code $code"
     ((code == MISSING_NODES)) && name_missing_nodes
     if [[ $ray_head && ! $signal ]] && ((code == CHECKPOINTED)); then
-        say "unless the GPU failed, Ray is lost, see $(ray_log "${ray_nodes[0]}")" # its head may not have ended yet: the trainer is quicker
+        say "unless the GPU failed, Ray is lost, see $(ray_log "${ray_nodes[0]}")" # its head may end after the trainer
     fi
     trap - EXIT
     stop_ray
@@ -74,15 +74,15 @@ train() { # OVERRIDES...: ends the job
 }
 
 back_into_the_queue() {
-    trap - USR1 TERM # else this shell keeps the node until Slurm kills it
+    trap - USR1 TERM # or this shell would keep the node until Slurm kills it
     say "job $BUSSO_JOB goes back into the queue"
     slurm_requeues_it && say 'Slurm requeues it at its end' && return
-    scontrol requeue "$BUSSO_JOB" && sleep 600 # Slurm ends this shell here
+    scontrol requeue "$BUSSO_JOB" && sleep 600 # Slurm ends this shell meanwhile
     printf 'error: Slurm did not requeue job %s; submit the same command again to go on\n' "$BUSSO_JOB" >&2
 }
 
-# Slurm 24.05 and newer requeues a job that ends in the grace time of its preemption. `scontrol requeue` does not undo that: the
-# job would start once more after its last end. A job that often ends so is held, at MaxBatchRequeue.
+# Slurm 24.05 and newer requeues a job that ends within the grace time of its preemption. An additional `scontrol
+# requeue` would start the job once more after it is complete. After MaxBatchRequeue such requeues Slurm holds the job.
 slurm_requeues_it() {
     local config record partition requeues
     config=$(scontrol show config) && record=$(record_of_job) || return

@@ -18,10 +18,7 @@ from busso.play.language import Language
 
 
 class ChooserScreen(Dialog[str]):
-    """Shows values `(value, text)`; the result is the chosen or typed value, None when nothing was chosen.
-
-    With `typed` there is a place to type in, which holds that text at first.
-    """
+    """Dialog of values `(value, text)`; the result is the chosen or typed value, or None. `typed` prefills an input."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", show=False)]
     KEYS: ClassVar[tuple[Key, ...]] = (Key("Enter", "take", "menu_key.take"), Key("Esc", "back", "menu_key.back"))

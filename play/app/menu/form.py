@@ -1,4 +1,4 @@
-"""The settings of a table as rows: a name and what is chosen, changed with the arrows, Enter or a click."""
+"""Settings of a table as rows of name and value, changed with the arrows, Enter or a click."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMES_WIDTH = 20
 
 
 class Form(OptionList):
-    """The rows of `Choices`, one a line."""
+    """Rows of `Choices`, one per line."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "turn(-1)", show=False),
@@ -29,7 +29,7 @@ class Form(OptionList):
     ]
 
     class Refused(Message):
-        """A choice is not possible; `why` is empty when the next choice may be."""
+        """A choice was made; `why` is empty, or the reason for refusing it."""
 
         def __init__(self, why: str) -> None:
             super().__init__()
@@ -42,7 +42,7 @@ class Form(OptionList):
         self._rows: list[SettingRow] = []
 
     def show(self, choices: Choices) -> None:
-        """The rows of this game."""
+        """Show the rows of a game."""
         same = choices is self._choices
         self._choices, self._rows = choices, choices.rows()
         place = min(self.highlighted or 0, len(self._rows) - 1) if same else 0
@@ -64,7 +64,7 @@ class Form(OptionList):
         self._choose(row.key, row.offered[place % len(row.offered)])
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """A choice of two is made at once; of others there is a list."""
+        """Toggle between two values at once; open a list for more."""
         event.stop()
         row = self._rows[event.option_index]
         if len(row.offered) == 2 and not row.free:
@@ -97,7 +97,7 @@ class Form(OptionList):
         return self._language.texts.get(f"menu.row.{name}", name)
 
     def _text(self, row: SettingRow, value: str) -> str:
-        """A value as the language calls it."""
+        """Return the translated text of a value."""
         name, texts = _name(row.key), self._language.texts
         if value in ("", "null"):
             return texts.get(f"menu.empty.{name}", "-")

@@ -1,4 +1,4 @@
-"""The menu: what is played, with whom, by which rules; saved tables; games to look on at."""
+"""Menu: the game, its players and rules, saved tables, and games to watch."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from busso.play.table.choices import Choices
     from busso.play.table.saves import SavedTable
 
-_SAVED, _FILE = "saved", "file"  # entries of the list beside the games
+_SAVED, _FILE = "saved", "file"  # entries after the games
 
 
 class _Entries(OptionList):
-    """The list on the left: Enter begins at once, a click only shows what is chosen."""
+    """List on the left: Enter starts the selected game, a click only selects it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "screen.play", show=False)]
 
@@ -50,17 +50,17 @@ class MenuScreen(Screen[None]):
         Key("?", "app.help", "menu_key.help"),
         Key("q", "app.leave", "menu_key.end"),
     )
-    # The rules stand beside a list of 40 columns and settings of 54, which they need in each language.
+    # Rules need space beside a list of 40 columns and settings of 54, in every language.
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (LEAST_WIDTH, "-narrow"), (40 + 54 + 60, "-wide")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bound(KEYS[2:]),  # the lists themselves know Enter and Tab
+        *bound(KEYS[2:]),  # the lists handle Enter and Tab
         Binding("p", "play", show=False),
         Binding("escape", "back", show=False),
         Binding("left,right", "other_side", show=False),
     ]
 
     class Chosen(Message):
-        """A table, or games to look on at, as these overrides would open on a command line."""
+        """A table, or games to watch, that these overrides would open on a command line."""
 
         def __init__(self, overrides: list[str]) -> None:
             super().__init__()
@@ -74,9 +74,7 @@ class MenuScreen(Screen[None]):
         self._entry = str(settings.game["name"])
         named = [key.removeprefix("game.") for key in language.texts if key.startswith("game.")]
         self._games = sorted(known_games() | {self._entry}, key=lambda it: ([*named, it].index(it), it))
-        self._why = ""  # what was asked for last cannot be
-
-    # --- what is shown
+        self._why = ""  # why the last request was refused
 
     def compose(self) -> ComposeResult:
         say = self.language.say
@@ -108,18 +106,18 @@ class MenuScreen(Screen[None]):
         self.run_worker(self._load, thread=True)
 
     def on_screen_resume(self) -> None:
-        """From a table, which may have been saved."""
+        """Update the saves after a table, which may have been saved."""
         self._say_about()
         self.run_worker(self._look_for_saves, thread=True)
 
     def _load(self) -> None:
-        """In a thread: the games, which takes a moment each."""
+        """Load the games in a thread, since each takes a moment."""
         from busso.play.table.choices import Choices
 
         for name in sorted(self._games, key=lambda name: name != self._entry):
             try:
                 choices = Choices(name)
-            except ValueError:  # an installed package says that it is a game: opening it says what is wrong
+            except ValueError:  # an installed package's invalid game: opening it reports the error
                 continue
             if self._settings.record is not None:
                 choices.choose("record", self._settings.record)
@@ -168,13 +166,11 @@ class MenuScreen(Screen[None]):
         self.query_one("#about", Static).update(about)
 
     def refuse(self, why: str) -> None:
-        """Say why what was asked for cannot be; nothing takes that away again."""
+        """Show why a request was refused, until the next one."""
         self._why = why
         line = self.query_one("#refused", Static)
         line.update(self.language.say("menu.refused", why=why) if why else "")
         line.display = bool(why)
-
-    # --- what is done
 
     @on(OptionList.OptionHighlighted, "#entries")
     def _went_to(self, event: OptionList.OptionHighlighted) -> None:
@@ -183,7 +179,7 @@ class MenuScreen(Screen[None]):
             self._show_entry()
 
     def on_descendant_focus(self) -> None:
-        """Another list has the focus."""
+        """Update the explanation for the newly focused list."""
         self._say_about()
 
     @on(Form.Refused)
@@ -244,8 +240,6 @@ class MenuScreen(Screen[None]):
             await self.run_action("app.leave")
         else:
             self._entries.focus()
-
-    # --- opening
 
     def _overrides(self) -> list[str]:
         choices = self._choices.get(self._entry)

@@ -1,4 +1,4 @@
-"""The saved tables as a list."""
+"""List of the saved tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SavesList(OptionList):
-    """List of saved tables, the newest first, a few lines each; the id of an option is its place in `tables`."""
+    """List of saved tables, the latest first, a few lines each, in the order of `tables`."""
 
     def __init__(self, language: Language) -> None:
         super().__init__(id="saves")
@@ -25,7 +25,7 @@ class SavesList(OptionList):
         self.tables: list[SavedTable] = []
 
     def show(self, tables: list[SavedTable]) -> None:
-        """Show these."""
+        """Show these tables."""
         place, self.tables = self.highlighted or 0, tables
         self.clear_options()
         if not tables:

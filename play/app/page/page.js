@@ -1,4 +1,4 @@
-// The terminal measures its letters when it begins, so it may not begin before they are there.
+// The terminal measures its font at the start, so the font must be loaded before.
 window.addEventListener("DOMContentLoaded", async () => {
   document.getElementById("again").addEventListener("click", () => window.location.reload());
   await Promise.allSettled(
@@ -6,7 +6,7 @@ window.addEventListener("DOMContentLoaded", async () => {
   );
   const script = document.createElement("script");
   script.src = document.body.dataset.terminal;
-  // It waits for the load of a page that may be long over.
+  // It waits for the load event, which may have passed.
   script.addEventListener("load", () => {
     const begin = window.onload;
     window.onload = null;

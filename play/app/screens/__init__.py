@@ -1,4 +1,4 @@
-"""The screen of each game, by its name; a game without one is played as the line mode says it."""
+"""The screen of each game, by its name; other games are shown as in the line mode."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from busso.play.app.table.table import TableScreen
 
 
 def screen_for(game: Game) -> type[TableScreen]:
-    """The screen on which that game is played, with its `BOARD`: `GameScreen` of the module of that name here."""
+    """Return the screen of a game, with its `BOARD`: `GameScreen` of its module here, if there is one."""
     module = own_module(__name__, game.shown_as)
     found: type[TableScreen] = TableScreen if module is None else module.GameScreen
     return found

@@ -1,4 +1,4 @@
-"""Blackjack: one plays, or lets a table play, and looks on while MC, TD and Q-learning fill theirs."""
+"""Blackjack screen: a person or a learned table plays while MC, TD and Q-learning learn their tables."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from busso.play.blackjack_lab.value_table import QUANTITIES, place_of
 from busso.play.table.session import Session
 from busso.play.table.speech import Speech
 
-_LOOK_SECONDS = 0.25  # from one look at the learners to the next
+_LOOK_SECONDS = 0.25  # between updates of the learners' display
 _LEAST_PACE = 0.02  # of AutoPlay
 
 
 class GameScreen(TableScreen):
-    """The table, the learners, and the value table of one of them."""
+    """Cards, learners, and the value table of one of them."""
 
     BOARD = GameBoard
     board: GameBoard
@@ -48,14 +48,14 @@ class GameScreen(TableScreen):
         self.lessons = Lessons(self.session.settings, self.table.setup.seed, LessonChoices())
         self.method, self.quantity = "ql", QUANTITIES[0]
         self.autoplay = False
-        self._said: list[str] = []  # since a key of learning was pressed
+        self._said: list[str] = []  # since the last key of a learning command
         self._failed: set[str] = set()
 
     def compose_below(self) -> ComposeResult:
         yield from super().compose_below()
         yield LearnBar(self.language)
 
-    def on_mount(self) -> None:  # Textual calls that of the base as well
+    def on_mount(self) -> None:  # Textual calls the base class's too
         self.set_interval(_LOOK_SECONDS, self._look)
         self.set_interval(max(self.pace, _LEAST_PACE), self._play_itself)
 
@@ -68,7 +68,7 @@ class GameScreen(TableScreen):
         return self.has_class("-flipped") and not self.has_class("-roomy")
 
     def title_text(self) -> str:
-        """Also the sums, where the cards are not seen."""
+        """Include the sums while the cards are hidden."""
         title, seen = super().title_text(), self.board.seen
         if not self._tables:
             return title
@@ -78,7 +78,7 @@ class GameScreen(TableScreen):
         return f"{title} · {sums}{outcome}"
 
     def tell(self, lines: list[str]) -> None:
-        """Also in place of the legend, where there is no room for both."""
+        """Also show the lines instead of the legend if there is no room for both."""
         super().tell(lines)
         self._said = lines[-3:]
 
@@ -86,10 +86,8 @@ class GameScreen(TableScreen):
         super().refresh_table()
         self._look()
 
-    # --- the learners
-
     def _look(self) -> None:
-        """Show how far the learners are."""
+        """Update the display of the learners."""
         if not self.is_mounted:
             return
         for name in METHODS:
@@ -114,8 +112,6 @@ class GameScreen(TableScreen):
         """Handle a new choice of the table's content."""
         self._said = []
         self._look()
-
-    # --- keys
 
     def action_learn(self, name: str) -> None:
         self._failed.discard(name)
@@ -146,8 +142,6 @@ class GameScreen(TableScreen):
         self.toggle_class("-flipped")
         self.refresh_table()
 
-    # --- AutoPlay
-
     def action_autoplay(self) -> None:
         self.autoplay = not self.autoplay
         key = "blackjack_screen.auto_on" if self.autoplay else "blackjack_screen.auto_off"
@@ -155,7 +149,7 @@ class GameScreen(TableScreen):
         self._look()
 
     def _play_itself(self) -> None:
-        """The next move of AutoPlay, or the next game."""
+        """Play AutoPlay's next move, or deal the next game."""
         if not self.autoplay or not self.is_quiet or not self.is_current:
             return
         if self.table.hand.over:
@@ -176,8 +170,6 @@ class GameScreen(TableScreen):
         self.tell([say(key, method=method, action=self.speech.action(action), visits=f"{visits:,}")])
         self.action_choose(action)
 
-    # --- the form
-
     def action_adjust(self) -> None:
         if self._is_busy():
             return
@@ -197,7 +189,7 @@ class GameScreen(TableScreen):
         self._look()
 
     def _sit_down(self, session: Session, choices: LessonChoices) -> None:
-        """At a table of other rules: what was learned and counted was of the old ones."""
+        """Start a table with other rules, which discards what was learned and counted."""
         saved = self.guarded(self.saved_words)
         if saved is None:
             return
@@ -212,5 +204,5 @@ class GameScreen(TableScreen):
 
 
 def _after(each: str, names: Sequence[str]) -> str:
-    """The name after one, round and round."""
+    """Return the next name, wrapping around."""
     return names[(names.index(each) + 1) % len(names)]

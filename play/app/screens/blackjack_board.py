@@ -1,4 +1,4 @@
-"""The board of Blackjack: cards, the value table with what the learners have come to, and a button for all they do."""
+"""Board of Blackjack: cards, the learners' value table, and a button for every command."""
 
 from __future__ import annotations
 
@@ -28,33 +28,30 @@ _HIDDEN = "░░░"
 _KEYS = dict(zip(METHODS, "mdl", strict=True))
 _LABEL = 4  # columns of the row labels
 _NARROWEST, _WIDEST = 3, 6  # columns of a cell
-_SHADES = 16  # strengths of a colour
+_SHADES = 16  # colour strengths
 _DEEPEST = 0.85
 _BOLD = Style(bold=True)
 
 
 class ValueTable(Widget):
-    """The hard or the soft sums, as large as there is room for: tall cells have a second line.
-
-    The decision of the game in play is underlined and in reverse. Drawn line by line, as it changes all the time.
-    """
+    """Hard or soft sums, the current one in reverse; tall cells have a second line. Rendered by line for speed."""
 
     def __init__(self, title: str, id: str) -> None:  # noqa: A002 - as Textual calls it
         super().__init__(id=id)
         self._title = title
-        self.first: Block | None = None  # what is shown
+        self.first: Block | None = None  # the displayed cells
         self._second: Block | None = None
         self._here: tuple[int, int] | None = None
         self._styles: dict[tuple[str, int, bool], Style] = {}
 
     def show(self, first: Block, second: Block, here: tuple[int, int] | None) -> None:
-        """Show these cells, in tall cells with the second ones below; `here` is the row and column in play."""
+        """Show `first`, and `second` below it in tall cells; `here` is the current row and column."""
         if (first, second, here) != (self.first, self._second, self._here):
             self.first, self._second, self._here = first, second, here
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """The heads of the columns, and then one or two lines for each sum."""
+        """Render the column heads, then one or two lines for each sum."""
         if self.first is None or self._second is None:
             return Strip.blank(self.size.width, self.rich_style)
         width = max(_NARROWEST, min(_WIDEST, (self.size.width - _LABEL) // len(COLUMNS)))
@@ -100,7 +97,7 @@ class Lab(Vertical):
     def __init__(self, language: Language) -> None:
         super().__init__(id="lab")
         self._language = language
-        self._drawn: tuple[TableSnapshot | None, str] = (None, "")  # what the blocks are of
+        self._drawn: tuple[TableSnapshot | None, str] = (None, "")  # the source of the blocks
         self._blocks: dict[str, tuple[Block, Block]] = {}
 
     def compose(self) -> ComposeResult:
@@ -115,10 +112,7 @@ class Lab(Vertical):
     def show(
         self, lessons: Lessons, method: str, quantity: str, here: tuple[str, int, int] | None, said: list[str]
     ) -> None:
-        """Show that quantity of that method's table; `here` is the block, row and column of the game in play.
-
-        What was `said`, if anything, is there in place of the legend.
-        """
+        """Show a quantity of a method's table; `here` is the current block, row, column; `said` replaces the legend."""
         language = self._language
         caption = language.say(f"blackjack_screen.caption_{quantity}", discount=lessons.settings["discount"])
         self._set("#caption", f"{method.upper()}: {caption}")
@@ -132,10 +126,10 @@ class Lab(Vertical):
             self.query_one(f"#{name}", ValueTable).show(first, second, place)
 
     def _set(self, selector: str, text: str) -> None:
-        self.query_one(selector, Static).update(text, layout=False)  # its height is fixed: this comes all the time
+        self.query_one(selector, Static).update(text, layout=False)  # fixed height, frequent updates
 
     def _made(self, learned: TableSnapshot | None, quantity: str) -> dict[str, tuple[Block, Block]]:
-        """The shown part of the hard and the soft sums, and what is below it where there is room."""
+        """Return the hard and the soft sums: the chosen quantity, and another for below it."""
         say = self._language.say
         letters = (say("blackjack_screen.letter_stand"), say("blackjack_screen.letter_hit"))
         cells = None if learned is None else summed(learned)
@@ -148,26 +142,26 @@ class Lab(Vertical):
 
 
 class Chip(Static):
-    """A button as wide as its text, that takes no focus: Enter is for the next game. Each has a key, too."""
+    """Button as wide as its text, with a key, that takes no focus: Enter is for the next game."""
 
     def __init__(self, name: str, action: str) -> None:
         super().__init__(id=name, markup=False, classes="chip")
         self._action, self._shown = f"screen.{action}", ""
 
     def show(self, text: str) -> None:
-        """Name it: its key, and what it does or how things are."""
+        """Set the text: the key, then the command or the state."""
         if text != self._shown:
             self._shown = text
             key, _, rest = text.partition(" ")
             self.update(Content.assemble((key, "bold"), " ", rest))
 
     async def on_click(self) -> None:
-        """Do it."""
+        """Run the action."""
         await self.run_action(self._action)
 
 
 class LearnBar(Horizontal):
-    """Buttons that start and pause the methods, and a line about the table shown."""
+    """Buttons that start and pause the methods and choose the table shown."""
 
     def __init__(self, language: Language) -> None:
         super().__init__(id="learn")
@@ -180,7 +174,7 @@ class LearnBar(Horizontal):
             yield Chip(name, name)
 
     def show(self, lessons: Lessons, method: str, quantity: str, autoplay: bool, flipped: bool) -> None:
-        """Name the chips after how things are."""
+        """Update the chips to the current state."""
         say = self._language.say
         texts = {name: f"{_KEYS[name]} {mark(lessons[name])}{name.upper()}" for name in METHODS}
         texts |= {
@@ -197,7 +191,7 @@ class LearnBar(Horizontal):
 
 
 class Cards(Static):
-    """A row of cards, ranks alone; where there is no room for the row they are told in one line."""
+    """Row of cards, shown by rank; a row that does not fit becomes one line."""
 
     def __init__(self, id: str) -> None:  # noqa: A002 - as Textual calls it
         super().__init__(id=id, markup=False, classes="cards")
@@ -212,10 +206,10 @@ class Cards(Static):
 
 
 class GameBoard(Board):
-    """Cards of both sides; where a person plays, the value table with the learners, too."""
+    """Cards of both sides and, for a person, the value table with the learners."""
 
     LETTERS: ClassVar[dict[int, str]] = {HIT: "h", STAND: "s"}
-    ROOMY = (130, 56)  # from here on cards and table are seen together
+    ROOMY = (130, 56)  # size from which cards and table are shown together
 
     def compose(self) -> ComposeResult:
         with Vertical(id="play"):
@@ -231,7 +225,7 @@ class GameBoard(Board):
             yield Lab(self.language)
 
     def draw(self, seen: SmallView) -> None:
-        """Cards, sums, and what came of it."""
+        """Show the cards, the sums and the outcome."""
         say, counts = self.language.say, seen.other_counts
         dealer = "blackjack_screen.dealer" if counts is None else "blackjack_screen.dealer_open"
         player = "blackjack_screen.player_soft" if seen.soft else "blackjack_screen.player"
@@ -243,5 +237,5 @@ class GameBoard(Board):
         self.set_text("counted", self.games_text("blackjack_screen.counted"))
 
     def set_text(self, name: str, text: str) -> None:
-        """Put a text into a widget whose height is fixed: this comes all the time."""
+        """Set a widget's text without a new layout: its height is fixed, and updates are frequent."""
         self.query_one(f"#{name}", Static).update(text, layout=False)

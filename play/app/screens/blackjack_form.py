@@ -1,4 +1,4 @@
-"""Rules and learning of Blackjack are adjusted here."""
+"""Form for the rules and the learning of Blackjack."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from busso.play.blackjack_lab.lessons import Adjusted, LessonChoices, adjusted, 
 from busso.play.language import Language
 
 _DECKS = ("infinite", "1", "2", "3", "4", "5", "6", "7", "8")
-_NUMBERS = ("epsilon", "limit", "discount")  # in the order of `typed`, these are typed and the others chosen
+_NUMBERS = ("epsilon", "limit", "discount")  # in the order of `typed`; these are typed and the others chosen
 
 
 class AdjustScreen(Dialog[Adjusted]):
-    """A form; its result is what is wanted, or None to leave all as it is."""
+    """Form whose result is the adjusted settings, or None to change nothing."""
 
     KEYS: ClassVar[tuple[Key, ...]] = (Key("Ctrl+S", "apply", "apply"), Key("Esc", "back", "back"))
     BINDINGS: ClassVar[list[BindingType]] = bound(KEYS, before=("Ctrl+S",))
@@ -34,7 +34,7 @@ class AdjustScreen(Dialog[Adjusted]):
         with VerticalScroll(id="form"):
             yield Static(say("blackjack_screen.form_title"), classes="heading", markup=False)
             for key, text in typed(self._settings, self._choices).items():
-                if key in _NUMBERS:  # what changing it means, and what is below it
+                if key in _NUMBERS:  # the effect of changing it, and the settings below
                     yield Static(say(f"blackjack_screen.effect_{key}"), classes="effect", markup=False)
                 with Horizontal(classes="line"):
                     yield Static(say(f"blackjack_screen.form_{key}"), classes="label", markup=False)

@@ -1,4 +1,4 @@
-"""Sette e mezzo: both sides' cards, exact odds, and a coach that looks at every decision."""
+"""Sette e mezzo: both sides' cards, exact odds, and a coach that judges every decision."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _MOST = 7.5
 
 
 class GameBoard(Board):
-    """Both hands; below, how it ended or what may come of it, what the coach says, and the games."""
+    """Both hands; below, the outcome or the odds, the coach's comments, and the games."""
 
     LETTERS: ClassVar[dict[int, str]] = {STICK: "s", HIT: "h"}
     ADVISES = True
-    comment = ""  # of the coach, on the last decision
-    coached = ""  # what it found in all
+    comment = ""  # the coach's, on the last decision
+    coached = ""  # its totals
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="hands"):
@@ -76,7 +76,7 @@ class GameBoard(Board):
 
 
 class GameScreen(TableScreen):
-    """A table of Sette e mezzo. The coach judges in a thread of its own, so that nothing waits for it."""
+    """Screen of Sette e mezzo, where the coach judges in a background thread."""
 
     BOARD = GameBoard
     board: GameBoard
@@ -87,7 +87,7 @@ class GameScreen(TableScreen):
     KEYS: ClassVar[tuple[Key, ...]] = (HINT, ODDS, Key("c", "coach", "coach"), UNDO, REVIEW, HELP, LEAVE)
 
     class Judgement(Message):
-        """The coach's verdict on a move of a hand, in the game of that number at the table."""
+        """The coach's verdict on a move of a hand, with the game's number at the table."""
 
         def __init__(self, hand: Hand, game: int, move: Move, judged: Judged) -> None:
             super().__init__()
@@ -98,7 +98,7 @@ class GameScreen(TableScreen):
         self.coaching = Coaching(self.session.coach)
         self.coached = True
 
-    def on_mount(self) -> None:  # Textual calls that of the base as well
+    def on_mount(self) -> None:  # Textual calls the base class's too
         hand = self.table.hand
         self.run_worker(lambda: self.session.coach.hint(hand), thread=True)  # solves the game
 

@@ -1,4 +1,4 @@
-"""Corellian Spike: all seats with their credits, the own cards, what every action costs, and every hand's end."""
+"""Corellian Spike: all seats with their credits, the own cards, the cost of every action, and every hand's end."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class GameBoard(Board):
         SWAP_LOWER: "l",
         SWAP_HIGHER: "h",
     }
-    ROOMY = (160, 50)  # from here on eight seats have borders and lines between them
+    ROOMY = (160, 50)  # size from which eight seats have borders and lines between them
     ADVISES = True
-    end: Ending | None = None  # what is shown in place of the table
+    end: Ending | None = None  # replaces the table
 
     def compose(self) -> ComposeResult:
         for name in ("standing", "seats", "own"):
@@ -51,11 +51,11 @@ class GameBoard(Board):
         return self.language.say(f"spike_screen.{name}", **values)
 
     def stays_longer(self, move: Move) -> bool:
-        """When dice fall."""
+        """Return True when dice fall."""
         return any(told.key.startswith("event.dice") for told in events(self.table.hand, move))
 
     def draw(self, seen: SpikeView) -> None:
-        """The table, or the end of a hand."""
+        """Show the table, or the end of a hand."""
         text = SpikeText(self.language, self.screen.has_class("-roomy"))
         names = [self.speech.seat_name(seat, self.viewer) for seat in range(len(self.table.setup.seats))]
         self.screen.set_class(self.end is not None, "-over")
@@ -70,7 +70,7 @@ class GameBoard(Board):
         own.update(text.own(seen, self._notes()))
 
     def _notes(self) -> list[str]:
-        """Odds, and what the numbers on the buttons are."""
+        """Return the odds, and the meaning of the numbers on the buttons."""
         notes = [self._say("worths")] if self.worths else []
         if self.odds:
             chance = f"{100 * self.odds[0].chances['showdown']:.1f}%"
@@ -78,7 +78,7 @@ class GameBoard(Board):
         return notes
 
     def _button(self, action: int) -> str:
-        """The name of an action, and its effect."""
+        """Return the name of an action, and its effect."""
         letter, price = self.LETTERS[action], costs(self.table.hand).get(action)
         if action == MATCH:
             first = self._say("match" if price else "check", letter=letter)
@@ -100,7 +100,7 @@ class GameBoard(Board):
 
 
 class GameScreen(TableScreen):
-    """A table of Corellian Spike. The end of a hand stays until Enter."""
+    """Screen of Corellian Spike, where the end of a hand stays until Enter."""
 
     BOARD = GameBoard
     board: GameBoard
@@ -113,14 +113,14 @@ class GameScreen(TableScreen):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._ends: list[Ending] = []  # to be looked at, one after another
+        self._ends: list[Ending] = []  # to show, one after another
 
-    def on_mount(self) -> None:  # Textual calls that of the base as well
+    def on_mount(self) -> None:  # Textual calls the base class's too
         hand = self.table.hand
-        self.run_worker(lambda: compile_rules(hand), thread=True)  # what the first showdown needs
+        self.run_worker(lambda: compile_rules(hand), thread=True)  # for the first showdown
 
     def title_text(self) -> str:
-        """Game, how many sit at it, seed."""
+        """Return the game, its number of seats and the seed."""
         say = self.language.say
         seats = len(view(self.table.hand, self.viewer).seats)
         seed = say("app.seed", seed=self.table.setup.seed)
@@ -131,7 +131,7 @@ class GameScreen(TableScreen):
         super().refresh_table()
 
     def waits_for(self, move: Move) -> str | None:
-        """The end of a hand is looked at until Enter; that of the last one stays anyway."""
+        """Keep the end of a hand until Enter, except the game's last, which stays anyway."""
         found = endings(self.table.hand, move)
         self._ends = found or self._ends
         return self._held() if found and not (self.table.hand.over and len(found) == 1) else None

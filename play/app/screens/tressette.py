@@ -1,4 +1,4 @@
-"""The table of Tressette: the trick at four places, what is known of each seat, and the own hand as cards."""
+"""Tressette table: the trick at four places, public knowledge of each seat, and the own hand as cards."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _HAND = 10
 
 
 class GameBoard(Board):
-    """Trick, what is known, and hand. Cards are chosen by click, by digit, or pointed at and played."""
+    """Trick, public knowledge, and hand. Cards are chosen by click or digit, or with arrows and Enter."""
 
-    ROOMY = (150, 40)  # from here on cards are drawn large
+    ROOMY = (150, 40)  # size from which cards are drawn large
     ADVISES = True
     seen: TressetteView | None
 
     def __init__(self, speech: Speech) -> None:
         super().__init__(speech)
         self.cursor = Cursor()
-        self._last: object = None  # the position in which the last trick is looked at
+        self._last: object = None  # the position at which the last trick is shown
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="table"):
@@ -56,11 +56,11 @@ class GameBoard(Board):
                 yield HandCard(number)
 
     def buttons(self) -> list[tuple[int, str]]:
-        """None: cards are clicked."""
+        """Return no buttons: cards are clicked."""
         return []
 
     def stays_longer(self, move: Move) -> bool:
-        """A complete trick does."""
+        """Return True for a complete trick."""
         return int(move.after["plays"][0]) % SEATS == 0
 
     @property
@@ -70,7 +70,7 @@ class GameBoard(Board):
 
     @property
     def match(self) -> tuple[int, list[int]] | None:
-        """To how many points the match goes, and how it stands."""
+        """Target and score of the match."""
         score, to = self.table.match_score, self.table.setup.match
         return None if score is None or to is None else (to, score)
 
@@ -126,7 +126,7 @@ class GameBoard(Board):
         return f"★{value}" if self.worths[action] == next(iter(self.worths.values())) else value
 
     def choose_nth(self, number: int) -> None:
-        """Choose the card of that number in the hand, from 0, whether it is legal or not."""
+        """Choose a card by its number in the hand, from 0, legal or not."""
         cards = cards_of(self.seen) if self.seen is not None else []
         if number < len(cards):
             self.cursor.place = number
@@ -137,19 +137,19 @@ class GameBoard(Board):
         self.choose_nth(event.number)
 
     def point(self, by: int) -> None:
-        """Point at the next card, to the left or to the right."""
+        """Move the pointer `by` cards, negative to the left."""
         if self.seen is not None and self.legal:
             self.cursor.step(cards_of(self.seen), by)
             self.redraw()
 
     def turn_last_trick(self) -> None:
-        """Look at the last trick, or at the table again."""
+        """Switch between the last trick and the table."""
         self._last = None if self._last == self.position else self.position
         self.redraw()
 
 
 class GameScreen(TableScreen):
-    """A table of Tressette."""
+    """Screen of Tressette."""
 
     BOARD = GameBoard
     board: GameBoard
@@ -171,10 +171,10 @@ class GameScreen(TableScreen):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._refused: tuple[object, str] = (None, "")  # the position, and why a card was
+        self._refused: tuple[object, str] = (None, "")  # the position, and why a card was refused
 
     def title_text(self) -> str:
-        """Game, match and seed: who sits where is on the board."""
+        """Return the game, match and seed; the board has the names."""
         say, match = self.language.say, self.board.match
         parts = [say("game.tressette"), say("app.seed", seed=self.table.setup.seed)]
         if match is not None:
@@ -184,7 +184,7 @@ class GameScreen(TableScreen):
         return " · ".join(parts)
 
     def prompt_text(self) -> str:
-        """Also why a card was refused, and what may be played."""
+        """Include why a card was refused, and the allowed cards."""
         told = super().prompt_text()
         if self._refused[0] == self.board.position and not self._covered:
             return f"× {self._refused[1]} {told}"
@@ -193,7 +193,7 @@ class GameScreen(TableScreen):
         return told
 
     def complain(self, line: str) -> None:
-        """In the line that says whose turn it is, until something is played."""
+        """Show the message in the prompt until something is played."""
         self._refused = (self.board.position, line)
         self.refresh_table()
 

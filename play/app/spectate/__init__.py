@@ -1,1 +1,1 @@
-"""The screen of those who watch."""
+"""Screen of spectators."""

@@ -1,4 +1,4 @@
-"""Looking on at games: the keys to go forwards, backwards and from game to game."""
+"""Watching games: the keys to go forwards, backwards and from game to game."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from busso.play.spectate.commentary import Commentary
 from busso.play.spectate.watching import WatchedGames, board_of
 from busso.play.table.speech import Speech
 
-PACES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)  # seconds from move to move
+PACES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)  # seconds between moves
 _AFTER_HAND = 6  # times the pace, to read how a hand ended
 
 
 class WatchScreen(BoardScreen):
-    """The board of a game at which one looks on. Its result is None where the next game has another board."""
+    """Board of a watched game. Its result is None if the next game needs another board."""
 
     AUTO_FOCUS = ""
     HELP_KEYS = WATCH
@@ -55,9 +55,9 @@ class WatchScreen(BoardScreen):
         super().__init__(screen_for(watch.game).BOARD(speech), language)
         self.games, self.commentary = watch, Commentary(language, speech, watch)
         self.viewer, self._shape = watch.viewer, board_of(watch.game)
-        self._worths: tuple[str, list[Worth]] | None = None  # None while they are not wanted, or not known yet
-        self._said = -1, 0  # the hand, and the move, up to which the log goes
-        self._timer: Worker[None] | None = None  # until it goes on by itself
+        self._worths: tuple[str, list[Worth]] | None = None  # None if not requested or not known yet
+        self._said = -1, 0  # hand and move up to which the log goes
+        self._timer: Worker[None] | None = None  # until the next automatic step
 
     def compose_below(self) -> ComposeResult:
         yield Lines(id="opened", markup=False)
@@ -67,14 +67,12 @@ class WatchScreen(BoardScreen):
     def on_mount(self) -> None:
         self._arrive()
 
-    # --- from one position to the next
-
     @property
     def is_quiet(self) -> bool:
         return super().is_quiet and not self._timer
 
     def _arrive(self) -> None:
-        """A position was reached: say how, find out what the actions are worth, and go on from there."""
+        """Handle a new position: describe it, compute the values, and continue."""
         if self._leaving is None:
             self._tell_position()
             self._worths = None
@@ -137,7 +135,7 @@ class WatchScreen(BoardScreen):
 
     @property
     def _fits(self) -> bool:
-        """Return whether this is the board for the game in view."""
+        """True if this board can show the current game."""
         return board_of(self.games.game) == self._shape
 
     def _halt(self) -> None:
@@ -145,17 +143,15 @@ class WatchScreen(BoardScreen):
         self._stop_timer()
 
     def _by_hand(self) -> bool:
-        """Return whether a key that moves may do so now; it ends automatic play."""
+        """Return whether a move key is allowed now, and if so end automatic play."""
         if self._thinking or self._leaving:
             self.refuse()
             return False
         self._halt()
         return True
 
-    # --- what is shown
-
     def _tell_position(self) -> None:
-        """The log goes up to here; the news are what happened last."""
+        """Extend the log to this position, and show the latest events as news."""
         log, hand = self.query_one("#log", RichLog), self.table.hand
         number, at = self._said
         if number != self.games.number or at > len(hand.moves):
@@ -175,14 +171,14 @@ class WatchScreen(BoardScreen):
         super().refresh_table()
         width = max(self.size.width - 2, 78)
         opened = self.commentary.hands(width)
-        self.set_class(bool(opened) and not self.table.hand.over, "-opened")  # a small board need not have a hand twice
+        self.set_class(bool(opened) and not self.table.hand.over, "-opened")  # a small board need not show a hand twice
         for which, lines in ("#opened", opened), ("#values", self.commentary.values(self._worths, width)):
             widget = self.query_one(which, Static)
             widget.display = bool(lines)
             widget.update("\n".join(lines))
 
     def title_text(self) -> str:
-        """The game, who plays, which hand, and the score of a match."""
+        """Return the game, the players, the hand's title and the score of a match."""
         return self.commentary.title()
 
     def prompt_text(self) -> str:
@@ -198,11 +194,9 @@ class WatchScreen(BoardScreen):
         super().leave(then, unsaved)
 
     def complain(self, line: str) -> None:
-        """Say why something cannot be done; nothing goes on by itself then."""
+        """Report a problem and end automatic play."""
         self._halt()
         super().complain(line)
-
-    # --- keys
 
     @on(Board.Chosen)
     def _clicked(self) -> None:
@@ -258,7 +252,7 @@ class WatchScreen(BoardScreen):
         self.action_seat(self.viewer + 1)
 
     def _looked(self) -> None:
-        """Something else is shown of the same position."""
+        """Update the display of the same position."""
         if self._thinking:
             self.refresh_table()
         else:

@@ -1,1 +1,1 @@
-"""The table as a screen, and what is common to all games."""
+"""The table as a screen, common to all games."""

@@ -1,4 +1,4 @@
-"""The board: what one seat sees of a game, and the buttons that go with it."""
+"""Board: one seat's view of a game, with its buttons."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from busso.play.views import page, view
 
 
 class ActionBar(HorizontalGroup):
-    """The legal actions as buttons of class `action`, whose name is the action, each with the digit that chooses it."""
+    """Legal actions as buttons of class `action`, named after the action, each with the digit that chooses it."""
 
     def show(self, actions: list[tuple[int, str]]) -> None:
-        """Show these, in place of those that were there."""
+        """Replace the buttons by these."""
         wanted = [(str(action), f"{number} {text}") for number, (action, text) in enumerate(actions, start=1)]
         if wanted == [(button.name, str(button.label)) for button in self.query(Button)]:
             return
@@ -31,7 +31,7 @@ class ActionBar(HorizontalGroup):
         self.mount_all(Button(label, name=name, classes="action", compact=True) for name, label in wanted)
 
 
-class NextButton(Button, can_focus=False):  # the key goes to the screen, whatever was clicked before
+class NextButton(Button, can_focus=False):  # the screen gets the keys, whatever was clicked before
     """Button with the action of Enter, for the mouse: shown where there is a next step."""
 
     def __init__(self, label: str) -> None:
@@ -39,14 +39,14 @@ class NextButton(Button, can_focus=False):  # the key goes to the screen, whatev
 
 
 class Board(Vertical):
-    """View of a game from one seat: as in the line mode, unless a game's own board draws it.
+    """View of a game from one seat, as in the line mode unless a subclass draws it.
 
-    A game's board gives `compose` and `draw`, and may give the rest. It plays nothing: what was clicked is `Chosen`.
+    A game's board overrides `compose`, `draw` and possibly more. It plays no action, but posts clicks as `Chosen`.
     """
 
     LETTERS: ClassVar[dict[int, str]] = {}  # of the actions, for their buttons
-    ROOMY: ClassVar[tuple[int, int]] = (160, 44)  # from this size of the terminal on its screen has the class `-roomy`
-    ADVISES: ClassVar[bool] = False  # whether it shows `worths` and `odds` itself
+    ROOMY: ClassVar[tuple[int, int]] = (160, 44)  # terminal size from which the screen has the class `-roomy`
+    ADVISES: ClassVar[bool] = False  # shows `worths` and `odds` itself
 
     class Chosen(Message):
         """An action was clicked."""
@@ -59,9 +59,9 @@ class Board(Vertical):
         super().__init__(id="board")
         self.speech, self.language, self.table = speech, speech.language, speech.table
         self.viewer = 0
-        self.legal: Sequence[int] = ()  # what may be chosen now
-        self.seen: Any = None  # the view that was drawn last
-        self.worths: dict[int, float | None] = {}  # by action, the best first, and odds: of the position `_advised_at`
+        self.legal: Sequence[int] = ()  # the actions available now
+        self.seen: Any = None  # the last drawn view
+        self.worths: dict[int, float | None] = {}  # by action, best first; like the odds, of the position `_advised_at`
         self.odds: Sequence[Odds] = ()
         self._advised_at: Any = None
 
@@ -73,7 +73,7 @@ class Board(Vertical):
         self.put("lines", "\n".join(page(self.language, self.table.game.shown_as, seen, details=True)))
 
     def buttons(self) -> list[tuple[int, str]]:
-        """The actions that get a button, with what stands on it; none where the board itself is clicked."""
+        """Return the actions with buttons and their texts; empty if the board itself is clicked."""
         return [(action, self._button(action)) for action in self.legal]
 
     def _button(self, action: int) -> str:
@@ -82,7 +82,7 @@ class Board(Vertical):
         return "\n".join([text, *self.worth_lines(action)])
 
     def worth_lines(self, action: int) -> list[str]:
-        """Return the coach's lines about an action that was asked about."""
+        """Return the coach's value of an action as lines; empty if not requested."""
         if action not in self.worths:
             return []
         return [self.language.say("app.worth", value=self.speech.value(self.worths[action]))]
@@ -92,24 +92,24 @@ class Board(Vertical):
         return False
 
     def show(self, viewer: int, legal: Sequence[int]) -> None:
-        """Show the table as this seat sees it, which may choose among `legal` now."""
+        """Show the table as this seat sees it; it may choose among `legal` now."""
         self._forget_advice()
         self.viewer, self.legal, self.seen = viewer, legal, view(self.table.hand, viewer)
         self.draw(self.seen)
 
     def clear(self) -> None:
-        """Take every text off the board, and the actions that may be chosen, until it is shown again."""
+        """Clear all texts and available actions until the next `show`."""
         self.seen, self.legal = None, ()
         for text in self.query(Static):
             text.update()
 
     def redraw(self) -> None:
-        """Draw what was seen last: a player may be at the table now."""
+        """Redraw the last view, without reading the table, which a player's thread may be changing."""
         if self.seen is not None:
             self.draw(self.seen)
 
     def advise(self, worths: Sequence[Worth] = (), odds: Sequence[Odds] = ()) -> None:
-        """Keep what the coach said of this position until there is another."""
+        """Keep the coach's advice on this position until the next one."""
         self._forget_advice()
         self._advised_at = self.table.hand.state  # another array after every move
         self.worths = {worth.action: worth.value for worth in worths} or self.worths
@@ -120,7 +120,7 @@ class Board(Vertical):
             self.worths, self.odds = {}, ()
 
     def games_text(self, key: str) -> str:
-        """Return the number of games that the first seat has won; empty if the players are unknown."""
+        """Return the first seat's wins, ties and losses as text; empty if the players are unknown."""
         score = self.table.score
         if not any(self.table.setup.seats):
             return ""
@@ -128,7 +128,7 @@ class Board(Vertical):
         return self.language.say(key, games=score.games, won=score.wins[0], tied=score.ties, lost=lost)
 
     def put(self, name: str, text: str | Content) -> None:
-        """Put a text into one of its widgets, which is hidden while there is none."""
+        """Set the text of a widget, hidden while empty."""
         widget = self.query_one(f"#{name}", Static)
         widget.update(text)
         widget.display = bool(text)

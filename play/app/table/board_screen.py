@@ -1,4 +1,4 @@
-"""A screen with a board: what stands around it, whether one plays or looks on, and what takes time."""
+"""Screen with a board: the parts common to playing and watching, and background computations."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from busso.play.app.widgets.keys import Key, KeyBar
 from busso.play.app.widgets.lines import Lines
 from busso.play.language import Language
 
-SLOWER = 2.5  # times the pace after an event that one wants to look at, as a trick
+SLOWER = 2.5  # times the pace, after an event worth looking at, such as a trick
 
 
 class BoardScreen(Screen[str]):
-    """A board with title, log, news and prompt; its result is what is to be said after leaving.
+    """Board with title, log, news and prompt; the screen's result is a message to show after leaving.
 
-    Players think, and the coach counts, in a thread, one at a time. A screen leaves when that has done.
+    Players and the coach compute in a thread, one at a time, and leaving waits for it.
     """
 
-    HELP_KEYS: ClassVar[str]  # which keys the help page shows
+    HELP_KEYS: ClassVar[str]  # the keys on the help page
     KEYS: ClassVar[tuple[Key, ...]]
 
     def __init__(self, board: Board, language: Language) -> None:
@@ -37,11 +37,11 @@ class BoardScreen(Screen[str]):
         self.board, self.language = board, language
         self.speech, self.table = board.speech, board.table
         self.viewer = next(iter(self.table.people), 0)
-        self.add_class(f"-{self.table.game.shown_as}")  # the styles of a game are for its own board
-        self._thinking: str | None = None  # the key of what is going on in the thread
+        self.add_class(f"-{self.table.game.shown_as}")  # selects the styles of the game's board
+        self._thinking: str | None = None  # text key of the computation in the thread
         self._leaving: Callable[[], None] | None = None
         self._may_be_unsaved = False
-        self._unsaved_at = -1  # after how many moves leaving was refused, since nothing could be saved
+        self._unsaved_at = -1  # number of moves at which leaving was refused because saving failed
 
     def compose(self) -> ComposeResult:
         yield Lines(id="title", markup=False)
@@ -63,11 +63,11 @@ class BoardScreen(Screen[str]):
 
     @property
     def is_quiet(self) -> bool:
-        """Return whether nothing is being computed, and nothing will happen by itself."""
+        """True if nothing is being computed or scheduled."""
         return not (self._thinking or self._leaving)
 
     def title_text(self) -> str:
-        """Return the title: the game."""
+        """Return the title."""
         raise NotImplementedError
 
     def prompt_text(self) -> str:
@@ -75,11 +75,11 @@ class BoardScreen(Screen[str]):
         raise NotImplementedError
 
     def legal(self) -> Sequence[int]:
-        """The actions that a person may choose now."""
+        """Return the actions that a person may choose now."""
         return ()
 
     def refresh_table(self) -> None:
-        """Show everything as it is now."""
+        """Update everything to the current state."""
         self.show_board()
         self.query_one("#title", Static).update(self.title_text())
         prompt = self.query_one("#prompt", Static)
@@ -87,23 +87,23 @@ class BoardScreen(Screen[str]):
         prompt.set_classes("-thinking" if self._thinking else "-yours" if self.is_quiet else "")
 
     def show_board(self) -> None:
-        """Show what the viewer sees."""
+        """Show the viewer's board."""
         self.board.show(self.viewer, self.legal())
 
     def complain(self, line: str) -> None:
-        """Say why something cannot be done."""
+        """Show why something cannot be done."""
         self.app.notify(visible(line), severity="warning", markup=False)
 
     def warn(self, line: str) -> None:
-        """Say what went wrong with files: it takes more than one line, and is no answer to what was played."""
+        """Show a file error as a notification, since it is long and no answer to an action."""
         self.app.notify(visible(line), severity="warning", timeout=10, markup=False)
 
     def refuse(self) -> None:
-        """Nothing can be done now: the prompt says why."""
+        """Mark the prompt, which says why nothing can be done now."""
         self.query_one("#prompt").add_class("-refused")
 
     def think(self, what: str, job: Callable[[], Any], then: Callable[[Any], object]) -> None:
-        """Do something in a thread, with its text `what` shown meanwhile, and then call `then` with its result."""
+        """Run a job in a thread while showing the text `what`, then call `then` with its result."""
         self._thinking = what
         self.refresh_table()
 
@@ -130,23 +130,18 @@ class BoardScreen(Screen[str]):
         """Call a function after a delay in seconds, if this screen is still there."""
 
         async def work() -> None:
-            # Not `set_timer`: on a busy machine a timer that is late by its whole interval is never heard of again.
+            # Not `set_timer`: on a busy machine a timer that is late by its whole interval never fires.
             await asyncio.sleep(seconds)
             if self in self.app.screen_stack:
                 then()
 
         return self.run_worker(work)
 
-    # --- leaving
-
     def action_stand_up(self) -> None:
         self.leave(lambda: None)
 
     def leave(self, then: Callable[[], None], unsaved: bool = False) -> None:
-        """Leave when nothing is computed any more, and then do something.
-
-        What cannot be saved keeps one at the table until one leaves once more; not if it may stay `unsaved`.
-        """
+        """Leave, then call `then`, after any computation; if saving fails, only at a second try or if `unsaved`."""
         self._leaving, self._may_be_unsaved = then, unsaved
         if not self._thinking:
             self._leave_now()
@@ -155,7 +150,7 @@ class BoardScreen(Screen[str]):
     def _leave_now(self) -> None:
         then, self._leaving = self._leaving, None
         assert then is not None
-        while self.app.screen is not self:  # a review or a help page that lies above
+        while self.app.screen is not self:  # a review or a help page above
             self.app.pop_screen()
         try:
             words = self.saved_words()
@@ -173,7 +168,7 @@ class BoardScreen(Screen[str]):
         return self.language.say("plain.not_saved", file=error.filename or "", why=error.strerror or error)
 
     def saved_words(self) -> str:
-        """Save what is not over; how to resume it, empty where there was nothing to save. Raises OSError."""
+        """Save an unfinished table; return how to resume it, empty if there was nothing to save. Raises OSError."""
         return ""
 
 

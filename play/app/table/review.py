@@ -1,4 +1,4 @@
-"""A hand looked at again: each decision with what it cost, and the position in which it was taken."""
+"""Review of a hand: each decision with its cost and position."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from busso.play.app.widgets.keys import Dialog, Key, KeyBar, bound
 from busso.play.table.speech import Speech
 from busso.play.views import position
 
-_BAR = 6  # cells of the dearest decision
+_BAR = 6  # cells of the most expensive decision
 
 
 class ReviewScreen(Dialog[None]):
-    """The decisions of a hand as a list; what they were worth, and the position, of the one that is pointed at."""
+    """List of a hand's decisions, with the values and the position of the selected one."""
 
     KEYS: ClassVar[tuple[Key, ...]] = (
         Key("s", "sort", "sort"),
@@ -100,6 +100,6 @@ class ReviewScreen(Dialog[None]):
             self._list(0 if self._worst_first else number)
 
     def action_other_half(self) -> None:
-        """The arrows move through the decisions, or the position where it is longer than its place."""
+        """Switch the arrows between the decisions and a position that needs scrolling."""
         found, position = self.query_one("#review-list"), self.query_one("#review-position")
         (position if found.has_focus else found).focus()

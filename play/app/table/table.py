@@ -1,4 +1,4 @@
-"""A table on the screen: whose turn it is, what was said, and the keys that all games have."""
+"""Table on the screen: turns, messages, and the keys common to all games."""
 
 from __future__ import annotations
 
@@ -32,13 +32,10 @@ HELP, LEAVE = Key("?", "app.help", "help"), Key("q", "stand_up", "leave", also="
 
 
 class TableScreen(BoardScreen):
-    """A table at which a person sits. A game's own screen has its own `BOARD`, and keys beside those of all games.
-
-    While something is computed, whatever would touch the table is refused.
-    """
+    """Table at which a person sits, with the board and keys of its game; refuses actions during computations."""
 
     BOARD: ClassVar[type[Board]] = Board
-    NEWS: ClassVar[int] = 3  # lines of what was said last
+    NEWS: ClassVar[int] = 3  # lines of the latest messages
     HELP_KEYS = TABLE
     table: Table
     KEYS: ClassVar[tuple[Key, ...]] = (HINT, ODDS, UNDO, REVIEW, SAVE, NEXT, HELP, LEAVE)
@@ -51,10 +48,10 @@ class TableScreen(BoardScreen):
         super().__init__(self.BOARD(Speech(language, session.table, session.coach)), language)
         self.session = session
         self.pace = pace  # seconds between two replies
-        self._covered = self._shared  # until the person who is asked has sat down before the screen
+        self._covered = self._shared  # until the next person has sat down at the screen
         self._pausing = False  # between two replies
-        self._news: list[str] = []  # what was said last
-        self.waits: str | None = None  # what the prompt says while something stays until Enter
+        self._news: list[str] = []  # the latest messages
+        self.waits: str | None = None  # the prompt while something stays until Enter
 
     def compose_below(self) -> ComposeResult:
         yield from super().compose_below()
@@ -64,8 +61,6 @@ class TableScreen(BoardScreen):
         if self.session.finished:
             self.session.deal()
         self._go_on()
-
-    # --- whose turn it is
 
     @property
     def may_act(self) -> bool:
@@ -88,10 +83,8 @@ class TableScreen(BoardScreen):
         """Return the prompt while the outcome of a move stays until Enter; None at other times."""
         return None
 
-    # --- what is said
-
     def tell(self, lines: list[str]) -> None:
-        """Add lines to what was said."""
+        """Add lines to the log and the news."""
         log = self.query_one("#log", RichLog)
         for line in lines:
             log.write(line)
@@ -103,14 +96,14 @@ class TableScreen(BoardScreen):
         self.query_one(ActionBar).show(self.board.buttons())
 
     def show_board(self) -> None:
-        self.board.visible = not self._covered  # with the next layout, before which a frame may be drawn
+        self.board.visible = not self._covered  # takes effect with the next layout; a frame may be drawn before
         if self._covered:
             self.board.clear()
         else:
             super().show_board()
 
     def title_text(self) -> str:
-        """Game, seats, score, seed."""
+        """Return the game, the players, the score and the seed."""
         setup, score, say = self.table.setup, self.table.match_score, self.language.say
         names = ", ".join(self.speech.seat_name(seat, self.viewer) for seat in range(len(setup.seats)))
         match = () if score is None else (say("plain.match_score", score=tuple(score), to=setup.match),)
@@ -130,8 +123,6 @@ class TableScreen(BoardScreen):
             return say("app.next_game" if self.table.game_over else "app.next_hand")
         return "" if self._pausing else say("app.your_turn", seat=self.viewer)
 
-    # --- turns
-
     @on(Board.Chosen)
     def _clicked(self, event: Board.Chosen) -> None:
         self.action_choose(event.action)
@@ -145,7 +136,7 @@ class TableScreen(BoardScreen):
             self.action_choose(self.table.hand.legal[number])
 
     def action_choose(self, action: int) -> None:
-        """A person plays this, or reads why not."""
+        """Play a person's action, or show why it is not possible."""
         if self._is_busy():
             return
         if not self.table.person_to_move:
@@ -189,7 +180,7 @@ class TableScreen(BoardScreen):
         return bool(self._covered or self._thinking or self._pausing or self.waits)
 
     def guarded(self, job: Callable[[], Any]) -> Any:
-        """The result of a job that writes files; None after saying that one cannot be written."""
+        """Return the result of a job that writes files; None after reporting a failed write."""
         try:
             return job()
         except OSError as error:
@@ -201,10 +192,8 @@ class TableScreen(BoardScreen):
         if (trouble := self.session.take_trouble()) is not None:
             self.warn(self.not_saved(trouble))
 
-    # --- keys
-
     def action_next(self) -> None:
-        """The next hand or game, or: the person who is asked has sat down before the screen."""
+        """Uncover the screen for the next person, end a wait, or deal the next hand or game."""
         if self._covered:
             self._covered = not self.is_quiet
             self.refresh_table()
@@ -217,7 +206,7 @@ class TableScreen(BoardScreen):
             self.think("app.dealing", self.session.deal, lambda _: self._go_on())
 
     def on_click(self, event: Click) -> None:
-        """The line that says that a person is to sit down can be clicked."""
+        """Accept a click on the prompt that asks a person to sit down."""
         if self._covered and event.widget is self.query_one("#prompt"):
             self.action_next()
 
@@ -237,7 +226,7 @@ class TableScreen(BoardScreen):
             self.tell([line])
             return
         self.board.advise(worths)
-        if not self._shared:  # the next person would read there what may be told to this seat alone
+        if not self._shared:  # the next person could read there what is meant for this seat alone
             self.query_one("#log", RichLog).write(line)
 
     def action_odds(self) -> None:
@@ -268,6 +257,6 @@ class TableScreen(BoardScreen):
             self.tell([self.language.say("plain.saved", file=path)])
 
     def saved_words(self) -> str:
-        """Save what is not over; how to resume it, empty where there was nothing to save. Raises OSError."""
+        """Save an unfinished table; return how to resume it, empty if there was nothing to save. Raises OSError."""
         saved = self.session.leave()
         return self.language.say("plain.left_saved", command=self.session.command(self.language.name)) if saved else ""

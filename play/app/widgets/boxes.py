@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-_ROW = 6  # cards side by side
+_ROW = 6  # cards per row
 
 
 def boxes(cards: Sequence[str], tall: bool = False) -> list[str]:
-    """Cards of up to three letters, six in a row, of three lines or, where there is room for them, five."""
+    """Draw cards of up to three characters, six per row, three lines high, or five if `tall`."""
     rows = [cards[first : first + _ROW] for first in range(0, len(cards), _ROW)]
     return [line for row in rows for line in _row(row, tall)]
 
@@ -22,7 +22,7 @@ def _row(cards: Sequence[str], tall: bool) -> list[str]:
 
 
 def beside(*blocks: Sequence[str], gap: int = 2) -> list[str]:
-    """Blocks of lines side by side, each as wide as its longest line."""
+    """Place blocks of lines side by side, each as wide as its longest line."""
     height = max(map(len, blocks))
     padded = []
     for block in blocks:

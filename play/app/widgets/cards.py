@@ -1,4 +1,4 @@
-"""Tressette cards as boxes of text: told apart by rank, letter and sign; what they are by their frame."""
+"""Tressette cards as text boxes with rank, suit letter and sign; the frame shows their state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COLOURS = {"D": "$text-warning", "C": "$text-error", "S": "$text-primary", "B":
 def card_box(
     card: str, large: bool, above: str = "", below: str = "", chosen: bool = False, barred: bool = False
 ) -> Content:
-    """A card with what stands in its upper and lower edge; a barred one has a broken frame and a cross."""
+    """Draw a card with texts in its upper and lower edge; a barred one has a broken frame and a cross."""
     width = (LARGE if large else SMALL) - 2
     rank, suit = card[0], card[1]
     mark = "×" if barred else " "
@@ -27,7 +27,7 @@ def card_box(
 
 
 def empty_box(large: bool, sign: str = "") -> Content:
-    """A place where no card lies yet."""
+    """Draw the place of a card not yet played."""
     width = (LARGE if large else SMALL) - 2
     lines = [sign.center(width), ""] if not large else ["", sign.center(width), "", ""]
     return _box(lines, width, _EMPTY, ("", ""), "bold", "dim")
@@ -42,7 +42,7 @@ def _box(lines: list[str], width: int, frame: str, edges: tuple[str, str], style
 
 
 def _edge(frame: str, text: str, width: int, style: str) -> list[tuple[str, str] | str]:
-    """An upper or lower edge, whose text is read more than the line around it."""
+    """Draw an upper or lower edge, with its text brighter than the line."""
     inner = text[:width]
     before = (width - len(inner) + 1) // 2
     left, right = frame[0] + frame[1] * before, frame[1] * (width - before - len(inner)) + frame[2]

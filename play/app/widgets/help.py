@@ -1,4 +1,4 @@
-"""The help: keys, how the game is played, how its cards are read."""
+"""Help: keys, rules of the game, notation of its cards."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class HelpScreen(Dialog[None]):
         yield say("help_screen.everywhere"), self._keys("everywhere")
 
     def _lines(self, prefix: str) -> Iterator[Widget]:
-        """The texts under a key, one a paragraph."""
+        """Yield the texts under a key, one per paragraph."""
         for text in self.language.under(prefix):
             yield Static(text, markup=False)
 
     def _keys(self, where: str) -> Iterator[Widget]:
-        """`key: what it does`, of the texts under a key."""
+        """Yield rows from the texts `key: effect` under a key."""
         for text in self.language.under(f"help_screen.key.{where}."):
             key, _, does = text.partition(": ")
             yield HorizontalGroup(

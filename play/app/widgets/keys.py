@@ -1,4 +1,4 @@
-"""The last line of a screen: its keys, in the language of the table, each to be clicked too."""
+"""Last line of a screen: its keys in the table's language, also clickable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from textual.widgets import Static
 from busso.play.language import Language
 
 Result = TypeVar("Result")
-_NAMES = {  # by which Textual knows keys that are shown otherwise
+_NAMES = {  # Textual's names of keys that are shown differently
     "Space": "space",
     "Enter": "enter",
     "↵": "enter",
@@ -29,10 +29,10 @@ _NAMES = {  # by which Textual knows keys that are shown otherwise
 
 
 class Key(NamedTuple):
-    """A key as it is shown, the action that it runs, of the screen or `app.ACTION`, and its name in the texts.
+    """Displayed key, its action, of the screen or `app.ACTION`, and its name in the texts.
 
-    The name is that after `key.`, or whole where it has a dot. A key without one belongs to the key after it.
-    `also` are keys that do the same.
+    `text` follows `key.`, or is the whole name if it has a dot; a key without one shares that of the next key. `also`
+    are equivalent keys.
     """
 
     shown: str
@@ -42,7 +42,7 @@ class Key(NamedTuple):
 
 
 def bound(keys: Sequence[Key], before: Collection[str] = ()) -> list[BindingType]:
-    """The bindings of these keys; those shown as in `before` come before what the focused widget does with them."""
+    """Return the bindings of these keys; those in `before` take precedence over the focused widget."""
     return [
         Binding(
             ",".join(filter(None, (_NAMES.get(key.shown, key.shown), key.also))),
@@ -55,7 +55,7 @@ def bound(keys: Sequence[Key], before: Collection[str] = ()) -> list[BindingType
 
 
 class KeyBar(Static):
-    """Keys with what they do."""
+    """Keys with their effects."""
 
     def __init__(self, keys: Sequence[Key], language: Language) -> None:
         parts = [
@@ -70,7 +70,7 @@ class KeyBar(Static):
 
 
 class Dialog(ModalScreen[Result | None], Generic[Result]):
-    """A screen above another one. `back` closes it without a result."""
+    """Screen above another one; `back` closes it without a result."""
 
     def action_back(self) -> None:
         self.dismiss(None)

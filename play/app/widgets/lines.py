@@ -1,4 +1,4 @@
-"""Lines of text that are drawn when they change, not whenever the table is shown."""
+"""Lines of text that are drawn only when they change."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from textual.widgets import Static
 
 
 class Lines(Static):
-    """A text that is set often and changes seldom: a new layout measures and draws the whole screen."""
+    """Text that is set often but changes seldom, since a new layout measures and draws the whole screen."""
 
     def update(self, content: VisualType = "", *, layout: bool = True) -> None:
-        """Show this content. If every line is as long as before and none is wrapped, all places stay as they are."""
+        """Show this content, without a new layout if all line lengths stay the same and none is wrapped."""
         before = self.content
         if _same(before, content):
             return
@@ -22,10 +22,10 @@ class Lines(Static):
 
 def _same(one: VisualType, other: VisualType) -> bool:
     if isinstance(one, Content) and isinstance(other, Content):
-        return one.is_same(other)  # `==` compares the letters alone
+        return one.is_same(other)  # `==` compares only the characters
     return type(one) is type(other) and one == other
 
 
 def _lengths(content: VisualType) -> list[int]:
-    """The width of each line, in cells."""
+    """Return the width of each line, in cells."""
     return [Content(line).cell_length for line in str(content).split("\n")]

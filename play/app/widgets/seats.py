@@ -1,4 +1,4 @@
-"""A place at the Tressette table: who sits there, and the card before them."""
+"""Place at the Tressette table: a seat's player and card."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class SeatPlace(Container):
         yield Lines(classes="card")
 
     def show(self, place: Place, label: Content, large: bool, sign: str) -> None:
-        """Show a place; `sign` is what lies where a card is awaited."""
+        """Show a place; `sign` marks where a card is awaited."""
         lies = empty_box(large, sign) if place.card is None else card_box(place.card, large, chosen=place.highest)
         self.query_one(".who", Static).update(label)
         self.query_one(".card", Static).update(lies)
 
 
 class HandCard(Lines):
-    """A card of the own hand, to be clicked; without a card it is not there."""
+    """Clickable card of the own hand, hidden without a card."""
 
     class Clicked(Message):
         """This card was clicked."""
@@ -43,6 +43,6 @@ class HandCard(Lines):
         self.number = number
 
     def on_click(self, event: Click) -> None:
-        """Tell the table."""
+        """Post `Clicked`."""
         event.stop()
         self.post_message(self.Clicked(self.number))

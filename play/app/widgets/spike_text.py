@@ -11,12 +11,12 @@ from busso.play.language import Language
 from busso.play.views.spike import SpikeView
 from busso.play.views.spike_board import Ending, counted, last_done, signed
 
-_NAME = 20  # letters of a name
+_NAME = 20  # characters of a name
 _WIDE_NAME = 34
 
 
 class SpikeText:
-    """Puts views into words; `names` are those of the seats, `wide` says that there is room."""
+    """Formatter of views; `names` are the seats' names, `wide` uses more space."""
 
     def __init__(self, language: Language, wide: bool) -> None:
         self._language, self._wide = language, wide
@@ -25,10 +25,8 @@ class SpikeText:
     def _say(self, key: str, **values: object) -> str:
         return self._language.say(f"spike_screen.{key}", **values)
 
-    # --- the hand
-
     def standing(self, seen: SpikeView) -> str:
-        """Round, phase, pots and discards."""
+        """Return the round, phase, pots and discards."""
         number = self._say("round.numbered", number=seen.round) if seen.round else self._say("round.before")
         values = {"pool": seen.pool, "match": seen.to_match, "bet": seen.bet, "raises": seen.raises}
         pots = (
@@ -45,16 +43,14 @@ class SpikeText:
         return "\n".join(lines)
 
     def dice(self, dice: Sequence[tuple[int, int]]) -> str:
-        """The rolls of a hand; equal ones deal cards anew."""
+        """Return the rolls of a hand; equal dice, which redeal the cards, are marked."""
         if not dice:
             return self._say("no_dice")
         rolls = [self._say("throw_equal" if one == other else "throw", first=one, second=other) for one, other in dice]
         return self._say("dice", dice=" · ".join(rolls))
 
-    # --- the seats
-
     def seats(self, seen: SpikeView, names: Sequence[str]) -> Content:
-        """A line for each seat: who, credits, spike card, state, and what it did last."""
+        """Return a line for each seat: name, credits, spike card, state, and last action."""
         done = last_done(seen.log)
         columns = [self._say(f"columns.{name}") for name in ("name", "credits", "spike", "state", "done")]
         lines = [Content.styled(self._row(" ", *columns), "bold")]
@@ -84,10 +80,8 @@ class SpikeText:
     def _lines(self, lines: Sequence[Content]) -> Content:
         return Content("\n\n" if self._wide else "\n").join(lines)
 
-    # --- the own cards
-
     def own(self, seen: SpikeView, notes: Sequence[str]) -> str:
-        """The own cards with their sum, the card that was bought, and beside them the dice and up to three notes."""
+        """Return the own cards with their sum and a bought card, beside the dice and up to three notes."""
         spike = seen.seats[seen.seat].spike
         middle = 2 if self._wide else 1
         total = [""] * middle + [f"= {signed(seen.sum)}"]
@@ -101,16 +95,14 @@ class SpikeText:
         blocks.append([self.dice(seen.dice), *notes])
         return "\n".join(beside(*blocks))
 
-    # --- the end of a hand
-
     def ending(self, end: Ending, names: Sequence[str]) -> str:
-        """Describe the end of a hand: its number, who took the pool and why, and the dice."""
+        """Describe the end of a hand: its number, the winner of the pool, the deciding rule, and the dice."""
         winner = f"{end.winner} {self._short(names[end.winner])}"
         why = self._say("all_folded") if end.rule is None else self._say("rule", rule=end.rule)
         return "\n".join([self._say("ended", hand=end.number, winner=winner, won=end.won), why, self.dice(end.dice)])
 
     def shown(self, end: Ending, names: Sequence[str]) -> Content:
-        """A line for each seat: its credits, its cards laid open where it showed them, their sum, and who won."""
+        """Return a line for each seat: credits, the cards that it showed and their sum, and whether it won."""
         name, credits, cards, total = (self._say(f"columns.{name}") for name in ("name", "credits", "cards", "sum"))
         lines = [Content.styled(self._open_row(" ", name, credits, cards, total, ""), "bold")]
         for seat, hand in enumerate(end.seats):

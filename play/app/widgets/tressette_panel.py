@@ -12,11 +12,11 @@ from busso.play.views.trick import Trick, facts
 from busso.tressette.rules import SEATS
 
 _NAME = 25  # cells of a seat's number and name
-Match = tuple[int, list[int]]  # to how many points, and how it stands by team
+Match = tuple[int, list[int]]  # target, and score by team
 
 
 def panel(language: Language, seen: TressetteView, trick: Trick, names: Sequence[str], match: Match | None) -> Content:
-    """The lines beside the trick; `names` are those of the seats."""
+    """Return the lines beside the trick; `names` are those of the seats."""
     ours = seen.seat % 2
     say = language.say
     key = "tressette_screen.last_trick" if trick.complete else "tressette_screen.trick"
