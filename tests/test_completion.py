@@ -23,7 +23,7 @@ echo "${COMPREPLY[*]}"
     [
         ("busso tou", [*COMMANDS]),  # bash takes those that begin so
         ("busso train learner.batch", ["learner.batch_size="]),
-        ("busso train network.dueling=", ["network.dueling=false"]),
+        ("busso train network.dueling=", ["network.dueling=true"]),
         ("busso train seed=1 game=sp", ["game=spike"]),
         ("busso train experiment=spike", ["experiment=spike_n"]),
         ("busso doctor network.duel", ["network.dueling="]),

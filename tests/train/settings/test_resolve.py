@@ -33,7 +33,7 @@ def test_only_an_experiment_has_the_settings_of_a_longer_run(monkeypatch: pytest
     assert changed("seed=2") == {"seed": (1, 2)}
     network = {"network.hidden": ([128] * 3, [192] * 4), "learner.muon": (4.0, 0.0)}
     network |= {"target": ("lambda_returns", "target_network"), "replay.capacity": (250_000, 1_000_000)}
-    network |= {"exploration.fraction": (0.1, 0.03)}
+    network |= {"exploration.fraction": (0.1, 0.03), "network.dueling": (True, False)}
     assert changed("experiment=hour") == network | {"name": ("default", "hour"), "minutes": (None, 60.0)}
     hour = resolve(["experiment=hour", "minutes=null"]).settings
     assert isinstance(hour, TrainSettings) and hour.training_minutes == 233
@@ -48,7 +48,7 @@ def test_only_an_experiment_has_the_settings_of_a_longer_run(monkeypatch: pytest
         (["game=spike"], TargetNetwork(tau=0.0, update_interval=200)),
         (["game=spike", "target=lambda_returns"], LambdaReturns()),
         (["game=blackjack", "target.double=true"], TargetNetwork(n_step=1, double=True)),
-        (["row=n_step_4_cut"], TargetNetwork(n_step=4, watkins_cut=True)),
+        (["row=target_network", "target.watkins_cut=true"], TargetNetwork(watkins_cut=True)),
         (["experiment=gpu"], TargetNetwork(tau=0.04)),
         (["experiment=hour", "target=lambda_returns"], LambdaReturns()),
         (["+search=dqn"], TargetNetwork()),
@@ -147,7 +147,7 @@ def test_a_typed_setting_of_another_target_is_compared_as_a_whole() -> None:
     assert resolve([*typed, "learner.lr=5e-4"]).settings == begun.settings
 
 
-@pytest.mark.parametrize("typed", ["experiment=hour", "row=double"])
+@pytest.mark.parametrize("typed", ["experiment=hour", "row=wide"])
 def test_a_choice_that_names_any_setting_is_compared_as_it_is_composed(typed: str) -> None:
     chosen = resolve([typed, "name=default", "runs=runs"])
     begun_run("learner.lr=5e-4")
