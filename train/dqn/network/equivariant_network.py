@@ -1,4 +1,4 @@
-"""The Q-network of a game with interchangeable parts, such as suits without trumps: they share weights."""
+"""Q-network for games with interchangeable parts that share weights, such as suits without trumps."""
 
 from __future__ import annotations
 
