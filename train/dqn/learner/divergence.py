@@ -19,7 +19,7 @@ class DivergedError(SettingsError):
 
 
 class DivergenceMonitor:
-    """Looks at what is logged, evaluated and saved, and at nothing in between: an update waits for no device."""
+    """Check of all logged, evaluated and saved numbers; checking every update would wait for the device."""
 
     def __init__(self, checkpoints: Path, writer: BackgroundWriter, own_code: str = "") -> None:
         self._checkpoints = checkpoints

@@ -141,7 +141,7 @@ class Learner:
         self._adam.param_groups[0]["lr"] = value
 
     def inference_weights(self) -> dict[str, Tensor]:
-        """A copy of the weights that play, on this device: the running average, or the online network without one."""
+        """Return a copy, on this device, of the weights for play: the running average, or else the online network."""
         network = self.average or self.online
         return {name: tensor.clone() for name, tensor in network.state_dict().items()}
 

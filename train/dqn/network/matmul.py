@@ -54,7 +54,7 @@ def _by_one_dnn(x: Tensor) -> bool:
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool = False) -> Tensor:
-    """`x @ weight.T + bias` in the number format of `x`, `[batch, in]` -> `[batch, out]`; with `relu`, not below 0."""
+    """Return `x @ weight.T + bias` in the format of `x`, `[batch, in]` -> `[batch, out]`; with `relu`, after a ReLU."""
     weight, bias = weight.to(x.dtype), None if bias is None else bias.to(x.dtype)
     if not by_own_code(x):
         out = F.linear(x, weight, bias)

@@ -1,4 +1,4 @@
-"""Several networks as one player; one of them is drawn for each game."""
+"""Several networks as one player; one is drawn for each game."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from busso.cards.compiled.splitmix import derive
 from busso.cards.play import Actions, Decisions
 from busso.train.dqn.network.q_network import NetworkPlayer
 
-_DRAW = 0x30F  # salt of the generators that draw
+_DRAW = 0x30F  # salt of the generators for draws
 
 
 class MixturePlayer:
-    """Draws one of the networks for each game, each as likely, by the game's generator; that one plays all of it.
+    """Player that draws one of its networks for each game, uniformly and by the game's generator.
 
-    Against opponents that cannot tell which, that is the average of the policies, as in fictitious play (Brown, 1951).
+    Against opponents that cannot tell which network plays, this is the average policy, as in fictitious play (Brown,
+    1951).
     """
 
     def __init__(self, members: Sequence[NetworkPlayer]) -> None:
         self.members = list(members)
-        self.drawn = np.zeros(0, np.int64)  # by game of the batch
+        self.drawn = np.zeros(0, np.int64)  # index of the network, by game of the batch
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:
         self.drawn = draws(seeds, len(self.members))
@@ -30,7 +31,7 @@ class MixturePlayer:
             member.begin(seeds)
 
     def act(self, decisions: Decisions) -> Actions:
-        """See `busso.cards.play.Player`; one forward pass of each network that has games here."""
+        """Return one action per game; each network that has games here makes one forward pass."""
         drawn = self.drawn[decisions.games]
         actions = np.empty(drawn.size, np.uint8)
         for index in np.unique(drawn):
@@ -39,13 +40,13 @@ class MixturePlayer:
         return actions
 
     def values(self, words: NDArray[np.uint64]) -> NDArray[np.float32]:
-        """The mean of all networks' values, `[rows, actions]`, for who asks about positions and not about a game."""
+        """Return the mean of all networks' values, `[rows, actions]`, for queries about single positions."""
         values = np.stack([member.values(words) for member in self.members])
         mean: NDArray[np.float32] = values.mean(axis=0, dtype=np.float32)
         return mean
 
 
 def draws(seeds: NDArray[np.uint64], count: int) -> NDArray[np.int64]:
-    """Draw which of `count` networks plays the games with these generators."""
-    upper = derive(seeds, _DRAW) >> np.uint64(32)  # as `busso.cards.compiled.splitmix.below`, for all at once
+    """Return the index of the network, of `count`, that plays each game."""
+    upper = derive(seeds, _DRAW) >> np.uint64(32)  # a vectorized `busso.cards.compiled.splitmix.below`
     return ((upper * np.uint64(count)) >> np.uint64(32)).astype(np.int64)
