@@ -146,7 +146,7 @@ class Learner:
         return {name: tensor.clone() for name, tensor in network.state_dict().items()}
 
     def metrics(self) -> dict[str, float]:
-        """Means since the last call of loss, value of the taken action, |TD error| and gradient norm; none if idle."""
+        """Return means since the last call: loss, taken action's value, |TD error|, gradient norm; empty if idle."""
         if self._summed == 0:
             return {}
         means = (self._sums / self._summed).tolist()

@@ -101,7 +101,7 @@ def fill_forced_moves(masks: NDArray[np.uint64], actions: Actions) -> NDArray[np
 
 @njit
 def drawn_action(mask: np.uint64, generators: NDArray[np.uint64], game: int, epsilon: float) -> int:
-    """With probability `epsilon` any legal action, else -1; draws from the generator of the game unless that is 0."""
+    """Return a random legal action with probability `epsilon`, else -1; epsilon 0 draws no number."""
     if epsilon > 0:
         bits = next_bits(generators, game)
         if uniform(bits) < epsilon:
