@@ -215,7 +215,7 @@ def report_best(
 
 
 def score_of(duels: Sequence[Duel], measure: str) -> float:
-    """The mean over duels of the share of games won (`win_rate`), or of what was won by game (`result`).
+    """Return the mean over duels of the win rate (`win_rate`) or of the result per game (`result`).
 
     Infinite without duels.
     """

@@ -253,6 +253,6 @@ class DqnTrainer:
             self.budget.minutes = max(self.settings.training_minutes or 0.0, state["budget_minutes"])
         self.evaluations.load_state_dict(state["evaluating"])
         restore(self.every, state["passed"])
-        self.replay.load_state_dict(state["replay"])  # first: it says in words what else would not fit the network
+        self.replay.load_state_dict(state["replay"])  # first, as its error explains a mismatch better than the network
         self.learner.load_state_dict(state["learner"])
         self._began = self._standing()

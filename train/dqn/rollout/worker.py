@@ -1,4 +1,4 @@
-"""Playing batches of games for the learner. No Ray here: `train/dqn/rollout/ray/` wraps these classes as actors."""
+"""Rollout worker, which plays batches of games. No Ray here: `train/dqn/rollout/ray/` wraps it as an actor."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ROUNDING = 1e-4  # rounding error of sums of float32 rewards, relative to their
 
 
 def episode_return(totals: NDArray[np.float32], own: NDArray[np.bool_], occupied: NDArray[np.bool_]) -> EpisodeReturn:
-    """The return, given what each seat earned, the network's `own` seats and all `occupied` ones, `[games, seats]`."""
+    """Return the episode return, given the rewards, the network's `own` and all `occupied` seats, `[games, seats]`."""
     seats = own & occupied
     if not seats.any():
         seats = occupied

@@ -59,7 +59,7 @@ class WorkerPool:
         self._fruitless = 0  # deaths of actors without results since the last result
         self._looked = time.monotonic()
         self._workers = {self._start(self._worker_class): None for _ in range(self._wanted())}
-        self._evaluator: _Actor | None = None  # starts with the first evaluation: before it, workers need the CPUs
+        self._evaluator: _Actor | None = None  # started at the first evaluation; until then workers need the CPUs
 
     def _start(self, actor_class: Any) -> _Actor:
         actor = _Actor(actor_class.remote(self._settings))
