@@ -54,7 +54,7 @@ class Every:
         self.last, self.distance = self._clock(), self._most
 
     def ended(self, begun: float) -> float:
-        """Record the end of what began at `begun` (`last` of then). Sets `distance`; returns its seconds."""
+        """Record the end of the action that began at `begun` (then `last`); set `distance` and return the duration."""
         took = self._clock() - begun
         self.distance = min(max(self._least, took / self._share), self._most)
         return took

@@ -43,7 +43,7 @@ class RunFolder:
     """Run folder runs/<game>/<name>, held by one process at a time. Use as a context."""
 
     def __init__(self, settings: RunSettings, composed: Mapping[str, str] | None = None) -> None:
-        """`composed` has the files that Hydra would write into `.hydra/`, which is done here, under the lock."""
+        """Prepare the folder; `composed` has Hydra's files for `.hydra/`, which are written here, under the lock."""
         self.path = settings.folder
         self._composed = composed or {}
         self.checkpoints = self.path / "checkpoints"
@@ -144,7 +144,7 @@ class RunFolder:
         results.write_of_run(self.path, found, self.run_id, self.checkpoint_at(done).name, env_steps)
 
     def newest(self) -> Path | None:
-        """The checkpoint that `resume` would load; changes nothing. Raises what it and entering the folder would."""
+        """Return the checkpoint that `resume` would load, changing nothing. Raises as it and entering the folder."""
         if not self.path.exists():
             return None
         self._take(self._lock.acquire)

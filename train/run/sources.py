@@ -1,4 +1,4 @@
-"""The user's own files that a run is made of, kept in its folder as text, to be read and compared, never to run."""
+"""Copies of the user's own files in the run folder, to be read and compared but never run."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from busso.cards.base.own_files import OwnFile
 from busso.command.terminal.visible import one_line
 from busso.train.settings.run import RunSettings
 
-CODE = "code"  # in the folder of a run
+CODE = "code"  # in the run folder
 
 
 def write_sources(folder: Path, settings: RunSettings) -> dict[str, Path]:
-    """Keep the sources of the game, the players and the network of a run.
+    """Copy the sources of a run's game, players and network.
 
-    Return the files that have changed since the last start, as they were typed, with the text that was there before.
+    Return the files changed since the last start, by their name as typed, with the path of the earlier text.
     """
     changed = {}
     for file in _files_of(settings):
@@ -35,7 +35,7 @@ def write_sources(folder: Path, settings: RunSettings) -> dict[str, Path]:
 
 
 def _put_aside(path: Path) -> Path:
-    """Give the text of an earlier start a number: war.1.py is that of the first, war.2.py of the second."""
+    """Rename an earlier start's text with the next number: war.1.py is the first start's, war.2.py the second's."""
     number = 1 + len(list(path.parent.glob(f"{path.stem}.*{path.suffix}")))
     return path.replace(path.with_name(f"{path.stem}.{number}{path.suffix}"))
 
@@ -46,7 +46,7 @@ def _differs(path: Path, text: str) -> bool:
 
 @cache
 def warn_of_changes(folder: Path) -> None:
-    """Say in one line which of the files that are named here differ from those with which a run has learned."""
+    """Warn in one line about the first named file that differs from the one a run was trained with."""
     for file in own_files.named():
         for name, text in _texts(file).items():
             path = folder / CODE / name
@@ -74,6 +74,6 @@ def _files_of(settings: RunSettings) -> Iterator[OwnFile]:
 
 
 def _texts(file: OwnFile) -> dict[str, str]:
-    """The sources of a file or a folder by their paths below `code`."""
+    """Return the sources of a file or folder, by path below `code`."""
     top = PurePath(file.path).parent
     return {str(PurePath(path).relative_to(top)): text for path, text in file.sources.values()}

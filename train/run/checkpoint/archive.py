@@ -37,7 +37,7 @@ class Hashing:
         self.failed: OSError | None = None  # torch raises another error in its place
 
     def write(self, data: Any) -> int:
-        """As a file has it."""
+        """Write and hash data."""
         self.sha256.update(data)
         try:
             return self._file.write(data)
@@ -46,7 +46,7 @@ class Hashing:
             raise
 
     def flush(self) -> None:
-        """As a file has it."""
+        """Flush the file."""
         self._file.flush()
 
 

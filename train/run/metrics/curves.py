@@ -1,4 +1,4 @@
-"""The curves of a run from metrics.csv: read row by row, and kept as numbers."""
+"""Curves of a run, read from metrics.csv."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 from busso.cards.base.errors import InputError
 
 FILE = "metrics.csv"
-Curve = tuple[Sequence[float], Sequence[float]]  # the numbers of decisions, and the values there
+Curve = tuple[Sequence[float], Sequence[float]]  # numbers of decisions, and the values there
 
 
 def read(run: Path) -> dict[str, Curve]:
-    """The scalars of a run by name, in the order of their rows; none before its first row.
+    """Return a run's scalars by name, in row order; empty before its first row.
 
-    Raises FileNotFoundError without the file, InputError that names it for one that is damaged.
+    Raises FileNotFoundError without the file, and InputError naming it if it is damaged.
     """
     path = run / FILE
     curves: dict[str, tuple[array[float], array[float]]] = {}
