@@ -135,7 +135,7 @@ class Run:
         return named + [name for name in self.against("win_rate") if curve_name(name) not in known]
 
     def seconds_at(self, steps: Numbers) -> Numbers:
-        """Seconds of training until `steps` decisions: the sum of what the rows of metrics.csv took, by their speed."""
+        """Return the seconds of training until `steps` decisions, summed over metrics.csv's rows by their speed."""
         curve = self.curve(SPEED)
         if curve is None:
             return np.full(steps.shape, np.nan)

@@ -49,7 +49,7 @@ def logged(folder: Path) -> Iterator[None]:
         yield
         return
     logger = logging.getLogger("train")
-    logger.propagate = not HydraConfig.initialized()  # else its handler for other commands would show all again
+    logger.propagate = not HydraConfig.initialized()  # else Hydra's handler of other commands would print all again
     file, screen = LogFile(folder / "train.log"), logging.StreamHandler()
     file.setFormatter(VisibleFormatter("%(asctime)s %(levelname)s %(message)s"))
     screen.setLevel(logging.WARNING)
