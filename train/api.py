@@ -1,4 +1,4 @@
-"""Training as functions: a run from its settings, its trainer and its players."""
+"""Training functions: a run from its settings, its trainer and its players."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = logging.getLogger("train")
 
 
 def train(chosen: Chosen, judge: Judge | None = None) -> int:
-    """Start or resume the run that these settings mean; returns the exit code, 0 also where the judge gave it up.
+    """Start or resume a run; return the exit code, which is 0 also if the judge gave up the run.
 
     Raises UserError.
     """
@@ -42,9 +42,9 @@ def train(chosen: Chosen, judge: Judge | None = None) -> int:
 
 
 def with_players(chosen: Chosen) -> Chosen:
-    """The settings with those that the run began with, and the network; all players are there. Raises UserError.
+    """Return the settings completed by the run's first start and initial network, and check all players.
 
-    Nothing is written yet.
+    Writes nothing. Raises UserError.
     """
     from busso.train.dqn.network.build import with_tried_code
     from busso.train.dqn.players.load import check_players
@@ -61,7 +61,7 @@ def with_players(chosen: Chosen) -> Chosen:
 
 @contextmanager
 def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Trainer]:
-    """Yield the trainer for these settings, with the backend that plays for it until the context ends."""
+    """Yield the trainer for these settings, with its backend until the context ends."""
     if isinstance(settings, BatchQSettings):
         from busso.train.tabular.batch_q_trainer import BatchQTrainer
 
@@ -84,14 +84,14 @@ def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Traine
         torch.set_num_threads(settings.learner.cpu_threads)
         device = choose_device(settings.device, began_on_gpu(folder.path))
         settings = checked(replace(settings, device=str(device)), device)
-        with closing(make_backend(settings, device)) as rollouts:  # first: Ray starts while the checkpoint is read
+        with closing(make_backend(settings, device)) as rollouts:  # first, as Ray starts while the checkpoint is read
             yield DqnTrainer(settings, folder, device, rollouts)
 
 
 def checked(settings: TrainSettings, device: torch.device) -> TrainSettings:
-    """The settings, with a number of threads for a learner on CPUs.
+    """Return the settings with the number of threads of a learner on CPUs.
 
-    Raises SettingsError if the run will not fit into the memory.
+    Raises SettingsError if the run does not fit into memory.
     """
     import torch
 
@@ -110,7 +110,7 @@ def checked(settings: TrainSettings, device: torch.device) -> TrainSettings:
 
 
 def make_backend(settings: TrainSettings, device: torch.device) -> RolloutBackend:
-    """Rollouts in this process with the learner's device, or Ray's, which need no Ray in this process."""
+    """Return a local backend on the learner's device, or the Ray backend, which does not import Ray here."""
     if settings.rollout.kind == "local":
         from busso.train.dqn.rollout.backend import LocalBackend
 

@@ -37,7 +37,7 @@ from busso.train.settings.targets import TargetNetwork, targets_of
 MAX_WAIT = 1e6  # maximum seconds that a process waits for another
 DEFAULT_MINUTES = 9.0  # budget of a run that names none
 ROLLOUT_KINDS = ("local", "ray")
-LEAST_LOOK_SECONDS, MOST_LOOK_SECONDS = 0.1, 0.5  # between two heartbeats of a Ray worker, while there are few
+LEAST_LOOK_SECONDS, MOST_LOOK_SECONDS = 0.1, 0.5  # between two heartbeats of a Ray worker, unless there are many
 MOST_HEARTBEATS = 200  # per second, over all workers: a seventh of a core at 0.7 ms each
 AUTO = "auto"
 # Settings of busso's own networks, which cannot be combined with `network.module`.

@@ -91,7 +91,7 @@ def is_run_name(text: str) -> bool:
 
 
 def job_minutes() -> float | None:
-    """Minutes of training that fit into the Slurm job (BUSSO_MINUTES, of slurm/lib/train.sh); None outside of one."""
+    """Return the training minutes that fit the Slurm job (BUSSO_MINUTES of slurm/lib/train.sh); None outside one."""
     try:
         minutes = float(os.environ.get("BUSSO_MINUTES", ""))
     except ValueError:
