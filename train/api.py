@@ -25,10 +25,7 @@ log = logging.getLogger("train")
 
 
 def train(chosen: Chosen, judge: Judge | None = None) -> int:
-    """Start or resume a run; return the exit code, which is 0 also if the judge gave up the run.
-
-    Raises UserError.
-    """
+    """Start or resume a run; return the exit code, which is 0 also if the judge gave up the run. Raises UserError."""
     from busso.train.run.folder import RunFolder
     from busso.train.run.metrics.log_file import logged
     from busso.train.run.runner import run
@@ -89,10 +86,7 @@ def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Traine
 
 
 def checked(settings: TrainSettings, device: torch.device) -> TrainSettings:
-    """Return the settings with the number of threads of a learner on CPUs.
-
-    Raises SettingsError if the run does not fit into memory.
-    """
+    """Set the number of threads of a learner on CPUs. Raises SettingsError if the run does not fit into memory."""
     import torch
 
     from busso.train.doctor.memory import check_gpu_memory, check_job_memory

@@ -4,8 +4,7 @@
 
 `w` is the decisions/s of a worker, which uses one CPU. `u` is the updates/s of the learner, which uses `t` CPUs. `f` is
 `learner.samples_floor`. `d` is the decisions per update, `learner.batch_size / learner.samples_per_insert`, or more
-where forced moves are not learned from. All nodes' CPUs count, and are assumed to be of the measured kind. Ray's own
-overhead is not included.
+where forced moves are not learned from. All nodes' CPUs count, assumed like the measured ones. Ray's overhead is not.
 """
 
 from __future__ import annotations

@@ -154,10 +154,7 @@ class Best:
         self.score = self._score_so_far()
 
     def _score_so_far(self) -> float:
-        """Return the score of the existing file, else -inf; set a damaged file aside with a warning.
-
-        Raises UnreadableError and OtherFormatError.
-        """
+        """Return the file's score, else -inf; set a damaged file aside. Raises UnreadableError and OtherFormatError."""
         try:
             state = checkpoint.load(self._path)
         except checkpoint.MissingError:
@@ -188,13 +185,12 @@ def report_best(
 ) -> None:
     """Print the results of the best network so far on fresh deals, and write them to results.json.
 
-    Does nothing without opponents. Raises CheckpointError if no checkpoint is intact, and StoppedError soon after a
-    stop request.
+    Does nothing without opponents. Raises CheckpointError if none is intact, StoppedError soon after a stop request.
     """
     if not settings.evaluation.opponents:
         return
     found = checkpoint.load_best(folder.checkpoints)
-    if found is not None and not ids.is_of(found.state, folder.run_id):  # best.pt of another run
+    if found is not None and not ids.is_of(found.state, folder.run_id):  # another run's, unreadable when this one began
         found = checkpoint.load_newest(folder.checkpoints, to_go_on=False)
     if found is None:
         raise checkpoint.CheckpointError(folder.path, "contains no checkpoint")
@@ -215,10 +211,7 @@ def report_best(
 
 
 def score_of(duels: Sequence[Duel], measure: str) -> float:
-    """Return the mean over duels of the win rate (`win_rate`) or of the result per game (`result`).
-
-    Infinite without duels.
-    """
+    """Return the mean win rate (`win_rate`) or mean result per game (`result`) over duels; infinite without duels."""
     if not duels:
         return math.inf
     scores = [(duel.win_rate if measure == "win_rate" else duel.points).mean for duel in duels]

@@ -22,7 +22,7 @@ _NOTABLE = 1.25  # factor of change in samples per insert that is logged
 
 
 class Requests:
-    """Requests of episodes from the backend until each has been returned, interrupted ones first."""
+    """Request queue of a run: each episode is requested until its rollout returns, interrupted ones first."""
 
     def __init__(self, settings: TrainSettings, rollouts: RolloutBackend, learner: Learner, budget: Budget) -> None:
         self.counters = DqnCounters()

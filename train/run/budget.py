@@ -11,8 +11,8 @@ _SURE_SECONDS = 2.0  # of training before the remaining time is estimated
 class Budget:
     """Limit in episodes, minutes of training, or both; whichever is reached first ends the run.
 
-    In each start of the run the clock starts at the first rollout: starting workers and compiling do not count. `clock`
-    returns seconds.
+    Each start's clock begins at its first rollout: starting workers and compiling do not count. `clock` returns
+    seconds.
     """
 
     def __init__(

@@ -53,8 +53,7 @@ class Problem(NamedTuple):
 def choose_device(setting: str, began_on_gpu: bool = False) -> torch.device:
     """Return the device of a setting; `auto` is CUDA, or the CPU if there is no GPU.
 
-    Raises SettingsError if the device cannot be used; for `auto` only if the machine or job has a GPU, or the run began
-    on one.
+    Raises SettingsError if it cannot be used; for `auto` only if the machine or job has a GPU, or the run began on one.
     """
     import torch
 

@@ -128,10 +128,7 @@ class RunFolder:
         return found.path
 
     def save_checkpoint(self, done: int, state: dict[str, Any], keep: int) -> Future[None]:
-        """Write the checkpoint after `done` episodes or iterations in the background, and keep the newest `keep`.
-
-        Raises CheckpointError if an earlier one could not be written.
-        """
+        """Write a checkpoint in the background. Raises CheckpointError if an earlier one could not be written."""
         return self.writer.save(self.checkpoint_at(done), ids.with_id(state, self.run_id), keep)
 
     def checkpoint_at(self, done: int) -> Path:

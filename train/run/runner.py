@@ -117,10 +117,7 @@ class Runner:
         self.resumed_from = folder.resume(trainer.load_state_dict)
 
     def run(self) -> bool:
-        """Step until the trainer is complete or a stop is requested; return whether it is complete.
-
-        Leaves a checkpoint either way, and on an error.
-        """
+        """Train until complete or stopped, saving a checkpoint even on an error; return whether it is complete."""
         settings, path = self._trainer.settings, self._folder.path
         self._folder.require_own()
         ids.set_aside_others(path, self._folder.run_id)

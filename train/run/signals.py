@@ -23,9 +23,9 @@ class StopRequest:
 
     Outside the main thread it handles no signals.
 
-    Ctrl-C, SIGTERM (`scancel`), SIGUSR1 (time limit or preemption) and SIGHUP (closed terminal; `nohup` blocks it)
+    Ctrl-C, SIGTERM (`scancel`), SIGUSR1 (time limit or preemption) and SIGHUP (closed terminal, unless under `nohup`)
     request a stop. A following SIGTERM is ignored: schedulers send it while the checkpoint is being written. A second
-    Ctrl-C ends the process immediately, except in `library_call`, where it raises KeyboardInterrupt.
+    Ctrl-C ends the process immediately, or raises KeyboardInterrupt in `library_call`.
 
     A nested context starts with the outer one's signal and passes its own to the outer one: even if its run is
     complete, the next one must not begin.
@@ -115,9 +115,6 @@ def hold_usr1() -> None:
 
 
 def ignore_signals() -> None:
-    """Ignore signals sent to a whole job: its main process saves, then ends this one.
-
-    Uses handlers, which child processes do not inherit.
-    """
+    """Ignore signals sent to a whole job, whose main process ends this one; children do not inherit this."""
     for number in StopRequest.SIGNALS:
         signal.signal(number, lambda *_: None)

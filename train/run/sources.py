@@ -19,10 +19,7 @@ CODE = "code"  # in the run folder
 
 
 def write_sources(folder: Path, settings: RunSettings) -> dict[str, Path]:
-    """Copy the sources of a run's game, players and network.
-
-    Return the files changed since the last start, by their name as typed, with the path of the earlier text.
-    """
+    """Copy the user's own files; return those changed since the last start, as typed, with the old text's path."""
     changed = {}
     for file in _files_of(settings):
         for name, text in _texts(file).items():

@@ -9,10 +9,9 @@ from busso.train.settings.targets import targets_of
 
 
 def changes(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> dict[str, tuple[Any, Any]]:
-    """Return the dotted keys in both dictionaries whose values differ.
+    """Return the dotted keys in both dictionaries whose values differ, with the two values.
 
-    If the kind of `target` differs, the result has its kind, and the keys whose new values differ from that kind's
-    defaults.
+    If the kind of `target` differs, it is returned with the keys that differ from the new kind's defaults.
     """
     found: dict[str, tuple[Any, Any]] = {}
     for key in sorted(old.keys() & new.keys()):

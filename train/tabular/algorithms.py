@@ -57,10 +57,7 @@ def evaluate_policy(mdp: Mdp, policy: Policy, tolerance: float = TOLERANCE, valu
 def policy_iteration(
     mdp: Mdp, tolerance: float = TOLERANCE, watch: Callable[[int], None] = lambda rounds: None
 ) -> Solution:
-    """Return the optimal policy and its values: evaluation and greedy improvement until the policy is stable.
-
-    `watch` is called with the number of each round at its beginning.
-    """
+    """Return the optimal policy and its values by policy iteration; `watch` gets the number of each new round."""
     allowed = legal(mdp)
     policy = np.where(allowed.any(axis=1), allowed.argmax(axis=1), NO_ACTION)
     values = np.zeros(policy.size)
@@ -124,10 +121,7 @@ def _backup(mdp: Mdp, values: Values, state: int, action: int) -> float:
 
 @njit
 def _evaluation_sweep(mdp: Mdp, policy: Policy, values: Values) -> float:
-    """Update the values in place and return the greatest change.
-
-    Sweeps downwards from the last state, because hands grow with their number.
-    """
+    """Update the values in place, from the last state down as hands grow with it; return the greatest change."""
     change = 0.0
     for state in range(values.size - 1, -1, -1):
         if policy[state] != NO_ACTION:

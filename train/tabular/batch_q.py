@@ -82,10 +82,7 @@ def play_batch(
     epsilon: float,
     unexplored: Sequence[int] = (),
 ) -> TabularTransitions:
-    """Play one game per seed with `policy` in every seat.
-
-    With probability `epsilon` a legal action is drawn, except those in `unexplored`.
-    """
+    """Play one game per seed by `policy`, or with probability `epsilon` by a legal action not in `unexplored`."""
     loop = _play_loop(game.rules, numbering.number, numbering.episode, reward)
     one = np.full(2, game.blank, game.dtype)
     drawn = np.uint64(sum(1 << action for action in range(game.actions) if action not in unexplored))

@@ -101,7 +101,7 @@ class BatchQTrainer:
         return Metrics(folder, (), as_yaml(self.settings), self.counters.env_steps, scalars=SCALARS)
 
     def begin(self, runner: Runner) -> None:
-        """Save the policy before any learning, or one that a failed start could not write."""
+        """Save the initial policy, or the one that a failed start could not write."""
         self._runner = runner
         self._began = self.counters.iteration
         self._save_policy_if_due()

@@ -26,8 +26,7 @@ class Errors:
     """Errors of the `states` visited often enough (NaN if there are none), and of the learned policy.
 
     `optimal_share` is the share of reachable states where the learned action is optimal; `loss` is the expected reward
-    per game by which the learned policy falls short of the optimal one. Both are NaN for a table that evaluates a given
-    policy.
+    per game that the learned policy lacks to the optimum. Both are NaN for a table that evaluates a given policy.
     """
 
     states: int
@@ -77,7 +76,7 @@ class ExactValues:
         return Errors(int(often.sum()), greatest, mean, share, loss)
 
     def optimal(self, policy: Policy) -> NDArray[np.bool_]:
-        """Return the reachable states, `[states]`, where the policy takes an action of the greatest value."""
+        """Return a flag per state: True if it is reachable and the policy takes an action of the greatest value."""
         worth = action_values(self._mdp, self._earned)
         chosen = np.take_along_axis(worth, np.maximum(policy, 0)[:, None], axis=1)[:, 0]
         best: NDArray[np.bool_] = self.met & (chosen >= worth.max(axis=1) - EQUAL)

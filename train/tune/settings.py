@@ -139,10 +139,7 @@ def _dimension(key: str, text: str) -> BaseDistribution:
 
 
 def _budget(keys: set[str], settings: AnyRunSettings) -> list[str]:
-    """Return overrides for a default budget, and for evaluations spaced evenly over the budget.
-
-    Keys on the command line are kept.
-    """
+    """Return overrides for a default budget and evaluations evenly spaced over it, except for typed `keys`."""
     if not isinstance(settings, TrainSettings):
         return []
     budget = [f"minutes={MINUTES}"] if settings.names_no_budget else []

@@ -35,7 +35,7 @@ STEPS = 20  # per trial's budget
 class Pruning:
     """Judge of a trial (see `busso.train.run.runner.Judge`), by Optuna's pruner.
 
-    The pruner compares trials at the same step, a share of the budget. Steps without an evaluation have the previous
+    The pruner compares trials at the same step, a share of the budget; steps without an evaluation repeat the last
     value.
     """
 

@@ -101,10 +101,7 @@ class Learner:
                 torch._foreach_copy_(buffers, self._buffers)
 
     def compile(self) -> None:
-        """Compile `loss` with torch.compile for this run's batches; on failure, updates stay eager.
-
-        Runs one forward and backward pass on zeros. Does not change what is learned.
-        """
+        """Compile `loss` for this run's batches, changing nothing that is learned; on failure, updates stay eager."""
         if by_own_code(self._sums):
             log.warning("learner.compile: the learner runs on a CPU, where updates are not compiled")
             return
@@ -187,8 +184,7 @@ class Learner:
 def keep_compiled_code() -> None:
     """Cache the code of PyTorch's compiler next to this project's; on failure, leave PyTorch's default.
 
-    The default is in $TMPDIR, which cluster jobs delete. Importing the compiler, as the first optimizer does, creates
-    the folder.
+    The default is in $TMPDIR, which cluster jobs delete. The compiler creates the folder when it is imported.
     """
     with suppress(OSError, RuntimeError):  # no home folder, or a read-only one
         folder = default_folder().with_name("busso-inductor")

@@ -23,8 +23,7 @@ class EquivariantNetwork(QNetwork):
     observation thus exchanges the values of their actions, and what is learned about one part holds for all.
 
     With `dueling`, the state value is computed from the mean over the parts. Hidden tensors have a row per part and
-    observation, `[parts * batch]`, with all rows of a part contiguous, so that sums over parts are sums of blocks.
-    Number formats are those of `QNetwork`.
+    observation, `[parts * batch]`, with a part's rows contiguous, so that a sum over parts is a sum of blocks.
     """
 
     def __init__(self, symmetry: Symmetry, actions: int, hidden: Sequence[int], dueling: bool) -> None:

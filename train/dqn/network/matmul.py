@@ -21,10 +21,7 @@ OWN_CODE_ON = "cpu"  # device type of this project's own code; all others use Py
 
 
 def by_own_code(x: Tensor) -> bool:
-    """Return whether this project's CPU code, not PyTorch's functions, computes with a tensor.
-
-    An export can trace PyTorch's functions only.
-    """
+    """Return whether this project's CPU code computes with a tensor; exports can trace PyTorch's functions only."""
     return x.device.type == OWN_CODE_ON and not torch.compiler.is_exporting()
 
 

@@ -152,8 +152,7 @@ class OwnPart:
 def own_part(text: str, key: str) -> OwnPart:
     """Return the network (`key` is NETWORK) or loss that `text` names in a file of the user's own.
 
-    Raises SettingsError if it does not exist or its file was not named on this command line, and OwnCodeError for an
-    error in the file.
+    Raises SettingsError if it does not exist or the user has not named its file, OwnCodeError for an error in the file.
     """
     try:
         spec = PlayerSpec.parse(text)

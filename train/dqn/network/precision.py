@@ -14,8 +14,7 @@ def learner_format(setting: str, device: torch.device) -> torch.dtype:
 def fastest_format(device: torch.device) -> torch.dtype:
     """Return the fastest format with native instructions on the device; players always use it.
 
-    That is bfloat16 on GPUs that support it and on CPUs with AVX512-BF16 or AMX, where it is not emulated: emulation is
-    many times slower than float32.
+    It is bfloat16 if the GPU, or the CPU by AVX512-BF16 or AMX, has it; emulation is many times slower than float32.
     """
     if device.type == "cuda":
         capable = torch.cuda.is_bf16_supported(including_emulation=False)

@@ -36,8 +36,7 @@ OfTable = Callable[[Game, Path, dict[str, Any]], Player]  # makes a player from 
 def player_of(game: Game, text: str, device: torch.device, key: str = "players") -> Player:
     """Return the player that a text names; `key` is the setting with the text.
 
-    Raises as `resolve` and `load_player`. A player in a Python file is not tried again: the command did that before it
-    started this process.
+    Raises as `resolve` and `load_player`. A player in a Python file was tried by the command that started this process.
     """
     return load_player(game, resolve(game, text, key, tried=False), device, key)
 

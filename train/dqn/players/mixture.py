@@ -17,8 +17,7 @@ _DRAW = 0x30F  # salt of the generators for draws
 class MixturePlayer:
     """Player that draws one of its networks for each game, uniformly and by the game's generator.
 
-    Against opponents that cannot tell which network plays, this is the average policy, as in fictitious play (Brown,
-    1951).
+    Against opponents that cannot tell which one plays, it is the average policy of fictitious play (Brown, 1951).
     """
 
     def __init__(self, members: Sequence[NetworkPlayer]) -> None:

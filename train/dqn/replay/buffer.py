@@ -38,10 +38,7 @@ class LambdaBatch(NamedTuple):
 
 
 class NStepBatch(NamedTuple):
-    """Sample of transitions on the learner's device, with each successor's observation and legal mask.
-
-    Rows without a successor have zeros in `next_observation` and `next_legal`.
-    """
+    """Sample of transitions with their successors' observations and legal masks, zeros if there is no successor."""
 
     observation: Tensor
     action: Tensor
@@ -111,10 +108,7 @@ class ReplayBuffer:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore `state_dict`. Raises ValueError if a shape differs.
-
-        If the capacity differs, the buffer stays empty, with a warning.
-        """
+        """Restore `state_dict`; warn and stay empty if the capacity differs. Raises ValueError for other shapes."""
         rows, inserted, capacity = state["rows"], state["inserted"], state["capacity"]
         size = min(inserted, capacity)
         for name, column in self._data.items():

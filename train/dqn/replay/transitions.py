@@ -102,10 +102,7 @@ class TransitionRecorder:
         return _Round(*(np.concatenate([getattr(each, field.name) for each in rounds]) for field in fields(_Round)))
 
     def transitions(self, totals: Floats, gamma: float, targets: Targets) -> Transitions:
-        """Return the batch's transitions, given each seat's total reward (`[games, seats]`).
-
-        There are none if the deals alone decided every game.
-        """
+        """Return the batch's transitions, given `totals` `[games, seats]`; none if the deals decided every game."""
         if isinstance(targets, LambdaReturns):
             return self._lambda_transitions(totals, gamma, targets.td_lambda)
         return self._n_step_transitions(totals, gamma, targets.n_step)
@@ -212,8 +209,7 @@ def lambda_returns(
 
     The worth is `value`, the greatest there, mixed with the share `lam` of the lambda return from there; if the next
     action is not `greedy` it is `value` alone, as in Watkins's Q(lambda) (Sutton and Barto, 2018, section 12.10).
-    `earned` and `final` are as in `n_step_returns`. Numba does not fuse multiply and add, so all CPUs compute the same
-    bits.
+    `earned` and `final` are as in `n_step_returns`. Numba fuses no multiply-adds, so all CPUs compute the same bits.
     """
     for k in range(following.size - 1, -1, -1):
         then = following[k]

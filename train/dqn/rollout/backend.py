@@ -31,7 +31,7 @@ class BackendLostError(UserError):
 
 
 class RolloutBackend(Protocol):
-    """Player of requests: in this process (`LocalBackend`) or through Ray (`busso.train.dqn.rollout.ray`)."""
+    """Interface of a backend that plays requests in this process (`LocalBackend`) or through Ray (`RayBackend`)."""
 
     def wants_weights(self) -> bool:
         """Return whether newer weights may be published now."""

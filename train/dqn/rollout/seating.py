@@ -44,9 +44,9 @@ def seating(
 def learned_seats(settings: TrainSettings, sitting: NDArray[np.uint8], first_episode: int) -> NDArray[np.bool_] | None:
     """Return the seats whose decisions are learned from, `[episodes, seats]`, given the seating; None for all.
 
-    Where each seat is drawn separately, all players meet the same mixture. Where players have sides, the other side's
-    decisions are part of the network's environment. Their transitions come from a different environment, whose other
-    seats learn: no such step, however short, belongs to a best response to them, so they are not used.
+    Where each seat is drawn separately, all players meet the same mixture. Where players have sides, the others are
+    part of the network's environment. Their own transitions come from a different environment, whose other seats learn:
+    no step of theirs, however short, belongs to a best response to them, so they are not used.
     """
     phases = _rows_of_phases(phases_of(settings), first_episode, len(sitting))
     if all(phase.each == SEAT for _, phase in phases):

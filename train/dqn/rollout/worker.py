@@ -54,7 +54,7 @@ def build_replay(game: Game, settings: TrainSettings, device: torch.device) -> R
 
 
 class RolloutWorker:
-    """Player of requests with the newest loaded weights; networks run on `device`."""
+    """Worker that plays requests with the newest loaded weights; networks run on `device`."""
 
     def __init__(self, settings: TrainSettings, device: torch.device) -> None:
         self._settings = settings

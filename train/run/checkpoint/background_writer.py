@@ -31,10 +31,7 @@ class BackgroundWriter:
         self._spare: Any = None  # copy of a checkpoint already on disk, whose memory the next one reuses
 
     def save(self, path: Path, state: dict[str, Any], keep: int | None = None) -> Future[None]:
-        """Write a copy of `state` in the background, then delete all but `keep` checkpoints in its folder.
-
-        Raises CheckpointError if an earlier one could not be written.
-        """
+        """Write a copy in the background, then prune to `keep`. Raises CheckpointError if an earlier write failed."""
         while self._pending and (self._pending[0].done() or not self._has_room(state)):
             self._finish(self._pending.pop(0))
         into = None

@@ -178,10 +178,7 @@ def load_best(folder: Path) -> Found | None:
 
 
 def load_named(path: Path) -> tuple[Path, dict[str, Any]]:
-    """Load a checkpoint file, or the best checkpoint of a run folder; warn about damaged better ones.
-
-    Raises CheckpointError if none is intact.
-    """
+    """Load a checkpoint file or a run folder's best; warn of damaged ones. Raises CheckpointError if none is intact."""
     if not path.is_dir():
         return path, load(path)
     found = load_best(path / "checkpoints")

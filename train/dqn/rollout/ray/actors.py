@@ -1,7 +1,6 @@
 """Ray actors: a rollout worker, and the evaluator.
 
-The driver forwards their arguments and results as bytes, so it needs neither PyTorch nor the games; actors import them
-when they start.
+The driver forwards arguments and results as bytes, so it needs neither PyTorch nor the games; actors import them.
 """
 
 from __future__ import annotations

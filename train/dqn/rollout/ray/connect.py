@@ -1,7 +1,6 @@
 """Connection to a Ray cluster: the one of RAY_ADDRESS, or a private one.
 
-The supervisor's environment (`private.environment`) keeps other users out of a private cluster. Access to the one of
-RAY_ADDRESS is its owner's responsibility.
+`private.environment` keeps other users out of a private cluster; the other's owner is responsible for access to it.
 """
 
 from __future__ import annotations
@@ -37,10 +36,7 @@ class NotStartedError(Exception):
 
 
 def connect(rollout: RolloutSettings) -> None:
-    """Join the cluster of RAY_ADDRESS, or start one here within this job's limits.
-
-    Raises NotStartedError and SettingsError.
-    """
+    """Join RAY_ADDRESS's cluster or start one within this job's limits. Raises NotStartedError and SettingsError."""
     address = os.environ.get("RAY_ADDRESS")
     if address:
         _probe(address)

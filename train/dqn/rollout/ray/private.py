@@ -29,10 +29,7 @@ _LINES = 10  # lines printed of each log
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Return the environment for the cluster's processes.
-
-    Ray creates `ray` in the folder, accessible to all.
-    """
+    """Return the environment for the cluster's processes. Ray creates `ray` in the folder, accessible to all."""
     return {
         "RAY_TMPDIR": str(folder),
         "RAY_AUTH_MODE": "token",
@@ -48,10 +45,7 @@ def bases() -> list[Path]:
 
 
 def make() -> Path:
-    """Create a folder for this user only, short enough for Ray's sockets; remove those of dead processes.
-
-    Raises SettingsError.
-    """
+    """Create a short private folder for Ray's sockets, and remove those of dead processes. Raises SettingsError."""
     from busso.command.settings.checks import SettingsError
 
     reasons = []
