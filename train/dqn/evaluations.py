@@ -76,10 +76,7 @@ class Evaluations:
             self._runner.metrics.histograms(env_steps, *look(self._learner, replay))
 
     def take(self, wait: bool) -> int:
-        """Record the finished evaluations; with `wait`, wait up to a second for one.
-
-        Returns the greatest env_steps of the evaluated weights, -1 if none has finished.
-        """
+        """Record finished evaluations, with `wait` waiting up to a second; return their greatest env_steps or -1."""
         newest = -1
         for env_steps, duels in self._rollouts.evaluated(wait):
             self._write_down(env_steps, duels)

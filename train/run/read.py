@@ -37,10 +37,7 @@ ERRORS = {
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """Run that has been trained or is being trained. `settings` are those of its latest launch.
-
-    Accessing an attribute raises SettingsError if its file is damaged.
-    """
+    """Run, trained or in training, with its latest launch's settings. A damaged file raises SettingsError on access."""
 
     folder: Path
     settings: AnyRunSettings

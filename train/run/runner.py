@@ -97,10 +97,7 @@ class Trainer(Protocol):
 
 
 class Runner:
-    """Single start of a run.
-
-    The trainer may use `metrics`, `display`, `stop_requested`, `save_checkpoint` and `evaluated`.
-    """
+    """Single start of a run; trainers use `metrics`, `display`, `stop_requested`, `save_checkpoint` and `evaluated`."""
 
     metrics: Metrics
     display: Display

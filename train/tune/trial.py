@@ -130,7 +130,7 @@ def _run(study: Study, trial: optuna.Trial) -> int:
 
 
 def clear(folder: Path) -> None:
-    """Delete the checkpoints of an ended trial, of about a gigabyte each, except the best network."""
+    """Delete an ended trial's checkpoints, which may have a gigabyte each, except the best network."""
     checkpoints = folder / "checkpoints"
     if (checkpoints / checkpoint.BEST).exists():
         with suppress(InUseError), Lock(folder / LOCK):

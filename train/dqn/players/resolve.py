@@ -1,7 +1,4 @@
-"""Resolution of a player's text into its kind, options and file, once per command.
-
-This module does not import PyTorch, so that players without a file start fast.
-"""
+"""Resolution of player texts into kind, options and file, without importing PyTorch, so that others start fast."""
 
 from __future__ import annotations
 
@@ -126,10 +123,7 @@ def resolve_network(game: Game, text: str, key: str) -> Path:
 
 
 def file_of(game: Game, text: str) -> Path | None:
-    """Return the file or run folder of `champion` or a path, None if it does not exist.
-
-    A folder of policy tables stands for its newest table, a folder with a champion for the champion.
-    """
+    """Return the file of `champion` or a path, a folder's newest table or its champion; None if it does not exist."""
     if text == CHAMPION:
         return player_specs.champion_file(game)
     path = Path(text)

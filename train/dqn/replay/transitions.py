@@ -16,10 +16,7 @@ Flags = NDArray[np.bool_]
 
 
 class LambdaTransitions(NamedTuple):
-    """Struct of arrays with one row per decision that had a choice, in the order of the decisions.
-
-    `target` is the lambda return, using the values of the network that played.
-    """
+    """Struct of arrays, a row per decision with a choice, in order; `target` is the acting network's lambda return."""
 
     observation: NDArray[np.uint64]  # [rows, words], packed
     action: Actions  # [rows]

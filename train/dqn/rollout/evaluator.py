@@ -34,10 +34,7 @@ class Evaluator:
         self._opponents = {name: player_of(self._game, name, device, key) for name in opponents}
 
     def duels(self, weights: Weights, stream_name: str, deals: int, stop: Stop = never) -> dict[str, Duel]:
-        """Play the network against each of `evaluation.opponents`, on deals of the run's seed stream `stream_name`.
-
-        Raises StoppedError soon after `stop` returns True.
-        """
+        """Play each opponent on deals of the seed stream `stream_name`. Raises StoppedError soon after `stop()`."""
         self._network.load_state_dict(weights)
         player = Stoppable(NetworkPlayer(self._network), stop)
         seeds = stream(self._settings.seed, stream_name, 0, deals)

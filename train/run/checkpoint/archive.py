@@ -64,10 +64,7 @@ def write(file: IO[bytes], state: Any) -> None:
 
 
 def read(path: Path, file: IO[bytes]) -> bytes:
-    """Return a complete file's content, for `torch.load`.
-
-    Raises DamagedError before anything is parsed, OtherFormatError for a file of another version.
-    """
+    """Return a file's content, verified but unparsed, for `torch.load`. Raises DamagedError and OtherFormatError."""
     data = file.read()
     if not _last_line(path, data).startswith(MAGIC):
         raise DamagedError("not a checkpoint of busso, or truncated")

@@ -14,10 +14,7 @@ Curve = tuple[Sequence[float], Sequence[float]]  # numbers of decisions, and the
 
 
 def read(run: Path) -> dict[str, Curve]:
-    """Return a run's scalars by name, in row order; empty before its first row.
-
-    Raises FileNotFoundError without the file, and InputError naming it if it is damaged.
-    """
+    """Return scalars by name; empty without rows. Raises FileNotFoundError, or InputError naming a damaged file."""
     path = run / FILE
     curves: dict[str, tuple[array[float], array[float]]] = {}
     try:

@@ -18,10 +18,7 @@ LOG_BYTES = 10_000_000  # of train.log, about a week; it is then renamed to trai
 
 
 class LogFile(RotatingFileHandler):
-    """Log file created at its first line; when it exceeds `LOG_BYTES` it is renamed to train.log.1.
-
-    Reports once that lines cannot be written: no run fails because of its log.
-    """
+    """Log file created at its first line and rotated at `LOG_BYTES`; write errors are reported once and end no run."""
 
     _failed = False
 

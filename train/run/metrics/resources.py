@@ -40,10 +40,7 @@ def memory() -> int:
 
 
 def object_store() -> int:
-    """Return the bytes for Ray's object store, a fraction of the memory, for rollouts and weights in transit.
-
-    Never more than the free space in /dev/shm, or Ray would use the disk.
-    """
+    """Return the bytes for Ray's object store: a share of the memory that fits into /dev/shm, not to use the disk."""
     wanted = min(int(_STORE_FRACTION * memory()), _MAX_STORE)
     free = int(0.9 * shutil.disk_usage(_SHARED_MEMORY).free) if _SHARED_MEMORY.is_dir() else wanted
     return max(_MIN_STORE, min(wanted, free))

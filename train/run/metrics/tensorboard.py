@@ -137,10 +137,7 @@ class TensorBoardFiles:
 
 
 def finish(run: Path, env_steps: int) -> None:
-    """Write the results of a complete run from its results.json, once; do nothing without them.
-
-    Each mean is a curve `at_end/...` of one point, which the page HParams shows as a metric.
-    """
+    """Write the means in results.json, if any, as one-point curves `at_end/...`, the metrics of HParams; only once."""
     try:
         results = read_results(run)
     except SettingsError:

@@ -40,8 +40,8 @@ def connect(rollout: RolloutSettings) -> None:
     address = os.environ.get("RAY_ADDRESS")
     if address:
         _probe(address)
-    # By default Ray runs workers at nice 15: beside other busy processes, they get about a hundredth of a core and take
-    # minutes to start. A job's CPUs are for the workers as much as for the learner.
+    # By default Ray runs workers at nice 15: next to other busy processes, they get about a hundredth of a core and
+    # take minutes to start. A job's CPUs are for the workers as much as for the learner.
     os.environ.setdefault("RAY_worker_niceness", "0")
     # Keep the GPU visible to workers without a share of one: the learner's settings decide.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")

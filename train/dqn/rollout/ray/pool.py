@@ -19,7 +19,7 @@ from busso.train.dqn.rollout.ray.messages import HEALTH, Order, WeightArrays
 from busso.train.dqn.rollout.request import RolloutRequest
 
 START_SECONDS = 300.0  # allowed for a start: many workers may read PyTorch from one slow disk
-DEATHS_IN_A_ROW = 5  # deaths of idle actors beyond the number of workers that end the run
+DEATHS_IN_A_ROW = 5  # deaths without a result, beyond the number of workers, that end the run
 
 
 @dataclass(eq=False)
