@@ -39,7 +39,7 @@ def with_learner_threads(settings: TrainSettings) -> TrainSettings:
 
 
 def _kept(settings: TrainSettings) -> int:
-    """Return the number of the run's last start if this machine has as many CPUs, else 1."""
+    """Return the thread count of the run's last start if this machine has as many CPUs, else 1."""
     threads = value_at(settings_of_run(settings.folder), "learner.threads")
     return threads if isinstance(threads, int) and 1 <= threads <= resources.cpus() else 1
 

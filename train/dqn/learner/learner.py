@@ -118,7 +118,7 @@ class Learner:
         self._adam.zero_grad()
 
     def warm_up(self, words: int) -> None:
-        """Compile what the first update needs, while the first games are played. Changes no weights."""
+        """Compile what the first update needs, while the first games are played, changing nothing that is learned."""
         with unchanged(self.online):  # BatchNorm rejects a single row
             self.online(torch.zeros(2, words, dtype=torch.int64, device=self.device)).sum().backward()
         self._adam.zero_grad()

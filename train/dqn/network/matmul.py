@@ -71,7 +71,7 @@ def _forward(x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tens
 
 
 class _Linear(torch.autograd.Function):
-    """`_forward` with its derivatives; PyTorch computes the weight's, because oneDNN copies transposed tensors."""
+    """`_forward` with its derivatives; PyTorch computes the weight gradient, as oneDNN copies transposed tensors."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tensor:

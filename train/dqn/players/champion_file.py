@@ -1,4 +1,4 @@
-"""Champion files: networks in one file that is read without running code and has all that builds them.
+"""Champion files: networks, and the settings that build them, in one file that is read without running code.
 
 The format is safetensors. Its metadata has, as JSON under `busso`: the version of busso, the settings that shape the
 networks, a checksum of the weights, and facts about their training (`about`). The weights of network `k` are named

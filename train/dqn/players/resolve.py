@@ -1,4 +1,4 @@
-"""Resolution of player texts into kind, options and file, without importing PyTorch, so that others start fast."""
+"""Resolution of player texts into kind, options and file; without PyTorch, so that rule players start fast."""
 
 from __future__ import annotations
 
