@@ -15,7 +15,7 @@ from busso.train.run.metrics.resources import wait_passively
 from busso.train.run.signals import hold_usr1
 
 if __name__ == "__main__":
-    hold_usr1()  # before the imports that take seconds, here and in the functions
+    hold_usr1()  # before slow imports, here and in functions
     wait_passively()
 
 from hydra.core.hydra_config import HydraConfig
@@ -35,7 +35,7 @@ from busso.train.sweep import set_up_launchers, until_end
 
 @command
 def main(arguments: Sequence[str]) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line and return the exit code."""
     flags, words = parted(arguments)
     if words[:1] == ["doctor"]:
         return run_app("doctor", examine, [*flags, *words[1:]])
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
 
 @job
 def examine(config: DictConfig) -> int:
-    """`busso doctor`: say what a run would use. Returns 0 if it would start, else 2."""
+    """Print what a run would use (`busso doctor`). Return 0 if it would start, else 2."""
     from busso.command.terminal.console import result_console
     from busso.command.terminal.progress import Progress
     from busso.train.doctor import measure as stages

@@ -1,4 +1,4 @@
-"""Training as functions: a run from its settings, its trainer and its players."""
+"""Training functions: a run from its settings, its trainer and its players."""
 
 from __future__ import annotations
 
@@ -25,10 +25,7 @@ log = logging.getLogger("train")
 
 
 def train(chosen: Chosen, judge: Judge | None = None) -> int:
-    """Start or resume the run that these settings mean; returns the exit code, 0 also where the judge gave it up.
-
-    Raises UserError.
-    """
+    """Start or resume a run; return the exit code, which is 0 also if the judge gave up the run. Raises UserError."""
     from busso.train.run.folder import RunFolder
     from busso.train.run.metrics.log_file import logged
     from busso.train.run.runner import run
@@ -42,9 +39,9 @@ def train(chosen: Chosen, judge: Judge | None = None) -> int:
 
 
 def with_players(chosen: Chosen) -> Chosen:
-    """The settings with those that the run began with, and the network; all players are there. Raises UserError.
+    """Return the settings completed by the run's first start and initial network, and check all players.
 
-    Nothing is written yet.
+    Writes nothing. Raises UserError.
     """
     from busso.train.dqn.network.build import with_tried_code
     from busso.train.dqn.players.load import check_players
@@ -61,7 +58,7 @@ def with_players(chosen: Chosen) -> Chosen:
 
 @contextmanager
 def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Trainer]:
-    """Yield the trainer for these settings, with the backend that plays for it until the context ends."""
+    """Yield the trainer for these settings, with its backend until the context ends."""
     if isinstance(settings, BatchQSettings):
         from busso.train.tabular.batch_q_trainer import BatchQTrainer
 
@@ -84,15 +81,12 @@ def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Traine
         torch.set_num_threads(settings.learner.cpu_threads)
         device = choose_device(settings.device, began_on_gpu(folder.path))
         settings = checked(replace(settings, device=str(device)), device)
-        with closing(make_backend(settings, device)) as rollouts:  # first: Ray starts while the checkpoint is read
+        with closing(make_backend(settings, device)) as rollouts:  # first, as Ray starts while the checkpoint is read
             yield DqnTrainer(settings, folder, device, rollouts)
 
 
 def checked(settings: TrainSettings, device: torch.device) -> TrainSettings:
-    """The settings, with a number of threads for a learner on CPUs.
-
-    Raises SettingsError if the run will not fit into the memory.
-    """
+    """Set the number of threads of a learner on CPUs. Raises SettingsError if the run does not fit into memory."""
     import torch
 
     from busso.train.doctor.memory import check_gpu_memory, check_job_memory
@@ -110,7 +104,7 @@ def checked(settings: TrainSettings, device: torch.device) -> TrainSettings:
 
 
 def make_backend(settings: TrainSettings, device: torch.device) -> RolloutBackend:
-    """Rollouts in this process with the learner's device, or Ray's, which need no Ray in this process."""
+    """Return a local backend on the learner's device, or the Ray backend, which does not import Ray here."""
     if settings.rollout.kind == "local":
         from busso.train.dqn.rollout.backend import LocalBackend
 

@@ -1,4 +1,4 @@
-"""The function that Hydra calls for `busso train`: it trains one run from the composed settings."""
+"""Hydra application of `busso train`, which trains one run from the composed settings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from busso.train.sweep import in_sweep, prepare
 
 
 class Checks(Callback):
-    """Refuses settings before anything is written: Hydra makes the folder of a run before it calls the job."""
+    """Checks of the settings before anything is written: Hydra makes the run folder before it calls the job."""
 
     def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Check the settings of a single run."""
@@ -38,7 +38,7 @@ class Checks(Callback):
 
 @contextmanager
 def _ending() -> Iterator[None]:
-    """End the command by an error of its user: Hydra makes warnings of what a callback raises."""
+    """Convert a user's error into the command's end: Hydra turns a callback's exceptions into warnings."""
     try:
         yield
     except (UserError, OSError) as error:
@@ -51,12 +51,12 @@ def _check(config: DictConfig, overrides: Sequence[str], folder: str) -> None:
 
 
 def chosen(config: DictConfig, overrides: Sequence[str], folder: str) -> Chosen:
-    """The settings of a run in this folder. Raises SettingsError."""
+    """Return the settings of a run in this folder. Raises SettingsError."""
     return chosen_of(_in_folder(from_config(SCHEMAS, config), folder), overrides)
 
 
 def _in_folder(settings: AnyRunSettings, folder: str) -> AnyRunSettings:
-    """The settings of a run in the folder; below runs/<game>/ the rest of the path is its name."""
+    """Return the settings with this run folder; below runs/<game>/ the rest of the path is the run's name."""
     path, games = Path(folder).absolute(), Path(settings.runs, settings.game_name).absolute()
     if path == settings.folder.absolute():
         return settings
@@ -67,20 +67,20 @@ def _in_folder(settings: AnyRunSettings, folder: str) -> AnyRunSettings:
 
 @job
 def train(config: DictConfig) -> int | float | None:
-    """Train or resume the run; returns the exit code, or the objective of a sweeper that searches."""
+    """Train or resume the run; return the exit code, or the objective of a hyperparameter sweeper."""
     hydra_config = HydraConfig.get()
     found = chosen(config, list(hydra_config.overrides.task), hydra_config.runtime.output_dir)
     run = replace(found, composed=_files(config, hydra_config))
     if hydra_config.mode == RunMode.RUN or hydra_config.runtime.choices["hydra/sweeper"] == "basic":
         return in_sweep(lambda: train_chosen(run))
-    from busso.train.run import objective  # with NumPy, for which --help does not wait
+    from busso.train.run import objective  # imports NumPy, which --help does not need
 
     objective.check_direction(found.settings, hydra_config.sweeper.get("direction"))
     return in_sweep(lambda: train_chosen(run)) or objective.result(found.settings)[0]
 
 
 def _files(config: DictConfig, hydra_config: Any) -> dict[str, str]:
-    """Return Hydra's files in `.hydra/` of a run, by name."""
+    """Return Hydra's files for the run's `.hydra/`, by name."""
     return {
         "config.yaml": OmegaConf.to_yaml(config),
         "hydra.yaml": OmegaConf.to_yaml(OmegaConf.create({"hydra": hydra_config})),

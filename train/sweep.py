@@ -1,4 +1,4 @@
-"""A sweep, `busso train -m key=a,b`: names of its runs, the check of all before the first, and signals."""
+"""Sweeps, `busso train -m key=a,b`: run names, a check of all runs before the first, and signals."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ from busso.command.settings.compose import refused_by_name
 from busso.command.system import end_with_parent, heard
 from busso.train.run.signals import EXIT_REQUEUE, StopRequest
 
-_NAME, _DEFAULT_NAME, _MAX_NAME = "name", "default", 240  # bytes, of 255 that a folder's name may have
+_NAME, _DEFAULT_NAME, _MAX_NAME = "name", "default", 240  # bytes, below the limit of 255
 _EXCLUDED = "hydra.job.config.override_dirname.exclude_keys"
 _SUBMITIT, _ARRAY = "submitit", "array"
 _LAUNCHERS = {"submitit_slurm": {"max_num_timeout": 1000}, "submitit_local": {"timeout_min": 30 * 24 * 60}}
 
-until_end = ExitStack()  # what a sweep has set up in this process; a command ends it
-_stopped: int | None = None  # exit code of the signal that came to a job of this process
-_told = list[int]()  # signals that the workers of joblib were told of
+until_end = ExitStack()  # cleanup of a sweep in this process, run at the end of the command
+_stopped: int | None = None  # exit code of the signal received by a job of this process
+_told = list[int]()  # signals already relayed to joblib's workers
 
 
 def sweep_name(name: str, swept: str) -> str:
-    """The folder of a run of a sweep, such as `wide,learner.lr=0.001,seed=2`: a name that was given, then its values.
+    """Return a sweep's run name, such as `wide,learner.lr=0.001,seed=2`: the given name, then the values.
 
-    `swept` is Hydra's override_dirname. A value of `row` stands by itself.
+    `swept` is Hydra's override_dirname. A value of `row` appears without its key.
     """
     values = re.sub(r"\d+\.\d{6,}(e-?\d+)?", lambda found: f"{float(found[0]):.6g}", re.sub(r"\brow=", "", swept))
-    values = re.sub(r"(?<==)(?:[^,=]*/)?([^,=/]+)\.py\b", r"\1", values)  # a file by its name
+    values = re.sub(r"(?<==)(?:[^,=]*/)?([^,=/]+)\.py\b", r"\1", values)  # a Python file by its stem
     text = ",".join(part for part in ("" if name == _DEFAULT_NAME else name, values) if part) or name
     plain = re.sub(r"[^A-Za-z0-9._=,+-]+", "_", re.sub(r"[\[\]{}()'\" ]", "", text))
     if len(plain) <= _MAX_NAME:
@@ -61,8 +61,8 @@ OmegaConf.register_new_resolver("sweep_name", sweep_name, replace=True)
 
 
 def set_up_launchers() -> None:
-    """Make submitit start a job again as often as it reaches its time limit: it resumes from its checkpoint."""
-    Plugins.instance()  # each stores its settings when Hydra finds it
+    """Make submitit requeue a job whenever it reaches its time limit: it resumes from its checkpoint."""
+    Plugins.instance()  # plugins store their settings when Hydra discovers them
     store = ConfigStore.instance()
     for name in _LAUNCHERS.keys() & {each.removesuffix(".yaml") for each in store.list("hydra/launcher")}:
         node = OmegaConf.merge(store.load(f"hydra/launcher/{name}.yaml").node, _LAUNCHERS[name])
@@ -70,14 +70,14 @@ def set_up_launchers() -> None:
 
 
 def prepare(config: DictConfig, check: Callable[[DictConfig, Sequence[str], str], object]) -> None:
-    """Name the runs of a sweep by the swept keys alone, check every combination of a grid, and handle signals.
+    """Name the runs of a sweep by the swept keys, check all combinations of a grid, and handle signals.
 
-    `check` gets the settings of a run, its overrides and its folder. Raises SettingsError.
+    `check` receives the settings of a run, its overrides and its folder. Raises SettingsError.
     """
-    global _stopped  # noqa: PLW0603 - of the process, as signals are
+    global _stopped  # noqa: PLW0603 - process-wide, like signals
     _stopped = None
     _told.clear()
-    # As typed: `name='lr${learner.lr}'` has another value in each run.
+    # As typed: `name='lr${learner.lr}'` differs between runs.
     typed = cast("list[str]", OmegaConf.to_container(config.hydra.overrides.task, resolve=False))
     sweeper, launcher = (config.hydra.runtime.choices[f"hydra/{name}"] for name in ("sweeper", "launcher"))
     with refused_by_name(typed, "train", added_folders(config.hydra)):
@@ -86,7 +86,7 @@ def prepare(config: DictConfig, check: Callable[[DictConfig, Sequence[str], str]
         config.hydra.overrides.hydra.append(f"{_EXCLUDED}={sorted(fixed)}")
         if sweeper == "basic":
             jobs = _check_all(config, overrides, check)
-        else:  # what is the same for all jobs of a search
+        else:  # settings common to all jobs of a search
             require(launcher != _ARRAY, "hydra/sweeper", f"basic with hydra/launcher={_ARRAY}", sweeper)
             same = [text for each, text in zip(overrides, typed, strict=True) if not each.is_sweep_override()]
             composed = GlobalHydra.instance().config_loader().load_sweep_config(config, same)
@@ -105,7 +105,7 @@ def prepare(config: DictConfig, check: Callable[[DictConfig, Sequence[str], str]
 def _check_all(
     config: DictConfig, overrides: list[Override], check: Callable[[DictConfig, Sequence[str], str], object]
 ) -> dict[str, Sequence[str]]:
-    """The overrides of each run of a grid, by its folder."""
+    """Check the runs of a grid and return their overrides by folder."""
     loader = GlobalHydra.instance().config_loader()
     params = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
     swept = [*OverridesParser.create(loader).parse_overrides(params), *overrides]
@@ -123,9 +123,9 @@ def _check_all(
 
 
 def _keep_own_of_array(config: DictConfig, jobs: Mapping[str, Sequence[str]]) -> None:
-    """Keep the run of a grid that this task of a Slurm job array trains; outside an array print all folders, and end.
+    """Keep only the grid run of this Slurm array task; outside an array, print all folders and exit.
 
-    Its number is that of the run, from 0; the array may have some of them alone. Raises SettingsError if it has others.
+    The task's number is the run's, from 0; the array may be a subset. Raises SettingsError if it exceeds the grid.
     """
     task = os.environ.get("SLURM_ARRAY_TASK_ID")
     if task is None:
@@ -140,9 +140,9 @@ def _keep_own_of_array(config: DictConfig, jobs: Mapping[str, Sequence[str]]) ->
 
 
 def _make_private(pattern: str) -> None:
-    """Make the folder of submitit's pickles, which run any code, or check it. Raises SettingsError.
+    """Create the private folder of submitit's pickles, which can run any code, or raise SettingsError.
 
-    From the first `%` on a part of its path is another for each job.
+    The path from the first `%` on differs between jobs.
     """
     folder = Path(*itertools.takewhile(lambda part: "%" not in part, Path(pattern).parts))
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -154,16 +154,16 @@ def _make_private(pattern: str) -> None:
 
 
 def _leave_allocation() -> None:
-    """Remove Slurm's variables until the end: sbatch would hand them on to jobs, where srun reads them."""
+    """Remove Slurm's variables until the end: sbatch would pass them on to jobs, where srun reads them."""
     of_allocation = [name for name in os.environ if re.match(r"SLURM_(?!(CONF|JWT|CLUSTERS|SACK_SOCKET)$)", name)]
     until_end.callback(os.environ.update, {name: os.environ.pop(name) for name in of_allocation})
 
 
 @contextmanager
 def _relayed(numbers: set[signal.Signals], hear: Callable[[int], None]) -> Iterator[None]:
-    """Call `hear` for each of these signals. In what this process starts they wait until its job begins.
+    """Call `hear` for each of these signals; child processes hold them back until their job begins.
 
-    So this thread blocks them, and another, which starts nothing, has them.
+    This thread therefore blocks them, and another thread, which starts no processes, receives them.
     """
     numbers = set(heard(numbers))
     handlers = {number: signal.signal(number, lambda number, _: hear(number)) for number in numbers}
@@ -181,22 +181,22 @@ def _relayed(numbers: set[signal.Signals], hear: Callable[[int], None]) -> Itera
 
 
 def _leave(number: int) -> None:
-    """End this process; the jobs that it has submitted go on."""
+    """Exit; the submitted jobs continue."""
     os.write(2, b"\nthe jobs go on without this command\n")
     os._exit(_exit_code(number))
 
 
 def _tell_workers(number: int) -> None:
-    """Hand a signal on to the workers of joblib, each of which ends its run with a checkpoint.
+    """Relay a signal to joblib's workers, each of which stops with a checkpoint.
 
-    A terminal sends Ctrl-C to them as well; the second ends this process, and them with it.
+    A terminal sends Ctrl-C to them as well; the second one ends this process, and them with it.
     """
     workers = multiprocessing.active_children()
     if not workers or (number == signal.SIGINT and _told):
         os._exit(_exit_code(number))
     _told.append(number)
     for worker in workers if number != signal.SIGINT else ():
-        with suppress(ProcessLookupError):  # it has just ended
+        with suppress(ProcessLookupError):  # already ended
             os.kill(worker.pid or 0, number)
 
 
@@ -205,9 +205,9 @@ def _exit_code(number: int) -> int:
 
 
 def in_sweep(train: Callable[[], int]) -> int:
-    """Train the run of a job; returns its exit code. After a signal to a job its process trains no other.
+    """Train the run of a job and return its exit code; after a signal, this process trains no others.
 
-    A run that another process has is left to it, except in a job array, whose task may be started again.
+    A run that another process holds is skipped, except in a job array, whose task may be requeued.
     """
     global _stopped  # noqa: PLW0603
     hydra = HydraConfig.get()
@@ -217,26 +217,26 @@ def in_sweep(train: Callable[[], int]) -> int:
     if launcher == "joblib" and not end_with_parent(_parent(), signal.SIGTERM):
         os._exit(_exit_code(signal.SIGTERM))
     with StopRequest() as stop:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, StopRequest.SIGNALS)  # one that came before comes now
-        again = hydra.job.num > 0 or not restarts()  # else a job that is too short is requeued for ever
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, StopRequest.SIGNALS)  # deliver pending signals
+        again = hydra.job.num > 0 or not restarts()  # else a job that is too short is requeued forever
         code = _stopped or (stop.exit_code(again) if stop.signal is not None else 0)
         if not code:
             code = _trained(train, stop, launcher)
     if stop.signal is not None:
         _stopped = code or stop.exit_code(again=True)
     if launcher == "joblib" and os.getppid() != _parent():
-        os._exit(code)  # nothing waits for the result
+        os._exit(code)  # no process waits for the result
     return code
 
 
 def _trained(train: Callable[[], int], stop: StopRequest, launcher: str) -> int:
-    from busso.train.run.folder import RunInUseError  # with PyTorch, for which --help does not wait
+    from busso.train.run.folder import RunInUseError  # imports PyTorch, which --help does not need
 
     try:
         return _requeued_after(train) if launcher.startswith(_SUBMITIT) else train()
     except RunInUseError as error:
         if stop.signal is not None:
-            return stop.exit_code(again=True)  # it ended the waiting
+            return stop.exit_code(again=True)  # the signal ended the wait
         if launcher == "array" or HydraConfig.get().runtime.choices["hydra/sweeper"] != "basic":
             raise
         print(f"another process is training this run: {error}", file=sys.stderr)
@@ -245,12 +245,12 @@ def _trained(train: Callable[[], int], stop: StopRequest, launcher: str) -> int:
 
 @cache
 def _parent() -> int:
-    """The process that has started this worker of joblib."""
+    """Return the parent of this joblib worker at the first call."""
     return os.getppid()
 
 
 def _requeued_after(train: Callable[[], int]) -> int:
-    """Train; at submitit's own signal, shortly before a time limit, it gets the job requeued after the checkpoint."""
+    """Train, and at submitit's signal shortly before a time limit, requeue the job after the checkpoint."""
     came = list[int]()
 
     def stop(number: int, frame: object) -> None:

@@ -1,1 +1,1 @@
-"""`busso doctor`: the speed and the memory that a run would have on this machine."""
+"""`busso doctor`: speed and memory of a run on this machine."""

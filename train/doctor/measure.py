@@ -1,4 +1,4 @@
-"""Decisions a second of each stage of a run on this machine, measured for a second or two each."""
+"""Decisions per second of each stage of a run on this machine, each measured for a second or two."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from busso.train.run.device import choose_device
 from busso.train.run.metrics import resources
 from busso.train.settings.dqn import TrainSettings
 
-_SECONDS = 1.5  # of measuring, for each stage
-_GAMES = 512  # played at a time, at most: enough to measure
+_SECONDS = 1.5  # seconds of measuring per stage
+_GAMES = 512  # maximum played at a time, enough to measure
 _IN_TURN = ("in the learner's process", "rollout=ray, which plays on the other CPUs")
 _FEWER_UPDATES = "learner.samples_floor=0.25, or a larger learner.batch_size; these two change what the network learns"
 _COMPILED = "learner.compile=true, "
 
 
 def workers_here(settings: TrainSettings) -> int:
-    """Ray workers on this node; 0 where the learner's process plays."""
+    """Return the number of Ray workers on this node; 0 if the learner's process plays."""
     if settings.rollout.kind != "ray":
         return 0
     return settings.rollout.workers or max(1, resources.cpus() - settings.learner.cpu_threads)
 
 
 class Stage(NamedTuple):
-    """A part of a run that does one thing at a time."""
+    """Stage of a run, which does one thing at a time."""
 
     name: str
-    decisions: float  # a second, if it waits for no other stage
+    decisions: float  # per second, without waiting for other stages
     how: str
-    change: str  # what gives more, in the words of the settings
+    change: str  # settings that speed it up
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The stages of a run. In turn: they share one thread, so that each waits for the others.
+    """Stages of a run. `in_turn` if they share one thread, so that each waits for the others.
 
-    `scaling` says what more CPUs would give; None where games are played on a GPU.
+    `scaling` predicts the gain of more CPUs; None if games are played on a GPU.
     """
 
     stages: list[Stage]
@@ -57,16 +57,16 @@ class Measured:
 
     @property
     def limit(self) -> Stage:
-        """The slowest stage."""
+        """Slowest stage."""
         return min(self.stages, key=lambda stage: stage.decisions)
 
     @property
     def decisions(self) -> float:
-        """Decisions a second of all stages together. Ray's own time is not counted: 1.6 ms a message of its driver."""
+        """Decisions per second of all stages together, without Ray's own 1.6 ms per message of its driver."""
         return 1 / sum(1 / stage.decisions for stage in self.stages) if self.in_turn else self.limit.decisions
 
     def busy(self, stage: Stage) -> float:
-        """The share of the time that a stage works, 0 to 1."""
+        """Return the share of the time that a stage works, 0 to 1."""
         return self.decisions / stage.decisions
 
     def verdict(self) -> str:
@@ -79,7 +79,7 @@ class Measured:
 
 
 def measure(settings: TrainSettings, seconds: float = _SECONDS) -> Measured:
-    """Measure each stage by itself for `seconds`, in this process."""
+    """Measure each stage separately for `seconds`, in this process."""
     device, game, rollout = choose_device(settings.device), settings.load_game(), settings.rollout
     on_ray = rollout.kind == "ray"
     torch.set_num_threads(rollout.torch_threads)
@@ -94,7 +94,7 @@ def measure(settings: TrainSettings, seconds: float = _SECONDS) -> Measured:
     if settings.learner.compile:
         learner.compile()
     update = seconds_of(learner.update, device, seconds)
-    # Decisions for each update: a decision without a choice may be no transition.
+    # Decisions per update; forced moves may be decisions but not transitions.
     paid = settings.learner.batch_size / settings.learner.samples_per_insert
     paid *= played.decisions / len(transitions.action)
     stage, each = _learner(settings, update, paid, device.type == "cuda")
@@ -106,14 +106,14 @@ def measure(settings: TrainSettings, seconds: float = _SECONDS) -> Measured:
 
 
 def _played(settings: TrainSettings, device: torch.device, seconds: float) -> tuple[Rollout, float]:
-    """A rollout by the run's own worker, and its seconds for a decision."""
+    """Return a rollout by the run's own worker, and its seconds per decision."""
     games = min(settings.rollout.games, _GAMES)
     worker, starts = RolloutWorker(settings, device), count(0, games)
 
     def play() -> Rollout:
         return worker.play(RolloutRequest(next(starts), games, settings.exploration.end))
 
-    first = play()  # compiles
+    first = play()  # compiles the game
     started, decisions = time.perf_counter(), 0
     while not decisions or time.perf_counter() < started + seconds:
         decisions += play().decisions
@@ -121,7 +121,7 @@ def _played(settings: TrainSettings, device: torch.device, seconds: float) -> tu
 
 
 def _learner(settings: TrainSettings, update: float, least: float, on_gpu: bool) -> tuple[Stage, float]:
-    """The learner whose update takes these seconds and is for `least` decisions; and the most decisions for one."""
+    """Return the learner's stage, with `update` seconds per `least` decisions, and its most decisions per update."""
     learner = settings.learner
     most = least / learner.samples_floor
     each = f"{most:,.0f}" if most == least else f"{least:,.0f} to {most:,.0f}"
@@ -131,7 +131,7 @@ def _learner(settings: TrainSettings, update: float, least: float, on_gpu: bool)
 
 
 def _faster_updates(settings: TrainSettings, on_gpu: bool) -> str:
-    """Describe what makes the same updates faster."""
+    """Describe how to speed up updates without changing them."""
     learner, threads = settings.learner, settings.learner.cpu_threads
     if on_gpu:
         return "" if learner.compile else _COMPILED
@@ -140,7 +140,7 @@ def _faster_updates(settings: TrainSettings, on_gpu: bool) -> str:
 
 
 def _scaling(settings: TrainSettings, playing: float, update: float, paid: float, on_gpu: bool) -> Scaling:
-    """The rates of a worker that takes `playing` seconds a decision, and a learner of `update` seconds for `paid`."""
+    """Return the rates of a worker with `playing` seconds per decision, and a learner with `update` per `paid`."""
     learner = settings.learner
     where = "on the GPU" if on_gpu else f"with learner.threads={learner.cpu_threads}"
     return Scaling(
@@ -154,7 +154,7 @@ def _scaling(settings: TrainSettings, playing: float, update: float, paid: float
 
 
 def _workers(settings: TrainSettings, playing: float, learning: float) -> Iterator[Stage]:
-    """Ray's workers, and the CPUs of this node, which they share with the learner. In CPU seconds a decision."""
+    """Yield the stages of Ray's workers and of this node's CPUs, shared with the learner."""
     cpus, rollout = resources.cpus(), settings.rollout
     workers = rollout.workers or workers_here(settings) * rollout.nodes
     here = -(-workers // rollout.nodes) / workers
@@ -164,7 +164,7 @@ def _workers(settings: TrainSettings, playing: float, learning: float) -> Iterat
 
 
 def seconds_of(function: Callable[[], object], device: torch.device, seconds: float) -> float:
-    """Mean seconds of a call, after a first one, with what it leaves the device to do."""
+    """Return the mean seconds of a call after a first one, including the device's work."""
     function()
     started = _now(device)
     calls, end = 0, started + seconds
@@ -175,14 +175,14 @@ def seconds_of(function: Callable[[], object], device: torch.device, seconds: fl
 
 
 def _now(device: torch.device) -> float:
-    """The clock once the device has done all that it was given: CUDA's calls return before their work is done."""
+    """Return the time when the device has finished: CUDA calls return before their work is done."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     return time.perf_counter()
 
 
 def screen(measured: Measured) -> Iterator[Table | str]:
-    """The stages, and the line that names the one that limits the run."""
+    """Yield a table of the stages, the verdict on the limiting one, and the scaling."""
     table = Table("stage", "decisions/s", "busy", "how", "", title="what each stage could do alone")
     for stage in measured.stages:
         mark = "limits" if stage is measured.limit else ""
@@ -194,5 +194,5 @@ def screen(measured: Measured) -> Iterator[Table | str]:
 
 
 def in_words(decisions: float) -> str:
-    """1.6 million; below 100,000 the number itself."""
+    """Format a number as 1.6 million, or in full below 100,000."""
     return f"{decisions / 1e6:.1f} million" if decisions >= 100_000 else f"{decisions:,.0f}"

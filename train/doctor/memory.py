@@ -1,4 +1,4 @@
-"""Check that a run fits into the memory of a GPU or of a job, before anything is allocated there."""
+"""Checks that a run fits into the memory of a GPU or a job, before anything is allocated there."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from busso.train.settings.dqn import MOST_DECISIONS, TrainSettings
 from busso.train.settings.targets import TargetNetwork
 
 GB = 10**9
-# Buffers in the memory of the learner's node: itself, and its copy while a checkpoint is written. With a GPU two, too:
-# a start that resumes holds the file and what is in it.
+# Replay buffers in the memory of the learner's node: the buffer, and its copy while a checkpoint is written. Also two
+# with a GPU: a resuming start holds the file and its content.
 BUFFERS = 2
 _GPU_RESERVE = 2 * GB  # for PyTorch and its libraries, weights and updates
 _PROCESS = 256 * 2**20  # Python, PyTorch and compiled games
-_COPIES = 4  # of the weights: online network, gradient, two moments of Adam
+_COPIES = 4  # of the weights: online network, gradient, two Adam moments
 
 
 def buffer_bytes(settings: TrainSettings) -> int:
-    """Bytes of the replay buffer for each transition."""
+    """Return the replay buffer's bytes per transition."""
     return row_bytes(transitions_for(settings.target), settings.load_game().words)
 
 
 def check_gpu_memory(settings: TrainSettings, free: int, device: str) -> None:
-    """Raise SettingsError unless the replay buffer and a reserve fit into the `free` bytes of the GPU.
+    """Raise SettingsError unless the replay buffer and a reserve fit into the GPU's `free` bytes.
 
-    The reserve is 2 GB, and 1 GB for the libraries of each Ray worker that may share the GPU.
+    The reserve is 2 GB, plus 1 GB of libraries for each Ray worker that may share the GPU.
     """
     each, rows, share = buffer_bytes(settings), settings.replay.capacity, settings.rollout.gpus_per_worker
     reserve = _GPU_RESERVE + (GB * min(settings.rollout.workers or resources.cpus(), int(1 / share)) if share else 0)
@@ -46,9 +46,9 @@ def check_gpu_memory(settings: TrainSettings, free: int, device: str) -> None:
 
 
 def check_job_memory(settings: TrainSettings, limit: int, on_gpu: bool = False) -> None:
-    """Raise SettingsError, naming the key to lower, if a learner needs more than `limit` bytes beside its GPU, if any.
+    """Raise SettingsError, naming the key to lower, if a learner needs more than `limit` bytes of main memory.
 
-    Each need is what is allocated at least, once the replay buffer is as full as it may become.
+    Each need is a lower bound, with the replay buffer as full as it can become.
     """
     game, batch = settings.load_game(), settings.learner.batch_size
     each, rows = buffer_bytes(settings) * BUFFERS, _rows(settings)
@@ -72,34 +72,34 @@ def check_job_memory(settings: TrainSettings, limit: int, on_gpu: bool = False) 
 
 
 def _needs_of_updates(settings: TrainSettings) -> dict[str, float]:
-    """Bytes by the key to lower, where the learner computes on CPUs."""
+    """Return the bytes needed by a learner on CPUs, by the key to lower."""
     game, own = settings.load_game(), settings.network.module is not None
-    # Without its weights; one of the user's own was built before, and may do what a meta device cannot.
+    # Build it without weights, except the user's own: it was built before, and may not support a meta device.
     with nullcontext() if own else torch.device("meta"):
         network = build_network(game, settings)
     copies = _COPIES + isinstance(settings.target, TargetNetwork)
-    parts = 0 if own else network.input.parts  # what its layers give is not known
-    units = 4 * parts * sum(settings.network.hidden)  # bytes of what they give for one row
+    parts = 0 if own else network.input.parts  # the outputs of its layers are unknown
+    units = 4 * parts * sum(settings.network.hidden)  # bytes of the layers' outputs per row
     return {
-        "learner.batch_size": 2.0 * settings.learner.batch_size * (2 * units + 16 * game.words),  # with gradients
+        "learner.batch_size": 2.0 * settings.learner.batch_size * (2 * units + 16 * game.words),  # including gradients
         "network" if own else "network.hidden": 4.0 * copies * sum(each.numel() for each in network.parameters()),
     }
 
 
 def _two_digits(number: int) -> int:
-    """The number rounded down to two digits, as a person would say it."""
+    """Round down to two significant digits."""
     return number - number % 10 ** max(0, len(str(number)) - 2)
 
 
 def _rows(settings: TrainSettings) -> int:
-    """Transitions that the buffer may come to hold: rows that are never written take no memory."""
+    """Return the maximum transitions in the buffer: rows never written take no memory."""
     if settings.episodes is None:
         return settings.replay.capacity
     return min(settings.replay.capacity, settings.episodes * MOST_DECISIONS)
 
 
 def _games(settings: TrainSettings) -> int:
-    """Games that are played at a time on this node, at least."""
+    """Return a lower bound of the games played at a time on this node."""
     rollout = settings.rollout
     elsewhere = rollout.kind == "ray" and (rollout.nodes > 1 or "RAY_ADDRESS" in os.environ)
     return 0 if elsewhere else rollout.games

@@ -30,14 +30,14 @@ from busso.train.run.metrics import resources
 from busso.train.settings.dqn import TrainSettings
 
 GIB = 1 << 30
-WORKER_BYTES = 520 * resources.MIB  # a Ray worker with PyTorch and compiled games: `make bench`, worker_memory
+WORKER_BYTES = 520 * resources.MIB  # Ray worker with PyTorch and compiled games: `make bench`, worker_memory
 RAY_BYTES = 450 * resources.MIB  # Ray's own processes on a node, idle
 _PACKAGES = ("torch", "ray", "numba", "numpy", "hydra-core")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A line of the report: the check, its finding, and whether a run would fail because of it."""
+    """Line of the report: the check, its finding, and whether a run would fail because of it."""
 
     what: str
     says: str
@@ -45,7 +45,7 @@ class Finding:
 
 
 def examine(settings: TrainSettings) -> list[Finding]:
-    """Everything but the speeds. No finding with verdict "error": a run would start."""
+    """Return all findings except speeds. The run would start if none has the verdict "error"."""
     findings = [_versions(), *_gpus(settings), _cpus(settings), _memory(settings), _folder(settings)]
     return findings + (_ray(settings) if settings.rollout.kind == "ray" else [])
 
@@ -60,7 +60,7 @@ def _gpus(settings: TrainSettings) -> Iterator[Finding]:
     for index in range(0 if problem else torch.cuda.device_count()):
         name, size = torch.cuda.get_device_name(index), torch.cuda.get_device_properties(index).total_memory
         yield Finding(f"cuda:{index}", f"{name}, {size / GIB:.0f} GiB, CUDA {torch.version.cuda}, driver {driver}")
-    if problem and driver:  # there may be a GPU, which is not to go unused unnoticed
+    if problem and driver:  # a GPU may be present and should not stay unused unnoticed
         yield Finding("GPU", f"{problem.text}; {problem.hint}", "warning")
     elif problem:
         yield Finding("GPU", f"none: {problem.text}")
@@ -79,7 +79,7 @@ def _cpus(settings: TrainSettings) -> Finding:
     named, cluster = settings.rollout.workers, os.environ.get("RAY_ADDRESS")
     if settings.rollout.kind == "ray":
         says += f"; {stages.workers_here(settings)} rollout workers on this node"
-        if cluster and not named:  # as many as the cluster has CPUs
+        if cluster and not named:  # the cluster's CPUs set the number of workers
             says += "; only this node of the cluster at RAY_ADDRESS is counted; set rollout.workers=N"
     return Finding("CPUs", says, "warning" if (named or 0) > mine and not cluster else "ok")
 
@@ -134,7 +134,7 @@ def _ray(settings: TrainSettings) -> list[Finding]:
 
 
 def screen(findings: list[Finding], measured: stages.Measured | None) -> Iterator[Table | str]:
-    """Return the findings as a table; then, if anything was measured, the stages and which one limits the run."""
+    """Yield the findings as a table, then any measured stages and which one limits the run."""
     table = Table("", "found", "", title="what a run would use")
     colours = {"ok": "green", "warning": "yellow", "error": "red"}
     for finding in findings:

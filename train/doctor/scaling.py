@@ -1,11 +1,10 @@
-"""Gain of more CPUs and nodes for a run with `rollout=ray`: one formula of two rates that are measured.
+"""Gain from more CPUs and nodes with `rollout=ray`: a formula of two measured rates.
 
     decisions/s = min((CPUs - t) w, u d / f)        updates/s = min(u, decisions/s / d)
 
-`w` is the decisions/s of a worker, which has a CPU. `u` is the updates/s of the learner, which takes `t` CPUs. `f` is
-`learner.samples_floor`. `d` is the decisions for each update, `learner.batch_size / learner.samples_per_insert`; it is
-more where forced moves are not learned from. The CPUs are those of all nodes, and of the kind that was measured. What
-Ray takes is not in it.
+`w` is the decisions/s of a worker, which uses one CPU. `u` is the updates/s of the learner, which uses `t` CPUs. `f` is
+`learner.samples_floor`. `d` is the decisions per update, `learner.batch_size / learner.samples_per_insert`, or more
+where forced moves are not learned from. All nodes' CPUs count, assumed like the measured ones. Ray's overhead is not.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from typing import NamedTuple
 
 from rich.table import Table
 
-CPUS = (8, 16, 64)  # that the table has
+CPUS = (8, 16, 64)  # rows of the table
 WORKERS, LEARNER = "workers", "learner"
 
 
 class Scaled(NamedTuple):
-    """Rates of a run with this number of CPUs, a second, and the stage that limits it."""
+    """Rates per second of a run with this number of CPUs, and the stage that limits it."""
 
     cpus: int
     decisions: float
@@ -32,29 +31,29 @@ class Scaled(NamedTuple):
 
 @dataclass(frozen=True)
 class Scaling:
-    """The rates of a machine; see the formula of this module."""
+    """Rates of a machine; see the module's formula."""
 
-    worker: float  # decisions/s of one
-    updates: float  # updates/s, if the learner waits for nothing
-    decisions: float  # for each update
+    worker: float  # decisions/s of one worker
+    updates: float  # updates/s of a learner that never waits
+    decisions: float  # per update
     floor: float = 1.0
-    threads: int = 1  # CPUs that the learner takes
-    where: str = "on the CPU"  # the learner computes
+    threads: int = 1  # CPUs of the learner
+    where: str = "on the CPU"  # where the learner computes
 
     def on(self, cpus: int) -> Scaled:
-        """The rates with this number of CPUs, of which one plays at least."""
+        """Return the rates with this number of CPUs, at least one of which plays."""
         played = max(1, cpus - self.threads) * self.worker
         learned = self.updates * self.decisions / self.floor
         decisions, limit = (played, WORKERS) if played <= learned else (learned, LEARNER)
         return Scaled(cpus, decisions, min(self.updates, decisions / self.decisions), limit)
 
     def enough(self) -> int:
-        """Number of CPUs that keep the learner busy; more would play games that it has no time for."""
+        """Return the number of CPUs that keep the learner busy; more would play games faster than it learns."""
         return self.threads + max(1, math.ceil(self.updates * self.decisions / self.floor / self.worker))
 
 
 def screen(scaling: Scaling, cpus: Sequence[int] = CPUS) -> Iterator[Table | str]:
-    """A row for each number of CPUs, and a line on how many are enough."""
+    """Yield a table with a row per number of CPUs, and a line with the number that is enough."""
     table = Table("CPUs", "decisions/s", "updates/s", "limited by", title=f"rollout=ray, learner {scaling.where}")
     for found in map(scaling.on, cpus):
         table.add_row(f"{found.cpus}", f"{found.decisions:,.0f}", f"{found.updates:,.1f}", found.limit)

@@ -1,4 +1,4 @@
-"""The progress of a run as counters."""
+"""Counters of a run's progress."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from busso.train.dqn.rollout.request import Rollout
 
 @dataclass
 class DqnCounters:
-    """Position of a run; saved with every checkpoint."""
+    """Progress of a run, saved with every checkpoint."""
 
-    episodes: int = 0  # whose transitions are in the buffer
-    env_steps: int = 0  # decisions of those episodes
-    inserted: int = 0  # transitions of those episodes; decisions without a choice may be none
-    next_episode: int = 0  # the first that no request covers
-    rollouts: int = 0  # that came back
+    episodes: int = 0  # whose transitions have been inserted
+    env_steps: int = 0  # decisions in these episodes
+    inserted: int = 0  # transitions of these episodes, fewer than env_steps where forced moves are not learned from
+    next_episode: int = 0  # first episode that has not been requested
+    rollouts: int = 0  # received
     seconds: float = 0.0  # of training, over all starts of the run
-    evaluated: int = -1  # env_steps of the newest weights that were evaluated
-    return_sum: float = 0.0  # of the episode returns since the last log row that are not 0 by construction
+    evaluated: int = -1  # env_steps of the newest evaluated weights
+    return_sum: float = 0.0  # of the episode returns since the last log row, without those that are 0 by construction
     return_count: int = 0
-    absolute_return_sum: float = 0.0  # of all episodes since the last log row, of which there were
+    absolute_return_sum: float = 0.0  # of all episodes since the last log row
     row_episodes: int = 0
-    row_env_steps: int = 0  # decisions in them
-    forgiven: float = 0.0  # updates that were earned and are never made (RateLimiter, rule 4)
-    lag_sum: int = 0  # how many updates old the weights of rollouts were, since the last log row
+    row_env_steps: int = 0  # decisions in these episodes
+    forgiven: float = 0.0  # updates that were due but will never be made (RateLimiter, rule 4)
+    lag_sum: int = 0  # age of the rollouts' weights in updates, since the last log row
     lag_count: int = 0
-    too_old: int = 0  # requests whose rollouts were thrown away because of their weights, to be played again
-    idle_starts: int = 0  # in a row, that ended before anything was played or learned
+    too_old: int = 0  # requests that are played again because their weights were too old
+    idle_starts: int = 0  # consecutive starts that ended before anything was played or learned
 
     def count(self, rollout: Rollout, updates: int) -> None:
-        """Add a rollout that came back after `updates` updates."""
+        """Count a rollout received after `updates` updates."""
         self.rollouts += 1
         self.episodes += rollout.request.count
         self.env_steps += rollout.decisions
@@ -47,7 +47,7 @@ class DqnCounters:
         self.lag_count += 1
 
     def log_row(self) -> dict[str, float]:
-        """The curves of the rollouts since the last row; the next row starts from zero."""
+        """Return the rollout curves since the last row and reset them."""
         row = {
             "rollout/episode_return": _ratio(self.return_sum, self.return_count),
             "rollout/absolute_return": _ratio(self.absolute_return_sum, self.row_episodes),

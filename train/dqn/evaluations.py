@@ -1,4 +1,4 @@
-"""The evaluations of a run: those in progress, their curves, and the best network so far."""
+"""Evaluations of a run: those in progress, their curves, and the best network so far."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from busso.train.settings.dqn import TrainSettings
 
 log = logging.getLogger("train")
 
-HISTOGRAM_ROWS = 1024  # of the buffer, evenly over it
+HISTOGRAM_ROWS = 1024  # evenly spaced over the buffer
 
 
 class Evaluations:
-    """Has the learner's weights evaluated by the backend, and writes down the results.
+    """Evaluations of the learner's weights by the rollout backend.
 
-    `under_way` has the weights by their env_steps. What a stop request ended, or an error, stays there: a checkpoint
-    holds it, and `begin` starts it again.
+    `under_way` maps env_steps to weights. Evaluations that a stop request or an error interrupted stay there;
+    checkpoints include them, and `begin` restarts them.
     """
 
     def __init__(
@@ -52,12 +52,12 @@ class Evaluations:
         watch: DivergenceMonitor,
     ) -> None:
         self.under_way: dict[int, Weights] = {}
-        self._first: tuple[int, float] | None = None  # env_steps of the first look, and seconds of training
+        self._first: tuple[int, float] | None = None  # env_steps of the first evaluation, and its seconds of training
         self._settings, self._folder, self._rollouts = settings, folder, rollouts
         self._learner, self._watch = learner, watch
 
     def begin(self, runner: Runner) -> None:
-        """Start again what an earlier start of the run left under way."""
+        """Restart the evaluations that an earlier start of the run left unfinished."""
         self._runner = runner
         self._best = Best(self._settings, self._folder.checkpoints, self._folder.writer, self._folder.run_id)
         runner.display.remember("games won against", "none yet")
@@ -65,9 +65,9 @@ class Evaluations:
             self._start(env_steps, weights)
 
     def start(self, env_steps: int, replay: ReplayBuffer | None, first_look: float | None = None) -> None:
-        """Start one of the weights of now; with `replay`, write histograms at once. Raises DivergedError.
+        """Start evaluating the current weights; with `replay`, write histograms now. Raises DivergedError.
 
-        `first_look`: the seconds of training after which it is; a line says what came out.
+        `first_look` is the training time in seconds of the first evaluation, whose result is printed.
         """
         if first_look is not None:
             self._first = env_steps, first_look
@@ -76,10 +76,7 @@ class Evaluations:
             self._runner.metrics.histograms(env_steps, *look(self._learner, replay))
 
     def take(self, wait: bool) -> int:
-        """Write down those that are done; with `wait`, wait for one a second at most.
-
-        Returns the greatest env_steps of their weights, -1 if none is done.
-        """
+        """Record finished evaluations, with `wait` waiting up to a second; return their greatest env_steps or -1."""
         newest = -1
         for env_steps, duels in self._rollouts.evaluated(wait):
             self._write_down(env_steps, duels)
@@ -87,11 +84,11 @@ class Evaluations:
         return newest
 
     def state_dict(self) -> list[list[Any]]:
-        """The evaluations under way, for a checkpoint."""
+        """Return the unfinished evaluations, for a checkpoint."""
         return [[env_steps, weights] for env_steps, weights in self.under_way.items()]
 
     def load_state_dict(self, state: Any) -> None:
-        """Take over what was under way, as `state_dict` gives it."""
+        """Restore `state_dict`."""
         self.under_way = dict(state)
 
     def _start(self, env_steps: int, weights: Weights) -> None:
@@ -114,12 +111,12 @@ class Evaluations:
 
 
 def look(learner: Learner, replay: ReplayBuffer) -> tuple[dict[str, NDArray[Any]], dict[str, float]]:
-    """Histograms of a part of the buffer, and norms of the weights. Nothing before anything was played."""
+    """Return histograms of part of the buffer, and weight norms; both empty while the buffer is."""
     return (_histograms(learner, replay), _norms(learner)) if replay.size else ({}, {})
 
 
 def _histograms(learner: Learner, replay: ReplayBuffer) -> dict[str, NDArray[Any]]:
-    """Actions that were played, their values, and the returns from them. Waits for the device."""
+    """Return the played actions, their values and their returns. Waits for the device."""
     batch = replay.spread(HISTOGRAM_ROWS)
     with torch.inference_mode():
         values = learner.online(batch.observation)
@@ -129,19 +126,18 @@ def _histograms(learner: Learner, replay: ReplayBuffer) -> dict[str, NDArray[Any
 
 
 def _norms(learner: Learner) -> dict[str, float]:
-    """The Euclidean norm of each matrix of weights, by its name."""
+    """Return the Euclidean norm of each weight matrix by name."""
     matrices = [(name, each) for name, each in learner.online.named_parameters() if each.dim() > 1]
     sizes = torch.stack([torch.linalg.vector_norm(each.detach().float()) for _, each in matrices]).tolist()
     return {f"weights/norm_of_{name}": size for (name, _), size in zip(matrices, sizes, strict=True)}
 
 
 class Best:
-    """The best network of a run: `checkpoints/best.pt`, replaced when an evaluation is better than all before.
+    """Best network of a run: `checkpoints/best.pt`, replaced when an evaluation beats all earlier ones.
 
-    The score of the best of many evaluations is flattered by luck; the table at the end measures it on other deals.
-    Resumes from the file that is there, if its score was measured against the same players on as many deals.
-
-    A file that does not bear the id `run` is of another run, and does not count.
+    The best score of many evaluations is biased upwards; the table at the end of the run measures the network on other
+    deals. An existing file's score counts only if the file has the id `run` and was measured against the same players
+    on as many deals.
     """
 
     def __init__(self, settings: TrainSettings, folder: Path, writer: BackgroundWriter, run: str) -> None:
@@ -155,7 +151,7 @@ class Best:
         self.score = self._score_so_far()
 
     def _score_so_far(self) -> float:
-        """Raises UnreadableError and OtherFormatError; a damaged file is set aside, with a warning."""
+        """Return the file's score, else -inf; set a damaged file aside. Raises UnreadableError and OtherFormatError."""
         try:
             state = checkpoint.load(self._path)
         except checkpoint.MissingError:
@@ -170,7 +166,7 @@ class Best:
         return float(state["score"]) if counts else -math.inf
 
     def offer(self, weights: Weights, env_steps: int, duels: Mapping[str, Duel]) -> None:
-        """Keep the weights if they score more than all before; without an opponent, always."""
+        """Save the weights if they beat all earlier ones, or if there are no opponents."""
         evaluation = self._settings.evaluation
         score = score_of([duels[name] for name in evaluation.best_against], evaluation.best_measure)
         if score <= self.score and duels:
@@ -184,15 +180,14 @@ class Best:
 def report_best(
     settings: TrainSettings, folder: RunFolder, device: torch.device, at: Status, stop_requested: Stop
 ) -> None:
-    """The best network of a run that is so far on deals that it was not chosen by; nothing without opponents.
+    """Print the results of the best network so far on fresh deals, and write them to results.json.
 
-    As a table and as results.json. Raises CheckpointError when no checkpoint is whole, StoppedError soon after a stop
-    request.
+    Does nothing without opponents. Raises CheckpointError if none is intact, StoppedError soon after a stop request.
     """
     if not settings.evaluation.opponents:
         return
     found = checkpoint.load_best(folder.checkpoints)
-    if found is not None and not ids.is_of(found.state, folder.run_id):  # it could not be read when the run began
+    if found is not None and not ids.is_of(found.state, folder.run_id):  # another run's, unreadable when this one began
         found = checkpoint.load_newest(folder.checkpoints, to_go_on=False)
     if found is None:
         raise checkpoint.CheckpointError(folder.path, "contains no checkpoint")
@@ -213,10 +208,7 @@ def report_best(
 
 
 def score_of(duels: Sequence[Duel], measure: str) -> float:
-    """The mean over duels of the share of games won (`win_rate`), or of what was won by game (`result`).
-
-    Infinite without duels.
-    """
+    """Return the mean win rate (`win_rate`) or mean result per game (`result`) over duels; infinite without duels."""
     if not duels:
         return math.inf
     scores = [(duel.win_rate if measure == "win_rate" else duel.points).mean for duel in duels]

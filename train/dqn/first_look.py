@@ -1,19 +1,19 @@
-"""The first look of a run at its strength: after a minute of training, which then is said in a line."""
+"""First evaluation of a run, after a minute of training, which is printed."""
 
 from __future__ import annotations
 
 from busso.train.settings.dqn import EvaluationSettings
 
-SECONDS = 60.0  # of training
-_ABOUT = 10.0  # seconds before that from which one that is due by itself will do
-_WORTH = 10  # times as many games as the first minute had may an evaluation be away
+SECONDS = 60.0  # seconds of training
+_ABOUT = 10.0  # seconds before SECONDS from which a regular evaluation counts as the first
+_WORTH = 10  # the first evaluation is made only if regular ones come within this multiple of the games so far
 
 
 class FirstLook:
-    """The first evaluation after about a minute of training. `before`: seconds that earlier starts trained.
+    """First evaluation after about a minute of training. `before` is the training time of earlier starts in seconds.
 
-    It costs one evaluation, where none is due by itself then. None is made for it where `evaluation` says that there
-    are to be hardly any, or that they depend on games alone (`min_seconds=0`).
+    It costs one evaluation unless a regular one is due then. None is added if `evaluation` allows hardly any, or
+    schedules them by games only (`min_seconds=0`).
     """
 
     def __init__(self, evaluation: EvaluationSettings, before: float = 0.0) -> None:
@@ -22,7 +22,7 @@ class FirstLook:
         self._to_come = before < SECONDS
 
     def due(self, seconds: float, episodes: int) -> bool:
-        """Return whether an evaluation is due, after these seconds and episodes of training."""
+        """Return whether the first evaluation is due after these seconds and episodes of training."""
         return self._to_come and self._makes_one and seconds >= SECONDS and self._every <= _WORTH * episodes
 
     def takes(self, seconds: float) -> bool:
@@ -33,6 +33,6 @@ class FirstLook:
 
 
 def when(seconds: float) -> str:
-    """After how many minutes of training it was, in words."""
+    """Describe the training time in minutes."""
     minutes = max(1, round(seconds / 60))
     return f"after {minutes} minute{'s' if minutes > 1 else ''}"

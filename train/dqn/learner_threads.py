@@ -1,4 +1,4 @@
-"""`learner.threads=auto`: the CPU threads of the learner, by the number of CPUs."""
+"""CPU threads of the learner, chosen by the number of CPUs for `learner.threads=auto`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from busso.train.settings.saved import value_at
 
 log = logging.getLogger("train")
 
-# From here on two threads, which make 1.7 times the updates of one; two workers play the games that these need.
+# From this many CPUs on, use two threads: 1.7 times the updates of one, and two workers play enough games for them.
 # More threads were not measured: docs/explanation/performance.md.
 CPUS_FOR_TWO = 4
 
 
 def with_one_if_forked(settings: TrainSettings) -> TrainSettings:
-    """The settings with one thread in a process that was forked, where PyTorch's do not work."""
+    """Return the settings with one thread in a forked process, where PyTorch's threads do not work."""
     if not forked[0]:
         return settings
     if settings.learner.cpu_threads > 1:
@@ -28,9 +28,9 @@ def with_one_if_forked(settings: TrainSettings) -> TrainSettings:
 
 
 def with_learner_threads(settings: TrainSettings) -> TrainSettings:
-    """The settings of a learner on CPUs with a number in place of `auto`.
+    """Return the settings of a learner on CPUs with a number instead of `auto`.
 
-    With `rollout=local`, whose bits follow the number, a resumed run keeps that of its last start.
+    With `rollout=local`, whose results depend on the number bit for bit, a resumed run keeps its last start's number.
     """
     if settings.learner.threads != AUTO:
         return settings
@@ -39,12 +39,12 @@ def with_learner_threads(settings: TrainSettings) -> TrainSettings:
 
 
 def _kept(settings: TrainSettings) -> int:
-    """The number of the run's last start, if there are as many CPUs; else 1."""
+    """Return the thread count of the run's last start if this machine has as many CPUs, else 1."""
     threads = value_at(settings_of_run(settings.folder), "learner.threads")
     return threads if isinstance(threads, int) and 1 <= threads <= resources.cpus() else 1
 
 
 def _beside_workers(rollout: RolloutSettings) -> int:
-    """Two, if this node has CPUs for them beside the workers that the settings ask for; else 1."""
+    """Return 2 if this node has CPUs for them in addition to the requested workers, else 1."""
     workers = -(-(rollout.workers or 1) // rollout.nodes)
     return 2 if resources.cpus() >= max(CPUS_FOR_TWO, workers + 2) else 1

@@ -1,4 +1,4 @@
-"""The requests of a run: which episodes are played next, when, and with which weights."""
+"""Requests of a run: which episodes are played next, when, and with which weights."""
 
 from __future__ import annotations
 
@@ -17,46 +17,46 @@ from busso.train.settings.dqn import TrainSettings
 
 log = logging.getLogger("train")
 
-UPDATES_AT_ONCE = 16  # between two looks at the rollouts
-_NOTABLE = 1.25  # times more, or less, samples per insert are worth a line
+UPDATES_AT_ONCE = 16  # between two polls of the rollouts
+_NOTABLE = 1.25  # factor of change in samples per insert that is logged
 
 
 class Requests:
-    """Asks the backend for every episode of a run until it has come back; what an interruption left comes first."""
+    """Request queue of a run: each episode is requested until its rollout returns, interrupted ones first."""
 
     def __init__(self, settings: TrainSettings, rollouts: RolloutBackend, learner: Learner, budget: Budget) -> None:
         self.counters = DqnCounters()
         self.in_flight: dict[int, RolloutRequest] = {}  # by first episode
-        self.unplayed: list[RolloutRequest] = []  # given out before an interruption, and not come back
+        self.unplayed: list[RolloutRequest] = []  # submitted before an interruption and not returned
         self._settings, self._rollouts, self._learner, self._budget = settings, rollouts, learner, budget
-        # Where the learner plays in turn no worker waits for it.
+        # A local backend plays in the learner's process, so no worker waits for the learner.
         floor = settings.learner.samples_floor if settings.rollout.kind == "ray" else 1.0
         self._limiter = RateLimiter(settings.learner, settings.replay.capacity, floor=floor)
         self._published = -1
-        self._said, self._forgiven, self._inserted = settings.learner.samples_per_insert, 0.0, 0  # at the last row
+        self._said, self._forgiven, self._inserted = settings.learner.samples_per_insert, 0.0, 0  # as of the last row
 
     def updates_due(self) -> int:
-        """Updates that the transitions so far have earned and that are not made yet."""
+        """Return the updates that past transitions have earned and that are not made yet."""
         return self._limiter.updates_due(self.counters, self._learner.replay.size, self._learner.updates)
 
     @property
     def updates_at_once(self) -> int:
-        """Updates between two looks at the rollouts: one where workers would wait for the look, not for the learner."""
+        """Updates between two polls of the rollouts: one if workers would wait for the poll rather than the learner."""
         return UPDATES_AT_ONCE if not self._limiter.falls or self._learner.device.type == "cuda" else 1
 
     def epsilon(self) -> float:
-        """The exploration of what is asked for now."""
+        """Return the exploration rate of new requests."""
         explore = self._settings.exploration
         return epsilon(self._budget.spent(self.counters.episodes), explore.start, explore.end, explore.fraction)
 
     def give_out(self) -> None:
-        """Ask for rollouts, until the backlog of updates is too large (back-pressure)."""
+        """Submit requests until the backlog of updates is too large (back-pressure)."""
         most = self._limiter.most_due(self._rollouts.workers(), self.counters)
         while self._rollouts.free_slots() > 0 and self.updates_due() <= most:
             request = self.next()
             if request is None:
                 return
-            self.in_flight[request.first] = request  # first: whatever fails from here on, it is not forgotten
+            self.in_flight[request.first] = request  # recorded first, so that no failure below loses it
             if self._published != self._learner.updates and self._rollouts.wants_weights():
                 self._published = self._learner.updates
                 self._rollouts.publish(self._published, self._learner.inference_weights())
@@ -65,7 +65,7 @@ class Requests:
                 return
 
     def next(self) -> RolloutRequest | None:
-        """The next request; None when there is nothing left to play."""
+        """Return the next request, None if nothing is left to play."""
         games = self._settings.rollout.games
         if self.unplayed:
             request, *rest = self.unplayed[0].pieces(games)
@@ -80,7 +80,7 @@ class Requests:
         return replace(request, epsilon=self.epsilon())
 
     def take(self, wait: bool) -> None:
-        """Insert the rollouts that are done into the replay buffer; with `wait`, wait for one a second at most."""
+        """Insert finished rollouts into the replay buffer; with `wait`, wait up to a second for one."""
         while rollouts := self._rollouts.ready(wait):
             for rollout in rollouts:
                 self._budget.start_clock()
@@ -90,7 +90,7 @@ class Requests:
             wait = False
 
     def insert(self, rollout: Rollout) -> None:
-        """Insert a rollout; one of weights that are too old is asked for again."""
+        """Insert a rollout, or request it again if its weights are too old."""
         updates, most = self._learner.updates, self._settings.rollout.max_weights_age
         limit = self._limiter.max_weights_age(most, len(self.in_flight), self.counters)
         del self.in_flight[rollout.request.first]
@@ -105,12 +105,12 @@ class Requests:
         self.counters.forgiven += self._limiter.forgiven(len(rollout.transitions.action), due, full)
 
     def log_row(self) -> dict[str, float]:
-        """The curves of the rollouts since the last row."""
+        """Return the curves of the rollouts since the last row."""
         self._say_replay_ratio()
         return self.counters.log_row() | {"rollout/epsilon": self.epsilon()}
 
     def _say_replay_ratio(self) -> None:
-        """A line on the replay ratio since the last row, as samples per insert, if it is another than was said last."""
+        """Log the samples per insert since the last row if it differs notably from the last logged value."""
         learner, rows = self._settings.learner, self.counters.inserted - self._inserted
         before, self._forgiven, self._inserted = self._forgiven, self.counters.forgiven, self.counters.inserted
         if not rows:
@@ -126,7 +126,7 @@ class Requests:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position of the run and the pending requests: first episode, count, attempt."""
-        # What is played now may be what ends this start: the next one deals other games.
+        # A game being played now may be what ends this start, so the next attempt deals other games.
         out = [*self.unplayed, *(request.again() for request in self.in_flight.values())]
         return {
             "counters": asdict(self.counters) | {"seconds": self._budget.seconds()},
@@ -134,7 +134,7 @@ class Requests:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Resume from `state_dict`: what had not come back is played again, as the same episodes."""
+        """Restore `state_dict`. Unreturned requests are played again, as the same episodes."""
         self.counters = DqnCounters(**state["counters"])
         self._forgiven, self._inserted = self.counters.forgiven, self.counters.inserted
         self.unplayed = [RolloutRequest(first, count, 0.0, attempt) for first, count, attempt in state["open_requests"]]

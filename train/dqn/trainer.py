@@ -1,4 +1,4 @@
-"""The DQN trainer: sends requests, receives rollouts, updates in step with them, and evaluates at times."""
+"""DQN trainer: sends requests, inserts rollouts, makes the updates due and evaluates periodically."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ from busso.train.settings.dqn import TrainSettings
 
 log = logging.getLogger("train")
 
-EVALUATION_SHARE = 0.03  # of the time, at most
-IDLE_STARTS = 2  # in a row; then the same job again would do no better
+EVALUATION_SHARE = 0.03  # maximum share of the time
+IDLE_STARTS = 2  # consecutive idle starts after which a restart would not help
 
 
 class DqnTrainer:
@@ -53,7 +53,7 @@ class DqnTrainer:
         self.rollouts = rollouts
         self.keep = settings.checkpoint.keep
         self.budget = Budget(settings.episodes, settings.training_minutes)
-        self._files = files_of_training(settings)  # a run that is trained on is another player by the same name
+        self._files = files_of_training(settings)  # detects a run that was trained further under the same name
         self._folder = folder
         self._device = device
         self._game = settings.load_game()
@@ -78,7 +78,7 @@ class DqnTrainer:
 
     @property
     def counters(self) -> DqnCounters:
-        """Position of the run."""
+        """Counters of the run."""
         return self.requests.counters
 
     @property
@@ -87,17 +87,17 @@ class DqnTrainer:
         return Status(self.counters.episodes, "episodes", self.counters.env_steps, self.learner.updates)
 
     def describe(self) -> str:
-        """The learner's device and number format."""
+        """Describe the learner's device and number format."""
         where = torch.cuda.get_device_name(self._device) if self._device.type == "cuda" else "CPU"
         return f"{LEARNER_ON}{where} in {str(self.learner.online.format).removeprefix('torch.')}"
 
     def open_metrics(self, folder: Path) -> Metrics:
-        """The curves of the run; evaluations that were under way are made again."""
+        """Open the run's curves; unfinished evaluations will be repeated."""
         opponents, again = self.settings.evaluation.opponents, list(self.evaluations.under_way)
         return Metrics(folder, opponents, as_yaml(self.settings), self.counters.env_steps, again, SCALARS)
 
     def begin(self, runner: Runner) -> None:
-        """Wait for the rollout workers, evaluate again what was being evaluated, and compile."""
+        """Wait for the rollout workers, restart unfinished evaluations, and compile."""
         self._runner = runner
         self._first_look = FirstLook(self.settings.evaluation, self.budget.seconds())
         self._rates.per_second(self.counters.env_steps, self.learner.updates)
@@ -109,9 +109,9 @@ class DqnTrainer:
             self._make_ready(fresh=runner.resumed_from is None)
 
     def _make_ready(self, fresh: bool) -> None:
-        """Prepare to learn; `fresh`: not from a checkpoint."""
+        """Prepare to learn; `fresh` if no checkpoint was loaded."""
         if fresh and self.settings.network.module is not None:
-            torch.manual_seed(self.settings.seed)  # its layers may draw numbers while they learn
+            torch.manual_seed(self.settings.seed)  # its layers may draw random numbers in training
         if fresh and self.settings.network.init_from is not None:
             self.learner.start_with(weights_to_begin_with(self.settings))
         if not self.learner.updates:
@@ -121,7 +121,7 @@ class DqnTrainer:
             self.learner.compile()
 
     def step(self) -> None:
-        """Take in the rollouts that are done and make the updates that are due; at the end, the last evaluation."""
+        """Insert finished rollouts and make the updates due; at the end, run the last evaluation."""
         with self._loss_excused_by_a_stop():
             if self.finished():
                 self._last_evaluation()
@@ -130,20 +130,20 @@ class DqnTrainer:
                 self._evaluate_if_due()
 
     def complete(self) -> bool:
-        """True if the run is finished and its last weights are evaluated."""
+        """Return whether the run is finished and its last weights are evaluated."""
         return self.finished() and self.counters.evaluated >= self.counters.env_steps
 
     def worth_another_start(self) -> bool:
-        """Not after two starts in a row that got nowhere: the same job again would do no better."""
+        """Return False after two consecutive starts without progress, as a restart would not help."""
         return self._idle_starts() < IDLE_STARTS
 
     def report(self, stop_requested: Stop) -> None:
-        """The table of the best network, on deals that it was not chosen by."""
+        """Print the results of the best network on fresh deals."""
         report_best(self.settings, self._folder, self._device, self.progress, stop_requested)
 
     @contextmanager
     def _loss_excused_by_a_stop(self) -> Iterator[None]:
-        """A lost backend is no error when a stop is asked for, which may have ended Ray at the same time."""
+        """Ignore a lost backend if a stop is requested, which may have ended Ray at the same time."""
         try:
             yield
         except BackendLostError as error:
@@ -154,7 +154,7 @@ class DqnTrainer:
         return self.counters.episodes, self.learner.updates, self.counters.evaluated
 
     def _idle_starts(self) -> int:
-        """In a row, with this one, that ended before anything was played, learned or evaluated."""
+        """Return the consecutive starts, including this one, without a new episode, update or evaluation."""
         return self.counters.idle_starts + 1 if self._standing() == self._began else 0
 
     def _play_and_update(self) -> None:
@@ -176,7 +176,7 @@ class DqnTrainer:
             self.evaluations.start(self.counters.env_steps, self.replay if histograms else None, first)
 
     def finished(self) -> bool:
-        """True if all episodes are learned from, or the time is up."""
+        """Return whether all episodes are learned from or the time is up."""
         played_out = self.budget.episodes_left(self.counters.episodes) == 0 and self.requests.updates_due() == 0
         return played_out or self.budget.time_is_up()
 
@@ -189,7 +189,7 @@ class DqnTrainer:
             log.info("first update")
 
     def log_row(self) -> dict[str, float]:
-        """The curves of the time since the last row. Raises DivergedError."""
+        """Return the curves since the last row. Raises DivergedError."""
         learner, env_steps = self.learner, self.counters.env_steps
         steps, updates = self._rates.per_second(env_steps, learner.updates)
         row = {
@@ -211,9 +211,9 @@ class DqnTrainer:
             self.every["evaluation"].ended(self.every["evaluation"].last)
 
     def _last_evaluation(self) -> None:
-        """Finish the evaluations under way; then the last weights too have a chance to be the best.
+        """Finish running evaluations and evaluate the last weights, which may be the best.
 
-        It takes a while, and may be stopped: what was learned is saved before, and the next start evaluates.
+        This takes a while and may be interrupted: the run is saved first, and the next start repeats the evaluation.
         """
         if not self.learner.updates:
             minimum = self.settings.learner.learning_starts
@@ -227,7 +227,7 @@ class DqnTrainer:
             self._take_evaluations(wait=True)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that the rest of the run depends on. Tensors are not copied. Raises DivergedError."""
+        """Return everything that the rest of the run depends on, without copying tensors. Raises DivergedError."""
         playing = self.requests.state_dict()
         playing["counters"]["idle_starts"] = self._idle_starts()
         state = {
@@ -239,20 +239,20 @@ class DqnTrainer:
             "passed": {what: every.passed for what, every in self.every.items()},
             "learner": self.learner.state_dict(),
         }
-        # A number of the buffer that is not finite ends the run where it is learned from.
+        # The buffer is not checked: a non-finite number there is detected when it is learned from.
         return self._watch.state(playing | state) | {"replay": self.replay.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Resume from `state_dict`. Requests that were out are played again, as the same episodes."""
+        """Restore `state_dict`. Unreturned requests are played again, as the same episodes."""
         for name, file in state["players"].items():
             if self._files.get(name, file) != file:
                 raise ValueError(f"the file of {name}, which it learns with, has changed")
         self.requests.load_state_dict(state)
         self.budget.seconds_before = self.counters.seconds
-        if self.settings.names_no_budget and state["budget_minutes"]:  # the same command has the same end
+        if self.settings.names_no_budget and state["budget_minutes"]:  # so that the same command ends at the same time
             self.budget.minutes = max(self.settings.training_minutes or 0.0, state["budget_minutes"])
         self.evaluations.load_state_dict(state["evaluating"])
         restore(self.every, state["passed"])
-        self.replay.load_state_dict(state["replay"])  # first: it says in words what else would not fit the network
+        self.replay.load_state_dict(state["replay"])  # first, as its error explains a mismatch better than the network
         self.learner.load_state_dict(state["learner"])
         self._began = self._standing()

@@ -1,4 +1,4 @@
-"""A run that starts with the network of another run instead of random weights."""
+"""Start of a run from another run's network instead of random weights."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _SHAPE = ("module", "hidden", "symmetric", "inputs", "dueling")
 
 
 def with_shape_of_start(chosen: Chosen) -> Chosen:
-    """The settings with the shape of the network that the run begins with, and without random play at first.
+    """Return the settings with the shape of the initial network, and without random play at first.
 
-    A run that has begun keeps both: that network may have gone. Raises SettingsError where there is none, it is of
-    another game, or the command line names another shape.
+    A resumed run keeps both, as that network may be gone. Raises SettingsError if the network is missing, for another
+    game, or the command line gives another shape.
     """
     settings = chosen.settings
     if not isinstance(settings, TrainSettings) or settings.network.init_from is None:
@@ -50,7 +50,7 @@ def with_shape_of_start(chosen: Chosen) -> Chosen:
             )
     network = replace(settings.network, **{name: getattr(shape, name) for name in _SHAPE})
     explore = settings.exploration
-    if "exploration.start" not in given_keys:  # it need not play at random first
+    if "exploration.start" not in given_keys:  # no need for random play at first
         explore = replace(explore, start=explore.end)
     shape_text = network.module or f"hidden={network.hidden}"
     begins = f"starts from the weights of {settings.network.init_from}, with its shape, {shape_text}"
@@ -62,7 +62,7 @@ def with_shape_of_start(chosen: Chosen) -> Chosen:
 
 
 def _as_begun(settings: TrainSettings, begun: TrainSettings, typed: Mapping[str, object]) -> TrainSettings:
-    """The settings with the shape and the exploration that the run has begun with, where they are not typed."""
+    """Return the settings with the shape and exploration of the run's first start, except where typed."""
     shape = {name: getattr(begun.network, name) for name in _SHAPE if f"network.{name}" not in typed}
     start = (settings if "exploration.start" in typed else begun).exploration.start
     network, explore = replace(settings.network, **shape), replace(settings.exploration, start=start)
@@ -70,9 +70,9 @@ def _as_begun(settings: TrainSettings, begun: TrainSettings, typed: Mapping[str,
 
 
 def weights_to_begin_with(settings: TrainSettings) -> Weights:
-    """The weights of the network that `network.init_from` names. Raises SettingsError or CheckpointError.
+    """Return the weights of the network of `network.init_from`. Raises SettingsError or CheckpointError.
 
-    A network that learned under other options of the game may not know all bits of an observation (`weights_for`).
+    A network trained with other game options may lack bits of the observation (`weights_for`).
     """
     weights, trained = _read(settings)
     if settings.network.module is not None:
@@ -82,7 +82,7 @@ def weights_to_begin_with(settings: TrainSettings) -> Weights:
 
 
 def _read(settings: TrainSettings) -> tuple[Weights, TrainSettings]:
-    """The weights, and the settings that they were learned under: the same game, perhaps other options."""
+    """Return the weights and their training settings: the same game, perhaps with other options."""
     text, cpu = settings.network.init_from or "", torch.device("cpu")
     path = resolve_network(settings.load_game(), text, KEY)
     if path.suffix == champion.SUFFIX:
@@ -99,21 +99,21 @@ def _read(settings: TrainSettings) -> tuple[Weights, TrainSettings]:
 
 
 def _other_options(trained: TrainSettings, settings: TrainSettings) -> str:
-    """The options that the network learned with, where the run has others."""
+    """Describe the options that the network was trained with, if they differ from the run's."""
     here, there = (asdict(each.load_game().options) for each in (settings, trained))
     other = [f"game.{key}={value_text(value)}" for key, value in there.items() if value != here.get(key)]
     return f"; it learned with {' '.join(other)}" if other else ""
 
 
 def _whole(trained: TrainSettings, settings: TrainSettings) -> NetworkSettings:
-    """The shape as a setting of today: where a network sees all bits, that is what null says."""
+    """Return the shape as settings, with `inputs` null if the network sees all bits."""
     shape, bits = trained.network, trained.load_game().bits
     sees_all = shape.inputs == bits and (shape.module is None or bits == settings.load_game().bits)
     return NetworkSettings(**asdict(shape) | {"inputs": None if sees_all else shape.inputs})
 
 
 def _names_file_of(typed: str | None, module: Any) -> bool:
-    """Return whether `network=./net.py` was typed, which names the file of the module and nothing else."""
+    """Return whether the text typed is the file of the module without a name, as in `network=./net.py`."""
     words = own_files.parted(typed or "")
     if not module or words is None or words[1]:
         return False

@@ -1,1 +1,1 @@
-"""The parts of a run that all kinds of learning share."""
+"""Parts of a run common to all kinds of learning."""

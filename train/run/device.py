@@ -1,4 +1,4 @@
-"""The device to compute on, and what is said of a GPU that is missing, cannot be used, or fails."""
+"""Choice of the device, and error messages about a missing, unusable or failing GPU."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ from busso.train.run.signals import EXIT_REQUEUE
 if TYPE_CHECKING:
     import torch
 
-_DRIVER = Path("/proc/driver/nvidia/version")  # there where a driver is loaded, and readable in a container
-_HIDDEN = ("", "-1", "NoDevFiles")  # values of CUDA_VISIBLE_DEVICES that leave no GPU
+_DRIVER = Path("/proc/driver/nvidia/version")  # exists if a driver is loaded, also in containers
+_HIDDEN = ("", "-1", "NoDevFiles")  # values of CUDA_VISIBLE_DEVICES that hide all GPUs
 _HOST = os.environ.get("SLURMD_NODENAME") or socket.gethostname()
 _ON_CPU = "use device=cpu for the CPU"
-# Of errors of PyTorch, cuBLAS, cuDNN and Triton. What a GPU has no memory for is a matter of settings.
+# Errors of PyTorch, cuBLAS, cuDNN and Triton. Lack of GPU memory is excluded: settings cause it.
 _SIGNS = r"CUDA error|CUDA driver error|CUDNN_STATUS_|CUBLAS_STATUS_|Triton Error \[CUDA\]"
 _FAILURE = re.compile(rf"(?s)(?!.*(out of memory|ALLOC_FAILED)).*({_SIGNS})")
 
 
 class Build(NamedTuple):
-    """A kind of wheel of PyTorch, and where it runs; docs/howto/cluster_install.md has the same table."""
+    """PyTorch wheel and its requirements; docs/howto/cluster_install.md has the same table."""
 
-    name: str  # of its index at download.pytorch.org/whl, and of its versions: 2.13.0+cu126
-    driver: str  # the oldest; it runs every minor version of the same CUDA
-    oldest: tuple[int, int]  # compute capability of the GPUs
+    name: str  # name of its index at download.pytorch.org/whl and suffix of its versions: 2.13.0+cu126
+    driver: str  # oldest driver; it supports every minor version of the same CUDA
+    oldest: tuple[int, int]  # oldest compute capability of the GPUs
     newest: tuple[int, int]
 
 
-# Newest first, those of torch 2.11 to 2.14: https://github.com/pytorch/pytorch/blob/main/RELEASE.md and
+# Wheels of torch 2.11 to 2.14, newest first: https://github.com/pytorch/pytorch/blob/main/RELEASE.md and
 # https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html
 BUILDS = (Build("cu130", "580.65.06", (7, 5), (12, 1)), Build("cu126", "525.60.13", (5, 0), (9, 0)))
 
 
 class Problem(NamedTuple):
-    """Why a CUDA device cannot be computed on."""
+    """Reason why a CUDA device cannot be used."""
 
     text: str
     hint: str
-    absent: bool = False  # no GPU was asked for, as far as this process can see: `auto` is the CPU
+    absent: bool = False  # this process sees no sign of a GPU, so `auto` is the CPU
 
 
 def choose_device(setting: str, began_on_gpu: bool = False) -> torch.device:
-    """The device of a setting: for `auto` CUDA, or the CPU where there is no GPU.
+    """Return the device of a setting; `auto` is CUDA, or the CPU if there is no GPU.
 
-    Raises SettingsError for one that cannot be used; for `auto` if machine or job has a GPU, or the run began on one.
+    Raises SettingsError if it cannot be used; for `auto` only if the machine or job has a GPU, or the run began on one.
     """
     import torch
 
@@ -68,14 +68,14 @@ def choose_device(setting: str, began_on_gpu: bool = False) -> torch.device:
             return torch.device("cpu")
         raise SettingsError("device", f"{why}, but it cannot be used on {_HOST}: {problem.text}", problem.hint)
     torch.cuda.set_device(device.index or 0)
-    # As on a CPU: products and sums in float32, also where containers set TORCH_ALLOW_TF32_CUBLAS_OVERRIDE.
+    # Compute in full float32 as on a CPU, even if a container sets TORCH_ALLOW_TF32_CUBLAS_OVERRIDE.
     torch.set_float32_matmul_precision("highest")
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     return device
 
 
 def _why_on_gpu(problem: Problem, began_on_gpu: bool) -> str | None:
-    """Why `auto` is no CPU although there is a problem with the GPU; None where it is."""
+    """Return why `auto` may not fall back to the CPU despite a GPU problem; None if it may."""
     if began_on_gpu:
         return "this run began on a GPU"
     if "SLURM_JOB_ID" in os.environ:
@@ -84,19 +84,19 @@ def _why_on_gpu(problem: Problem, began_on_gpu: bool) -> str | None:
 
 
 def _job_has_gpus() -> bool:
-    """Return whether Slurm has given GPUs to the job of this process, and they are not hidden."""
+    """Return whether Slurm gave this job GPUs that are not hidden."""
     if (visible := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
         return visible.strip() not in _HIDDEN
-    numbers = any(os.environ.get(name) for name in ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS"))  # such as 0,1
+    numbers = any(os.environ.get(name) for name in ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS"))  # for example 0,1
     return numbers or os.environ.get("SLURM_GPUS_ON_NODE", "0") != "0"
 
 
 def problem_with(index: int = 0) -> Problem | None:
-    """Why CUDA device `index` cannot be computed on; None if it can. A GPU that is there adds two numbers."""
+    """Return why CUDA device `index` cannot be used, None if it can. Tries an addition on it."""
     import torch
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an old driver, in four lines
+        warnings.simplefilter("ignore")  # about an old driver, in four lines
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if index < count:
         return _refusal(index)
@@ -108,7 +108,7 @@ def problem_with(index: int = 0) -> Problem | None:
 
 
 def _lack() -> Problem:
-    """Why PyTorch sees no GPU at all."""
+    """Return why PyTorch sees no GPU."""
     import torch
 
     built, driver = torch.version.cuda, driver_version()
@@ -125,7 +125,7 @@ def _lack() -> Problem:
 
 
 def _refusal(index: int) -> Problem | None:
-    """Try an addition on a GPU that is present; returns the reason why it fails."""
+    """Try an addition on a GPU; return the reason if it fails."""
     import torch
 
     try:
@@ -147,7 +147,7 @@ def _refusal(index: int) -> Problem | None:
 
 
 def _way_out(driver: str | None, capability: tuple[int, int] | None = None) -> str:
-    """The command that installs the build for a driver, and for a GPU if it is known; without one, what is needed."""
+    """Return the command that installs a suitable build for the driver and GPU, or else what is needed."""
     import torch
 
     suits = [each for each in BUILDS if capability is None or each.oldest <= capability <= each.newest]
@@ -159,7 +159,7 @@ def _way_out(driver: str | None, capability: tuple[int, int] | None = None) -> s
 
 
 def _elsewhere() -> str:
-    """The way out where it is this node that has the problem."""
+    """Return the hint for a problem of this node."""
     return _ON_CPU + (f"; sbatch --exclude={_HOST} keeps a job off it" if "SLURM_JOB_ID" in os.environ else "")
 
 
@@ -168,14 +168,14 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def driver_version() -> str | None:
-    """The version of NVIDIA's driver that is loaded, if one is."""
+    """Return the version of the loaded NVIDIA driver, None without one."""
     found = re.search(r"\d+(\.\d+)+", _DRIVER.read_text()) if _DRIVER.exists() else None
     return found and found[0]
 
 
 @contextmanager
 def told(run: Path) -> Iterator[None]:
-    """Make one line of a failure of the GPU; it asks for another start if this one has written a checkpoint."""
+    """Convert a GPU failure into a one-line error, whose exit code requests a restart after a new checkpoint."""
     from busso.train.run.launches import checkpoints_of
 
     before = checkpoints_of(run)
@@ -196,7 +196,7 @@ def told(run: Path) -> Iterator[None]:
 
 
 def failure_in(error: BaseException | None) -> BaseException | None:
-    """The failure of a GPU from which an error comes: the first of all that followed one another; None without one."""
+    """Return the GPU failure that caused an error, the first in its chain of causes; None without one."""
     if error is None:
         return None
     failed = _FAILURE.match(str(error)) and not isinstance(error, UserError)

@@ -1,4 +1,4 @@
-"""When an action of every N episodes is due."""
+"""Schedule of actions that are due every N episodes."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import time
 from collections.abc import Callable, Mapping
 
 ROWS = 2_000  # `dense` of log rows
-HISTOGRAMS = 128  # `dense` of histograms, which take a hundred times as much
-SHARE = 0.02  # of the time, at most, for what has `most` and no share of its own
+HISTOGRAMS = 128  # `dense` of histograms, which are 100 times larger
+SHARE = 0.02  # maximum share of the time of an action with `most` and no share of its own
 
 
 class Every:
-    """Due whenever a multiple of `every` episodes is passed, but never within `seconds` of the last time.
+    """Action that is due at each multiple of `every` episodes, but at least `seconds` after the last time.
 
-    If it falls due before `seconds` are over, it waits until they are. So a fast run does it every N seconds, a
-    slow one every N episodes. `clock` gives seconds. With `dense` it is thinned, see `passes`.
+    If it falls due earlier, it waits. A fast run therefore acts every N seconds, a slow one every N episodes. `clock`
+    returns seconds. With `dense` it is thinned, see `passes`.
 
-    With `most` above `seconds`, the distance depends on the cost. What took s seconds, until `ended`, is due again
-    s / `share` seconds after it began, within `seconds` and `most`. Until it has ended, the distance is `most`.
+    With `most` above `seconds`, the distance depends on the cost: an action that took s seconds, until `ended`, is due
+    again s / `share` seconds after it began, bounded by `seconds` and `most`. While it runs, the distance is `most`.
     """
 
     def __init__(
@@ -30,19 +30,19 @@ class Every:
         most: float = 0.0,
         share: float = SHARE,
     ) -> None:
-        self.passed = 0  # multiples of `every` at the last time; saved with a checkpoint
+        self.passed = 0  # multiples of `every` at the last time; saved in checkpoints
         self._every, self._clock, self._dense = every, clock, dense
         self._least, self._most, self._share = seconds, max(seconds, most), share
-        self.last, self.distance = -math.inf, seconds  # when it was last due; seconds from then to the next time
+        self.last, self.distance = -math.inf, seconds  # time it was last due, and seconds until the next
 
     def skip(self, episodes: int) -> None:
-        """Count all that was due after `episodes` as done."""
+        """Count everything due by `episodes` as done."""
         self.passed = episodes // self._every
 
     def take(self, episodes: int) -> bool:
-        """Return whether it is due after `episodes`; if so, it counts as done."""
+        """Return whether the action is due after `episodes`; if so, count it as done."""
         reached = episodes // self._every
-        self.passed = min(self.passed, reached)  # it was counted in a smaller `every` before the run was resumed
+        self.passed = min(self.passed, reached)  # a smaller `every` before the run was resumed counted more
         due = passes(self.passed, reached, self._dense) and self._clock() - self.last >= self.distance
         if due:
             self.passed = reached
@@ -50,11 +50,11 @@ class Every:
         return due
 
     def started(self) -> None:
-        """Measure the distance to the next time from now on."""
+        """Restart the distance to the next time."""
         self.last, self.distance = self._clock(), self._most
 
     def ended(self, begun: float) -> float:
-        """Record the end of what began at `begun` (`last` of then). Sets `distance`; returns its seconds."""
+        """Record the end of the action that began at `begun` (then `last`); set `distance` and return the duration."""
         took = self._clock() - begun
         self.distance = min(max(self._least, took / self._share), self._most)
         return took
@@ -63,14 +63,14 @@ class Every:
 def passes(before: int, reached: int, dense: int | None) -> bool:
     """Return whether one of the integers after `before`, up to `reached`, is due.
 
-    With `dense`, so that what is written grows with the logarithm of a run's length: up to twice `dense` all of them
-    are, and whenever the run has become twice as long the distance doubles. So it is at most `reached` / `dense`.
+    With `dense`, the output grows with the logarithm of a run's length: all are due up to twice `dense`, and the
+    distance doubles whenever the length does, so it is at most `reached` / `dense`.
     """
     power = 0 if dense is None else max(0, (reached // dense).bit_length() - 1)
     return reached >> power > before >> power
 
 
 def restore(all_of: Mapping[str, Every], passed: Mapping[str, int]) -> None:
-    """Set each to the count that a checkpoint holds for it. Raises KeyError where one is missing."""
+    """Restore the counts of a checkpoint. Raises KeyError if one is missing."""
     for name, each in all_of.items():
         each.passed = passed[name]

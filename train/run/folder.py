@@ -1,4 +1,4 @@
-"""The folder of a run: its owner, its settings and its newest checkpoint."""
+"""Run folder: its owner, its settings and its newest checkpoint."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from busso.train.settings.saved import changes
 
 log = logging.getLogger("train")
 
-# Settings that may differ from those that a run was started with: how long it is, on which machines it runs and how,
-# how often it is logged and evaluated. Any other makes it another run.
+# Settings that may change when a run is resumed: its length, its machines and how it uses them, and the intervals of
+# logs and evaluations. Any other makes it another run.
 CHANGEABLE = (*BUDGET_KEYS, *OF_MACHINE, "log_every_episodes", "log_min_seconds")
 CHANGEABLE_GROUPS = ("rollout.", "evaluation.", "checkpoint.")
-CAPACITY = "replay.capacity"  # may differ where a run resumes; its buffer then starts empty
+CAPACITY = "replay.capacity"  # may change too; the buffer then starts empty
 _OWN_CODE = (NETWORK_KEY, "learner.loss")
 _AS_TYPED = {NETWORK_KEY: "network"}
-LOCK = ".lock"  # in the folder of a run
+LOCK = ".lock"  # in a run folder
 
 
 class RunInUseError(SettingsError):
-    """Another process has the run's folder."""
+    """Another process holds the run's folder."""
 
 
 class RunFolder:
-    """runs/<game>/<name>, held by one process at a time. Use as a context."""
+    """Run folder runs/<game>/<name>, held by one process at a time. Use as a context."""
 
     def __init__(self, settings: RunSettings, composed: Mapping[str, str] | None = None) -> None:
-        """`composed` has the files that Hydra would write into `.hydra/`, which is done here, under the lock."""
+        """Prepare the folder; `composed` has Hydra's files for `.hydra/`, which are written here, under the lock."""
         self.path = settings.folder
         self._composed = composed or {}
         self.checkpoints = self.path / "checkpoints"
@@ -53,7 +53,7 @@ class RunFolder:
         self.writer = BackgroundWriter(self.require_own)
 
     def __enter__(self) -> RunFolder:
-        """In a job, waits until there is a sign of life of another owner, or it is dead, or a signal comes."""
+        """Take the lock; in a job, wait until another owner shows that it is alive or dead, or a signal arrives."""
         with StopRequest(b"\nstopping\n") as stop:
             try:
                 self._take(lambda: self._lock.acquire(waits_for=in_job, stopped=lambda: stop.signal is not None))
@@ -87,32 +87,32 @@ class RunFolder:
 
     @property
     def lost(self) -> bool:
-        """True if another process was seen to have taken the run over. Costs nothing; `require_own` looks again."""
+        """True if another process was seen to have taken over the run. Free; `require_own` checks again."""
         return self._lock.lost
 
     def require_own(self) -> None:
-        """To be called before anything is written or deleted. Raises LostError when another process took the run over.
+        """Raise LostError if another process has taken over the run, as after a suspension of minutes.
 
-        That happens to a process that was suspended for minutes.
+        To be called before anything is written or deleted.
         """
         self._lock.require_own()
 
     def resume(self, load_state_dict: Callable[[dict[str, Any]], None]) -> Path | None:
-        """Load the newest good checkpoint of the run and return its path, None when there is none.
+        """Load the newest good checkpoint of the run and return its path, None if there is none.
 
-        Damaged newer ones are renamed, with a warning. Raises SettingsError when the run was started with other
-        settings, CheckpointError when no checkpoint is whole or the newest that is does not fit, UnreadableError when
-        one cannot be read and OtherFormatError when one is of another version; then nothing is renamed.
+        Damaged newer ones are renamed, with a warning. Raises SettingsError if the run was started with other settings,
+        CheckpointError if no checkpoint is intact or the newest intact one does not fit, UnreadableError if one cannot
+        be read and OtherFormatError if one is of another version; then nothing is renamed.
         """
         self.require_own()
         for folder in (self.path, self.checkpoints):
-            delete_left_over(folder)  # of a start that was killed while it wrote
+            delete_left_over(folder)  # left by a start killed while writing
         found = checkpoint.load_newest(self.checkpoints)
-        # Without a checkpoint nothing has been learned yet: other settings may take the folder over.
+        # Without a checkpoint nothing has been learned: other settings may take over the folder.
         if found is None:
             return None
         self._compare(found)
-        self.require_own()  # to read it may have taken minutes
+        self.require_own()  # reading it may have taken minutes
         for path, problem in found.problems.items():
             checkpoint.set_aside(path)
             log.warning("%s; it is renamed and the previous one is used", problem)
@@ -128,23 +128,20 @@ class RunFolder:
         return found.path
 
     def save_checkpoint(self, done: int, state: dict[str, Any], keep: int) -> Future[None]:
-        """Write the checkpoint after `episodes` or iterations in the background, and keep the newest `keep`.
-
-        Raises CheckpointError when an earlier one could not be written.
-        """
+        """Write a checkpoint in the background. Raises CheckpointError if an earlier one could not be written."""
         return self.writer.save(self.checkpoint_at(done), ids.with_id(state, self.run_id), keep)
 
     def checkpoint_at(self, done: int) -> Path:
-        """Return the path of the checkpoint after these episodes or iterations."""
+        """Return the path of the checkpoint after `done` episodes or iterations."""
         return checkpoint.path_for(self.checkpoints, done)
 
     def write_results(self, found: Mapping[str, Any], done: int, env_steps: int) -> None:
-        """Write results.json of the run, complete after these episodes or iterations. Raises LostError."""
+        """Write results.json of the run, complete after `done` episodes or iterations. Raises LostError."""
         self.require_own()
         results.write_of_run(self.path, found, self.run_id, self.checkpoint_at(done).name, env_steps)
 
     def newest(self) -> Path | None:
-        """The checkpoint that `resume` would load; changes nothing. Raises what it and entering the folder would."""
+        """Return the checkpoint that `resume` would load, changing nothing. Raises as it and entering the folder."""
         if not self.path.exists():
             return None
         self._take(self._lock.acquire)
@@ -157,7 +154,7 @@ class RunFolder:
         return found.path if found else None
 
     def write_settings(self, used: RunSettings) -> None:
-        """Keep the settings of the newest start in config.yaml, with its device and threads, and the user's files."""
+        """Write the latest start's settings, including device and threads, and copies of the user's files."""
         self.require_own()
         write_atomic(self.path / "config.yaml", as_yaml(used))
         for typed, before in write_sources(self.path, used).items():
@@ -167,7 +164,7 @@ class RunFolder:
             write_atomic(self.path / ".hydra" / name, text)
 
     def _compare(self, found: checkpoint.Found) -> None:
-        """Raises SettingsError for a run that was started with other values."""
+        """Raise SettingsError if the run was started with other settings."""
         before = found.state.get("settings")
         if not isinstance(before, dict):
             raise checkpoint.CheckpointError(found.path, "contains no settings")
@@ -178,7 +175,7 @@ class RunFolder:
             if key not in _OWN_CODE or _in_any_folder(values[0]) != _in_any_folder(values[1])
         }
         if "game.name" in changed:
-            changed = {"game.name": changed["game.name"]}  # the rest follows from it
+            changed = {"game.name": changed["game.name"]}  # the other differences follow from it
         if changed:
             changed = {_AS_TYPED.get(key, key): values for key, values in changed.items()}
             key, (new, old) = next(iter(changed.items()))

@@ -1,4 +1,4 @@
-"""The machine and program of each start of a run: starts.json of its folder, for reports."""
+"""Machine and program of each start of a run: starts.json in its folder, for reports."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from busso.train.run.metrics import resources
 log = logging.getLogger("train")
 
 FILE = "starts.json"
-LEARNER_ON = "learner on "  # how what is said of a learner begins; then CPU, or the name of a GPU
+LEARNER_ON = "learner on "  # prefix of a learner's description; followed by CPU, or the name of a GPU
 _CPUINFO = Path("/proc/cpuinfo")
 _GIT_SECONDS = 5.0
-_KEPT = 200  # a run on a cluster may start often
+_KEPT = 200  # runs on a cluster may start often
 
 
 def add_launch(folder: Path, learner: str, run: str) -> None:
-    """Add this start, with what is said of its `learner`, to those of the run with this id in the folder.
+    """Record this start of the run with this id, with a description of its `learner`.
 
-    Those of another run, which left no checkpoint, are dropped, as the rows of its curves are. A file that is damaged
-    is begun anew, and one that cannot be read stays as it is: no run fails because of what only its report reads.
+    Starts of another run, which left no checkpoint, are dropped, as are the rows of its curves. A damaged file is
+    replaced and an unreadable one left alone: no run fails because of a file that only reports read.
     """
     try:
         before = patiently(partial(_read, folder / FILE))
@@ -47,7 +47,7 @@ def add_launch(folder: Path, learner: str, run: str) -> None:
 
 
 def read_launches(folder: Path) -> list[dict[str, Any]]:
-    """The starts of a run, oldest first; none without the file, or for a damaged one."""
+    """Return the starts of a run, oldest first; empty if the file is missing or damaged."""
     try:
         return _read(folder / FILE)
     except OSError:
@@ -63,14 +63,14 @@ def _read(path: Path) -> list[dict[str, Any]]:
 
 
 def began_on_gpu(folder: Path) -> bool:
-    """Return whether the run in the folder, which has checkpoints, was ever on a GPU."""
+    """Return whether the run in the folder has checkpoints and was ever on a GPU."""
     learners = [str(start.get("learner", "")) for start in read_launches(folder)]
     on_gpu = any(each.startswith(LEARNER_ON) and not each.startswith(f"{LEARNER_ON}CPU") for each in learners)
     return on_gpu and bool(checkpoints_of(folder))
 
 
 def checkpoints_of(folder: Path) -> list[Path]:
-    """List the checkpoints of the run in the folder, newest first; none if the disk cannot list them."""
+    """List the checkpoints of a run folder, newest first; empty if the folder cannot be listed."""
     try:
         return patiently(partial(checkpoint.listed, folder / "checkpoints"))
     except OSError:
@@ -78,31 +78,31 @@ def checkpoints_of(folder: Path) -> list[Path]:
 
 
 def this_program() -> dict[str, Any]:
-    """Versions, and the commit where the program is a clone; `changed` if its files differ from that."""
+    """Return the versions and the commit of a clone; `changed` if its files differ from the commit."""
     found = {"version": __version__, "python": platform.python_version(), "torch": torch.__version__}
     return found | {"commit": commit(), "changed": _git("diff", "--quiet", "HEAD") is None}
 
 
 def this_hardware() -> dict[str, Any]:
-    """The CPUs and bytes of memory that this process may use, and the GPUs that PyTorch sees."""
+    """Return the CPUs and bytes of memory that this process may use, and its GPUs."""
     return {"cpu": _cpu(), "cpus": resources.cpus(), "memory": resources.memory(), "gpus": gpu_names()}
 
 
 def gpu_names() -> list[str]:
-    """The names of the GPUs that PyTorch sees, in its order."""
+    """Return the names of the GPUs that PyTorch sees, in its order."""
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     return [torch.cuda.get_device_name(k) for k in range(count)]
 
 
 def commit() -> str | None:
-    """The commit of the program; None where it is no clone, as when it is installed inside somebody else's."""
+    """Return the program's commit; None outside a clone, also if installed inside another project's clone."""
     if _git("ls-files", "--error-unmatch", Path(__file__).name) is None:
         return None
     return _git("rev-parse", "HEAD") or None
 
 
 def _git(*arguments: str) -> str | None:
-    """Return git's output in the program's folder; None if it fails, as it does outside a clone."""
+    """Return git's output in the program's folder; None if git fails, as outside a clone."""
     command = ["git", "-C", str(Path(__file__).parent), *arguments]
     try:
         found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=_GIT_SECONDS)

@@ -1,4 +1,4 @@
-"""Objective by which a search of hyperparameters compares runs."""
+"""Objective by which hyperparameter searches compare runs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Direction = Literal["minimize", "maximize"]
 
 
 def direction(settings: AnyRunSettings) -> Direction:
-    """Return whether more of the objective is better."""
+    """Return whether the objective is to be minimized or maximized."""
     return "minimize" if isinstance(settings, TabularSettings) else "maximize"
 
 
 def check_direction(settings: AnyRunSettings, said: Any) -> None:
-    """Raise SettingsError for a sweeper that would search the worst, as Optuna's does by default: it minimizes."""
+    """Raise SettingsError for a sweeper with the wrong direction; Optuna's minimizes by default."""
     said, wanted = getattr(said, "name", said), direction(settings)
     if said in ("minimize", "maximize") and said != wanted:
         problem = f"it is {said}, but the objective is {meaning(settings)}"
@@ -36,9 +36,9 @@ def meaning(settings: AnyRunSettings) -> str:
 
 
 def result(settings: AnyRunSettings) -> tuple[float, float | None]:
-    """The objective of a complete run and the half-width of its 95% interval, from results.json.
+    """Return the objective of a complete run and the half-width of its 95% interval, from results.json.
 
-    The best network on fresh deals, by `evaluation.best_metric`; of a table of a small game its loss, which is exact.
+    It is the best network's `evaluation.best_metric` on fresh deals, or the exact loss of a small game's table.
     """
     run = Run(settings.folder, settings)
     found = run.required_results()
@@ -46,7 +46,7 @@ def result(settings: AnyRunSettings) -> tuple[float, float | None]:
         return float(found["loss"]), None
     what, against = _measured(settings)
     estimates = [run.against(what)[name] for name in against]
-    # Duels on the same deals are not independent: the mean of the half-widths is on the safe side.
+    # Duels on the same deals are not independent, so the mean of the half-widths is an upper bound.
     count = len(estimates)
     return sum(each.mean for each in estimates) / count, sum((each.high - each.low) / 2 for each in estimates) / count
 

@@ -1,4 +1,4 @@
-"""The display of a run: its progress, its newest evaluation, and a table at the end."""
+"""Display of a run: its progress, its newest evaluation, and a table at the end."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ log = logging.getLogger("train")
 
 @dataclass(frozen=True)
 class Status:
-    """Progress of a run. Its budget and the names of its checkpoints count what is `done`, in `unit`."""
+    """Progress of a run. `done`, in `unit`, is what its budget and the names of its checkpoints count."""
 
     done: int
     unit: str
     env_steps: int
-    updates: int | None = None  # None where every decision is one
+    updates: int | None = None  # None if every decision is an update
 
     def __str__(self) -> str:
         updates = "" if self.updates is None else f", {self.updates:,} updates"
@@ -31,16 +31,16 @@ class Status:
 
 
 class Display(Progress):
-    """Shows a run's status; its lines are in the log, too. Use as a context."""
+    """Status display of a run, whose lines are also logged. Use as a context."""
 
     def __init__(self, title: str) -> None:
         super().__init__(title, 1.0)
-        self._newest = ""  # of what is looked at now and then
+        self._newest = ""  # latest occasional message
 
     def show(self, at: Status, share: float, per_second: tuple[float, float], seconds_left: float | None) -> None:
-        """Refresh the display, or every ten seconds say a line.
+        """Refresh the display, or print a line every ten seconds without a terminal.
 
-        `share` of the budget is spent, 0 to 1; `per_second` are env steps and updates.
+        `share` is the part of the budget spent, 0 to 1; `per_second` are env steps and updates.
         """
         counts = [f"{at.done:,} {at.unit}", f"{at.env_steps:,} env steps"]
         rates = [f"{per_second[0]:,.0f} env steps/s"]
@@ -52,7 +52,7 @@ class Display(Progress):
         self._draw("\n".join(["  ".join(counts), "  ".join(rates), *newest]), seconds_left)
 
     def evaluated(self, duels: Mapping[str, Duel]) -> None:
-        """Remember the newest evaluation; say it where there is no terminal."""
+        """Remember the newest evaluation, and print it without a terminal."""
         text = "  ".join(f"{name} {duel.win_rate.mean:.1%}" for name, duel in duels.items())
         self.remember("games won against", text)
         if self._bar is None:
@@ -61,23 +61,23 @@ class Display(Progress):
             log.info("evaluation, games won against: %s", text)
 
     def first_look(self, after: str, duels: Mapping[str, Duel]) -> None:
-        """Say what an evaluation early in the run came to; `after` says when."""
+        """Print the result of the first evaluation; `after` says when it was made."""
         each = [f"{duel.win_rate.mean:.1%} against {name}" for name, duel in duels.items()]
         if each:
             self.say(f"{after}: {', '.join(each)}")
 
     def remember(self, what: str, text: str) -> None:
-        """Show this on a terminal until there is something newer."""
+        """Show this on a terminal until it is replaced."""
         self._newest = f"{what}: {text}"
 
     def say(self, text: str) -> None:
-        """A line for the person and for train.log."""
+        """Print a line and log it."""
         log.info(text)
         super().say(text)
 
 
 def results_table(title: str, unit: str, duels: Mapping[str, Duel], won_means: str | None = None) -> Table:
-    """Games won and margin against each opponent, with 95% intervals over deals; `won_means` stands below the table."""
+    """Return a table of games won and margin by opponent, with 95% intervals over deals, captioned `won_means`."""
     from rich.table import Table
 
     table = Table(title=title, caption=won_means)

@@ -1,4 +1,4 @@
-"""Read a run from its folder: settings, curves, results, launches and counters, each when it is first asked for."""
+"""Runs read from their folders: settings, curves, results, launches and counters, each read on first access."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from busso.train.settings.tabular import TabularSettings
 
 Numbers = NDArray[np.float64]
 SPEED, UPDATE_SPEED = "time/env_steps_per_second", "time/updates_per_second"
-# Results of a learned table, by their names in results.json. `states` is how many states the errors are of.
+# Results of a learned table, by their names in results.json. `states` is the number of states in the errors.
 ERRORS = {
     "loss": "loss",
     "optimal_share": "optimal share",
@@ -37,10 +37,7 @@ ERRORS = {
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """A run that has been trained, or is being trained. `settings` are those of its newest launch.
-
-    Reading a damaged file raises SettingsError, also where the attribute is read.
-    """
+    """Run, trained or in training, with its latest launch's settings. A damaged file raises SettingsError on access."""
 
     folder: Path
     settings: AnyRunSettings
@@ -50,25 +47,25 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The name of its folder, which may have been moved."""
+        """Name of its folder, which may have been moved."""
         return self.folder.resolve().name
 
     @property
     def game(self) -> str:
-        """The name of the game."""
+        """Name of the game."""
         return self.settings.game_name
 
     @cached_property
     def results(self) -> dict[str, Any]:
-        """The results at its end, by opponent; empty for a run that is not complete.
+        """Results at its end, by opponent; empty for an incomplete run.
 
-        An opponent has the number of `deals`, `win_rate` and the result in the game's unit, each as a mean and the
+        Each opponent has the number of `deals`, `win_rate` and the result in the game's unit, both as a mean and the
         half-width of its 95% interval. A learned table has its errors instead.
         """
         return read_results(self.folder) or {}
 
     def required_results(self) -> dict[str, Any]:
-        """The same of a run that is known to be complete. Raises SettingsError where it has none."""
+        """Return the results of a complete run. Raises SettingsError if there are none."""
         if not self.results:
             hint = "repeat the command that trained it to create them"
             raise SettingsError(self.folder, "missing results of the newest checkpoint", hint)
@@ -84,23 +81,23 @@ class Run:
             raise SettingsError("run", error) from None
 
     def curves(self) -> dict[str, tuple[Numbers, Numbers]]:
-        """The curves of metrics.csv by name: numbers of decisions, and the values there. Empty before the first row."""
+        """Return the curves by name: numbers of decisions, and the values there. Empty before the first row."""
         return {name: _in_order(curve) for name, curve in self._metrics.items()}
 
     def curve(self, name: str) -> tuple[Numbers, Numbers] | None:
-        """Return a curve by name; None if the run does not have it."""
+        """Return a curve by name, None if the run does not have it."""
         return _in_order(self._metrics[name]) if name in self._metrics else None
 
     @cached_property
     def launches(self) -> list[dict[str, Any]]:
-        """See `busso.train.run.launches`."""
+        """Launches of the run, see `busso.train.run.launches`."""
         from busso.train.run.launches import read_launches
 
         return read_launches(self.folder)
 
     @cached_property
     def counters(self) -> dict[str, Any]:
-        """The counters of the newest checkpoint that is whole; empty without one."""
+        """Counters of the newest intact checkpoint; empty without one."""
         from busso.train.run.checkpoint import checkpoint
 
         try:
@@ -110,7 +107,7 @@ class Run:
         return dict(found.state.get("counters", {})) if found else {}
 
     def against(self, what: str) -> dict[str, Estimate]:
-        """`win_rate` or the result in the unit of the game against each opponent at the end."""
+        """Return `win_rate`, or the result in the game's unit, against each opponent at the end."""
         found = {}
         for opponent, result in self.results.items():
             if isinstance(result, dict) and what in result:
@@ -121,7 +118,7 @@ class Run:
 
     @property
     def errors(self) -> dict[str, float]:
-        """The errors of a learned table at the end; empty for any other run."""
+        """Errors of a learned table at the end; empty for any other run."""
         if not isinstance(self.settings, TabularSettings):
             return {}
         found = {column: float(self.results[name]) for name, column in ERRORS.items() if name in self.results}
@@ -129,13 +126,13 @@ class Run:
 
     @property
     def opponents(self) -> list[str]:
-        """The players that it was evaluated against, in training or at its end."""
+        """Players that it was evaluated against, during training or at its end."""
         named = list(getattr(getattr(self.settings, "evaluation", None), "opponents", []))
         known = {curve_name(name) for name in named}
         return named + [name for name in self.against("win_rate") if curve_name(name) not in known]
 
     def seconds_at(self, steps: Numbers) -> Numbers:
-        """Seconds of training until `steps` decisions: the sum of what the rows of metrics.csv took, by their speed."""
+        """Return the seconds of training until `steps` decisions, summed over metrics.csv's rows by their speed."""
         curve = self.curve(SPEED)
         if curve is None:
             return np.full(steps.shape, np.nan)
@@ -143,7 +140,7 @@ class Run:
         taken = np.cumsum(np.diff(at, prepend=0.0) / np.maximum(speed, 1e-9))
         if self.settings.algo == BATCH_Q_LEARNING and (sweeps := self.curve(UPDATE_SPEED)) is not None:
             updates = self.curve("train/updates")
-            if updates is not None:  # it plays first and then learns, and each speed is of its own time
+            if updates is not None:  # playing and learning alternate, and each has its own speed
                 taken += np.cumsum(np.diff(updates[1], prepend=0.0) / np.maximum(sweeps[1], 1e-9))
         return np.interp(steps, np.append(0.0, at), np.append(0.0, taken))
 
@@ -155,7 +152,7 @@ def _in_order(curve: metrics.Curve) -> tuple[Numbers, Numbers]:
 
 
 def load_run(path: str | Path) -> Run:
-    """The run in a folder. Raises SettingsError, about `run`, if it holds none."""
+    """Load the run in a folder. Raises SettingsError naming `run` if there is none."""
     folder = Path(path).expanduser()
     file = folder / "config.yaml"
     try:

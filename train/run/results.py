@@ -1,6 +1,6 @@
-"""The results at the end of a run: results.json of its folder, with one writer and one reader.
+"""Results at the end of a run: results.json in its folder, with one writer and one reader.
 
-`_run` in the file names the run and the checkpoint of the results. They are valid while that checkpoint is the newest.
+`_run` in the file names the run and its checkpoint. The results are valid while that checkpoint is the newest.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _ABOUT = "_run"  # no player has this name
 
 
 def of_duels(duels: Mapping[str, Duel], unit: str) -> dict[str, Any]:
-    """For each opponent: deals, games won, and the result in `unit`; each mean with the half-width of its interval.
+    """Return for each opponent: deals, games won, and the result in `unit`, as means with half-widths.
 
-    The interval of games won is not symmetric near 0 and 1, so both its ends are there as well.
+    The interval of games won is asymmetric near 0 and 1, so both its ends are stored as well.
     """
     return {
         name: {
@@ -43,19 +43,19 @@ def of_duels(duels: Mapping[str, Duel], unit: str) -> dict[str, Any]:
 
 
 def write(folder: Path, results: Mapping[str, Any]) -> None:
-    """Write results.json of a network that is in no run, such as a champion."""
+    """Write results.json of a network outside a run, such as a champion."""
     write_atomic(folder / FILE, json.dumps(results, indent=2) + "\n")
 
 
 def write_of_run(folder: Path, results: Mapping[str, Any], run: str, checkpoint: str, env_steps: int) -> None:
-    """Write results.json of the run with this id, complete with the checkpoint of this name."""
+    """Write results.json of the run with this id, complete at the checkpoint of this name."""
     write(folder, {_ABOUT: {"id": run, "checkpoint": checkpoint, "env_steps": env_steps}, **results})
 
 
 def read_results(folder: Path) -> dict[str, Any] | None:
-    """The results of a complete run; None where there are none, or the run has gone on since.
+    """Return the results of a complete run; None if there are none or training has continued since.
 
-    Those of a champion do not say how far its run was. Raises SettingsError for a file that is damaged, and for
+    Results of a champion have no checkpoint and are never stale. Raises SettingsError for a damaged file and for
     checkpoints that cannot be listed.
     """
     if (found := _read(folder)) is None:
@@ -71,13 +71,13 @@ def read_results(folder: Path) -> dict[str, Any] | None:
 
 
 def run_of_results(folder: Path) -> str | None:
-    """Return the id of the run whose results are in a folder; None for those of a champion, or without results."""
+    """Return the id of the run whose results are in a folder; None for a champion's, or without results."""
     found = _read(folder)
     return None if found is None or found[0] is None else found[0]["id"]
 
 
 def set_aside_of_shorter_run(folder: Path) -> None:
-    """Rename the results of a run that goes on."""
+    """Rename the results of a run that continues."""
     path = folder / FILE
     if not path.exists():
         return
@@ -90,7 +90,7 @@ def set_aside_of_shorter_run(folder: Path) -> None:
 
 
 def _read(folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any]] | None:
-    """Read a file's statement about its run, None in that of a champion, and the results; None without a file."""
+    """Read a file's `_run` entry, None for a champion, and the results; None without a file."""
     path = folder / FILE
     try:
         results = read_json(path.read_text(encoding="utf-8"))
@@ -107,7 +107,7 @@ def _read(folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any]] | None:
 
 
 def _check(about: Mapping[str, Any]) -> None:
-    """Raise ValueError unless it says how far its run was, in words that may be part of a file's name."""
+    """Raise ValueError unless it has a run id and a checkpoint, both safe in file names, and env_steps."""
     words = (about["id"], about["checkpoint"])
     if not all(_WORD.fullmatch(word) for word in words) or type(about["env_steps"]) is not int:
         raise ValueError("missing the progress of its run")

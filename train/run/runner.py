@@ -1,7 +1,7 @@
-"""The loop of a run, for every kind of learning.
+"""Training loop, for all kinds of learning.
 
-A start of a run resumes from the newest good checkpoint. It takes steps until the trainer is complete or a signal asks
-for an end, logs and saves during that time, and leaves a checkpoint at every end. A complete run shows its results.
+Each start of a run resumes from the newest good checkpoint. It takes steps, logs and saves until the trainer is
+complete or a signal requests a stop, and always leaves a checkpoint. A complete run prints its results.
 """
 
 from __future__ import annotations
@@ -35,92 +35,86 @@ from busso.train.settings.run import BUDGET_KEYS, RunSettings
 log = logging.getLogger("train")
 
 _SHOW_SECONDS = 0.25
-_RATES_SECONDS = 20.0  # of the rates that are shown
-_NOTABLE_SECONDS = 30.0  # of a change of the distance between two checkpoints
+_RATES_SECONDS = 20.0  # window of the displayed rates
+_NOTABLE_SECONDS = 30.0  # change of the distance between checkpoints that is logged
 
-# Looks at the curves of an evaluation, made when this share of the budget was spent: whether to give the run up.
+# Called with the share of the budget spent and an evaluation's curves: returns whether to give up the run.
 Judge = Callable[[float, Mapping[str, float]], bool]
 
 
 class Trainer(Protocol):
-    """The part of a run that learns, with its settings and its budget; all else is the runner's."""
+    """Learning part of a run, with its settings and budget; everything else is the runner's."""
 
     @property
     def settings(self) -> RunSettings:
-        """The settings of the run."""
+        """Settings of the run."""
 
     @property
     def budget(self) -> Budget:
-        """Budget of learning, and how much of it is spent."""
+        """Budget of learning, and the part spent."""
 
     @property
     def every(self) -> Mapping[str, Every]:
-        """When "log" and "checkpoint" are due; the runner leaves others to the trainer."""
+        """Schedules of "log" and "checkpoint", used by the runner, and others for the trainer."""
 
     @property
     def keep(self) -> int:
-        """Number of checkpoints that stay."""
+        """Number of checkpoints to keep."""
 
     @property
     def progress(self) -> Status:
         """Progress of the run."""
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from what a checkpoint holds. Raises ValueError, KeyError or their like if it does not fit."""
+        """Restore a checkpoint's state. Raises ValueError, KeyError or the like if it does not fit."""
 
     def describe(self) -> str:
-        """The learner, and its device."""
+        """Describe the learner and its device."""
 
     def open_metrics(self, folder: Path) -> Metrics:
-        """The curves of the run, opened where this start resumes."""
+        """Open the curves of the run at its current position."""
 
     def begin(self, runner: Runner) -> None:
-        """Once before the first step. What a trainer wants from the runner it may use from now on."""
+        """Prepare the first step. From now on the trainer may use the runner."""
 
     def step(self) -> None:
-        """Learn for a short while: stop requests wait for it, but evaluations end with `runner.stop_requested`."""
+        """Learn briefly: stop requests wait for a step, but evaluations end with `runner.stop_requested`."""
 
     def log_row(self) -> dict[str, float]:
-        """The curves of the time since the last row."""
+        """Return the curves since the last row."""
 
     def complete(self) -> bool:
-        """True if nothing is left to do: all is learned, or the time is up, and the last weights are evaluated."""
+        """Return whether the budget is spent and the last weights are evaluated."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that the rest of the run depends on, "settings" too; also after a step that failed."""
+        """Return everything that the rest of the run depends on, with "settings"; valid even after a failed step."""
 
     def worth_another_start(self) -> bool:
-        """Return whether the same job might get further at another start."""
+        """Return whether restarting the same job might make progress."""
 
     def report(self, stop_requested: Stop) -> None:
-        """Write the results of a complete run, and show them. Raises StoppedError where a stop request ends it."""
+        """Write and print the results of a complete run. Raises StoppedError on a stop request."""
 
 
 class Runner:
-    """Single start of a run.
-
-    To its trainer it offers `metrics`, `display`, `stop_requested`, `save_checkpoint` and `evaluated`.
-    """
+    """Single start of a run; trainers use `metrics`, `display`, `stop_requested`, `save_checkpoint` and `evaluated`."""
 
     metrics: Metrics
     display: Display
 
     def __init__(self, trainer: Trainer, folder: RunFolder, stop_requested: Stop, judge: Judge | None = None) -> None:
         self.given_up = False  # by the judge
-        self.began = False  # to learn or evaluate: not where the run was complete before
+        self.began = False  # False if the run was already complete
         self._stop_requested, self._judge = stop_requested, judge
         self._trainer = trainer
         self._folder = folder
         self._rates = Rates(_RATES_SECONDS)
         self._shown = 0.0
-        self._distance = trainer.every["checkpoint"].distance  # that the log names
+        self._distance = trainer.every["checkpoint"].distance  # last distance that was logged
         self.resumed_from = folder.resume(trainer.load_state_dict)
 
     def run(self) -> bool:
-        """Step until the trainer is complete or a stop is asked for; returns whether it is complete.
-
-        Leaves a checkpoint either way, and on an error.
-        """
+        """Train until complete or stopped, saving a checkpoint even on an error; return whether it is complete."""
         settings, path = self._trainer.settings, self._folder.path
         self._folder.require_own()
         ids.set_aside_others(path, self._folder.run_id)
@@ -140,11 +134,11 @@ class Runner:
         return self._trainer.complete()
 
     def stop_requested(self) -> bool:
-        """True if this start must end before the run is complete."""
+        """Return whether this start must end before the run is complete."""
         return self.given_up or self._stop_requested()
 
     def evaluated(self, env_steps: int, scalars: Mapping[str, float]) -> None:
-        """Put an evaluation of the weights of `env_steps` on the curves, and ask the judge, if there is one."""
+        """Record an evaluation of the weights at `env_steps`, and ask the judge, if any, whether to give up."""
         self._folder.require_own()
         self.metrics.write(env_steps, scalars)
         share = self._trainer.budget.spent(self._trainer.progress.done)
@@ -152,7 +146,7 @@ class Runner:
             self.given_up = self._judge(share, scalars)
 
     def save_checkpoint(self) -> Future[None]:
-        """Write one in the background. Raises CheckpointError when an earlier one could not be written."""
+        """Write a checkpoint in the background. Raises CheckpointError if an earlier one could not be written."""
         trainer = self._trainer
         return self._folder.save_checkpoint(trainer.progress.done, trainer.state_dict(), trainer.keep)
 
@@ -170,14 +164,14 @@ class Runner:
             while not self._trainer.complete() and not self.stop_requested():
                 self._step()
         except Exception as error:
-            if isinstance(error, SettingsError):  # without a checkpoint other settings may have the folder
+            if isinstance(error, SettingsError):  # without a checkpoint, other settings may use the folder
                 something_to_keep = self._trainer.progress != before
             if device.failure_in(error):
-                something_to_keep = False  # nothing can be read of a GPU that failed: the last checkpoint stands
+                something_to_keep = False  # a failed GPU cannot be read: the last checkpoint remains
             raise
         finally:
             try:
-                if something_to_keep:  # whatever went wrong, what was learned is kept
+                if something_to_keep:  # keep what was learned despite errors
                     self.save_checkpoint()
             finally:
                 self._folder.writer.wait()
@@ -199,7 +193,7 @@ class Runner:
         return self._trainer.every[what].take(self._trainer.progress.done)
 
     def _saved(self, begun: float, _: Future[None]) -> None:
-        """In the thread that wrote it, also when it failed."""
+        """Adjust the distance between checkpoints; runs in the writer thread, also after a failure."""
         every = self._trainer.every["checkpoint"]
         seconds = every.ended(begun)
         if abs(every.distance - self._distance) > max(_NOTABLE_SECONDS, self._distance / 2):
@@ -220,17 +214,17 @@ class Runner:
 def run(
     open_trainer: Callable[[], AbstractContextManager[Trainer]], folder: RunFolder, judge: Judge | None = None
 ) -> int:
-    """Start or resume the run in the folder; returns the exit code, 0 also for a run that the judge gave up.
+    """Start or resume the run in the folder; return the exit code, 0 also if the judge gave up the run.
 
-    The trainer's context, with whatever plays for it, ends before the results are made.
+    The trainer's context, including its backend, ends before the results are made.
     """
-    # To the very end: a signal without a handler would end the process without a word.
+    # Handle signals until the very end: without a handler they would end the process silently.
     with device.told(folder.path), StopRequest() as stop:
         with open_trainer() as trainer:
             runner = Runner(trainer, folder, stop.requested, judge)
             complete = runner.run()
         if complete:
-            with suppress(StoppedError):  # then the next start makes the results
+            with suppress(StoppedError):  # the next start then makes the results
                 trainer.report(stop.requested)
                 finish(folder.path, trainer.progress.env_steps)
                 return 0
@@ -241,7 +235,7 @@ def run(
 
 
 def _interrupted(trainer: Trainer, runner: Runner, folder: RunFolder, stop: StopRequest) -> int:
-    assert stop.signal is not None  # nothing else ends a run before it is complete
+    assert stop.signal is not None  # only a signal ends a run early
     at = trainer.progress
     print(
         f"stopped by {signal.Signals(stop.signal).name} after {at.done:,} {at.unit}; a checkpoint is in "

@@ -1,4 +1,4 @@
-"""Signals that ask a run to end with a checkpoint."""
+"""Signals that request a run to stop with a checkpoint."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from typing import Any, ClassVar
 from busso.command.system import heard
 from busso.command.terminal.streams import is_gone, to_nowhere
 
-# What `sysexits.h` calls a temporary failure: the same command resumes from the checkpoint. Job scripts requeue on it.
+# EX_TEMPFAIL of `sysexits.h`: the same command resumes from the checkpoint. Job scripts requeue on it.
 EXIT_REQUEUE = 75
 
 
 class StopRequest:
-    """Use as a context; `signal` is the number of the first signal that came, or None.
+    """Context that handles stop signals; `signal` is the number of the first one received, or None.
 
-    In another thread than the main one it hears no signal: they remain what they are for the process.
+    Outside the main thread it handles no signals.
 
-    Ctrl-C, SIGTERM (`scancel`), SIGUSR1 (the time limit is near, or the job is preempted) and SIGHUP (the terminal is
-    closed; `nohup` keeps it from coming) ask for an end. A SIGTERM that follows does no harm: schedulers send it while
-    the checkpoint is being written. A second Ctrl-C ends the process at once, or `library_call`.
+    Ctrl-C, SIGTERM (`scancel`), SIGUSR1 (time limit or preemption) and SIGHUP (closed terminal, unless under `nohup`)
+    request a stop. A following SIGTERM is ignored: schedulers send it while the checkpoint is being written. A second
+    Ctrl-C ends the process immediately, or raises KeyboardInterrupt in `library_call`.
 
-    One inside of another has what came before it, and leaves to the outer one what came to it: a run that is complete
-    all the same is no reason to begin the next.
+    A nested context starts with the outer one's signal and passes its own to the outer one: even if its run is
+    complete, the next one must not begin.
     """
 
     in_library: ClassVar[bool] = False
     SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP)
 
     def __init__(self, answer: bytes = b"\nstopping with a checkpoint; Ctrl-C now ends at once\n") -> None:
-        self._answer = answer  # to the first signal, on the screen
+        self._answer = answer  # printed at the first signal
         self.signal: int | None = None
         self._before: dict[int, Any] = {}
         self._mask: set[signal.Signals | int] = set()
@@ -46,7 +46,7 @@ class StopRequest:
         self._before = {number: signal.signal(number, self._handle) for number in heard(self.SIGNALS)}
         if (outer := self._outer()) is not None:
             self.signal = outer.signal
-        self._mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})  # one that came before comes now
+        self._mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})  # deliver a pending signal
         return self
 
     def __exit__(
@@ -60,7 +60,7 @@ class StopRequest:
             outer.signal = self.signal
 
     def hand_on(self) -> None:
-        """Raise a signal that came inside of the context again, for the code after it."""
+        """Raise a received signal again, for the code after the outermost context."""
         if self.signal is not None and self._outer() is None:
             signal.raise_signal(self.signal)
 
@@ -69,11 +69,11 @@ class StopRequest:
         return owner if isinstance(owner, StopRequest) else None
 
     def requested(self) -> bool:
-        """True once a signal has come."""
+        """Return whether a signal was received."""
         return self.signal is not None
 
     def exit_code(self, again: bool) -> int:
-        """For a process that ended because of the signal: 75 asks a job script to start it `again`, 1 does not."""
+        """Return the exit code after the signal: for SIGUSR1, 75 (requeue) if `again` and 1 otherwise."""
         if self.signal != signal.SIGUSR1:
             return 128 + (self.signal or 0)
         if not again:
@@ -86,7 +86,7 @@ class StopRequest:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGHUP:
             for descriptor in filter(is_gone, range(3)):
-                to_nowhere(descriptor)  # else the next line for a person would be an error
+                to_nowhere(descriptor)  # otherwise the next print would raise an error
         if self.signal is not None:
             if number == signal.SIGINT and self.in_library:
                 raise KeyboardInterrupt
@@ -94,14 +94,14 @@ class StopRequest:
                 os._exit(128 + number)
             return
         self.signal = number
-        # Not print, which may be in the middle of a line of its own.
+        # Not print(), which a signal may have interrupted.
         with suppress(OSError):
             os.write(2, self._answer)
 
 
 @contextmanager
 def library_call() -> Iterator[None]:
-    """Make a second Ctrl-C raise KeyboardInterrupt: the process is a notebook's or another program's."""
+    """Make a second Ctrl-C raise KeyboardInterrupt, as the process belongs to a notebook or another program."""
     StopRequest.in_library = True
     try:
         yield
@@ -110,14 +110,11 @@ def library_call() -> Iterator[None]:
 
 
 def hold_usr1() -> None:
-    """Let SIGUSR1 wait for `StopRequest`: until then its default would end the process without a word."""
+    """Block SIGUSR1 until `StopRequest`: by default it would end the process silently."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
 
 
 def ignore_signals() -> None:
-    """Ignore what a terminal or a scheduler sends to a whole job: its main process saves, and then ends this one.
-
-    By handlers, which what is started from here does not inherit.
-    """
+    """Ignore signals sent to a whole job, whose main process ends this one; children do not inherit this."""
     for number in StopRequest.SIGNALS:
         signal.signal(number, lambda *_: None)

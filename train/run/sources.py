@@ -1,4 +1,4 @@
-"""The user's own files that a run is made of, kept in its folder as text, to be read and compared, never to run."""
+"""Copies of the user's own files in the run folder, to be read and compared but never run."""
 
 from __future__ import annotations
 
@@ -16,15 +16,11 @@ from busso.cards.base.own_files import OwnFile
 from busso.command.terminal.visible import one_line
 from busso.train.settings.run import RunSettings
 
-CODE = "code"  # in the folder of a run
+CODE = "code"  # in the run folder
 
 
 def write_sources(folder: Path, settings: RunSettings) -> dict[str, Path]:
-    """Keep the sources of the game, the players and the network of a run.
-
-    Return the files that have changed or gone since the last start, as a person types them, with where their earlier
-    text is.
-    """
+    """Copy the user's files; return those changed or gone since the last start, as typed, with the old text's path."""
     changed = {}
     for file in _files_of(settings):
         texts = _texts(file)
@@ -49,7 +45,7 @@ def _typed(file: OwnFile, name: str) -> str:
 
 
 def _put_aside(path: Path) -> Path:
-    """Give the text of an earlier start a number: war.1.py is that of the first, war.2.py of the second."""
+    """Rename an earlier start's text with the next number: war.1.py is the first start's, war.2.py the second's."""
     number = 1 + len(list(path.parent.glob(f"{path.stem}.*{path.suffix}")))
     return path.replace(path.with_name(f"{path.stem}.{number}{path.suffix}"))
 
@@ -60,7 +56,7 @@ def _differs(path: Path, text: str) -> bool:
 
 @cache
 def warn_of_changes(folder: Path) -> None:
-    """Print a line for each of the files that are named here and differ from those with which a run has learned."""
+    """Warn in a line about each named file that differs from the one a run was trained with."""
     for file in own_files.named():
         for name, text in _texts(file).items():
             path = folder / CODE / name
@@ -85,6 +81,6 @@ def _files_of(settings: RunSettings) -> Iterator[OwnFile]:
 
 
 def _texts(file: OwnFile) -> dict[str, str]:
-    """The sources of a file or a folder by their paths below `code`."""
+    """Return the sources of a file or folder, by path below `code`."""
     top = PurePath(file.path).parent
     return {str(PurePath(path).relative_to(top)): text for path, text in file.sources.values()}

@@ -1,1 +1,1 @@
-"""The settings of a run, as dataclasses that are checked once."""
+"""Settings of a run, as dataclasses checked on construction."""

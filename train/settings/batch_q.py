@@ -1,4 +1,4 @@
-"""Settings of batch Q-learning in a table: it has no network, no replay buffer and no workers."""
+"""Settings of tabular batch Q-learning, which has no network, replay buffer or workers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BATCH_Q_LEARNING = "batch_q_learning"
 
 @dataclass
 class FinalEvaluationSettings:
-    """Duplicate deals against players without a table, once at the end."""
+    """Duplicate deals against players without a table, once, at the end."""
 
     opponents: list[str] = field(default_factory=lambda: ["random"])
     final_deals: int = bounded(2048, 2, MAX_DEALS)
@@ -25,7 +25,7 @@ class FinalEvaluationSettings:
 
 @dataclass
 class BatchQSettings(RunSettings):
-    """The settings of `busso train algo=batch_q_learning`; conf/algo/batch_q_learning.yaml explains them."""
+    """Settings of `busso train algo=batch_q_learning`; conf/algo/batch_q_learning.yaml explains them."""
 
     algo: str = BATCH_Q_LEARNING
     iterations: int = bounded(50, 1, MAX_DEALS)

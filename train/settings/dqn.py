@@ -1,4 +1,4 @@
-"""The settings of a DQN run: groups that are each checked by themselves, and `TrainSettings`, which has them all."""
+"""Settings of a DQN run: groups, each checked by itself, and `TrainSettings`, which contains them."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from busso.train.settings.players import check_phases, check_player
 from busso.train.settings.run import CheckpointSettings, RunSettings, job_minutes
 from busso.train.settings.targets import TargetNetwork, targets_of
 
-MAX_WAIT = 1e6  # seconds for which a process waits for another
-DEFAULT_MINUTES = 9.0  # of a run without a budget
+MAX_WAIT = 1e6  # maximum seconds that a process waits for another
+DEFAULT_MINUTES = 9.0  # budget of a run that names none
 ROLLOUT_KINDS = ("local", "ray")
-LEAST_LOOK_SECONDS, MOST_LOOK_SECONDS = 0.1, 0.5  # between two heartbeats of a Ray worker, while there are few
-MOST_HEARTBEATS = 200  # in a second, of all workers: a seventh of a core, at 0.7 ms each
+LEAST_LOOK_SECONDS, MOST_LOOK_SECONDS = 0.1, 0.5  # between two heartbeats of a Ray worker, unless there are many
+MOST_HEARTBEATS = 200  # per second, over all workers: a seventh of a core at 0.7 ms each
 AUTO = "auto"
-# What is said of busso's own networks, so not beside `network.module`.
+# Settings of busso's own networks, which cannot be combined with `network.module`.
 OF_BUSSOS_NETWORKS = ("network.hidden", "network.symmetric", "network.dueling", "learner.muon", "learner.precision")
-MOST_DECISIONS = 64  # of one game, on the safe side where memory is reckoned: 40 in Tressette
+MOST_DECISIONS = 64  # per game, an upper bound for memory estimates: 40 in Tressette
 
 
 @dataclass
 class LearnerSettings:
-    """The update; see `busso.train.dqn.learner.learner`."""
+    """Settings of the update; see `busso.train.dqn.learner.learner`."""
 
     lr: float = bounded(1e-3, 0.0, MAX_FLOAT, above=True)
     lr_end: float = bounded(1e-5, 0.0, MAX_FLOAT)
@@ -75,13 +75,13 @@ class LearnerSettings:
 
     @property
     def cpu_threads(self) -> int:
-        """`threads`; 1 for `auto`, before `with_learner_threads` has put a number there."""
+        """`threads`, or 1 for `auto` until `with_learner_threads` has set a number."""
         return self.threads if isinstance(self.threads, int) else 1
 
 
 @dataclass
 class RolloutSettings:
-    """Backend of rollouts, of `games` games each. Without `workers` there is one for every CPU but one."""
+    """Settings of rollouts of `games` games each. By default there is a worker for every CPU but one."""
 
     kind: str = "ray"
     games: int = bounded(512, 1, 100_000_000)
@@ -102,9 +102,9 @@ class RolloutSettings:
         require(fits, "rollout.gpus_per_worker", "a share from 0 to 1 or whole GPUs", self.gpus_per_worker)
 
     def look_seconds(self, workers: int) -> float:
-        """Seconds between two heartbeats of each of `workers` Ray workers; each brings word of new weights, too.
+        """Return the seconds between two heartbeats of each of `workers` Ray workers, which also carry new weights.
 
-        Those of hundreds would keep the process that speaks Ray busy, so they come less often.
+        With hundreds of workers they are less frequent, as they would keep the Ray driver busy.
         """
         soon = max(LEAST_LOOK_SECONDS, min(MOST_LOOK_SECONDS, self.publish_ms / 1000))
         return max(soon, min(workers / MOST_HEARTBEATS, self.heartbeat_seconds / 4))
@@ -112,7 +112,7 @@ class RolloutSettings:
 
 @dataclass
 class EvaluationSettings:
-    """Duplicate deals against players that do not learn: during training, and once more at the end."""
+    """Duplicate deals against fixed players, during training and at the end."""
 
     every_episodes: int = bounded(50_000, 1, MAX_COUNT)
     min_seconds: float = bounded(15.0, 0.0, MAX_SECONDS)
@@ -139,24 +139,24 @@ class EvaluationSettings:
 
     @property
     def most(self) -> float:
-        """Seconds up to which expensive evaluations are spaced out; 0 where only episodes count (`min_seconds=0`)."""
+        """Maximum seconds between expensive evaluations; 0 if they depend on episodes only (`min_seconds=0`)."""
         return self.max_seconds if self.min_seconds else 0.0
 
     @property
     def best_measure(self) -> str:
-        """Measure of the best network: `win_rate`, or `result`, its mean result less that of the opponents."""
+        """Measure of the best network: `win_rate`, or `result`, its mean result minus the opponents'."""
         return self.best_metric.partition(":")[0]
 
     @property
     def best_against(self) -> list[str]:
-        """The opponents over whom that is averaged: the one named in `best_metric`, else all."""
+        """Opponents over which the measure is averaged: the one named in `best_metric`, else all."""
         _, against, opponent = self.best_metric.partition(":")
         return [opponent] if against else list(self.opponents)
 
 
 @dataclass
 class TrainSettings(RunSettings):
-    """The settings of `busso train algo=dqn`; conf/ has the same keys, each with a comment."""
+    """Settings of `busso train algo=dqn`; conf/ has the same keys, with comments."""
 
     algo: str = "dqn"
     episodes: int | None = bounded(None, 1, MAX_COUNT)
@@ -165,7 +165,7 @@ class TrainSettings(RunSettings):
     log_every_episodes: int = bounded(10_000, 1, MAX_COUNT)
     log_min_seconds: float = bounded(2.0, 0.0, MAX_SECONDS)
     network: NetworkSettings = field(default_factory=NetworkSettings)
-    target: Any = field(default_factory=lambda: {"kind": TargetNetwork.kind})  # becomes Targets, a union
+    target: Any = field(default_factory=lambda: {"kind": TargetNetwork.kind})  # converted to Targets, a union
     learner: LearnerSettings = field(default_factory=LearnerSettings)
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     exploration: ExplorationSettings = field(default_factory=ExplorationSettings)
@@ -180,7 +180,7 @@ class TrainSettings(RunSettings):
         self.target = targets_of(self.target)
         game = self.load_game()
         self.network.check(game)
-        if self.network.module is not None:  # Muon and other formats are for the layers of busso's networks
+        if self.network.module is not None:  # Muon and number formats apply to busso's own networks
             self.learner = replace(self.learner, muon=0.0, precision="float32")
         check_phases(self.opponents.phases, self.episodes)
         for key, names in self.players.items():
@@ -193,7 +193,7 @@ class TrainSettings(RunSettings):
 
     @property
     def players(self) -> dict[str, list[str]]:
-        """Whom the network meets, by the setting that names them."""
+        """Players that the network meets, by the setting that names them."""
         mixed = dict.fromkeys(player for phase in self.opponents.phases for player in phase.mix)
         named = [player for player in mixed if player != NETWORK]
         return {
@@ -204,15 +204,15 @@ class TrainSettings(RunSettings):
 
     @property
     def learns_with(self) -> list[str]:
-        """Whom it meets in the games that it learns from."""
+        """Players in the games that the network learns from."""
         return [*self.players["opponents.phases.mix"], *self.players["opponents.only"]]
 
     @property
     def names_no_budget(self) -> bool:
-        """True if neither episodes nor minutes are given."""
+        """True if neither episodes nor minutes are set."""
         return self.episodes is None and self.minutes is None
 
     @property
     def training_minutes(self) -> float | None:
-        """`minutes`; where no budget is given those that fit into the Slurm job, outside of one DEFAULT_MINUTES."""
+        """`minutes`; without a budget, the minutes that fit into the Slurm job, or DEFAULT_MINUTES outside one."""
         return job_minutes() or DEFAULT_MINUTES if self.names_no_budget else self.minutes

@@ -1,4 +1,4 @@
-"""Groups of settings of a DQN run: its network, replay buffer, exploration and opponents. Each is checked by itself."""
+"""Setting groups of a DQN run, each checked by itself: network, replay buffer, exploration and opponents."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from busso.command.settings.checks import (
 )
 from busso.command.settings.quoting import spelled
 
-NETWORK = "network"  # in `opponents.phases.mix`: the one that learns
-SEAT, SIDE = "seat", "side"  # what a draw of `opponents.phases.mix` is for
-MAX_BITS = 2**20  # of an observation that a network sees
+NETWORK = "network"  # the learning network in `opponents.phases.mix`
+SEAT, SIDE = "seat", "side"  # what one draw of `opponents.phases.mix` fills
+MAX_BITS = 2**20  # maximum observation bits that a network sees
 MAX_LAYERS = 100
 
 
 def spelled_code(key: str, text: str) -> str:
-    """The one spelling of what names a class or a function in a Python file. Raises SettingsError."""
+    """Return the canonical name of a class or function in a Python file. Raises SettingsError."""
     if own_files.parted(text) is None:
         raise SettingsError(key, f"expected a Python file, as in ./net.py:NAME, not {text}")
     return spelled(key, text)
@@ -31,9 +31,9 @@ def spelled_code(key: str, text: str) -> str:
 
 @dataclass
 class NetworkSettings:
-    """Shape of the Q-network. Without `inputs` it sees all bits of an observation.
+    """Shape of the Q-network. By default it sees all observation bits.
 
-    With `module`, an nn.Module in a Python file of the user's own, what shapes busso's networks is left out.
+    With `module`, an nn.Module in a Python file of the user's own, the shape of busso's networks is cleared.
     """
 
     hidden: list[int] = bounded([256, 256, 256], 1, 65_536)
@@ -52,7 +52,7 @@ class NetworkSettings:
         require(0 < len(self.hidden) <= MAX_LAYERS, "network.hidden", f"1 to {MAX_LAYERS} widths", self.hidden)
 
     def check(self, game: Game) -> None:
-        """Raise SettingsError where the game has no such bits, or no parts that are alike."""
+        """Raise SettingsError if the game lacks the bits or the symmetric parts."""
         inputs = self.inputs or game.bits
         require(inputs <= game.bits, "network.inputs", f"at most {game.bits}, as {game.name} has them", inputs)
         if not self.symmetric:
@@ -67,7 +67,7 @@ class NetworkSettings:
 
 @dataclass
 class ReplaySettings:
-    """The replay buffer."""
+    """Settings of the replay buffer."""
 
     capacity: int = bounded(1_000_000, 1, 10**12)
 
@@ -77,7 +77,7 @@ class ReplaySettings:
 
 @dataclass
 class ExplorationSettings:
-    """Epsilon falls linearly from `start` to `end` over the first `fraction` of the run's budget."""
+    """Epsilon, decreasing linearly from `start` to `end` over the first `fraction` of the run's budget."""
 
     start: float = bounded(1.0, 0.0, 1.0)
     end: float = bounded(0.05, 0.0, 1.0)
@@ -89,10 +89,10 @@ class ExplorationSettings:
 
 @dataclass
 class PhaseSettings:
-    """Players during training, by probability, until this episode (`null`: to the end).
+    """Probabilities of the players in training until the episode `until` (`null`: to the end).
 
-    With `each: seat` every seat is drawn by itself. With `each: side` the network keeps one side of each game (a
-    team, a seat of Spike), and the draw says who has all other seats.
+    With `each: seat` each seat is drawn separately. With `each: side` the network plays one side of each game (a team,
+    or a seat of Spike), and one player is drawn for all other seats.
     """
 
     until: int | None = bounded(None, 1, MAX_COUNT)
@@ -109,7 +109,7 @@ class PhaseSettings:
 
 @dataclass
 class OpponentSettings:
-    """Players in the seats during training: by `phases`, or `only` one player, against which one side learns."""
+    """Players in training games: by `phases`, or `only` one player against which one side learns."""
 
     only: str | None = None
     phases: list[PhaseSettings] = field(default_factory=lambda: [PhaseSettings(mix={NETWORK: 1.0})])

@@ -1,4 +1,4 @@
-"""Players in the settings of a run, by name; their files are looked up later, before the run starts."""
+"""Checks of player names in a run's settings; files are looked up later, before the run starts."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ MIX = "opponents.phases.mix"
 
 
 def check_player(game: Game, key: str, text: str) -> None:
-    """Raise SettingsError naming `key`, unless the game has this player with these options, or it may be a file.
+    """Raise SettingsError naming `key` unless this is a player of the game with valid options or a path.
 
-    What is a path is no name: `./x` is the folder x. Whether it is there is asked where a run starts, not where the
-    settings of an old one are read.
+    A path is not a name: `./x` is the folder x. Whether it exists is checked when a run starts, not when an old run's
+    settings are read.
     """
     try:
         spec = PlayerSpec.parse(text)
@@ -38,7 +38,7 @@ def check_player(game: Game, key: str, text: str) -> None:
 
 
 def check_phases(phases: Sequence[PhaseSettings], episodes: int | None) -> None:
-    """Raise SettingsError for phases that are no plan of a whole run of `episodes`."""
+    """Raise SettingsError unless the phases cover a whole run of `episodes`."""
     require(bool(phases), "opponents.phases", "at least one phase", phases)
     ends = [math.inf if phase.until is None else phase.until for phase in phases]
     rising = all(a < b for a, b in pairwise(ends)) and ends[-1] == math.inf

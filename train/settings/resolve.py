@@ -1,4 +1,4 @@
-"""The settings that a command line of `busso train` means."""
+"""Resolution of a `busso train` command line into settings."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ SCHEMAS: dict[str, type[AnyRunSettings]] = {
     BATCH_Q_LEARNING: BatchQSettings,
     **dict.fromkeys(ALGORITHMS, TabularSettings),
 }
-CONFIG = "config.yaml"  # in the folder of a run: what it was last started with
+CONFIG = "config.yaml"  # in a run folder: settings of its latest start
 BEST_RESPONSE = "best_response"  # conf/experiment/best_response.yaml
 _EVALUATED = "evaluation.opponents"
-_OF_ALL = ("experiment", "row", "recipe", "search")  # choices that name settings of any group
-_NEEDED = {BEST_RESPONSE: "opponents.only", "fine_tune": "network.init_from"}  # by an experiment
+_OF_ALL = ("experiment", "row", "recipe", "search")  # choices that set keys of any group
+_NEEDED = {BEST_RESPONSE: "opponents.only", "fine_tune": "network.init_from"}  # key required by an experiment
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """The settings of a run, notes on them for the log, and the overrides that were `given`."""
+    """Settings of a run, notes on them for the log, and the overrides `given`."""
 
     settings: AnyRunSettings
     notes: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
-    composed: Mapping[str, str] = field(default_factory=dict)  # files of `.hydra/`, by name: how Hydra composed them
+    composed: Mapping[str, str] = field(default_factory=dict)  # Hydra's files for `.hydra/`, by name
 
 
 def settings_of(overrides: Sequence[str]) -> AnyRunSettings:
-    """The settings of a command line on any machine, by one composition. Raises SettingsError."""
+    """Return the settings of a command line, independent of the machine. Raises SettingsError."""
     return compose(SCHEMAS, "train", overrides)
 
 
 def defaults_of(settings: AnyRunSettings, *groups: str) -> AnyRunSettings | None:
-    """The defaults of a run of this game and algorithm, and of `groups` such as target=target_network.
+    """Return the default settings of this game and algorithm, with choices `groups` such as target=target_network.
 
-    None for a game whose settings are not found. Beside a network of the user's own they have no shape.
+    Returns None if the game's settings are not found. With a network of the user's own, they have no shape.
     """
     try:
         plain = settings_of([f"game={typed_game(settings.game_name)}", f"algo={settings.algo}", *groups])
@@ -65,12 +65,12 @@ def defaults_of(settings: AnyRunSettings, *groups: str) -> AnyRunSettings | None
 
 
 def resolve(overrides: Sequence[str]) -> Chosen:
-    """The settings of a command line of `busso train`. Raises SettingsError."""
+    """Return the settings of a `busso train` command line. Raises SettingsError."""
     return chosen_of(settings_of(overrides), overrides)
 
 
 def chosen_of(settings: AnyRunSettings, overrides: Sequence[str]) -> Chosen:
-    """The settings with what follows from the `overrides` that were typed. Raises SettingsError."""
+    """Return the settings, adjusted to the `overrides` typed. Raises SettingsError."""
     named = given(overrides)
     experiment = named["experiment"].value if "experiment" in named else None
     if "dir" in named:
@@ -92,9 +92,9 @@ def chosen_of(settings: AnyRunSettings, overrides: Sequence[str]) -> Chosen:
 def _measured_against_opponent(
     settings: TrainSettings, named: Mapping[str, Override], experiment: str | None
 ) -> TrainSettings:
-    """The settings; those of a run that learns against one player measure it by what it wins of that player.
+    """Evaluate a run that learns against one player by its result against that player.
 
-    Another experiment or the command line may say otherwise. Raises SettingsError for `opponents.phases` besides.
+    Another experiment or the command line may override this. Raises SettingsError if `opponents.phases` is set too.
     """
     only = settings.opponents.only
     if only is None:
@@ -109,13 +109,13 @@ def _measured_against_opponent(
 
 
 def with_settings_of_begun(chosen: Chosen) -> Chosen:
-    """A run that has begun keeps its settings, but for those that are typed, and those of its machine.
+    """Return the settings of a run's first start, updated with typed settings and those of the machine.
 
-    A typed group counts as a whole, and so does the budget. Raises SettingsError.
+    Typed groups and the budget are taken as a whole. Raises SettingsError.
     """
     typed, begun = given(chosen.given).keys(), begun_with(chosen.settings)
     if begun is None or not typed.isdisjoint(_OF_ALL):
-        return chosen  # what is composed counts, and is compared where the run resumes
+        return chosen  # the composed settings apply, and are compared when the run is resumed
     now, kept = asdict(chosen.settings), asdict(begun)
     for key in (*OF_MACHINE, *typed, *(() if typed.isdisjoint(BUDGET_KEYS) else BUDGET_KEYS)):
         _take(kept, now, key)
@@ -126,9 +126,9 @@ def with_settings_of_begun(chosen: Chosen) -> Chosen:
 
 
 def begun_with(settings: S) -> S | None:
-    """Return the settings that the run with these was last started with; None if it has not begun, or is another.
+    """Return the settings of the latest start of this run, None if it has not begun or is another run.
 
-    Raises SettingsError for a file that holds other things.
+    Raises SettingsError if the file has other content.
     """
     begun, now = settings_of_run(settings.folder), asdict(settings)
     if any(value_at(begun, key) != value_at(now, key) for key in ("algo", "game.name")):
@@ -141,7 +141,7 @@ def begun_with(settings: S) -> S | None:
 
 
 def _take(into: dict[str, Any], settings: Mapping[str, Any], key: str) -> None:
-    """Copy the value of a key; with its group where that is of another kind, which does not have the key."""
+    """Copy the value of a key, or its whole group if that is of a kind without the key."""
     group, _, name = key.partition(".")
     theirs, own = settings.get(group), into.get(group)
     if isinstance(theirs, dict) and isinstance(own, dict) and name in theirs:
@@ -160,5 +160,5 @@ def settings_of_run(folder: Path) -> dict[str, Any]:
     try:
         stored = read_yaml(path.read_text(encoding="utf-8"))
     except ValueError:
-        return {}  # those in the checkpoint are compared later
+        return {}  # the checkpoint's settings are compared later
     return stored if isinstance(stored, dict) else {}

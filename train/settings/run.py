@@ -1,4 +1,4 @@
-"""Settings of every run, for all kinds of learning."""
+"""Settings common to all kinds of learning."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from busso.command.settings.checks import (
 )
 from busso.command.settings.game import NamesGame, load_configured_game
 
-# Files in a run folder, which are named after the episodes or iterations so far: in checkpoints/, and in policies/.
+# Files in a run folder, numbered by episodes or iterations: in checkpoints/ and in policies/.
 CHECKPOINTS, POLICIES = NumberedFiles("episode_", 12, ".pt"), NumberedFiles("iteration_", 3, ".npz")
-BUDGET_KEYS = ("episodes", "iterations", "minutes")  # how far a run goes; no kind of run has them all
-# Where a run is and on what it learns: each start has its own.
+BUDGET_KEYS = ("episodes", "iterations", "minutes")  # length of a run; no kind of run has all of them
+# Location and hardware of a run, set anew at each start.
 OF_MACHINE = ("device", "learner.threads", "learner.compile", "runs", "name", "dir")
 _PART = r"[A-Za-z0-9][A-Za-z0-9._=,+-]*"
 _NAME = re.compile(rf"{_PART}(/{_PART})*")
@@ -35,14 +35,14 @@ _NAME = re.compile(rf"{_PART}(/{_PART})*")
 
 @dataclass
 class RunSettings(NamesGame):
-    """The game, what learns it, and the folder of the run."""
+    """Game, learning algorithm and folder of a run."""
 
     game: dict[str, Any]
     algo: str = ""
     name: str = "default"
     seed: int = bounded(1, 0, MAX_SEED)
     runs: str = "runs"
-    dir: str | None = None  # the folder of the run, where hydra.run.dir has named another than runs/<game>/<name>
+    dir: str | None = None  # run folder, if hydra.run.dir overrides runs/<game>/<name>
 
     def __post_init__(self) -> None:
         check_numbers("", self)
@@ -51,30 +51,29 @@ class RunSettings(NamesGame):
         self.load_game()
 
     def load_game(self) -> Game:
-        """The game with its rule options."""
+        """Return the game with its rule options."""
         return load_configured_game(self.game)
 
     @property
     def game_name(self) -> str:
-        """The package that holds the game."""
+        """Name of the game's package."""
         return str(self.game.get("name", ""))
 
     def reward_name(self, game: Game) -> str:
-        """The chosen reward, the game's first unless `game.reward` says otherwise."""
+        """Return the reward name: `game.reward`, or else the game's first."""
         return str(self.game.get("reward", next(iter(game.rewards))))
 
     @property
     def folder(self) -> Path:
-        """The run folder: runs/<game>/<name>, unless hydra.run.dir says otherwise."""
+        """Run folder: runs/<game>/<name>, unless hydra.run.dir overrides it."""
         return Path(self.dir) if self.dir is not None else Path(self.runs) / self.game_name / self.name
 
 
 @dataclass
 class CheckpointSettings:
-    """A checkpoint every `every_episodes` episodes; the last `keep` stay, besides `best`.
+    """Checkpoint every `every_episodes` episodes, of which the last `keep` and `best` are kept.
 
-    They are at least `min_seconds` apart. Where they take more than 2% of the time, they are further apart, up to
-    `max_seconds`.
+    They are at least `min_seconds` apart, and up to `max_seconds` if they would take more than 2% of the time.
     """
 
     every_episodes: int = bounded(100_000, 1, MAX_COUNT)
@@ -87,12 +86,12 @@ class CheckpointSettings:
 
 
 def is_run_name(text: str) -> bool:
-    """Return whether runs/<game>/<text> can be a run folder."""
+    """Return whether runs/<game>/<text> is a valid run folder."""
     return _NAME.fullmatch(text) is not None
 
 
 def job_minutes() -> float | None:
-    """Minutes of training that fit into the Slurm job (BUSSO_MINUTES, of slurm/lib/train.sh); None outside of one."""
+    """Return the training minutes that fit the Slurm job (BUSSO_MINUTES of slurm/lib/train.sh); None outside one."""
     try:
         minutes = float(os.environ.get("BUSSO_MINUTES", ""))
     except ValueError:
@@ -101,7 +100,7 @@ def job_minutes() -> float | None:
 
 
 def check_opponent(game: Game, spec: str) -> None:
-    """Raise SettingsError unless the game has this player, with these options."""
+    """Raise SettingsError unless the game has this player with these options."""
     try:
         kind_and_options(game, PlayerSpec.parse(spec))
     except ValueError as error:

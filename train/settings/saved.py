@@ -1,4 +1,4 @@
-"""Settings as nested dictionaries, as checkpoints and config.yaml hold them: differences, and values by key."""
+"""Settings as nested dictionaries, as in checkpoints and config.yaml: differences, and values by key."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from busso.train.settings.targets import targets_of
 
 
 def changes(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> dict[str, tuple[Any, Any]]:
-    """Keys, dotted, whose values differ between two nested dictionaries that both have them.
+    """Return the dotted keys in both dictionaries whose values differ, with the two values.
 
-    Where `target` is of another kind, that is one, and the other keys are those in which the new one differs from what
-    its kind has by default.
+    If the kind of `target` differs, it is returned with the keys that differ from the new kind's defaults.
     """
     found: dict[str, tuple[Any, Any]] = {}
     for key in sorted(old.keys() & new.keys()):
@@ -28,7 +27,7 @@ def changes(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> dict[
 
 
 def value_at(values: Any, key: str) -> Any:
-    """The value of a dotted key in nested dictionaries; None if it is not there."""
+    """Return the value of a dotted key in nested dictionaries, None if it is missing."""
     for part in key.split("."):
         values = values.get(part) if isinstance(values, dict) else None
     return values

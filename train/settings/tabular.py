@@ -1,4 +1,4 @@
-"""Settings of tabular learning: it has no network, no replay buffer and no workers."""
+"""Settings of tabular learning, which has no network, replay buffer or workers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ALGORITHMS = ("monte_carlo", "td", "q_learning")
 
 @dataclass
 class TabularSettings(RunSettings):
-    """The settings of `busso train algo=q_learning` and its like; conf/algo/ explains them."""
+    """Settings of `busso train algo=q_learning` and the other tabular algorithms; conf/algo/ explains them."""
 
     algo: str = "q_learning"
     episodes: int = bounded(100_000_000, 1, MAX_COUNT)
@@ -23,7 +23,7 @@ class TabularSettings(RunSettings):
     policy: str | None = None
     epsilon: float = bounded(0.4, 0.0, 1.0)
     step_size: float | None = bounded(None, 0.0, 1.0, above=True)
-    # Robbins and Monro: the sum of the steps must grow for ever, that of their squares must not.
+    # Robbins and Monro: the sum of the steps must diverge, and that of their squares converge.
     step_power: float = bounded(1.0, 0.5, 1.0, above=True)
     min_visits: int = bounded(10_000, 1, MAX_COUNT)
     checkpoint: CheckpointSettings = field(default_factory=lambda: CheckpointSettings(20_000_000, 5.0))

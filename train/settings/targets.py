@@ -1,4 +1,4 @@
-"""The targets that a network learns: lambda returns, or what the learner bootstraps with a target network."""
+"""Targets of a network: lambda returns, or bootstrapping with a target network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from busso.command.settings.compose import settings_from_dict
 
 @dataclass
 class LambdaReturns:
-    """Targets that the players compute, with the values by which they play."""
+    """Targets computed by the players, from the values by which they play."""
 
     kind: str = "lambda_returns"
     td_lambda: float = bounded(0.6, 0.0, 1.0)
@@ -24,7 +24,7 @@ class LambdaReturns:
 
 @dataclass
 class TargetNetwork:
-    """Targets that the learner computes, with a delayed copy of the network."""
+    """Targets computed by the learner, with a delayed copy of the network."""
 
     kind: str = "target_network"
     n_step: int = bounded(2, 1, 1_000_000)
@@ -44,7 +44,7 @@ _SCHEMAS: dict[str, type[Targets]] = {schema.kind: schema for schema in (LambdaR
 def targets_of(values: Any) -> Targets:
     """Return the settings of the group `target`. Raises SettingsError, also for a setting of another kind.
 
-    Such a setting comes from a file, or `target.kind` was changed alone.
+    Such a setting comes from a file, or from changing only `target.kind`.
     """
     if isinstance(values, Targets):
         return values

@@ -1,1 +1,1 @@
-"""Learning in tables."""
+"""Tabular learning."""

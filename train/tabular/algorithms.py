@@ -1,4 +1,4 @@
-"""Tables of values: computed from an exact process, or learned from episodes of any game or process.
+"""Value tables: computed from an exact process, or learned from episodes of any game or process.
 
 Sutton and Barto (2018): policy iteration (section 4.3), first-visit Monte Carlo evaluation (5.1), TD(0) (6.1) and
 Q-learning (6.5).
@@ -22,7 +22,7 @@ from busso.cards.game import Game
 from busso.cards.tabular.mdp import END, Mdp, Model, legal
 
 TOLERANCE = 1e-13
-EQUAL = 1e-10  # action values that differ by less are the same
+EQUAL = 1e-10  # action values that differ by less count as equal
 MAX_SWEEPS = 100_000
 NO_ACTION = -1
 
@@ -32,7 +32,7 @@ Policy = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Solution:
-    """Values `[states]` and actions `[states]`, NO_ACTION where none is legal, and the rounds it took."""
+    """Optimal values `[states]` and actions `[states]`, NO_ACTION where none is legal, and the number of rounds."""
 
     values: Values
     policy: Policy
@@ -43,9 +43,9 @@ class Solution:
 
 
 def evaluate_policy(mdp: Mdp, policy: Policy, tolerance: float = TOLERANCE, values: Values | None = None) -> Values:
-    """Expected discounted reward from every state under a policy, by sweeps until no value changes by more.
+    """Return each state's expected discounted reward under a policy, sweeping until no value changes by more.
 
-    `values` are where to start from. Raises ValueError when the sweeps do not converge.
+    `values` are the initial values. Raises ValueError if the sweeps do not converge.
     """
     values = np.zeros(policy.size) if values is None else values.copy()
     for _ in range(MAX_SWEEPS):
@@ -57,10 +57,7 @@ def evaluate_policy(mdp: Mdp, policy: Policy, tolerance: float = TOLERANCE, valu
 def policy_iteration(
     mdp: Mdp, tolerance: float = TOLERANCE, watch: Callable[[int], None] = lambda rounds: None
 ) -> Solution:
-    """The optimal policy and its values: evaluation and greedy improvement until the policy is stable.
-
-    `watch` gets the number of each round when it begins.
-    """
+    """Return the optimal policy and its values by policy iteration; `watch` gets the number of each new round."""
     allowed = legal(mdp)
     policy = np.where(allowed.any(axis=1), allowed.argmax(axis=1), NO_ACTION)
     values = np.zeros(policy.size)
@@ -76,31 +73,31 @@ def policy_iteration(
 
 
 def action_values(mdp: Mdp, values: Values) -> Values:
-    """Return the value of each action if `values` follow, `[states, actions]`; -inf for illegal ones."""
+    """Return the value of each action, given the states' `values`, `[states, actions]`; -inf for illegal ones."""
     after = np.where(mdp.successor == END, 0.0, values[mdp.successor])
     out = (mdp.probability * (mdp.reward + mdp.discount * after)).sum(axis=2)
     return np.where(legal(mdp), out, -np.inf)
 
 
 def greedy(values: Values) -> Policy:
-    """The first action of the greatest value in each row, NO_ACTION where all are -inf."""
+    """Return the first action of the greatest value in each row, NO_ACTION where all are -inf."""
     return np.where(np.isneginf(values).all(axis=1), NO_ACTION, values.argmax(axis=1))
 
 
 def _improved(values: Values, policy: Policy) -> Policy:
     best = greedy(values)
     kept = np.take_along_axis(values, np.maximum(policy, 0)[:, None], axis=1)[:, 0]
-    # Of equal actions the old one stays, or rounding might change them for ever.
+    # Among equal actions keep the old one, or rounding might switch between them forever.
     return np.where(values.max(axis=1) > kept + EQUAL, best, policy)
 
 
 def expected_reward(mdp: Mdp, values: Values) -> float:
-    """Over the first states, with what ends before any decision."""
+    """Return the expected reward over the initial states and the games that end before any decision."""
     return float(mdp.start @ values) + mdp.start_reward
 
 
 def outcome_probabilities(model: Model, policy: Policy) -> Values:
-    """Probability of each outcome of the game from every state under a policy, `[states, outcomes]`."""
+    """Return the probability of each outcome from every state under a policy, `[states, outcomes]`."""
     names, mdp = model.outcomes, model.mdp
     columns = []
     for place in range(len(names)):
@@ -124,7 +121,7 @@ def _backup(mdp: Mdp, values: Values, state: int, action: int) -> float:
 
 @njit
 def _evaluation_sweep(mdp: Mdp, policy: Policy, values: Values) -> float:
-    """Greatest change. From the last state down, since hands grow with their number, and in place."""
+    """Update the values in place, from the last state down as hands grow with it; return the greatest change."""
     change = 0.0
     for state in range(values.size - 1, -1, -1):
         if policy[state] != NO_ACTION:
@@ -138,9 +135,9 @@ def _evaluation_sweep(mdp: Mdp, policy: Policy, values: Values) -> float:
 
 
 class EpisodeSimulator(NamedTuple):
-    """Compiled rules and a reward for one seat, with which the loops below play one episode at a time.
+    """Compiled rules and reward of a one-seat game, for playing one episode at a time.
 
-    `number(state)` is that of a state, from 0; `states[2]` are records to play in.
+    `number(state)` is the index of a state, from 0; `states[2]` are records to play in.
     """
 
     rules: Rules
@@ -150,14 +147,14 @@ class EpisodeSimulator(NamedTuple):
 
 
 def of_game(game: Game, reward: str, index: Callable[[Any], int]) -> EpisodeSimulator:
-    """The simulator of a game of one seat. Raises ValueError for more seats."""
+    """Return the simulator of a one-seat game. Raises ValueError for more seats."""
     if game.seats != 1:
         raise ValueError(f"{game.name} has {game.seats} seats; tabular learning is for one")
     return EpisodeSimulator(game.rules, game.rewards[reward], index, np.full(2, game.blank, game.dtype))
 
 
 class Method(NamedTuple):
-    """Learning method. A step size of 0 is 1 / visits ** power; `policy[states]` is what evaluation follows."""
+    """Learning method. A step size of 0 means 1 / visits ** power; `policy[states]` is the one evaluated."""
 
     discount: float
     epsilon: float
@@ -174,10 +171,10 @@ def learn(
     visits: NDArray[np.int64],
     method: Method,
 ) -> int:
-    """Play an episode for each seed and learn from it by one of `LEARNERS`; returns the number of decisions.
+    """Play an episode per seed and learn from it by one of `LEARNERS`; return the number of decisions.
 
-    `values` and `visits` are changed: `[states, 1]` in the evaluations, `[states, actions]` in Q-learning. The same
-    seeds in the same order give the same table, however they are cut into calls.
+    `values` and `visits` are updated in place: `[states, 1]` for evaluation, `[states, actions]` for Q-learning. The
+    same seeds in the same order give the same table, however they are split into calls.
     """
     loop = LEARNERS[algo](simulator.rules, simulator.reward, simulator.number)
     return int(loop(simulator.states, seeds, values, visits, method))
@@ -185,7 +182,7 @@ def learn(
 
 @cache
 def _rewarded(rules: Rules, reward: Callable[..., None]) -> Callable[..., float]:
-    """`step(states, totals, action)`: play in `states[0]`; returns the reward."""
+    """Return `step(states, totals, action)`, which plays in `states[0]` and returns the reward."""
     apply = rules.apply
 
     @njit
@@ -260,7 +257,7 @@ def _monte_carlo(rules: Rules, reward: Callable[..., None], index: Callable[...,
 def _one_step(
     controls: bool, rules: Rules, reward: Callable[..., None], index: Callable[..., int]
 ) -> Callable[..., int]:
-    """TD(0) of the method's policy, or Q-learning where it `controls`."""
+    """Return the loop of TD(0) for the method's policy, or of Q-learning if `controls`."""
     begin, legal_now, over, step = rules.deal, rules.legal, rules.over, _rewarded(rules, reward)
 
     @njit(nogil=True)
@@ -291,7 +288,7 @@ def _one_step(
     return loop
 
 
-# Compiled loops `(states[2], seeds, values, visits, method) -> decisions` for rules, reward and index of a simulator.
+# Factories of compiled loops `(states[2], seeds, values, visits, method) -> decisions`, given rules, reward and index.
 LEARNERS: dict[str, Callable[..., Callable[..., int]]] = {
     "monte_carlo": _monte_carlo,
     "td": partial(_one_step, False),

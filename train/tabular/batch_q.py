@@ -1,7 +1,7 @@
-"""Batch Q-learning in a table: self-play fills a batch of transitions, then sweeps over the batch update the table.
+"""Tabular batch Q-learning: self-play fills a batch of transitions, and sweeps over it update the table.
 
-Watkins and Dayan (1992). A value of -inf stands for an action that was never tried: target and policy ignore it,
-and a state in which nothing was tried keeps the initial action.
+Watkins and Dayan (1992). A value of -inf marks an action never tried: targets and policy ignore it, and a state without
+tried actions keeps its initial action.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FIRST_ROWS = 1 << 20
 
 
 class TabularTransitions(NamedTuple):
-    """Transitions in the order of play. `column` is the index of the action among the legal ones of its state."""
+    """Transitions in the order of play. `column` is the index of the action among the state's legal ones."""
 
     state: NDArray[np.int32]  # [rows]
     column: NDArray[np.uint8]  # [rows]
@@ -35,7 +35,7 @@ class TabularTransitions(NamedTuple):
 
 
 def untried_values(numbering: Numbering) -> Values:
-    """A table `[states, columns]` in which nothing has been tried; the terminal state is worth 0."""
+    """Return a table `[states, columns]` of untried actions; the terminal state has value 0."""
     columns = max(int(mask).bit_count() for mask in np.unique(numbering.legal))
     values = np.full((numbering.legal.size, columns), -np.inf, np.float32)
     values[numbering.terminal, 0] = 0.0
@@ -44,7 +44,7 @@ def untried_values(numbering: Numbering) -> Values:
 
 @njit
 def sweep(values: Values, batch: TabularTransitions, passes: int, alpha: float, gamma: float) -> None:
-    """`passes` times over the batch: `Q(s, a) += alpha * (r + gamma * max Q(s', .) - Q(s, a))`."""
+    """Update `Q(s, a) += alpha * (r + gamma * max Q(s', .) - Q(s, a))` over the batch, `passes` times."""
     states, columns, rewards, successors = batch
     for _ in range(passes):
         for k in range(states.size):
@@ -57,7 +57,7 @@ def sweep(values: Values, batch: TabularTransitions, passes: int, alpha: float, 
 
 @njit
 def greedy(values: Values, legal: NDArray[np.uint64], initial: Policy) -> Policy:
-    """The tried action of the greatest value in each state, of equal ones the first, or the initial one."""
+    """Return the first tried action of the greatest value in each state, or else the initial action."""
     policy = initial.copy()
     for state in range(legal.size):
         best = -np.inf
@@ -69,7 +69,7 @@ def greedy(values: Values, legal: NDArray[np.uint64], initial: Policy) -> Policy
 
 
 def visited(values: Values) -> NDArray[np.bool_]:
-    """In which states some action has been tried."""
+    """Return a flag per state: True if some action has been tried."""
     return np.asarray(np.isfinite(values).any(axis=1))
 
 
@@ -82,10 +82,7 @@ def play_batch(
     epsilon: float,
     unexplored: Sequence[int] = (),
 ) -> TabularTransitions:
-    """Self-play of `policy` in every seat, one game per seed.
-
-    With probability `epsilon` one of the legal actions is drawn, but none of `unexplored`.
-    """
+    """Play one game per seed by `policy`, or with probability `epsilon` by a legal action not in `unexplored`."""
     loop = _play_loop(game.rules, numbering.number, numbering.episode, reward)
     one = np.full(2, game.blank, game.dtype)
     drawn = np.uint64(sum(1 << action for action in range(game.actions) if action not in unexplored))
@@ -94,7 +91,7 @@ def play_batch(
 
 
 def by_whole_games(numbering: Numbering) -> Numbering:
-    """The same states, with a whole game for one episode."""
+    """Return the same states, with the whole game as one episode."""
     return replace(numbering, episode=_no_episode_ends)
 
 
@@ -104,7 +101,7 @@ def _no_episode_ends(state: Any) -> int:
 
 
 def mark_tried(values: Values, batch: TabularTransitions) -> None:
-    """Let the actions of the batch that were never tried before start from 0."""
+    """Set the value of the batch's untried actions to 0."""
     rows = values[batch.state, batch.column]
     new = np.isneginf(rows)
     values[batch.state[new], batch.column[new]] = 0.0
@@ -125,7 +122,7 @@ def _play_loop(
 
     @njit
     def close_transition(batch: Any, open_rows: Any, totals: Any, seat: int, successor: int) -> None:
-        """Complete the open transition of a seat. Its reward held the seat's total before the action until now."""
+        """Complete a seat's open transition, whose reward so far held the seat's total before the action."""
         row = open_rows[seat]
         if row >= 0:
             batch[2][row] = totals[seat] - batch[2][row]

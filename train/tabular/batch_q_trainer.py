@@ -1,4 +1,4 @@
-"""Batch Q-learning: iterations of self-play and sweeps, and the policies between them."""
+"""Batch Q-learning trainer: iterations of self-play and sweeps, and the policies between them."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ from busso.train.tabular.batch_q import (
 log = logging.getLogger("train")
 
 TEXT_FORM = "policy.json"
-KEEP = 3  # checkpoints, so that a damaged one does not end the run; each has 6 MB for the 361,001 states of Spike
+KEEP = 3  # checkpoints, in case one is damaged; each has 6 MB for the 361,001 states of Spike
 SCALARS = (
     "rollout/iteration",
     "rollout/epsilon",
-    "rollout/episode_return",  # of one seat in one episode of the numbering, as a hand
+    "rollout/episode_return",  # of one seat in one episode of the numbering, such as a hand
     "train/updates",
-    "table/visited",  # states in which some action was tried
-    "table/unvisited",  # listed states in which none was
-    "table/changed",  # states whose greedy action is another than before the iteration
+    "table/visited",  # states with a tried action
+    "table/unvisited",  # listed states without a tried action
+    "table/changed",  # states whose greedy action changed in the iteration
     "time/env_steps_per_second",
     "time/updates_per_second",
 )
@@ -57,7 +57,7 @@ SCALARS = (
 
 @dataclass
 class BatchQCounters:
-    """Position of a run; saved with every checkpoint."""
+    """Progress of a run, saved with every checkpoint."""
 
     iteration: int = 0
     env_steps: int = 0  # decisions
@@ -66,7 +66,7 @@ class BatchQCounters:
 
 
 def policy_path(folder: Path, iteration: int) -> Path:
-    """Return the path of the policy after `iterations`."""
+    """Return the path of the policy after `iteration` iterations."""
     return folder / "policies" / POLICIES.name(iteration)
 
 
@@ -93,15 +93,15 @@ class BatchQTrainer:
         return Status(self.counters.iteration, "iterations", self.counters.env_steps, self.counters.updates)
 
     def describe(self) -> str:
-        """The algorithm and its table."""
+        """Describe the algorithm and its table."""
         return f"{self.settings.algo} in a table of {self._numbering.listed.size - 1:,} states"
 
     def open_metrics(self, folder: Path) -> Metrics:
-        """The curves of the run."""
+        """Open the curves of the run."""
         return Metrics(folder, (), as_yaml(self.settings), self.counters.env_steps, scalars=SCALARS)
 
     def begin(self, runner: Runner) -> None:
-        """Keep the policy before any learning, or the one that a start which failed could not write."""
+        """Save the initial policy, or the one that a failed start could not write."""
         self._runner = runner
         self._began = self.counters.iteration
         self._save_policy_if_due()
@@ -112,14 +112,14 @@ class BatchQTrainer:
         self._save_policy_if_due()
 
     def log_row(self) -> dict[str, float]:
-        """The curves of the iteration that was just made."""
+        """Return the curves of the last iteration."""
         seen, changed = self._row["table/visited"], self._row["table/changed"]
         self._runner.display.remember("table", f"{seen:,} states visited, {changed:,} actions changed")
         log.info("iteration %d: %s", self.counters.iteration, self._row)
         return self._row
 
     def complete(self) -> bool:
-        """True once all iterations are done."""
+        """Return whether all iterations are done."""
         return self.budget.episodes_left(self.counters.iteration) == 0
 
     def worth_another_start(self) -> bool:
@@ -127,14 +127,14 @@ class BatchQTrainer:
         return self.counters.iteration > self._began
 
     def _iterate(self) -> dict[str, float]:
-        """Play, sweep and take the greedy policy; returns the row of metrics."""
+        """Play, sweep and compute the greedy policy; return the row of metrics."""
         settings, counters, started = self.settings, self.counters, time.perf_counter()
         number = counters.iteration
         epsilon = settings.epsilon * settings.epsilon_decay**number
         seeds = stream(settings.seed, "episodes", number * settings.games, settings.games)
         batch = play_batch(self._game, self._numbering, self._reward, seeds, self.policy, epsilon, settings.unexplored)
         played = time.perf_counter()
-        values = self.values.copy()  # what goes wrong in the middle of a sweep leaves the table as it was
+        values = self.values.copy()  # an error during a sweep leaves the table unchanged
         mark_tried(values, batch)
         sweep(values, batch, settings.passes, settings.step_size, settings.discount)
         swept = time.perf_counter()
@@ -150,7 +150,7 @@ class BatchQTrainer:
         counters.seconds += seconds
         self.budget.add(seconds)
         seen = visited(self.values)
-        # Episodes are counted once for each seat that decided in them.
+        # Episodes count once for each seat that decided in them.
         episodes = int((batch.next_state == self._numbering.terminal).sum())
         return {
             "table/visited": int(seen.sum()),
@@ -174,7 +174,7 @@ class BatchQTrainer:
         save_policy(path, self._game, self.policy)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that the rest of the run depends on."""
+        """Return everything that the rest of the run depends on."""
         return {
             "settings": asdict(self.settings),
             "values": torch.from_numpy(self.values),
@@ -182,7 +182,7 @@ class BatchQTrainer:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from `state_dict`. Raises ValueError for a table of another shape."""
+        """Restore `state_dict`. Raises ValueError if the table's shape differs."""
         values = state["values"].numpy()
         if values.shape != self.values.shape or values.dtype != np.float32:
             raise ValueError(f"a table of {values.shape}, not {self.values.shape}")
@@ -190,11 +190,11 @@ class BatchQTrainer:
         self.counters = BatchQCounters(**state["counters"])
         self.policy = greedy(self.values, self._numbering.legal, self._numbering.initial)
         self.budget.seconds_before = self.counters.seconds
-        for every in self.every.values():  # nothing is ever late
+        for every in self.every.values():  # nothing is overdue
             every.skip(self.counters.iteration)
 
     def report(self, stop_requested: Stop) -> None:
-        """The last policy as files, and against players without a table, on duplicate deals."""
+        """Write the last policy, and evaluate it against players without a table on duplicate deals."""
         settings, counters, game = self.settings, self.counters, self._game
         self._save_policy()
         save_policy(self._folder.path / TEXT_FORM, game, self.policy)

@@ -1,4 +1,4 @@
-"""Distance of a table of values from the exact ones."""
+"""Errors of a value table relative to the exact values."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ from busso.train.tabular.algorithms import (
 
 @dataclass(frozen=True)
 class Errors:
-    """Errors of the values of the `states` visited often enough (NaN if there is none), and of the learned policy.
+    """Errors of the `states` visited often enough (NaN if there are none), and of the learned policy.
 
-    `optimal_share` is the share of all states that can be met in which the learned action is optimal; `loss` is how
-    much less the learned policy earns in a game, on average, than the optimal one. Both are NaN for a table that
-    evaluates a given policy.
+    `optimal_share` is the share of reachable states where the learned action is optimal; `loss` is the expected reward
+    per game that the learned policy lacks to the optimum. Both are NaN for a table that evaluates a given policy.
     """
 
     states: int
@@ -38,15 +37,14 @@ class Errors:
 
 
 def learned_policy(mdp: Mdp, values: Values) -> Policy:
-    """The greedy policy of action values `[states, actions]`; of equal ones, as in a state never visited, the first."""
+    """Return the greedy policy of action values `[states, actions]`; the first among equals, as in unvisited states."""
     return greedy(np.where(legal(mdp), values, -np.inf))
 
 
 class ExactValues:
-    """Exact values for a table: those of a policy, or the optimal ones where `policy` is None, at a discount.
+    """Exact values of a policy, or the optimal values if `policy` is None, at a discount.
 
-    What a policy earns or loses is undiscounted, and so is optimal play. `met[states]` are the decisions that can
-    come up.
+    A policy's rewards and losses are undiscounted, and so is optimal play. `met[states]` marks the reachable decisions.
     """
 
     def __init__(self, model: Model, policy: Policy | None = None, discount: float = 1.0) -> None:
@@ -65,11 +63,11 @@ class ExactValues:
 
     @property
     def reward(self) -> float:
-        """Expected per game, over all deals."""
+        """Expected reward per game, over all deals."""
         return expected_reward(self._mdp, self._earned)
 
     def errors(self, values: Values, visits: NDArray[np.int64], min_visits: int) -> Errors:
-        """Compare a learned table; both `[states, 1]` for one that evaluates, else `[states, actions]`."""
+        """Return the errors of a learned table, `[states, 1]` if it evaluates a policy, else `[states, actions]`."""
         often = (visits.sum(axis=1) >= min_visits) & self._legal.any(axis=1)
         learned = values[:, 0] if self._evaluates else np.where(self._legal, values, -np.inf).max(axis=1)
         distance = np.abs(learned[often] - self.values[often])
@@ -78,7 +76,7 @@ class ExactValues:
         return Errors(int(often.sum()), greatest, mean, share, loss)
 
     def optimal(self, policy: Policy) -> NDArray[np.bool_]:
-        """In which states, `[states]`, the policy takes an action of the greatest value; false where none is met."""
+        """Return a flag per state: True if it is reachable and the policy takes an action of the greatest value."""
         worth = action_values(self._mdp, self._earned)
         chosen = np.take_along_axis(worth, np.maximum(policy, 0)[:, None], axis=1)[:, 0]
         best: NDArray[np.bool_] = self.met & (chosen >= worth.max(axis=1) - EQUAL)

@@ -1,4 +1,4 @@
-"""Tabular learning: a table that learns from batches of episodes, and is read from its checkpoint."""
+"""Tabular trainer, which learns from batches of episodes, and learned tables in checkpoints."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from busso.train.tabular.errors import Errors, ExactValues
 
 log = logging.getLogger("train")
 
-BATCH = 1 << 17  # episodes between two looks at the clock
+BATCH = 1 << 17  # episodes between two checks of the clock
 SCALARS = (
     "error/greatest",
     "error/mean",
@@ -46,7 +46,7 @@ SCALARS = (
 
 @dataclass
 class TabularCounters:
-    """Position of a run; saved with every checkpoint."""
+    """Progress of a run, saved with every checkpoint."""
 
     episodes: int = 0
     env_steps: int = 0  # decisions
@@ -55,7 +55,7 @@ class TabularCounters:
 
 @dataclass(frozen=True)
 class LearnedTable:
-    """A learned table with the settings it was learned under: `[states, 1]`, or `[states, actions]` of Q-learning."""
+    """Learned table, `[states, 1]` or for Q-learning `[states, actions]`, and its training settings."""
 
     settings: TabularSettings
     values: Values
@@ -63,9 +63,9 @@ class LearnedTable:
 
 
 def load_model(settings: TabularSettings) -> Model:
-    """The exact process of the settings' game."""
+    """Return the exact process of the settings' game."""
     game = settings.load_game()
-    assert game.model is not None  # the settings have checked it
+    assert game.model is not None  # checked by the settings
     return game.model(game.options, settings.reward_name(game))
 
 
@@ -82,11 +82,11 @@ def exact_for(settings: TabularSettings, model: Model) -> ExactValues:
 
 
 def table_of(path: Path, state: dict[str, Any]) -> LearnedTable:
-    """The table that a checkpoint, read from `path`, holds. Raises CheckpointError unless it fits its settings."""
+    """Return the table of a checkpoint read from `path`. Raises CheckpointError unless it matches its settings."""
     try:
         settings = settings_from_dict(TabularSettings, state["settings"])
         table = LearnedTable(settings, state["values"].numpy(), state["visits"].numpy())
-    except Exception as error:  # whatever settings and tables of something else make OmegaConf and torch raise
+    except Exception as error:  # OmegaConf and torch may raise anything for other content
         raise CheckpointError(path, f"contains no learned table ({str(error).splitlines()[0]})") from None
     model = load_model(settings)
     width = 1 if settings.policy else model.mdp.probability.shape[1]
@@ -127,15 +127,15 @@ class TabularTrainer:
         return Status(self.counters.episodes, "episodes", self.counters.env_steps)
 
     def describe(self) -> str:
-        """The algorithm and its table."""
+        """Describe the algorithm and its table."""
         return f"{self.settings.algo} in a table of {self.model.states:,} states"
 
     def open_metrics(self, folder: Path) -> Metrics:
-        """The curves of the run."""
+        """Open the curves of the run."""
         return Metrics(folder, (), as_yaml(self.settings), self.counters.env_steps, scalars=SCALARS)
 
     def begin(self, runner: Runner) -> None:
-        """Compile, before the clock starts."""
+        """Compile before the clock starts."""
         self._runner = runner
         learn(self.settings.algo, self._simulator, np.empty(0, np.uint64), self.values, self.visits, self._method)
         self._began = self.counters.episodes
@@ -143,7 +143,7 @@ class TabularTrainer:
         self._rates.per_second(self.counters.env_steps, 0)
 
     def complete(self) -> bool:
-        """True once all episodes are played, or the time is up."""
+        """Return whether all episodes are played or the time is up."""
         return self.budget.episodes_left(self.counters.episodes) == 0 or self.budget.time_is_up()
 
     def worth_another_start(self) -> bool:
@@ -151,13 +151,13 @@ class TabularTrainer:
         return self.counters.episodes > self._began
 
     def errors(self) -> Errors:
-        """Distances of the table, as it is now, from the exact values."""
+        """Return the current table's errors."""
         return self.exact.errors(self.values, self.visits, self.settings.min_visits)
 
     def step(self) -> None:
-        """A batch of episodes. The table is left as it was when something goes wrong in the middle of one."""
+        """Learn from a batch of episodes; an error leaves the table unchanged."""
         counters, settings = self.counters, self.settings
-        # Never past a log row or a checkpoint, so that they fall on the same episodes in every run.
+        # Batches end at log rows and checkpoints, so that these are at the same episodes in every run.
         sizes = [settings.episodes - counters.episodes, BATCH]
         sizes += [n - counters.episodes % n for n in (settings.log_every_episodes, settings.checkpoint.every_episodes)]
         started = time.perf_counter()
@@ -172,7 +172,7 @@ class TabularTrainer:
         self.budget.add(seconds)
 
     def log_row(self) -> dict[str, float]:
-        """The errors of the table, and what was played."""
+        """Return the errors of the table and the progress."""
         counters, errors = self.counters, self.errors()
         per_second, _ = self._rates.per_second(counters.env_steps, 0)
         self._runner.display.remember("greatest error", f"{errors.greatest:.5f}")
@@ -181,7 +181,7 @@ class TabularTrainer:
         return dict(zip(SCALARS, (*row, counters.episodes, per_second), strict=True))
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that the rest of the run depends on."""
+        """Return everything that the rest of the run depends on."""
         return {
             "settings": asdict(self.settings),
             "counters": asdict(self.counters),
@@ -191,7 +191,7 @@ class TabularTrainer:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from `state_dict`. Raises ValueError for a table of another shape."""
+        """Restore `state_dict`. Raises ValueError if the table's shape differs."""
         values, visits = state["values"].numpy(), state["visits"].numpy()
         if values.shape != self.values.shape or visits.shape != self.visits.shape:
             raise ValueError(f"a table of {values.shape}, not {self.values.shape}")
@@ -201,7 +201,7 @@ class TabularTrainer:
         restore(self.every, state["passed"])
 
     def report(self, stop_requested: Stop) -> None:
-        """Report the errors of the table, as lines and as results.json."""
+        """Print the errors of the table and write them to results.json."""
         counters, errors, settings = self.counters, self.errors(), self.settings
         self._folder.write_results(asdict(counters) | asdict(errors), self.progress.done, self.progress.env_steps)
         with output_may_fail():
@@ -211,7 +211,7 @@ class TabularTrainer:
 
 
 def error_lines(errors: Errors, min_visits: int, discount: float) -> list[str]:
-    """Errors as a person reads them; those of the values are at `discount`."""
+    """Format errors for printing; `discount` is that of the values."""
     lines = [
         f"discount of its values: {discount:g}",
         f"states visited at least {min_visits:,} times: {errors.states:,}",

@@ -18,7 +18,7 @@ from busso.train.run.metrics.resources import wait_passively
 from busso.train.run.signals import hold_usr1
 
 if __name__ == "__main__":
-    hold_usr1()  # before the imports that take seconds
+    hold_usr1()  # before slow imports
     wait_passively()
 
 from hydra.core.config_store import ConfigStore
@@ -34,24 +34,24 @@ from busso.train.tune.settings import as_params, search_of
 
 @command
 def main(arguments: Sequence[str]) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line and return the exit code."""
     flags, overrides = parted(arguments)
     try:
         import hydra_plugins.hydra_optuna_sweeper  # noqa: F401
-    except ImportError:  # files of conf/search/ name it; of what it has they set params, which are enough here
+    except ImportError:  # files in conf/search/ name this plugin but set only its params
         ConfigStore.instance().store("optuna", {"params": {}}, group="hydra/sweeper")
     return run_app("tune", tune, [*(each for each in flags if each not in ("-m", "--multirun")), *as_params(overrides)])
 
 
 @job
 def tune(config: DictConfig) -> int:
-    """Run trials until the study has enough; returns the exit code."""
+    """Run trials until the study has enough; return the exit code."""
     if find_spec("optuna") is None:
         hint = "pip install 'PATH[tune]', where PATH is a clone or a wheel of busso"
         raise SettingsError("tune", "needs Optuna, which is not installed", hint)
     search = search_of(config, HydraConfig.get().sweeper.params, typed())
     if isinstance(search.base, TrainSettings):
-        from busso.train.dqn.players.load import check_players  # with PyTorch, for which --help does not wait
+        from busso.train.dqn.players.load import check_players  # imports PyTorch, which --help does not need
 
         check_players(search.base)
     from busso.train.tune.trial import run_study

@@ -1,4 +1,4 @@
-"""The results of a study: a table of its trials, and the best settings as an experiment."""
+"""Results of a study: a table of its trials, and the best settings as an experiment."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from busso.train.settings.saved import changes, value_at
 from busso.train.tune.settings import as_plain
 from busso.train.tune.study import HALF_WIDTH, WHY, Study, run_of, values_of
 
-ROWS = 15  # on the screen
-# Beginnings of the keys of which an experiment says nothing: where a run is, and how it is measured.
+ROWS = 15  # rows printed
+# Prefixes of keys left out of experiments: where a run is, and how it is measured.
 _NOT_OF_AN_EXPERIMENT = (
     *(*OF_MACHINE, "algo", "game.name", "log_every_episodes", "rollout.", "checkpoint."),
     *(f"evaluation.{key}" for key in ("every_episodes", "min_seconds", "max_seconds", "deals", "final_deals")),
@@ -59,7 +59,7 @@ def show(study: Study) -> None:
 
 
 def write_experiment(study: Study, best: FrozenTrial) -> Path:
-    """<study>/experiment/<study's name>.yaml with the settings of a trial that differ from the defaults of its game."""
+    """Write <study>/experiment/<study's name>.yaml with a trial's settings that differ from the game's defaults."""
     values = values_of(best.params)
     chosen = study.search.trial(run_of(best), values).settings
     found = asdict(chosen)
@@ -67,17 +67,17 @@ def write_experiment(study: Study, best: FrozenTrial) -> Path:
     if isinstance(chosen, TrainSettings):
         choices["target"] = chosen.target.kind
     plain = defaults_of(chosen, *(f"target={kind}" for group, kind in choices.items() if group == "target"))
-    assert plain is not None  # its trials have run
+    assert plain is not None  # its trials have run with them
     name = study.search.settings.study.rpartition("/")[2]
     if (CONF / "experiment" / f"{name}.yaml").exists():
-        name += "_best"  # Hydra would take the other one
+        name += "_best"  # Hydra would load the shipped file instead
     groups = [{f"override /{group}": choice} for group, choice in choices.items()]
     written = OmegaConf.create({"defaults": groups, "name": name})
     for key, (_, value) in changes(asdict(plain), found).items():
         if not key.startswith(_NOT_OF_AN_EXPERIMENT):
             OmegaConf.update(written, key, value)
     for key in map(key_of, values):
-        if key.partition(".")[0] in found:  # also where it is what the default says: that is what was found
+        if key.partition(".")[0] in found:  # also if the best value is the default
             OmegaConf.update(written, key, value_at(found, key))
     path = study.search.folder / "experiment" / f"{name}.yaml"
     path.parent.mkdir(exist_ok=True)
@@ -88,7 +88,7 @@ def write_experiment(study: Study, best: FrozenTrial) -> Path:
 
 
 def _row(trial: FrozenTrial) -> dict[str, Any]:
-    """The line of trials.csv."""
+    """Return a trial's row of trials.csv."""
     why = f": {trial.user_attrs[WHY]}" if WHY in trial.user_attrs else ""
     return {
         "trial": run_of(trial),

@@ -1,4 +1,4 @@
-"""Search space of `busso tune`, in the words of Hydra's sweepers, and the settings of every trial."""
+"""Search space of `busso tune`, in the syntax of Hydra's sweepers, and the settings of each trial."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from busso.train.settings.run import is_run_name
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
-MINUTES = 3.0  # of a trial where no budget is named
-EVALUATIONS = 10  # of a trial, for the pruner to see
-DEALS = 256  # of each
+MINUTES = 3.0  # per trial without a budget
+EVALUATIONS = 10  # per trial, for the pruner
+DEALS = 256  # per evaluation
 
 _PARAMS = "hydra.sweeper.params"
-# Trials that differ in these have results that cannot be compared.
+# Trials that differ in these keys are not comparable.
 _NOT_SEARCHED = ("algo", "runs", "opponents.only", "game", "evaluation.")
-_SEARCHED_ALL_THE_SAME = "game.reward"  # which learning alone knows of
+_SEARCHED_ALL_THE_SAME = "game.reward"  # affects learning only
 MAX_TRIALS = 100_000
 
 
 @dataclass
 class TuneSettings:
-    """The settings of `busso tune` that are its own; conf/tune.yaml explains them."""
+    """Settings of `busso tune` itself; conf/tune.yaml explains them."""
 
     study: str = "tune"
     trials: int = bounded(20, 1, MAX_TRIALS)
@@ -56,22 +56,22 @@ OWN = tuple(TuneSettings.__dataclass_fields__)
 
 @dataclass(frozen=True)
 class Search:
-    """Search space: `dimensions` by key, and the overrides of `busso train` that all trials share."""
+    """Search space: `dimensions` by key, and the `busso train` overrides that all trials share."""
 
     settings: TuneSettings
     dimensions: dict[str, BaseDistribution]
     fixed: list[str]
-    base: AnyRunSettings  # with these and no others
+    base: AnyRunSettings  # settings with the fixed overrides only
 
     @property
     def folder(self) -> Path:
-        """The folder of the study: runs/<game>/<study>."""
+        """Study folder: runs/<game>/<study>."""
         return Path(self.base.runs) / self.base.game_name / self.settings.study
 
     def trial(self, number: int, values: Mapping[str, str]) -> Chosen:
-        """The settings of a trial with these values, as Hydra reads them. Raises SettingsError if they do not go.
+        """Return the settings of a trial with these values in Hydra's syntax. Raises SettingsError if they are invalid.
 
-        The values come out of the study's journal, which may be another's.
+        The values come from the study's journal, which another user may have written.
         """
         check_values(dict(values))
         for key in values:
@@ -82,17 +82,17 @@ class Search:
 
 @cache
 def as_plain(key: str, text: str) -> str:
-    """A value without the backslashes and quotes that Hydra's grammar needs."""
+    """Return a value without the backslashes and quotes of Hydra's grammar."""
     return value_text(value_of(key, text))
 
 
 def value_of(key: str, text: str) -> Any:
-    """The value that Hydra reads in a text."""
+    """Parse a value as Hydra does."""
     return OverridesParser.create().parse_override(f"{key}={text}").value()
 
 
 def as_params(overrides: Sequence[str]) -> list[str]:
-    """The overrides, those with several values as `hydra.sweeper.params`. Raises SettingsError."""
+    """Return the overrides, with swept ones moved to `hydra.sweeper.params`. Raises SettingsError."""
     with refused_by_name(overrides, "tune"):
         parsed = OverridesParser.create().parse_overrides(list(overrides))
     typed = list(zip(parsed, overrides, strict=True))
@@ -103,7 +103,7 @@ def as_params(overrides: Sequence[str]) -> list[str]:
 
 
 def search_of(config: DictConfig, params: Mapping[str, object], typed: Sequence[str]) -> Search:
-    """The search of the keys in `hydra.sweeper.params`, but for those that were typed. Raises SettingsError."""
+    """Return the search over the keys in `hydra.sweeper.params` that were not typed. Raises SettingsError."""
     given = [each for each in typed if key_of(each) not in (*OWN, _PARAMS)]
     keys = {key_of(each) for each in given}
     if "name" in keys:
@@ -118,7 +118,7 @@ def search_of(config: DictConfig, params: Mapping[str, object], typed: Sequence[
 
 
 def _dimension(key: str, text: str) -> BaseDistribution:
-    """Parse the values of a key, as `1,2,4` or `tag(log,interval(1e-4,1e-2))`. Raises SettingsError."""
+    """Parse the values of a key, such as `1,2,4` or `tag(log,interval(1e-4,1e-2))`. Raises SettingsError."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     name = key_of(key)
@@ -133,13 +133,13 @@ def _dimension(key: str, text: str) -> BaseDistribution:
             low, high, log = sweep.start, sweep.end, "log" in sweep.tags
             if isinstance(low, int) and isinstance(high, int):
                 return IntDistribution(low, high, log=log)
-            return FloatDistribution(low, high, log=log)  # type: ignore[arg-type] # both are there
+            return FloatDistribution(low, high, log=log)  # type: ignore[arg-type] # both are set
         require(found.is_sweep_override(), name, "several values or an interval", text)
         return CategoricalDistribution(list(found.sweep_string_iterator()))
 
 
 def _budget(keys: set[str], settings: AnyRunSettings) -> list[str]:
-    """A budget where none is named, and evaluations in step with it where the command line does not say when."""
+    """Return overrides for a default budget and evaluations evenly spaced over it, except for typed `keys`."""
     if not isinstance(settings, TrainSettings):
         return []
     budget = [f"minutes={MINUTES}"] if settings.names_no_budget else []

@@ -1,7 +1,7 @@
-"""The Optuna study of a search, in a journal file that many processes on many nodes may write to.
+"""Optuna study of a search, in a journal file shared by processes on many nodes.
 
-A trial is a run, and each start of it that was killed or stopped is an attempt: Optuna has it as a failed trial, and
-the next attempt as another with the same values and the evaluations so far.
+A trial is a run. Each start of it that was killed or stopped is an attempt: in Optuna a failed trial, and the next
+attempt is another trial with the same values and evaluations.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ from busso.train.settings.saved import changes, value_at
 from busso.train.tune.settings import Search, value_of
 
 JOURNAL = "journal.log"
-LOCK_SECONDS = 1800.0  # that others may take to choose their trials, each after it has waited for a dead owner
-RUN = "run"  # attribute of a trial: the number of its run
-STARTS = "starts"  # of a run, in a row, that did not end in order
-MOST_STARTS = 2  # then the run is taken for what ends its processes
-WHY = "why"  # of a trial that failed, or was given up
+LOCK_SECONDS = 1800.0  # for others to choose their trials, each perhaps after waiting for a dead owner
+RUN = "run"  # trial attribute: number of its run
+STARTS = "starts"  # trial attribute: consecutive starts that ended abnormally
+MOST_STARTS = 2  # after which the run is assumed to crash its processes
+WHY = "why"  # trial attribute: reason for failing or pruning
 HALF_WIDTH = "half_width"
-PROPOSALS = 10  # of the sampler for a trial, until one is new
+PROPOSALS = 10  # of the sampler for a trial until one is new
 
 _CHANGEABLE = tuple(set(CHANGEABLE) - set(BUDGET_KEYS))
 _CHANGEABLE_GROUPS = ("rollout.", "checkpoint.")
 
 
 class Study:
-    """The trials of a search, those of other processes too. Raises SettingsError for a study of another search."""
+    """Trials of a search in all processes. Raises SettingsError for a study of another search."""
 
     def __init__(self, search: Search, direction: Direction) -> None:
         self.search = search
         self._folder = search.folder
         self._folder.mkdir(parents=True, exist_ok=True)
         self._lock = Lock(self._folder / ".lock")
-        self._claim = self._claim_on(0)  # on the run that this process has, until its result is known
-        self._busy: set[int] = set()  # runs that are trained by hand
+        self._claim = self._claim_on(0)  # claim on this process's run, until its result is known
+        self._busy: set[int] = set()  # runs being trained outside the study
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         with self._alone():
             self._study = optuna.create_study(
@@ -66,7 +66,7 @@ class Study:
 
     @property
     def trials(self) -> list[FrozenTrial]:
-        """The newest attempt at each run, by the number of the run."""
+        """Latest attempt at each run, by run number."""
         return list({run_of(each): each for each in self._study.get_trials(deepcopy=False)}.values())
 
     @property
@@ -77,10 +77,10 @@ class Study:
         return sorted(complete, key=lambda each: each.value or 0.0, reverse=maximizes)
 
     def next_trial(self, stop: Stop = never) -> optuna.Trial | None:
-        """A trial that was interrupted and that no process runs, else a new one; None if there are enough.
+        """Return an interrupted trial that no process runs, else a new one; None if there are enough.
 
-        A run with which two processes have ended has failed: what ends a process, as a lack of memory, would end every
-        one that starts the run. Raises StoppedError if `stop` says so while it waits for other processes.
+        A run that has ended two processes has failed: running out of memory, for example, would end every process that
+        starts it. Raises StoppedError if `stop` returns True while waiting for other processes.
         """
         self._outlive_earlier_start(stop)
         with self._alone(stop):
@@ -97,7 +97,7 @@ class Study:
         return None
 
     def interrupted(self, trial: optuna.Trial, busy: bool = False) -> None:
-        """The trial was stopped in order: any process may resume it, as often as it takes; this one not if `busy`."""
+        """Release a trial that was stopped normally: any process may resume it, but not this one if `busy`."""
         if busy:
             self._busy.add(run_of(trial))
         if self._claim.still_own():
@@ -112,11 +112,11 @@ class Study:
         state: TrialState | None = None,
         why: str = "",
     ) -> None:
-        """The trial ended: with this result and, if it is uncertain, its 95% interval, or in another state."""
+        """Record a trial's end: its result, with the half-width of its 95% interval if uncertain, or another state."""
         if why:
             how = "is given up" if state == TrialState.PRUNED else "has failed"
             print(f"trial {run_of(trial) + 1} {how}: {why}", file=sys.stderr)
-        if self._claim.still_own():  # else another process took the run over, and tells the result
+        if self._claim.still_own():  # else another process took over the run and reports its result
             for key, each in ((WHY, why), (HALF_WIDTH, half_width)):
                 if each not in (None, ""):
                     trial.set_user_attr(key, each)
@@ -127,20 +127,20 @@ class Study:
         return self._study.get_trials(deepcopy=False, states=(state,))
 
     def _queue_abandoned(self) -> None:
-        """Queue another attempt at each run that no process has."""
+        """Queue another attempt at each run without a process."""
         for running in self._with_state(TrialState.RUNNING):
             if run_of(running) in self._busy:
                 continue
             with suppress(InUseError), self._claim_on(run_of(running)):
                 trial = self._study.get_trials(deepcopy=False)[running.number]
                 if trial.state != TrialState.RUNNING:
-                    continue  # it ended between the look at it and the claim on it
-                if trial in self.trials:  # else its next attempt was queued by a process that was killed here
+                    continue  # ended just before the claim
+                if trial in self.trials:  # else a process killed here has already queued the next attempt
                     self._queue(trial.params, trial.user_attrs, trial.intermediate_values)
                 self._study.tell(trial.number, state=TrialState.FAIL)
 
     def _queue_new(self) -> bool:
-        """Queue a trial with values that no other has; returns whether there is one."""
+        """Queue a trial with new values; return whether there is one."""
         trials = self.trials
         if len(trials) >= self.search.settings.trials:
             return False
@@ -163,13 +163,13 @@ class Study:
         )
 
     def _proposed(self, trials: list[FrozenTrial]) -> dict[str, Any] | None:
-        """Values that no trial has, by a sampler that the number of the run seeds; None if there are none.
+        """Return values that no trial has, from a sampler seeded by the run number; None if there are none.
 
-        The first trial has the settings as they are, so that the best is known to be better than no search.
+        The first trial has the settings unchanged, so that the best is never worse than no search.
         """
         seed = int(stream(self.search.base.seed, "tune", len(trials), 1)[0] % 2**32)
         sampler = optuna.samplers.TPESampler(n_startup_trials=self.search.settings.startup, seed=seed)
-        copy = optuna.create_study(sampler=sampler, direction=self._study.direction)  # in memory, for the sampler
+        copy = optuna.create_study(sampler=sampler, direction=self._study.direction)  # in memory, for sampling only
         copy.add_trials(each for each in trials if each.state.is_finished())
         given = {} if trials else _given_values(self.search)
         tried = [values_of(each.params) for each in trials]
@@ -177,7 +177,7 @@ class Study:
         return next((each for each in chain(drawn, _combinations(self.search)) if values_of(each) not in tried), None)
 
     def _outlive_earlier_start(self, stop: Stop) -> None:
-        """Wait until the claim of an earlier start of this job shows life or is dead; others choose meanwhile."""
+        """Wait for an earlier start of this job to show that it is alive or dead, while others choose trials."""
         running = {run_of(each) for each in self._with_state(TrialState.RUNNING)}
         for claim in map(self._claim_on, running - self._busy):
             if earlier_start(claim.owner()):
@@ -188,7 +188,7 @@ class Study:
                     raise StoppedError
 
     def _claim_on(self, run: int) -> Lock:
-        """A claim ends with its process."""
+        """Return the lock on a run, which ends with its process."""
         return Lock(self._folder / f".trial-{run:03d}.lock")
 
     @contextmanager
@@ -205,7 +205,7 @@ class Study:
             self._lock.release()
 
     def _begin(self) -> None:
-        """Keep what is searched, or compare it with what was when the study was begun."""
+        """Store the search in a new study, or compare it with that of an existing one."""
         space = {key: distribution_to_json(each) for key, each in self.search.dimensions.items()}
         settings = json.loads(json.dumps(asdict(self.search.base)))
         begun = self._study.user_attrs.get("begun")
@@ -221,7 +221,7 @@ class Study:
 
 
 def _given_values(search: Search) -> dict[str, Any]:
-    """The settings as they are without a search, where they are in its space."""
+    """Return the unchanged settings' values of the searched keys, if they are in the space."""
     values, base = dict[str, Any](), asdict(search.base)
     for key, dimension in search.dimensions.items():
         value = value_at(base, key.lstrip("+~"))
@@ -234,7 +234,7 @@ def _given_values(search: Search) -> dict[str, Any]:
 
 
 def _combinations(search: Search) -> Iterator[dict[str, Any]]:
-    """Yield all combinations of values; none where one is from an interval of floats."""
+    """Yield all combinations of values; none if one is from an interval of floats."""
     axes: list[Sequence[Any]] = []
     for each in search.dimensions.values():
         if isinstance(each, CategoricalDistribution):
@@ -246,17 +246,17 @@ def _combinations(search: Search) -> Iterator[dict[str, Any]]:
 
 
 def _pruner(search: Search) -> optuna.pruners.BasePruner:
-    """Steps are twentieths of the budget, see `trial.py`."""
+    """Return the pruner, whose steps are twentieths of the budget (see `trial.py`)."""
     if search.settings.pruner == "median":
         return optuna.pruners.MedianPruner(n_startup_trials=search.settings.startup, n_warmup_steps=5)
     return optuna.pruners.NopPruner()
 
 
 def run_of(trial: FrozenTrial | optuna.Trial) -> int:
-    """The number of the run of a trial."""
+    """Return the number of a trial's run."""
     return int(trial.user_attrs[RUN])
 
 
 def values_of(params: Mapping[str, Any]) -> dict[str, str]:
-    """Values as Hydra reads them; a number with as many digits as a reader wants, which is what is then used."""
+    """Format values for Hydra; floats are rounded to four digits, and used so."""
     return {key: f"{value:.4g}" if isinstance(value, float) else str(value) for key, value in params.items()}

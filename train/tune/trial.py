@@ -1,4 +1,4 @@
-"""The trials of a study in this process: each is a run, whose evaluations the pruner compares."""
+"""Trials of a study in this process: each is a run, whose evaluations the pruner compares."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from busso.train.tune import report
 from busso.train.tune.settings import Search, as_plain
 from busso.train.tune.study import Study, run_of, values_of
 
-FAILURES = 3  # of trials in a row; then something is wrong with all of them
-STEPS = 20  # into which the budget of a trial is divided
+FAILURES = 3  # consecutive failures after which the study ends
+STEPS = 20  # per trial's budget
 
 
 class Pruning:
-    """The judge of a trial, see `busso.train.run.runner.Judge`: whether the pruner gives it up.
+    """Judge of a trial (see `busso.train.run.runner.Judge`), by Optuna's pruner.
 
-    The pruner compares trials at the same step, a share of the budget. Steps that passed without an evaluation have
-    the value of the one before.
+    The pruner compares trials at the same step, a share of the budget; steps without an evaluation repeat the last
+    value.
     """
 
     def __init__(self, trial: optuna.Trial, settings: TrainSettings) -> None:
@@ -45,12 +45,12 @@ class Pruning:
         evaluation = settings.evaluation
         what = "win_rate" if evaluation.best_measure == "win_rate" else "points"
         self._curves = [evaluation_scalar(what, name) for name in evaluation.best_against]
-        before = trial.study.get_trials()[trial.number].intermediate_values  # of earlier attempts
+        before = trial.study.get_trials()[trial.number].intermediate_values  # values of earlier attempts
         self._last = max(before, default=-1)
         self.value = before.get(self._last)
 
     def __call__(self, share: float, scalars: Mapping[str, float]) -> bool:
-        """Return whether to give the run up after an evaluation with these curves."""
+        """Return whether to give up the run after an evaluation with these curves."""
         values = [scalars[name] for name in self._curves if name in scalars]
         step = int(share * STEPS)
         if not values or step <= self._last:
@@ -65,10 +65,10 @@ class Pruning:
 
 
 def run_study(search: Search) -> int:
-    """Run trials until the study has enough, or a signal comes, and show it; returns the exit code."""
+    """Run trials until the study has enough or a signal arrives, and print it; return the exit code."""
     study = Study(search, objective.direction(search.base))
     print(f"study {search.folder}: {objective.meaning(search.base)}", file=sys.stderr)
-    with StopRequest() as stop:  # also between two trials
+    with StopRequest() as stop:  # also handles signals between trials
         code = _run_trials(study, stop)
     report.show(study)
     if code:
@@ -77,8 +77,8 @@ def run_study(search: Search) -> int:
 
 
 def _run_trials(study: Study, stop: StopRequest) -> int:
-    """Trials until there are enough, or a signal comes; returns the exit code."""
-    failures, begun = list[UserError](), False  # those in a row
+    """Run trials until there are enough or a signal arrives; return the exit code."""
+    failures, begun = list[UserError](), False  # consecutive failures
     while stop.signal is None:
         try:
             trial = study.next_trial(stop.requested)
@@ -93,18 +93,18 @@ def _run_trials(study: Study, stop: StopRequest) -> int:
                 study.interrupted(trial)
                 return code
             failures.clear()
-        except (RunInUseError, UpdateFinishedTrialError):  # it is trained by hand, or was taken over
+        except (RunInUseError, UpdateFinishedTrialError):  # trained outside the study, or taken over
             study.interrupted(trial, busy=True)
-        except DivergedError as error:  # the sampler learns of trials that are given up, of failed ones nothing
+        except DivergedError as error:  # the sampler learns from pruned trials, but not from failed ones
             study.end(trial, state=TrialState.PRUNED, why=str(error))
         except UserError as error:
-            if error.exit_code == EXIT_REQUEUE or error.key == "device":  # no fault of the trial, which is resumed
+            if error.exit_code == EXIT_REQUEUE or error.key == "device":  # not the trial's fault, so it is resumed
                 study.interrupted(trial)
                 raise
             study.end(trial, state=TrialState.FAIL, why=str(error))
             failures.append(error)
             _check(failures, most=FAILURES)
-    return stop.exit_code(again=begun or not restarts())  # else a job that is too short is requeued for ever
+    return stop.exit_code(again=begun or not restarts())  # else a job that is too short is requeued forever
 
 
 def _check(failures: list[UserError], most: int) -> None:
@@ -113,7 +113,7 @@ def _check(failures: list[UserError], most: int) -> None:
 
 
 def _run(study: Study, trial: optuna.Trial) -> int:
-    """Run a trial to its end, or until a signal comes; returns the exit code. Raises UserError."""
+    """Run a trial until it ends or a signal arrives; return the exit code. Raises UserError."""
     values = values_of(trial.params)
     chosen = study.search.trial(run_of(trial), values)
     said = " ".join(f"{key}={as_plain(key, value)}" for key, value in values.items())
@@ -130,7 +130,7 @@ def _run(study: Study, trial: optuna.Trial) -> int:
 
 
 def clear(folder: Path) -> None:
-    """Keep of a trial that has ended the best network and the curves: its replay buffer alone may have a gigabyte."""
+    """Delete an ended trial's checkpoints, which may have a gigabyte each, except the best network."""
     checkpoints = folder / "checkpoints"
     if (checkpoints / checkpoint.BEST).exists():
         with suppress(InUseError), Lock(folder / LOCK):

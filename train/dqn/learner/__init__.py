@@ -1,1 +1,1 @@
-"""The update: loss, optimizer, schedules and metrics."""
+"""Update: loss, optimizer, schedules and metrics."""

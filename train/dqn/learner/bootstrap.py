@@ -1,4 +1,4 @@
-"""The target network, and the targets that the learner computes with it."""
+"""Target network and the targets computed with it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from busso.train.settings.targets import TargetNetwork
 
 
 class Bootstrap:
-    """A delayed copy of the online network, whose values of later positions are part of the targets."""
+    """Delayed copy of the online network, whose values of later positions are part of the targets."""
 
     def __init__(self, online: QNetwork, settings: TargetNetwork) -> None:
         self.network = copy.deepcopy(online).requires_grad_(False).eval()
@@ -22,12 +22,12 @@ class Bootstrap:
 
     @torch.no_grad()
     def targets(self, batch: Batch, online: QNetwork) -> Tensor:
-        """The n-step return, and the discounted value of the best legal next action of the same seat, `[batch]`.
+        """Return the n-step return plus the discounted value of the same seat's best legal next action, `[batch]`.
 
-        The value is that of the target network. With `double`, the online network chooses the action by its values
-        (van Hasselt et al., 2016, equation 4). Where the discount is 0 the game is over, and the return is all.
+        The value is the target network's. With `double`, the online network chooses the action (van Hasselt et al.,
+        2016, equation 4). Where the discount is 0 the game is over, and the target is the return alone.
         """
-        assert isinstance(batch, NStepBatch)  # as there is a target network
+        assert isinstance(batch, NStepBatch)  # the replay buffer stores these if there is a target network
         values = self.network(batch.next_observation)
         choosing = online(batch.next_observation) if self._settings.double else values
         best = masked_argmax(choosing, legal_tensor(batch.next_legal, values.shape[1]))
@@ -35,7 +35,7 @@ class Bootstrap:
 
     @torch.no_grad()
     def follow(self, parameters: list[Tensor], updates: int) -> None:
-        """Follow these parameters of the online network, softly or by a copy now and then."""
+        """Move the target network towards `parameters` by `tau`, or copy them every `update_interval` updates."""
         if self._settings.tau > 0:
             torch._foreach_lerp_(self._parameters, parameters, self._settings.tau)
         elif updates % self._settings.update_interval == 0:
@@ -43,10 +43,10 @@ class Bootstrap:
 
 
 def td_target(n_step_return: Tensor, discount: Tensor, next_value: Tensor) -> Tensor:
-    """`n_step_return + discount * next_value`, and the return alone where the discount is 0 (the game is over)."""
+    """Return `n_step_return + discount * next_value`, or `n_step_return` where the discount is 0 (the game is over)."""
     return torch.where(discount > 0, n_step_return + discount * next_value, n_step_return)
 
 
 def masked_argmax(values: Tensor, legal: Tensor) -> Tensor:
-    """Index of the greatest legal value in each row of `[batch, actions]`; 0 where nothing is legal."""
+    """Return the index of the greatest legal value in each row of `[batch, actions]`; 0 where no action is legal."""
     return values.masked_fill(~legal, -torch.inf).argmax(dim=1, keepdim=True)

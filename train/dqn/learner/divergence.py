@@ -1,4 +1,4 @@
-"""Divergence: numbers that are not finite end a run with one line, and are never written."""
+"""Divergence checks: a number that is not finite ends the run and is never saved."""
 
 from __future__ import annotations
 
@@ -19,31 +19,28 @@ class DivergedError(SettingsError):
 
 
 class DivergenceMonitor:
-    """Looks at what is logged, evaluated and saved, and at nothing in between: an update waits for no device."""
+    """Check of all logged, evaluated and saved numbers; checking every update would wait for the device."""
 
     def __init__(self, checkpoints: Path, writer: BackgroundWriter, own_code: str = "") -> None:
         self._checkpoints = checkpoints
         self._writer = writer
-        self._own_code = own_code  # the user's loss or network, which is suspected first
+        self._own_code = own_code  # the user's loss or network, the first suspect
         self._error: DivergedError | None = None
 
     def means(self, scalars: dict[str, float]) -> dict[str, float]:
-        """The learner's means, unchanged. Raises DivergedError when one of them is not finite."""
+        """Return the learner's means unchanged. Raises DivergedError if one of them is not finite."""
         bad = [f"{name} is {value}" for name, value in scalars.items() if not math.isfinite(value)]
         self._check(bad[0] if bad else None)
         return scalars
 
     def state(self, state: dict[str, Any]) -> dict[str, Any]:
-        """Return the state unchanged. Raises DivergedError if a tensor in it is not finite.
-
-        Waits for the device.
-        """
+        """Return the state unchanged. Raises DivergedError if a tensor in it is not finite. Waits for the device."""
         path = not_finite(state)
         self._check(f"{path} is not finite" if path else None)
         return state
 
     def _check(self, problem: str | None) -> None:
-        """Diverged once is diverged for good: the checkpoint that any end of a run writes is refused, too."""
+        """Raise DivergedError, from now on every time: this also prevents the checkpoint at the end of the run."""
         if problem and not self._error:
             self._writer.wait()
             good = checkpoint.listed(self._checkpoints)[:1]

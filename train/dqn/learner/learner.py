@@ -1,4 +1,4 @@
-"""The DQN learner: one update is `Learner.update`, the same on every device."""
+"""DQN learner: one update is `Learner.update`, the same on every device."""
 
 from __future__ import annotations
 
@@ -35,11 +35,10 @@ METRICS = ("train/loss", "train/q_mean", "train/td_error", "train/grad_norm")
 
 
 class Learner:
-    """The online network, its optimizer and the update step. Samples come from `replay`, on the same device.
+    """Online network, its optimizer and the update step. Samples come from `replay`, on the same device.
 
-    `average`, if there is one, is the running average of the online weights; `bootstrap`, if there is one, computes the
-    targets. Adam knows all parameters; the hidden matrices, which Muon learns if there is one, have no gradient when
-    its turn comes, and it passes them over.
+    `average` is the running average of the online weights, and `bootstrap` computes the targets; either may be None.
+    Adam holds all parameters, but skips the hidden matrices if Muon has updated them and cleared their gradients.
     """
 
     def __init__(
@@ -65,7 +64,7 @@ class Learner:
         self._sums, self._summed = torch.zeros(len(METRICS), device=device), 0
 
     def update(self) -> None:
-        """Take one step of gradient descent on a sampled batch. Nothing is read back from the device."""
+        """Take one gradient step on a sampled batch. Reads nothing back from the device."""
         batch = self.replay.sample(self.settings.batch_size)
         loss, value, td_error = self._loss(batch)
 
@@ -82,8 +81,8 @@ class Learner:
         self._summed += 1
 
     def loss(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-        """The mean loss, and the values of the taken actions and their TD errors, `[batch]`."""
-        # First: afterwards a pass of the target network is 4% slower.
+        """Return the mean loss, and the values and TD errors of the taken actions, `[batch]`."""
+        # Computed first: after the online pass, the target network's pass is 4% slower.
         target = batch.returns if self.bootstrap is None else self.bootstrap.targets(batch, self.online)
         value = self.online(batch.observation).gather(1, batch.action.long().unsqueeze(1)).squeeze(1)
         loss = self._error(value, target)
@@ -91,7 +90,7 @@ class Learner:
 
     @torch.no_grad()
     def _follow(self) -> None:
-        """Let the average, and the target network if there is one, follow the online network."""
+        """Update the average and the target network, if any, from the online network."""
         if self.bootstrap is not None:
             self.bootstrap.follow(self._parameters, self.updates)
         if self.average is not None:
@@ -102,32 +101,30 @@ class Learner:
                 torch._foreach_copy_(buffers, self._buffers)
 
     def compile(self) -> None:
-        """Compile `loss` by torch.compile for the batches of this run; where that fails, updates stay eager.
-
-        Forward and backward pass run once, on zeros. Changes nothing that is learned.
-        """
+        """Compile `loss` for this run's batches, changing nothing that is learned; on failure, updates stay eager."""
         if by_own_code(self._sums):
             log.warning("learner.compile: the learner runs on a CPU, where updates are not compiled")
             return
         try:
-            # The function: a compiled network has other names of weights. One thread: no process outlives the run.
+            # Compiling the function keeps the names of weights, which a compiled module changes. With one thread, no
+            # compiler process outlives the run.
             compiled = torch.compile(self.loss, dynamic=False, options={"compile_threads": 1})
             with unchanged(self.online):
                 compiled(self.replay.zeros(self.settings.batch_size))[0].backward()  # type: ignore[no-untyped-call]
             self._loss = compiled
-        except Exception as error:  # the compiler has hundreds of its own
+        except Exception as error:  # the compiler raises many kinds
             text = " ".join(str(error).split("\n")[:2]).strip()
             log.warning("learner.compile: %s: %s; updates are not compiled", type(error).__name__, text)
         self._adam.zero_grad()
 
     def warm_up(self, words: int) -> None:
-        """Compile what the first update needs, while the first games are played. Changes nothing."""
-        with unchanged(self.online):  # two rows: BatchNorm takes no single one
+        """Compile what the first update needs, while the first games are played, changing nothing that is learned."""
+        with unchanged(self.online):  # BatchNorm rejects a single row
             self.online(torch.zeros(2, words, dtype=torch.int64, device=self.device)).sum().backward()
         self._adam.zero_grad()
 
     def start_with(self, weights: dict[str, Tensor]) -> None:
-        """Give all networks these weights, before the first update. Raises RuntimeError for those of another shape."""
+        """Load these weights into all networks before the first update. Raises RuntimeError if a shape differs."""
         for network in self._networks().values():
             network.load_state_dict(weights)
 
@@ -141,12 +138,12 @@ class Learner:
         self._adam.param_groups[0]["lr"] = value
 
     def inference_weights(self) -> dict[str, Tensor]:
-        """A copy of the weights that play, on this device: the running average, or the online network without one."""
+        """Return a copy, on this device, of the weights for play: the running average, or else the online network."""
         network = self.average or self.online
         return {name: tensor.clone() for name, tensor in network.state_dict().items()}
 
     def metrics(self) -> dict[str, float]:
-        """Means since the last call of loss, value of the taken action, |TD error| and gradient norm; none if idle."""
+        """Return means since the last call: loss, taken action's value, |TD error|, gradient norm; empty if idle."""
         if self._summed == 0:
             return {}
         means = (self._sums / self._summed).tolist()
@@ -155,7 +152,7 @@ class Learner:
         return dict(zip(METRICS, means, strict=True))
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the replay buffer that the next update depends on."""
+        """Return everything that the next update depends on except the replay buffer."""
         return {
             **{name: network.state_dict() for name, network in self._networks().items()},
             "optimizer": self._adam.state_dict(),
@@ -167,7 +164,7 @@ class Learner:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore `state_dict`. Raises RuntimeError or ValueError when the networks have another shape."""
+        """Restore `state_dict`. Raises RuntimeError or ValueError if a network's shape differs."""
         for name, network in self._networks().items():
             network.load_state_dict(state[name])
         self._adam.load_state_dict(state["optimizer"])
@@ -178,32 +175,32 @@ class Learner:
         restore_random_state(self.online, state["random"])
 
     def _networks(self) -> dict[str, QNetwork]:
-        """The networks that there are, by their names in checkpoints."""
+        """Return the existing networks by their names in checkpoints."""
         target = None if self.bootstrap is None else self.bootstrap.network
         networks = {"online": self.online, "target": target, "averaged": self.average}
         return {name: network for name, network in networks.items() if network is not None}
 
 
 def keep_compiled_code() -> None:
-    """Keep the code of PyTorch's compiler beside this project's; if that fails, where PyTorch keeps it by default.
+    """Cache the code of PyTorch's compiler next to this project's; on failure, leave PyTorch's default.
 
-    That is in $TMPDIR, which jobs delete. The first optimizer loads the compiler, which then makes the folder.
+    The default is in $TMPDIR, which cluster jobs delete. The compiler creates the folder when it is imported.
     """
-    with suppress(OSError, RuntimeError):  # no home, or one that cannot be written to
+    with suppress(OSError, RuntimeError):  # no home folder, or a read-only one
         folder = default_folder().with_name("busso-inductor")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(folder))
 
 
 def weights_of(network: QNetwork | None) -> list[Tensor]:
-    """The parameters as a list, so that updates need not collect them."""
+    """Return the parameters as a list, so that updates need not collect them."""
     return [] if network is None else list(network.parameters())
 
 
 def share_of_newest(updates: int, decay: float, eta: int = 20) -> float:
-    """Weight of the newest weights in their running average, after `updates` updates: `1 - decay`, but more early on.
+    """Return the weight of the newest parameters in their running average: `1 - decay`, but more in early updates.
 
-    Early on it is that of polynomial-decay averaging: Shamir and Zhang, Stochastic Gradient Descent for Non-smooth
-    Optimization, ICML 2013, section 4. So an average over 100 updates is one over 30 after 600.
+    There it follows polynomial-decay averaging: Shamir and Zhang, Stochastic Gradient Descent for Non-smooth
+    Optimization, ICML 2013, section 4. An average over 100 updates is thus one over 30 after 600 updates.
     """
     return max((eta + 1) / (updates + eta), 1 - decay)

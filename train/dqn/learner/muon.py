@@ -1,4 +1,4 @@
-"""Muon: steps of gradient descent on matrices, of the same size in every direction."""
+"""Muon optimizer: gradient steps on matrices, of equal size in every direction."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import torch
 from torch import Tensor, nn
 
 _MOMENTUM = 0.95
-_STEPS = 5  # of Newton and Schulz
-_RMS = 0.2  # of the numbers of a step, times the learning rate: about what Adam's are (Liu et al., 2025, section 2.2)
+_STEPS = 5  # Newton-Schulz iterations
+_RMS = 0.2  # RMS of a step's entries per unit of learning rate, about Adam's (Liu et al., 2025, section 2.2)
 _A, _B, _C = 3.4445, -4.7750, 2.0315
 _TINY = 1e-7
 
 
 class Muon:
-    """Learns the hidden matrices of a network in place of Adam (Jordan et al., 2024, "Muon: An optimizer").
+    """Optimizer of a network's hidden matrices, used instead of Adam (Jordan et al., 2024, "Muon: An optimizer").
 
-    The momentum of each matrix, its singular values made equal, is the step. Multiplications are in `dtype`. Matrices
-    of one shape are one tensor, `[matrices, rows, columns]`. torch.optim.Muon has the same rule, takes matrices one by
-    one, and always multiplies in bfloat16: an update of Tressette's recipe takes 1.055 times as long with it on a CPU
-    with AVX512-BF16, and 2.9 times on one with AVX2 (AMD EPYC, one thread, batch 1,024).
+    A step is the momentum of each matrix with its singular values made equal. Products are computed in `dtype`.
+    Matrices of the same shape are stacked into one tensor, `[matrices, rows, columns]`. torch.optim.Muon has the same
+    rule but takes matrices one by one and always multiplies in bfloat16: an update of Tressette's recipe then takes
+    1.055 times as long on a CPU with AVX512-BF16, and 2.9 times on one with AVX2 (AMD EPYC, one thread, batch 1,024).
     """
 
     def __init__(self, body: nn.Module, factor: float, dtype: torch.dtype) -> None:
@@ -32,7 +32,7 @@ class Muon:
 
     @torch.no_grad()
     def step(self, lr: float) -> None:
-        """Take one step by the gradients, which are then None, so that Adam skips these matrices."""
+        """Take one step and set the gradients to None, so that Adam skips these matrices."""
         for group, momentum in zip(self._groups, self._momenta, strict=True):
             gradient = torch.stack([each.grad for each in group])  # type: ignore[misc]
             momentum.mul_(_MOMENTUM).add_(gradient)
@@ -43,7 +43,7 @@ class Muon:
                 matrix.grad = None
 
     def state_dict(self) -> list[Tensor]:
-        """The momenta by shape."""
+        """Return the momenta, one tensor per matrix shape."""
         return self._momenta
 
     def load_state_dict(self, state: list[Any]) -> None:
@@ -57,9 +57,9 @@ def _shape(matrix: Tensor) -> tuple[int, ...]:
 
 
 def orthogonal(matrices: Tensor) -> Tensor:
-    """Matrices `[n, rows, columns]` with the same singular vectors, whose singular values are about 1 (0.7 to 1.2).
+    """Return `[n, rows, columns]` matrices with the same singular vectors and singular values of about 1 (0.7 to 1.2).
 
-    By a polynomial of fifth degree, five times (Jordan et al., 2024). Those that are 0 stay so.
+    Applies a polynomial of degree five five times (Jordan et al., 2024). Zero matrices stay zero.
     """
     tall = matrices.shape[1] > matrices.shape[2]
     x = matrices.mT if tall else matrices

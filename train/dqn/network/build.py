@@ -1,4 +1,4 @@
-"""Builds networks from the settings of their run: new ones, and trained ones for play."""
+"""Construction of networks from the settings of their run: new ones, and trained ones for play."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FIRST = "input.weight"
 
 
 def build_network(game: Game, settings: TrainSettings) -> QNetwork:
-    """A Q-network for the game with the run's shape; its initial weights follow from the run's seed."""
+    """Return a Q-network of the run's shape for the game, initialized from the run's seed."""
     shape = settings.network
     bits = shape.inputs or game.bits
     with torch.random.fork_rng(devices=[]):
@@ -38,9 +38,9 @@ def build_network(game: Game, settings: TrainSettings) -> QNetwork:
 
 
 def with_tried_code(settings: TrainSettings) -> TrainSettings:
-    """The settings with the full names of the user's own network and loss, which are tried on a few observations.
+    """Return the settings with full names of the user's own network and loss, after a trial on a few observations.
 
-    Raises SettingsError for what there is not, OwnCodeError for whatever is wrong in a file.
+    Raises SettingsError if one is not found, OwnCodeError for any error in its file.
     """
     network, learner, game = settings.network, settings.learner, settings.load_game()
     if network.module is not None:
@@ -54,9 +54,9 @@ def with_tried_code(settings: TrainSettings) -> TrainSettings:
 
 
 def weights_for(new: QNetwork, learned: QNetwork, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The weights of a network that learned with other bits of an observation, for a new one of the same shape.
+    """Convert the weights of a network trained on other observation bits for a new one of the same shape.
 
-    Rows of the first layer for bits that are new are zeros; those for bits that it does not see are left out.
+    First-layer rows of new bits are zeros; those of bits that the new network does not see are dropped.
     """
     rows = {int(bit): row for row, bit in enumerate(learned.input.bit_of[0])}
     first = torch.zeros_like(new.input.weight)
@@ -67,9 +67,9 @@ def weights_for(new: QNetwork, learned: QNetwork, weights: Mapping[str, Tensor])
 
 
 def check_size(settings: TrainSettings, weights: Any, path: Path) -> None:
-    """Raise CheckpointError where the settings of a file mean a network that its weights are too few for.
+    """Raise CheckpointError if a file's settings describe a larger network than its weights can fill.
 
-    Before it is built: two layers of 65,536 take 17 GB, however small the file.
+    To be called before the network is built: two layers of 65,536 take 17 GB, however small the file is.
     """
     if settings.network.module is not None:
         _check_own_size(settings, weights, path)
@@ -77,7 +77,7 @@ def check_size(settings: TrainSettings, weights: Any, path: Path) -> None:
     hidden = settings.network.hidden
     least = hidden[0] + hidden[-1] + sum(before * after for before, after in pairwise(hidden))
     tensors = [each for each in weights.values() if isinstance(each, torch.Tensor)]
-    pieces = {each.untyped_storage().data_ptr(): each for each in tensors}  # several may be the same one
+    pieces = {each.untyped_storage().data_ptr(): each for each in tensors}  # several tensors may share a storage
     held = sum(each.untyped_storage().nbytes() // each.element_size() for each in pieces.values())
     if least > held or len(hidden) > len(tensors):
         problem = f"its settings need at least {least:,} weights, but it holds {held:,}"
@@ -85,9 +85,9 @@ def check_size(settings: TrainSettings, weights: Any, path: Path) -> None:
 
 
 def _check_own_size(settings: TrainSettings, weights: Any, path: Path) -> None:
-    """The same of a network of the user's own: its options may stand in a file of another person."""
+    """Check the shapes of the user's own network, whose options may come from another person's file."""
     game = settings.load_game()
-    with suppress(OwnCodeError), torch.device("meta"):  # an error is said where it is built
+    with suppress(OwnCodeError), torch.device("meta"):  # it is reported when the network is built
         network = build_network(game, settings)
         wanted = {name: tuple(each.shape) for name, each in network.state_dict().items()}
         held = {name: tuple(each.shape) for name, each in weights.items() if isinstance(each, torch.Tensor)}
@@ -98,5 +98,5 @@ def _check_own_size(settings: TrainSettings, weights: Any, path: Path) -> None:
 
 
 def inference_network(game: Game, settings: TrainSettings, device: torch.device) -> QNetwork:
-    """A network to play with, in the fastest number format of this device."""
+    """Return a network for play, in the fastest number format of this device."""
     return build_network(game, settings).to(device).to_format(fastest_format(device)).eval()

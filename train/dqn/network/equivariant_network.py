@@ -1,4 +1,4 @@
-"""The Q-network of a game with interchangeable parts, such as suits without trumps: they share weights."""
+"""Q-network for games with interchangeable parts that share weights, such as suits without trumps."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from busso.train.dqn.network.q_network import QNetwork
 
 
 class EquivariantNetwork(QNetwork):
-    """Packed observations `[batch, words]` -> one value per action `[batch, actions]`, the same for any names of parts.
+    """Packed observations `[batch, words]` -> one value per action `[batch, actions]`, equivariant in the parts.
 
-    The first layer sees what an observation says of one part, and what it says of none. Each further one sees what
-    came of the part, and the mean over all parts: `relu(W x + U mean x + b)`, the linear maps that keep the symmetry
-    (Zaheer et al., 2017, Deep Sets, lemma 3). The last gives the values of the part's actions. So exchanging two parts
-    of an observation exchanges the values of their actions, and what is learned of one part is known of all.
+    The first layer sees the observation bits of one part, and those of no part. Each later layer sees the features of
+    the part and their mean over all parts: `relu(W x + U mean x + b)`, the linear maps that keep the symmetry (Zaheer
+    et al., 2017, Deep Sets, lemma 3). The last layer gives the values of the part's actions. Exchanging two parts of an
+    observation thus exchanges the values of their actions, and what is learned about one part holds for all.
 
-    With `dueling`, the value is of the mean over the parts. Hidden tensors have a row for each observation and part,
-    `[parts * batch]`, all rows of a part together: so sums over parts are sums of whole blocks. Number formats are
-    those of `QNetwork`.
+    With `dueling`, the state value is computed from the mean over the parts. Hidden tensors have a row per part and
+    observation, `[parts * batch]`, with a part's rows contiguous, so that a sum over parts is a sum of blocks.
     """
 
     def __init__(self, symmetry: Symmetry, actions: int, hidden: Sequence[int], dueling: bool) -> None:

@@ -1,8 +1,8 @@
-"""A linear layer and its derivatives, on the fastest matrix product known for its tensors.
+"""Linear layers and their derivatives, by the fastest known matrix product for their tensors.
 
-On a CPU oneDNN's operator adds the bias and applies the ReLU in the same pass. With PyTorch's own functions a player's
-forward pass of 1,024 rows takes 1.05 to 1.13 times as long, and an update 1.02 to 1.08 times (AMD EPYC, one thread, the
-recipes of conf/, float32 and bfloat16). Elsewhere PyTorch's own functions compute.
+On a CPU, oneDNN's operator adds the bias and applies the ReLU in the same pass. PyTorch's own functions take 1.05 to
+1.13 times as long for a player's forward pass of 1,024 rows, and 1.02 to 1.08 times for an update (AMD EPYC, one
+thread, the recipes of conf/, float32 and bfloat16). Other devices use PyTorch's functions.
 """
 
 from __future__ import annotations
@@ -17,14 +17,11 @@ from torch import Tensor
 
 from busso.train.dqn.network import process  # noqa: F401 - for its effects: every process that multiplies imports this
 
-OWN_CODE_ON = "cpu"  # the kind of device whose code is this project's; on all others it is PyTorch's
+OWN_CODE_ON = "cpu"  # device type of this project's own code; all others use PyTorch's
 
 
 def by_own_code(x: Tensor) -> bool:
-    """Return whether this project's CPU code computes with a tensor, and not PyTorch's own functions.
-
-    An export follows PyTorch's functions alone.
-    """
+    """Return whether this project's CPU code computes with a tensor; exports can trace PyTorch's functions only."""
     return x.device.type == OWN_CODE_ON and not torch.compiler.is_exporting()
 
 
@@ -35,10 +32,10 @@ def one_dnn_available() -> bool:
 
 @cache
 def prefers_one_dnn() -> bool:
-    """Return whether float32 products use oneDNN on this CPU: on AMD's, where it was measured to be faster than MKL.
+    """Return whether float32 products use oneDNN on this CPU: on AMD's, where it measured faster than MKL.
 
-    `python -m tests.bench kernels` measures it. A run does not: two starts on one machine could then choose
-    differently, and would not compute the same bits.
+    `python -m tests.bench kernels` measures it. A run does not, because two starts on one machine could then choose
+    differently and compute different bits.
     """
     cpu = Path("/proc/cpuinfo")
     return one_dnn_available() and cpu.exists() and "AuthenticAMD" in cpu.read_text()
@@ -54,19 +51,19 @@ def _by_one_dnn(x: Tensor) -> bool:
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool = False) -> Tensor:
-    """`x @ weight.T + bias` in the number format of `x`, `[batch, in]` -> `[batch, out]`; with `relu`, not below 0."""
+    """Return `x @ weight.T + bias` in the format of `x`, `[batch, in]` -> `[batch, out]`; with `relu`, after a ReLU."""
     weight, bias = weight.to(x.dtype), None if bias is None else bias.to(x.dtype)
     if not by_own_code(x):
         out = F.linear(x, weight, bias)
         return out.relu_() if relu else out
-    if not torch.is_grad_enabled():  # a function with a derivative takes longer to call
+    if not torch.is_grad_enabled():  # calling an autograd function takes longer
         return _forward(x, weight, bias, relu)
     result: Tensor = _Linear.apply(x, weight, bias, relu)  # type: ignore[no-untyped-call]
     return result
 
 
 def _forward(x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tensor:
-    if _by_one_dnn(x):  # the ReLU while a result is still in a register
+    if _by_one_dnn(x):  # applies the ReLU while a result is in a register
         out: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "relu" if relu else "none", [], "")
         return out
     out = F.linear(x, weight, bias)
@@ -74,7 +71,7 @@ def _forward(x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tens
 
 
 class _Linear(torch.autograd.Function):
-    """`_forward` with its derivatives; the weight's by PyTorch, because oneDNN copies transposed tensors."""
+    """`_forward` with its derivatives; PyTorch computes the weight gradient, as oneDNN copies transposed tensors."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tensor:
@@ -96,7 +93,7 @@ class _Linear(torch.autograd.Function):
 
 
 def sum_of_parts(x: Tensor, parts: int) -> Tensor:
-    """The sum of the blocks of rows of each part, `[parts * batch, width]` -> `[batch, width]`."""
+    """Return the sum over the parts, `[parts * batch, width]` -> `[batch, width]`."""
     blocks = x.view(parts, -1, x.shape[1])
     if torch.is_grad_enabled() or parts == 1 or not by_own_code(x):
         return blocks.sum(0)
@@ -107,9 +104,9 @@ def sum_of_parts(x: Tensor, parts: int) -> Tensor:
 
 
 def equivariant(x: Tensor, own: Tensor, bias: Tensor, mean: Tensor, parts: int) -> Tensor:
-    """`relu(own x + mean (mean of x over the parts) + bias)` for each part, in the number format of `x`.
+    """Return `relu(own x + mean (mean of x over the parts) + bias)` for each part, in the number format of `x`.
 
-    `[parts * batch, in]` -> `[parts * batch, out]`, all rows of a part together.
+    `[parts * batch, in]` -> `[parts * batch, out]`, with all rows of a part contiguous.
     """
     own, bias, mean = own.to(x.dtype), bias.to(x.dtype), mean.to(x.dtype) / parts
     if by_own_code(x) and torch.is_grad_enabled():
@@ -125,7 +122,7 @@ def _equivariant(x: Tensor, own: Tensor, bias: Tensor, mean: Tensor, parts: int,
 
 
 class _Equivariant(torch.autograd.Function):
-    """The layer with the passes over memory that it needs: written out in PyTorch's operators it has twice as many."""
+    """`_equivariant` with its derivatives, in half the passes over memory that PyTorch's operators need."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, own: Tensor, bias: Tensor, mean: Tensor, parts: int) -> Tensor:
@@ -146,6 +143,6 @@ class _Equivariant(torch.autograd.Function):
 
 
 def before_relu(of_out: Tensor, out: Tensor) -> Tensor:
-    """The gradient where the ReLU let something through, 0 elsewhere."""
+    """Return the gradient where the ReLU's output is positive, 0 elsewhere."""
     result: Tensor = torch.ops.aten.threshold_backward(of_out, out, 0)
     return result

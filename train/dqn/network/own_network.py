@@ -1,4 +1,4 @@
-"""Networks and losses of the user's own, in named Python files."""
+"""The user's own networks and losses, in named Python files."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from busso.train.dqn.network.matmul import by_own_code
 from busso.train.dqn.network.packed_linear import bits_at
 from busso.train.dqn.network.q_network import QNetwork
 
-Loss = Callable[[Tensor, Tensor], Tensor]  # of values and targets, `[batch]`
+Loss = Callable[[Tensor, Tensor], Tensor]  # maps values and targets, `[batch]`, to a loss
 
 LOSSES: dict[str, Loss] = {"huber": F.huber_loss, "mse": F.mse_loss}
-NETWORK, LOSS = "network", "learner.loss"  # the keys that name them
-_GIVEN = ("bits", "actions", "game")  # what a network is made with, where it asks for it by these names
+NETWORK, LOSS = "network", "learner.loss"  # keys of the settings that name them
+_GIVEN = ("bits", "actions", "game")  # arguments passed to a network that has parameters of these names
 _OPTION_TYPES = (bool, int, float, str)
-_ROWS = 16  # of a trial
+_ROWS = 16  # observations in a trial
 _WAY_OUT = (
     "write `def loss(value, target, ...)` with defaults for all other arguments",
     f"a network is constructed with {', '.join(_GIVEN)} by keyword; give all other arguments defaults",
@@ -40,10 +40,10 @@ _WAY_OUT = (
 
 
 class OwnNetwork(QNetwork):
-    """A module of the user's own: packed observations `[batch, words]` -> one value per action, always in float32.
+    """The user's own module: packed observations `[batch, words]` -> one value per action, always in float32.
 
-    It sees the first `bits` bits; those that an observation lacks are 0. Without gradients it is evaluated as at the
-    table, also while it learns: so targets leave the statistics of BatchNorm as they are.
+    It sees the first `bits` bits; missing ones are 0. Without gradients it runs in evaluation mode even while it
+    learns, so that computing targets does not change BatchNorm statistics.
     """
 
     def __init__(self, module: nn.Module, bits: int, actions: int, what: OwnPart) -> None:
@@ -58,7 +58,7 @@ class OwnNetwork(QNetwork):
         return next(self.module.parameters()).device
 
     def requires_grad_(self, requires_grad: bool = True) -> OwnNetwork:
-        """Leave what the module itself has fixed as it is."""
+        """Set `requires_grad`, except for parameters that the module itself has frozen."""
         super().requires_grad_(requires_grad)
         for each in self._fixed:
             each.requires_grad_(False)
@@ -81,7 +81,7 @@ class OwnNetwork(QNetwork):
 
 
 def _unpacked(words: Tensor, bits: int) -> Tensor:
-    """The first bits of observations, packed or written out, `[batch, bits]` in float32; 0 where there are no more."""
+    """Return the first bits of packed or unpacked observations, float32 `[batch, bits]`, padded with zeros."""
     there = min(bits, words.shape[1] if words.is_floating_point() else WORD * words.shape[1])
     if by_own_code(words):
         seen = torch.from_numpy(unpack(words.numpy().view(np.uint64), there))
@@ -91,13 +91,13 @@ def _unpacked(words: Tensor, bits: int) -> Tensor:
 
 
 def own_buffers(network: QNetwork | None) -> list[Tensor]:
-    """The buffers of a module of the user's own; those of other networks never change."""
+    """Return the buffers of the user's own module; those of other networks never change."""
     return list(network.buffers()) if isinstance(network, OwnNetwork) else []
 
 
 @contextmanager
 def unchanged(network: QNetwork) -> Iterator[None]:
-    """Restore what a forward pass changes in a module of the user's own: buffers and PyTorch's generators."""
+    """Restore on exit what a forward pass of the user's own module changes: buffers and random generators."""
     buffers, state = own_buffers(network), random_state(network)
     kept = [each.clone() for each in buffers]
     try:
@@ -109,7 +109,7 @@ def unchanged(network: QNetwork) -> Iterator[None]:
 
 
 def random_state(network: QNetwork) -> dict[str, Tensor]:
-    """The state of PyTorch's generators, which a module of the user's own may use while it learns; else nothing."""
+    """Return the state of PyTorch's generators, which the user's own module may use; empty for other networks."""
     if not isinstance(network, OwnNetwork):
         return {}
     on_gpu = network.device.type == "cuda"
@@ -117,19 +117,19 @@ def random_state(network: QNetwork) -> dict[str, Tensor]:
 
 
 def restore_random_state(network: QNetwork, state: Mapping[str, Tensor]) -> None:
-    """Restore `random_state`; the state of a device that the network is not on has no effect."""
+    """Restore `random_state`; a state of another device type is ignored."""
     if "cpu" in state:
         torch.set_rng_state(state["cpu"].cpu())
     if "cuda" in state and network.device.type == "cuda":
         torch.cuda.set_rng_state(state["cuda"].cpu(), network.device)
 
 
-# ---------------------------------------------------------------------- what a file has
+# ---------------------------------------------------------------------- parts of a file
 
 
 @dataclass(frozen=True)
 class OwnPart:
-    """A network or a loss in a named file, with the options that were given."""
+    """Network or loss in a named file, with the options given."""
 
     file: OwnFile
     name: str
@@ -138,7 +138,7 @@ class OwnPart:
 
     @contextmanager
     def asked(self, what: str) -> Iterator[None]:
-        """Turn an error of the network into an OwnCodeError with its file and line, and `what` it was asked for."""
+        """Convert an error in the part into an OwnCodeError with the file, the line and the method `what`."""
         code = getattr(getattr(self.made, what, self.made), "__code__", None)
         its_own = code if code is not None and code.co_filename == self.file.path else None
         place = f"{self.file.typed}:{its_own.co_firstlineno}" if its_own else self.file.typed
@@ -150,10 +150,9 @@ class OwnPart:
 
 
 def own_part(text: str, key: str) -> OwnPart:
-    """Look a network (`key` is NETWORK) or a loss up among what its own file defines.
+    """Return the network (`key` is NETWORK) or loss that `text` names in a file of the user's own.
 
-    Raises SettingsError for one that there is not, or whose file no person has named here; OwnCodeError for what is
-    wrong in the file.
+    Raises SettingsError if it does not exist or the user has not named its file, OwnCodeError for an error in the file.
     """
     try:
         spec = PlayerSpec.parse(text)
@@ -183,7 +182,7 @@ def _is_part(made: Any, key: str) -> bool:
 
 
 def _lacking(made: Callable[..., Any], key: str) -> Collection[str]:
-    """Return the arguments without a default that nothing is given for. A loss has its first two from busso."""
+    """Return the required arguments that busso does not pass. It passes a loss its first two."""
     plain = [each for each in inspect.signature(made).parameters.values() if each.kind not in (2, 4)]
     required = [each.name for each in plain if each.default is each.empty]
     if key == NETWORK:
@@ -192,7 +191,7 @@ def _lacking(made: Callable[..., Any], key: str) -> Collection[str]:
 
 
 def _options(made: Callable[..., Any], spec: PlayerSpec, name: str) -> dict[str, Any]:
-    """The options in the text, read by the types of the defaults; others may not be typed."""
+    """Parse the options of `spec` by the types of the defaults; only `_OPTION_TYPES` can be set."""
     arguments = inspect.signature(made).parameters.values()
     typed = [(each.name, type(each.default), each.default) for each in arguments if type(each.default) in _OPTION_TYPES]
     found = vars(read_options(make_dataclass(name, typed), spec, name))
@@ -200,18 +199,18 @@ def _options(made: Callable[..., Any], spec: PlayerSpec, name: str) -> dict[str,
 
 
 def full_name(text: str, key: str) -> str:
-    """The text with the name of the only network, or loss, of its file, if it has none. Raises as `own_part`."""
+    """Add the name of the file's only network or loss to a text without one. Raises as `own_part`."""
     spec = PlayerSpec.parse(text)
     return str(PlayerSpec(spec.who, own_part(text, key).name, spec.options))
 
 
 def own_parts(network: str | None, loss: str) -> str:
-    """The network and the loss of the user's own among these, in words; empty if neither is."""
+    """Describe which of these are the user's own, for a message; empty if neither is."""
     return " and ".join([*([network] if network else []), *([loss] if loss not in LOSSES else [])])
 
 
 def build_own(game: Game, text: str, bits: int) -> OwnNetwork:
-    """The network that a text names, for the first bits of an observation. Raises as `own_part`."""
+    """Build the network that a text names, for the first `bits` bits. Raises as `own_part`."""
     part = own_part(text, NETWORK)
     arguments = inspect.signature(part.made).parameters
     given = {"bits": bits, "actions": game.actions, "game": game}
@@ -223,7 +222,7 @@ def build_own(game: Game, text: str, bits: int) -> OwnNetwork:
 
 
 def loss_of(text: str) -> Loss:
-    """The loss of `learner.loss`: the mean of that of each row, where one in a file returns these."""
+    """Return the loss function of `learner.loss`, averaging a user's loss that returns one number per row."""
     if text in LOSSES:
         return LOSSES[text]
     part = own_part(text, LOSS)
@@ -241,7 +240,7 @@ def loss_of(text: str) -> Loss:
 
 
 def try_own(network: QNetwork, words: int, loss: str) -> None:
-    """Try a network and a loss of the user's own on a few observations, before anything starts. Raises OwnCodeError."""
+    """Try the user's own network and loss on a few observations before training. Raises OwnCodeError."""
     if isinstance(network, OwnNetwork):
         _try_network(network, words)
     if loss not in LOSSES:

@@ -1,9 +1,9 @@
-"""The first layer of a network, straight from packed observations.
+"""First layer of a network, computed directly from packed observations.
 
-It sees the first `bits` bits of an observation, which may have more. On a CPU the product with its bits is the sum of
-the rows of the weight at those that are set (60 of 918 in Tressette), in float32. Writing the bits out and multiplying
-takes longer, forward and backward: 4.6 to 6.6 times for Tressette, 2.4 to 4.8 times for Spike; PyTorch's embedding_bag
-takes 1.3 and 2 times as long (AMD EPYC, one thread, bfloat16 and float32). A GPU multiplies.
+It sees the first `bits` bits of an observation, which may have more. On a CPU the product is the sum of the weight rows
+of the set bits (60 of 918 in Tressette), in float32. Unpacking and multiplying takes longer, forward and backward: 4.6
+to 6.6 times for Tressette, 2.4 to 4.8 times for Spike; PyTorch's embedding_bag takes 1.3 and 2 times as long (AMD EPYC,
+one thread, bfloat16 and float32). A GPU multiplies.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Floats = NDArray[np.float32]
 
 
 class PackedLinear(nn.Module):
-    """A linear layer with ReLU on packed observations: int64 `[batch, words]` -> `[batch, width]`."""
+    """Linear layer with ReLU on packed observations: int64 `[batch, words]` -> `[batch, width]`."""
 
     places: Tensor
 
     def __init__(self, bits: int, width: int) -> None:
         super().__init__()
         self.bits = bits
-        self.parts = 1  # rows of the output for each observation
+        self.parts = 1  # output rows per observation
         bound = 1 / math.sqrt(bits)  # as torch.nn.Linear
         self.weight = nn.Parameter(torch.empty(bits, width).uniform_(-bound, bound), requires_grad=False)
         self.bias = nn.Parameter(torch.empty(width).uniform_(-bound, bound), requires_grad=False)
@@ -41,15 +41,15 @@ class PackedLinear(nn.Module):
 
     @property
     def bit_of(self) -> Integers:
-        """Observation bit that each row of the weight reads, for each part: `[parts, bits]`."""
+        """Observation bit read by each row of the weight, for each part: `[parts, bits]`."""
         return self.places.cpu().numpy()
 
     def _set_places(self, bit_of: Integers) -> None:
-        """Set `places`: `bit_of` on the device of the layer."""
+        """Register `places`, a copy of `bit_of` that moves with the layer between devices."""
         self.register_buffer("places", torch.from_numpy(bit_of), persistent=False)
 
     def forward(self, words: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
-        """The layer's output, in this number format."""
+        """Return the layer's output in this number format."""
         if by_own_code(words):
             if not torch.is_grad_enabled():
                 return self._gathered(words, dtype)
@@ -63,23 +63,23 @@ class PackedLinear(nn.Module):
         return sums.to(dtype)
 
     def multiply(self, words: Tensor, dtype: torch.dtype) -> Tensor:
-        """The same by a matrix product with the bits, written out as 0 and 1."""
+        """Compute the output as a matrix product with the unpacked bits."""
         seen = bits_at(words, self.places).transpose(0, 1).to(dtype)  # [parts, batch, bits]
         return linear(seen.flatten(0, 1), self.weight.t(), self.bias, relu=True)
 
     def gather(self, words: Words, out: Floats) -> None:
-        """Write the bias and the rows of the weight at the set bits, summed up, after the ReLU."""
+        """Write the bias plus the weight rows of the set bits, after the ReLU."""
         _sums(words, self.bits, self.weight.numpy(), self.bias.numpy(), out)
 
     def scatter(self, words: Words, of_sum: Floats, of_weight: Floats) -> None:
-        """Add the gradient of the sums to the rows of the weight's gradient at the set bits."""
+        """Add the gradient of the sums to the weight gradient's rows of the set bits."""
         _add(words, self.bits, of_sum, of_weight)
 
 
 def bits_at(words: Tensor, places: Tensor) -> Tensor:
-    """The bits at `places` of packed observations `[batch, words]`, as 0 and 1: `[batch, *places.shape]`.
+    """Return the bits at `places` of packed observations `[batch, words]` as 0 and 1: `[batch, *places.shape]`.
 
-    Observations may also be written out already, float32 `[batch, bits]`, as an export has them.
+    Also accepts unpacked observations, float32 `[batch, bits]`, which exports use.
     """
     if words.is_floating_point():
         return words[:, places]
@@ -87,7 +87,7 @@ def bits_at(words: Tensor, places: Tensor) -> Tensor:
 
 
 class _Gather(torch.autograd.Function):
-    """The output of a layer by its `gather`, whose derivative is `scatter`."""
+    """Output of a layer's `gather`, with `scatter` as its derivative."""
 
     @staticmethod
     def forward(
@@ -108,14 +108,14 @@ class _Gather(torch.autograd.Function):
 
 @njit
 def seen_word(words: Words, k: int, bits: int) -> np.uint64:
-    """Word `k` of a row, of which no more than the first `bits` bits are looked at."""
+    """Return word `k` of a row, with the bits after the first `bits` cleared."""
     left = bits - WORD * k
     return words[k] if left >= WORD else words[k] & (bit(left) - np.uint64(1))
 
 
 @njit
 def _set_bits(words: Words, bits: int, out: Integers) -> int:
-    """Write the indices of the set bits of a row, rising; returns how many there are."""
+    """Write the indices of the set bits of a row in ascending order; return their number."""
     count = 0
     for k in range((bits + WORD - 1) // WORD):
         word = seen_word(words, k, bits)
@@ -128,11 +128,11 @@ def _set_bits(words: Words, bits: int, out: Integers) -> int:
 
 @njit
 def sum_row(found: Integers, count: int, weight: Floats, bias: Floats, total: Floats) -> None:
-    """Write the bias and the rows of the weight that were found, summed up."""
+    """Write the bias plus the weight rows `found[:count]`."""
     width = bias.size
-    for column in range(width):  # not total[:] = bias, which takes two seconds to compile
+    for column in range(width):  # total[:] = bias would take two seconds to compile
         total[column] = bias[column]
-    # Four rows at a time: the running total is read and written a quarter as often.
+    # Four rows at a time read and write the running total a quarter as often.
     for k in range(0, count - 3, 4):
         a, b, c, d = weight[found[k]], weight[found[k + 1]], weight[found[k + 2]], weight[found[k + 3]]
         for column in range(width):
@@ -160,7 +160,7 @@ def relu(total: Floats) -> None:
 
 @njit
 def add_row(found: Integers, count: int, own: Floats, out: Floats) -> None:
-    """Add a row to those that were found."""
+    """Add the row `own` to the rows `found[:count]` of `out`."""
     for k in range(count):
         total = out[found[k]]
         for column in range(own.size):

@@ -1,4 +1,4 @@
-"""The first layer of a network for a game with interchangeable parts: the same weights for each part."""
+"""First layer of a network for a game with interchangeable parts, with the same weights for each part."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from busso.train.dqn.network.packed_linear import (
 
 
 class PartLinear(PackedLinear):
-    """A linear layer with ReLU on what an observation says of each part.
+    """Linear layer with ReLU on the observation bits of each part.
 
-    Packed observations, int64 `[batch, words]` -> `[parts * batch, width]`, part by part. The rows of the weight are
-    those of a part's bits by place, then those of the bits that speak of no part.
+    Packed observations, int64 `[batch, words]` -> `[parts * batch, width]`, part by part. The weight has a row for each
+    bit of a part, by place, followed by a row for each bit of no part.
     """
 
     def __init__(self, symmetry: Symmetry, width: int) -> None:
@@ -47,7 +47,7 @@ class PartLinear(PackedLinear):
 
 
 class _Bits(NamedTuple):
-    """Part that each bit of an observation is about, -1 for none, and the row of the weight for it."""
+    """Part of each observation bit, -1 for none, and its row in the weight."""
 
     part: Integers
     row: Integers
@@ -56,7 +56,7 @@ class _Bits(NamedTuple):
 
 @njit
 def _find(words: Words, bits: _Bits, found: Integers, counts: Integers) -> None:
-    """Write the rows of the weight at the set bits, `found[p]` those of part `p` and the last those of none."""
+    """Write the weight rows of the set bits: `found[p]` for part `p`, the last entry for bits of no part."""
     for k in range(counts.size):
         counts[k] = 0
     part, none = bits.part, bits.parts
@@ -85,7 +85,7 @@ def _sums(words: Words, bits: _Bits, weight: Floats, bias: Floats, out: Floats) 
 
 @njit(nogil=True)
 def _add(words: Words, bits: _Bits, gradient: Floats, out: Floats) -> None:
-    """Add the gradient of each part to the rows of its bits, and the sum over the parts to the rows of none."""
+    """Add each part's gradient to the rows of its bits, and the sum over the parts to the rows of no part."""
     parts, rows = bits.parts, words.shape[0]
     found, counts = np.empty((parts + 1, bits.part.size), np.int64), np.empty(parts + 1, np.int64)
     common = np.empty(gradient.shape[1], np.float32)

@@ -1,4 +1,4 @@
-"""The number format of a network's hidden layers; everything else is float32."""
+"""Number format of a network's hidden layers; everything else is float32."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import torch
 
 
 def learner_format(setting: str, device: torch.device) -> torch.dtype:
-    """Return the number format of `learner.precision` for the learner on this device."""
+    """Return the learner's number format on this device for the setting `learner.precision`."""
     dtype: torch.dtype = fastest_format(device) if setting == "auto" else getattr(torch, setting)
     return dtype
 
 
 def fastest_format(device: torch.device) -> torch.dtype:
-    """The fastest format that the device has instructions for; players multiply in it, whatever the learner does.
+    """Return the fastest format with native instructions on the device; players always use it.
 
-    That is bfloat16 where the chip has it, on a CPU by AVX512-BF16 or AMX: emulated it is many times slower than
-    float32.
+    It is bfloat16 if the GPU, or the CPU by AVX512-BF16 or AMX, has it; emulation is many times slower than float32.
     """
     if device.type == "cuda":
         capable = torch.cuda.is_bf16_supported(including_emulation=False)

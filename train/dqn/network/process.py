@@ -1,4 +1,4 @@
-"""Settings of every process that computes with a network: its threads after a fork, and its memory.
+"""Process-wide settings for computing with networks: threads after a fork, and memory.
 
 PyTorch's thread pool does not survive fork(); without this a child would hang at its first product.
 """
@@ -9,7 +9,7 @@ import torch
 
 from busso.command.system import keep_freed_memory
 
-forked = [False]  # whether this process is a fork of one that had loaded a network's code
+forked = [False]  # True if this process was forked after this module was imported
 
 
 def _begin_fork() -> None:

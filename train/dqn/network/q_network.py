@@ -1,4 +1,4 @@
-"""The Q-network and the player that uses it."""
+"""Q-network and its player."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from busso.cards.play import Actions, Decisions
 from busso.train.dqn.network.matmul import by_own_code, linear
 from busso.train.dqn.network.packed_linear import PackedLinear
 
-FORWARD_ROWS = 1024  # rows of one forward pass on a CPU: activations of 1024 x 256 stay in the cache
+FORWARD_ROWS = 1024  # rows per forward pass on a CPU: activations of 1024 x 256 fit the cache
 
 
 class QNetwork(nn.Module):
@@ -27,9 +27,9 @@ class QNetwork(nn.Module):
 
     With `dueling`, value and advantages are separate outputs, `Q = V + A - mean A` (Wang et al., 2016, equation 9).
 
-    The hidden layers multiply, and keep their outputs, in the number format `format`. The output layer is always
-    float32: values near 1000 have steps of 4 in bfloat16, more than actions differ by. So are the weights of a network
-    that learns: sums of many small steps need float32 (Micikevicius et al., 2018, section 3.1).
+    The hidden layers compute in the number format `format`. The output layer is always float32: values near 1000 have
+    steps of 4 in bfloat16, more than the differences between actions. Weights of a learning network are float32 too, as
+    sums of many small steps need it (Micikevicius et al., 2018, section 3.1).
     """
 
     def __init__(self, bits: int, actions: int, hidden: Sequence[int], dueling: bool) -> None:
@@ -48,11 +48,11 @@ class QNetwork(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """The device of its weights."""
+        """Device of the weights."""
         return self.head.weight.device
 
     def to_format(self, dtype: torch.dtype) -> QNetwork:
-        """This network to play with, whose hidden layers are kept in the format in which they multiply."""
+        """Convert the hidden layers' weights to `dtype` for play, and return the network."""
         self.format = dtype
         self.body.to(dtype)
         if self.input.weight.device.type != "cpu":
@@ -60,11 +60,11 @@ class QNetwork(nn.Module):
         return self
 
     def forward(self, words: Tensor) -> Tensor:
-        """Values of all actions, legal or not, in float32."""
+        """Return the values of all actions, legal or not, in float32."""
         return self._output(self._features(words).float())
 
     def _features(self, words: Tensor) -> Tensor:
-        """The output of the last hidden layer."""
+        """Return the output of the last hidden layer."""
         x = self.input(words, self.format)
         for layer in self._hidden:
             x = linear(x, layer.weight, layer.bias, relu=True)
@@ -79,8 +79,8 @@ class QNetwork(nn.Module):
 
 
 def legal_tensor(masks: Tensor, actions: int) -> Tensor:
-    """Bit masks `[batch]` (int64) -> booleans `[batch, actions]`."""
-    if by_own_code(masks):  # the compiled loop is many times faster than shifting tensors
+    """Convert bit masks `[batch]` (int64) to booleans `[batch, actions]`."""
+    if by_own_code(masks):  # many times faster than shifting tensors
         packed = masks.numpy().view(np.uint64)[:, None]
         return torch.from_numpy(unpack(packed, actions, np.empty((len(masks), actions), np.bool_)))
     return (masks.unsqueeze(-1) >> torch.arange(actions, device=masks.device)) & 1 != 0
@@ -88,7 +88,7 @@ def legal_tensor(masks: Tensor, actions: int) -> Tensor:
 
 @njit(nogil=True)
 def fill_forced_moves(masks: NDArray[np.uint64], actions: Actions) -> NDArray[np.int64]:
-    """Write the lowest legal action of each row; returns the rows that have another."""
+    """Write the lowest legal action of each row; return the rows that have more than one."""
     rows = np.empty(masks.size, np.int64)
     count = 0
     for row in range(masks.size):
@@ -101,7 +101,7 @@ def fill_forced_moves(masks: NDArray[np.uint64], actions: Actions) -> NDArray[np
 
 @njit
 def drawn_action(mask: np.uint64, generators: NDArray[np.uint64], game: int, epsilon: float) -> int:
-    """With probability `epsilon` any legal action, else -1; draws from the generator of the game unless that is 0."""
+    """Return a random legal action with probability `epsilon`, else -1; epsilon 0 draws no number."""
     if epsilon > 0:
         bits = next_bits(generators, game)
         if uniform(bits) < epsilon:
@@ -119,10 +119,10 @@ def choose(
     epsilon: float,
     actions: Actions,
 ) -> NDArray[np.int64]:
-    """Write the legal action of the greatest value, or with probability `epsilon` any legal one, for each of `rows`.
+    """Write an epsilon-greedy legal action for each of `rows`.
 
-    `values` has a row for each of `rows`; the other arrays are indexed by them. Returns the rows whose action is not
-    one of greatest value: chance may draw the greedy one, too.
+    `values` has one row per entry of `rows`; the other arrays are indexed by these entries. Returns the rows whose
+    action does not have the greatest value; a random draw can also be greedy.
     """
     explored = np.empty(rows.size, np.int64)
     count = 0
@@ -148,7 +148,7 @@ def choose(
 
 @njit(nogil=True)
 def best_values(values: NDArray[np.float32], masks: NDArray[np.uint64], games: Games, out: NDArray[np.float32]) -> None:
-    """Write the greatest value of a legal action of each row, in the place of its game."""
+    """Write the greatest value of a legal action of each row to `out` at its game."""
     for row in range(masks.size):
         mask = masks[row]
         best = values[row, lowest(mask)]
@@ -159,10 +159,10 @@ def best_values(values: NDArray[np.float32], masks: NDArray[np.uint64], games: G
 
 
 class NetworkPlayer:
-    """Plays the legal action of the greatest value, or with probability `epsilon` a random legal one.
+    """Epsilon-greedy player by a network.
 
-    `greedy[game]` says of its newest action in each game of the batch whether no legal one has a greater value. With
-    `keeps_values`, `value[game]` is that greatest value, also where there was no choice.
+    `greedy[game]` is True if no legal action has a greater value than the latest action in that game of the batch. With
+    `keeps_values`, `value[game]` is the greatest value, also for forced moves.
     """
 
     def __init__(self, network: QNetwork, epsilon: float = 0.0, keeps_values: bool = False) -> None:
@@ -174,13 +174,13 @@ class NetworkPlayer:
         self.value = np.zeros(0, np.float32)
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:
-        """Start a batch of games; exploration follows from `seeds`."""
+        """Start a batch of games; exploration is determined by `seeds`."""
         self._generators = seeds.copy()
         self.greedy = np.ones(seeds.size, np.bool_)
         self.value = np.zeros(seeds.size, np.float32)
 
     def act(self, decisions: Decisions) -> Actions:
-        """Return one action per game; one forward pass (in pieces on a CPU) over those that have a choice."""
+        """Return one action per game, with one forward pass (in chunks on a CPU) over the games with a choice."""
         masks, games = decisions.legal, decisions.games
         actions = np.empty(games.size, np.uint8)
         rows = fill_forced_moves(masks, actions)
@@ -197,7 +197,7 @@ class NetworkPlayer:
 
     @torch.inference_mode()
     def values(self, words: NDArray[np.uint64]) -> NDArray[np.float32]:
-        """Values `[rows, actions]` of packed observations."""
+        """Return the values `[rows, actions]` of packed observations."""
         device = self._network.device
         packed = torch.from_numpy(words.view(np.int64)).to(device)
         rows = FORWARD_ROWS if device.type == "cpu" else max(1, len(packed))

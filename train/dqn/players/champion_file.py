@@ -1,7 +1,7 @@
-"""Champion files: a network in a file that is read without running code, with all that is needed to build it.
+"""Champion files: a network, and the settings that build it, in one file that is read without running code.
 
-A file in the format safetensors. Its metadata has, as JSON under `busso`: the version of busso, the settings that shape
-the network, a checksum of the weights, and what is known of how it came about (`about`). Weights are named `0.NAME`.
+The format is safetensors. Its metadata has, as JSON under `busso`: the version of busso, the settings that shape the
+network, a checksum of the weights, and facts about its training (`about`). Weights are named `0.NAME`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SUFFIX = ".safetensors"
 _FORMAT = 1
 _KEY = "busso"
 _PREFIX = "0."  # of the names of weights
-_SHAPING = ("game", "network")  # groups of settings; the others are of how a run learned, and name files of a machine
+_SHAPING = ("game", "network")  # groups of settings; the others concern training and name local files
 
 Weights = dict[str, Tensor]
 
@@ -53,7 +53,7 @@ def write(
     about: Mapping[str, Any],
     version: str = __version__,
 ) -> None:
-    """Write the network, whole or not at all, with weights in bfloat16; makes the folder."""
+    """Write the network atomically with weights in bfloat16, creating the folder."""
     tensors = {_PREFIX + name: _as(value.cpu(), torch.bfloat16).contiguous().clone() for name, value in weights.items()}
     header = {"format": _FORMAT, "version": version, "settings": shaping(settings), "about": dict(about)}
     text = json.dumps(header | {"sha256": _digest(header, tensors)})
@@ -62,17 +62,17 @@ def write(
 
 
 def shaping(settings: TrainSettings) -> dict[str, Any]:
-    """The settings that a file keeps: those that build its network."""
+    """Return the settings stored in a file: those that build its network."""
     kept = {key: asdict(settings)[key] for key in _SHAPING}
     return kept | {"network": kept["network"] | {"init_from": None}}
 
 
 def read(path: Path) -> Champion:
-    """Read the file. Raises CheckpointError, one line, if it is missing, damaged or not a champion."""
+    """Read a file. Raises CheckpointError if it is missing, damaged or not a champion."""
     try:
         with safe_open(path, framework="pt") as file:
             header = read_json((file.metadata() or {})[_KEY])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dictionary
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dictionary
         if header["format"] != _FORMAT:
             problem = f"format {header['format']} of a newer busso; this one reads {_FORMAT}"
             raise CheckpointError(path, problem)
@@ -97,7 +97,7 @@ def read(path: Path) -> Champion:
 
 
 def _check_about(header: Mapping[str, Any]) -> None:
-    """Raise ValueError unless what the file says of itself can be written into a card."""
+    """Raise ValueError if the file's description of its training is malformed."""
     about = header["about"]
     numbers = [*(about.get("decisions") or []), about.get("hours") or 0]
     texts = [header["version"], *(about.get(key) or "" for key in ("command", "commit", "limits", "reward"))]
@@ -114,12 +114,12 @@ def _weights(tensors: Mapping[str, Tensor]) -> Weights:
 
 
 def _as(tensor: Tensor, dtype: torch.dtype) -> Tensor:
-    """A tensor of numbers in this format; integers, which the user's own networks may have, stay."""
+    """Convert a floating-point tensor; integers, which the user's own networks may have, stay unchanged."""
     return tensor.to(dtype) if tensor.is_floating_point() else tensor
 
 
 def _digest(header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
-    """The checksum of all that is in a file: the format itself has no checksum, and would play with a flipped bit."""
+    """Return the checksum of a file's content: safetensors has none, and would load a flipped bit."""
     digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
     for name in sorted(tensors):
         value = tensors[name]

@@ -1,4 +1,4 @@
-"""Makes players from resolved texts: rule players, search players, networks and tables."""
+"""Construction of players from resolved texts: rule players, search players, networks and tables."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from busso.train.run.sources import warn_of_changes
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.run import RunSettings
 
-OfTable = Callable[[Game, Path, dict[str, Any]], Player]  # a player by a checkpoint of tabular learning
+OfTable = Callable[[Game, Path, dict[str, Any]], Player]  # makes a player from a checkpoint of tabular learning
 
 
 def player_of(game: Game, text: str, device: torch.device, key: str = "players") -> Player:
-    """The player that is meant by a text; `key` is the setting that names it. Raises as `resolve` and `load_player`.
+    """Return the player that a text names; `key` is the setting with the text.
 
-    One in a Python file is not tried: that was done before this process started.
+    Raises as `resolve` and `load_player`. A player in a Python file was tried by the command that started this process.
     """
     return load_player(game, resolve(game, text, key, tried=False), device, key)
 
@@ -43,9 +43,9 @@ def player_of(game: Game, text: str, device: torch.device, key: str = "players")
 def load_player(
     game: Game, player: ResolvedPlayer, device: torch.device, key: str = "players", of_table: OfTable | None = None
 ) -> Player:
-    """A new player; networks play on the device. `of_table` makes one of a checkpoint of tabular learning.
+    """Return a new player; networks use `device`. `of_table` handles checkpoints of tabular learning.
 
-    Raises SettingsError naming `key` for a file of another game, CheckpointError for one that is damaged.
+    Raises SettingsError naming `key` for a file of another game, CheckpointError for a damaged file.
     """
     if player.path is None:
         return make_player(game, player.name, player.kind, player.options)
@@ -76,7 +76,7 @@ def _with_network(game: Game, player: ResolvedPlayer, device: torch.device, key:
 def load_trained(
     game: Game, path: Path, device: torch.device, key: str = "players"
 ) -> tuple[NetworkPlayer, TrainSettings]:
-    """The network of a run, a checkpoint or a champion, and the settings that it was trained under."""
+    """Return the network of a run, checkpoint or champion, and its training settings."""
     if path.suffix == champion.SUFFIX:
         return load_champion(game, path, device, key)
     return load_network(game, *checkpoint.load_named(path), device, key)
@@ -85,9 +85,9 @@ def load_trained(
 def load_network(
     game: Game | None, path: Path, state: dict[str, Any], device: torch.device, key: str = "players"
 ) -> tuple[NetworkPlayer, TrainSettings]:
-    """The player of a checkpoint's network, and the settings that it was trained under; game None: its own.
+    """Return the player of a checkpoint's network and its training settings; `game` defaults to theirs.
 
-    Raises CheckpointError when it holds none, SettingsError naming `key` when it is one for another game.
+    Raises CheckpointError if there is no network, SettingsError naming `key` if it is for another game.
     """
     try:
         settings = settings_from_dict(TrainSettings, state["settings"] | {"device": "cpu"})
@@ -104,7 +104,7 @@ def load_network(
 def load_champion(
     game: Game, path: Path, device: torch.device, key: str = "players"
 ) -> tuple[NetworkPlayer, TrainSettings]:
-    """The same of a champion file."""
+    """Return the player of a champion file, and its training settings."""
     found = champion.read(path)
     check_game(game, found.settings, path, key)
     return _network_player(game, found.settings, found.weights, path, device), found.settings
@@ -113,9 +113,9 @@ def load_champion(
 def _network_player(
     game: Game, settings: TrainSettings, weights: Any, path: Path, device: torch.device
 ) -> NetworkPlayer:
-    # Where it sits there may be more to see than where it has learned, or less.
+    # With other game options, an observation here may have more or fewer bits than in training.
     settings.network.inputs = inputs = settings.network.inputs or settings.load_game().bits
-    of_busso = settings.network.module is None  # others see zeros where there is less
+    of_busso = settings.network.module is None  # the user's own networks get zeros for missing bits
     here = replace(settings, network=replace(settings.network, inputs=min(inputs, game.bits) if of_busso else inputs))
     network = inference_network(game, here, device)
     try:
@@ -129,7 +129,7 @@ def _network_player(
 
 
 def check_name(game: Game, settings: RunSettings, path: Path, key: str = "players") -> None:
-    """Raise SettingsError when a run was for another game."""
+    """Raise SettingsError if a run was for another game."""
     if settings.game_name not in plays_as(game):
         name = settings.game_name
         typed = typed_game(name) if game_file(name) or name in known_games() else f"./{name}.py"
@@ -137,7 +137,7 @@ def check_name(game: Game, settings: RunSettings, path: Path, key: str = "player
 
 
 def check_game(game: Game, settings: RunSettings, path: Path, key: str = "players") -> None:
-    """Raise SettingsError naming `key` when a run was for another game, or other options of it."""
+    """Raise SettingsError naming `key` if a run was for another game or incompatible game options."""
     check_name(game, settings, path, key)
     trained = settings.load_game().options
     if not game.suits_players_of(trained):
@@ -159,17 +159,17 @@ def _table_player(game: Game, path: Path, key: str) -> TablePlayer:
 
 
 def files_of_training(settings: TrainSettings) -> dict[str, str]:
-    """The sha256 of the players made of files that a network learns with, by their names."""
+    """Return the sha256 of each player in a file that a network trains with, by name."""
     game = settings.load_game()
     players = [resolve(game, name) for name in settings.learns_with]
     return {player.name: player.sha256 for player in players if player.path is not None or player.code is not None}
 
 
 def check_players(settings: TrainSettings) -> None:
-    """Load every player of a run that is made of a file, and try those in Python files, before anything starts.
+    """Load all file-based players of a run and try those in Python files, before anything starts.
 
-    Raises SettingsError, naming the key, for one that is missing, is for another game, is the run itself, or is named
-    twice; CheckpointError for one that is damaged.
+    Raises SettingsError naming the key for a player that is missing, for another game, named twice, or the run itself,
+    and CheckpointError for a damaged file.
     """
     game, cpu = settings.load_game(), torch.device("cpu")
     for key, names in settings.players.items():

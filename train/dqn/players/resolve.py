@@ -1,7 +1,4 @@
-"""Resolves the text of a player once per command: its kind, its options and its file.
-
-It does not import PyTorch, so players without a file start fast.
-"""
+"""Resolution of player texts into kind, options and file; without PyTorch, so that rule players start fast."""
 
 from __future__ import annotations
 
@@ -24,14 +21,14 @@ from busso.train.settings.run import POLICIES
 
 TABLES = (".json", ".npz")
 TRAINED = PlayerKind(searches=False, values=True)  # a run, a checkpoint or a champion
-TABLE = PlayerKind(searches=False)  # a policy in a table
+TABLE = PlayerKind(searches=False)  # a policy table
 
 
 @dataclass(frozen=True)
 class ResolvedPlayer:
-    """A player that there is: `name` in its one spelling, `path` the file or run folder that it is made of, if any.
+    """Player that exists: `name` is its canonical spelling, `path` its file or run folder, if any.
 
-    `code` is the path of the user's own Python file that it is made of, if any.
+    `code` is the path of the user's own Python file that defines it, if any.
     """
 
     name: str
@@ -42,20 +39,20 @@ class ResolvedPlayer:
 
     @cached_property
     def file(self) -> Path | None:
-        """The file itself; of a run folder its best checkpoint, else its newest. CheckpointError if it has none."""
+        """Player's file; the best, else the newest checkpoint of a run folder. CheckpointError if there is none."""
         if self.path is None or not self.path.is_dir():
             return self.path
-        from busso.train.run.checkpoint import checkpoint  # with PyTorch, for which rule players do not wait
+        from busso.train.run.checkpoint import checkpoint  # imports PyTorch, which rule players do not need
 
         return checkpoint.load_named(self.path)[0]
 
     @cached_property
     def sha256(self) -> str:
-        """The digest of its file when it was first asked for; "" without a file."""
+        """Digest of the player's file at first access; "" without a file."""
         return self.sha256_now()
 
     def sha256_now(self) -> str:
-        """The digest of its file as it is now; of a Python file, as it was when it was named."""
+        """Return the digest of the file now; of a Python file, as it was when named."""
         if self.code is not None:
             return own_files.required(self.code, "players").sha256
         return "" if self.file is None else hashlib.sha256(self.file.read_bytes()).hexdigest()
@@ -64,15 +61,15 @@ class ResolvedPlayer:
 def resolve(
     game: Game, player: str | PlayerSpec, key: str = "players", others: Sequence[str] = (), tried: bool = True
 ) -> ResolvedPlayer:
-    """The player that is meant, for this game; `others` are proposed, too, where there is no such player.
+    """Return the player that a text names; an error about an unknown player suggests `others`, too.
 
-    That is a player of the game by its name and options, `monte_carlo:samples:100`; `champion`, the network that comes
-    with the game; a run folder, which means its best network, else its newest, or the newest of its tables; a
-    checkpoint; a `.json` or `.npz` file, a policy in a table; one of a network, `search:RUN:samples:100`; or one in a
-    named Python file, `./mine.py:Lowest`, which is `tried` for 16 games.
+    The text is a player of the game by name and options, `monte_carlo:samples:100`; `champion`, the network shipped
+    with the game; a run folder, for its best or else newest network, or its newest table; a checkpoint; a `.json` or
+    `.npz` policy table; a search with a network, `search:RUN:samples:100`; or a player in a named Python file,
+    `./mine.py:Lowest`, which with `tried` plays 16 games as a trial.
 
-    Raises SettingsError naming `key` for a player or a file that there is not, and for options that it does not take;
-    OwnCodeError for what is wrong in a Python file.
+    Raises SettingsError naming `key` for an unknown player, a missing file or bad options, and OwnCodeError for an
+    error in a Python file.
     """
     try:
         spec = player if isinstance(player, PlayerSpec) else PlayerSpec.parse(player)
@@ -96,7 +93,7 @@ def resolve(
 
 
 def _of_code(game: Game, spec: PlayerSpec, key: str, tried: bool) -> ResolvedPlayer:
-    from busso.cards.own.players import own_player, try_player  # with Numba, for which other players do not wait
+    from busso.cards.own.players import own_player, try_player  # imports Numba, which other players do not need
 
     if own_files.find(str(spec.path)) is None and not Path(str(spec.path)).is_file():
         raise InputError("", f"{spec.path} does not exist")
@@ -110,7 +107,7 @@ def _of_code(game: Game, spec: PlayerSpec, key: str, tried: bool) -> ResolvedPla
 
 
 def resolve_all(game: Game, players: Iterable[str]) -> dict[str, ResolvedPlayer]:
-    """These players by their names. Raises SettingsError as `resolve`, and for one that is named twice."""
+    """Resolve players, by name. Raises SettingsError as `resolve`, and if one is named twice."""
     found = [resolve(game, player) for player in players]
     names = [player.name for player in found]
     require(len(set(names)) == len(names), "players", "each player once", names)
@@ -118,7 +115,7 @@ def resolve_all(game: Game, players: Iterable[str]) -> dict[str, ResolvedPlayer]
 
 
 def resolve_network(game: Game, text: str, key: str) -> Path:
-    """The file or run folder of a network, or of a table that a run has learned; raises SettingsError naming `key`."""
+    """Return the file or run folder of a trained network or table; raises SettingsError naming `key`."""
     player = resolve(game, text, key)
     if player.path is None or player.kind is not TRAINED:
         raise SettingsError(key, f"{text} is not a network", "name a run folder, a checkpoint or champion")
@@ -126,10 +123,7 @@ def resolve_network(game: Game, text: str, key: str) -> Path:
 
 
 def file_of(game: Game, text: str) -> Path | None:
-    """The file or run folder that is called so: `champion` or a path; None for one that is not there.
-
-    Of a folder with policies in tables it is the newest of these, of one with a champion the champion.
-    """
+    """Return the file of `champion` or a path, a folder's newest table or its champion; None if it does not exist."""
     if text == CHAMPION:
         return player_specs.champion_file(game)
     path = Path(text)
@@ -153,7 +147,7 @@ def _found(game: Game, text: str) -> Path:
 
 
 def _of_files(game: Game, others: Sequence[str]) -> str:
-    """Describe the players that may be named beside those that the game has by name."""
+    """List the names accepted in addition to the game's own players."""
     champion = [CHAMPION] if player_specs.champion_file(game) is not None else []
     searches = [f"{name}:RUN" for name, kind in game.kinds.items() if kind.of_network]
     return "".join(f", {each}" for each in (*champion, *searches, *others, "or a run folder"))

@@ -1,1 +1,1 @@
-"""The replay buffer: transitions and their ring."""
+"""Replay buffer and its transitions."""

@@ -1,4 +1,4 @@
-"""The replay buffer: a ring on the learner's device that holds packed observations."""
+"""Replay buffer: a ring of packed observations on the learner's device."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from busso.train.dqn.replay.transitions import Transitions
 log = logging.getLogger("train")
 
 
-# Of each column of transitions, as a tensor. Packed words, of which an observation has several, are int64 with the same
-# bits: torch has few operations on uint64.
+# Tensor type of each transition column. Packed words are stored as int64, because torch has few operations on uint64.
 _TYPES = {
     "observation": torch.int64,
     "legal": torch.int64,
@@ -31,7 +30,7 @@ _TYPES = {
 
 
 class LambdaBatch(NamedTuple):
-    """A sample of transitions on the learner's device; `returns` are the targets."""
+    """Sample of transitions on the learner's device; `returns` are the targets."""
 
     observation: Tensor
     action: Tensor
@@ -39,10 +38,7 @@ class LambdaBatch(NamedTuple):
 
 
 class NStepBatch(NamedTuple):
-    """A sample of transitions on the learner's device, each with what its successor saw and was allowed.
-
-    Where a row has no successor, `next_observation` and `next_legal` are zero.
-    """
+    """Sample of transitions with their successors' observations and legal masks, zeros if there is no successor."""
 
     observation: Tensor
     action: Tensor
@@ -56,10 +52,10 @@ Batch = LambdaBatch | NStepBatch
 
 
 class ReplayBuffer:
-    """The newest `capacity` transitions of a kind, sampled uniformly. `sample` reads nothing back from the device."""
+    """Newest `capacity` transitions, sampled uniformly. `sample` reads nothing back from the device."""
 
     def __init__(self, kind: type[Transitions], capacity: int, words: int, device: torch.device, seed: int) -> None:
-        """Raises MemoryError when the device has no room for it."""
+        """Allocate the buffer. Raises MemoryError if the device has too little memory."""
         self.capacity = capacity
         self.size = 0
         self.inserted = 0
@@ -74,7 +70,7 @@ class ReplayBuffer:
     def add(self, transitions: Transitions) -> None:
         """Append rows, overwriting the oldest. Of more rows than the capacity, the last are kept.
 
-        Successors lie in the same rows, and are younger: so they are kept if their row is, and overwritten after it.
+        A row's successor is a later one of the same rows, so it is never overwritten before the row.
         """
         rows = len(transitions.action)
         start = self.inserted % self.capacity
@@ -86,24 +82,24 @@ class ReplayBuffer:
         self.size = min(self.size + rows, self.capacity)
 
     def sample(self, rows: int) -> Batch:
-        """`rows` transitions, drawn with replacement. Raises ValueError when the buffer is empty."""
+        """Sample `rows` transitions with replacement. Raises ValueError if the buffer is empty."""
         if self.size == 0:
             raise ValueError("the replay buffer is empty")
         draws = torch.rand(rows, generator=self.generator, device=self._data["action"].device, dtype=torch.float64)
-        return self._rows((draws * self.size).long())  # float64 has no number between the greatest product and the size
+        return self._rows((draws * self.size).long())  # in float64 no product rounds up to the size
 
     def zeros(self, rows: int) -> Batch:
-        """A batch of zeros with the shapes and formats of a sample."""
+        """Return a batch of zeros with the shapes and types of a sample."""
         batch = self._rows(torch.zeros(rows, dtype=torch.int64, device=self._data["action"].device))
         return type(batch)(*map(torch.zeros_like, batch))
 
     def spread(self, rows: int) -> Batch:
-        """At most `rows` transitions, evenly over the buffer: a look that draws nothing."""
+        """Return at most `rows` evenly spaced transitions, without drawing random numbers."""
         step = max(1, -(-self.size // rows))
         return self._rows(torch.arange(0, self.size, step, device=self._data["action"].device))
 
     def state_dict(self) -> dict[str, Any]:
-        """The rows held, in the order of the ring, and everything that future samples depend on. Views, not copies."""
+        """Return views of the rows in ring order, and everything else that future samples depend on."""
         return {
             "capacity": self.capacity,
             "inserted": self.inserted,
@@ -112,10 +108,7 @@ class ReplayBuffer:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore `state_dict`. Raises ValueError when the shape differs.
-
-        With rows of another capacity the buffer stays empty, and a warning says so.
-        """
+        """Restore `state_dict`; warn and stay empty if the capacity differs. Raises ValueError for other shapes."""
         rows, inserted, capacity = state["rows"], state["inserted"], state["capacity"]
         size = min(inserted, capacity)
         for name, column in self._data.items():
@@ -137,7 +130,7 @@ class ReplayBuffer:
     def _restore_generator(self, state: Tensor, inserted: int) -> None:
         if state.shape == self.generator.get_state().shape:
             self.generator.set_state(state)
-        else:  # of another kind of device, whose draws cannot be gone on with
+        else:  # the state of another device type, whose sequence cannot be continued
             self.generator.manual_seed(self.generator.initial_seed() + inserted)
 
     def _rows(self, index: Tensor) -> Batch:
@@ -158,7 +151,7 @@ class ReplayBuffer:
 
 
 def row_bytes(kind: type[Transitions], words: int) -> int:
-    """Return the bytes of a transition, whose observation has `words` words: 125 or 141 for Tressette."""
+    """Return the bytes of a transition with `words` words per observation: 125 or 141 for Tressette."""
     return sum(_TYPES[name].itemsize * (words if name == "observation" else 1) for name in kind._fields)
 
 
@@ -172,14 +165,14 @@ def _allocate(kind: type[Transitions], capacity: int, words: int, device: torch.
 
 
 def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """On a CPU by NumPy: rows that were never written then take no memory, and the others lie in huge pages."""
+    """Allocate zeros, on a CPU with NumPy: untouched rows then take no memory, and others use huge pages."""
     if device.type != "cpu":
         return torch.zeros(shape, dtype=dtype, device=device)
     return torch.from_numpy(np.zeros(math.prod(shape) * dtype.itemsize, np.uint8)).view(dtype).view(shape)
 
 
 def _as_tensor(values: NDArray[Any]) -> Tensor:
-    # What comes from Ray is read-only, which torch warns of; it is only read here.
+    # torch warns about read-only arrays, which Ray's are; this code only reads them.
     values = np.require(values, requirements=["C", "W"])
     return torch.from_numpy(values.view(np.int64) if values.dtype == np.uint64 else values)
 

@@ -1,4 +1,4 @@
-"""Makes transitions from the decisions of a batch of games, each between two decisions of the SAME seat."""
+"""Construction of transitions, each between two decisions of the SAME seat, from batches of games."""
 
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
@@ -16,10 +16,7 @@ Flags = NDArray[np.bool_]
 
 
 class LambdaTransitions(NamedTuple):
-    """Struct of arrays, one row per decision of a seat that had a choice, in the order of the decisions.
-
-    `target` is the lambda return by the values of the network that played.
-    """
+    """Struct of arrays, a row per decision with a choice, in order; `target` is the acting network's lambda return."""
 
     observation: NDArray[np.uint64]  # [rows, words], packed
     action: Actions  # [rows]
@@ -27,11 +24,11 @@ class LambdaTransitions(NamedTuple):
 
 
 class NStepTransitions(NamedTuple):
-    """Struct of arrays, one row per decision of a seat, in the order in which the decisions were taken.
+    """Struct of arrays with one row per decision, in the order of the decisions.
 
-    `n_step_return` sums up to n rewards of the seat; `discount` is gamma to the power of their number, or 0 when the
-    game ended with them. `successor` says how many rows further on the decision to bootstrap from lies, always in the
-    same struct; 0 where the game ended. Each observation, packed, is there once.
+    `n_step_return` sums up to n rewards of the seat; `discount` is gamma to the power of their number, or 0 if the game
+    ended with them. `successor` is the offset in rows to the decision to bootstrap from, always in the same struct; 0
+    if the game ended. Each packed observation is stored once.
     """
 
     observation: NDArray[np.uint64]  # [rows, words]
@@ -46,7 +43,7 @@ Transitions = LambdaTransitions | NStepTransitions
 
 
 def transitions_for(targets: Targets) -> type[Transitions]:
-    """Return the kind of transitions from which a network learns these targets."""
+    """Return the type of transitions that these targets need."""
     return LambdaTransitions if isinstance(targets, LambdaReturns) else NStepTransitions
 
 
@@ -63,7 +60,7 @@ class _Round:
 
 
 class TransitionRecorder:
-    """Writes down every decision of a batch of games; pass `watch` to `busso.cards.play.play`, and `observed=True`."""
+    """Recorder of every decision in a batch of games: pass `watch`, and `observed=True`, to `busso.cards.play.play`."""
 
     def __init__(self, game: Game) -> None:
         self._game = game
@@ -77,11 +74,11 @@ class TransitionRecorder:
         greedy: Flags | None = None,
         value: Floats | None = None,
     ) -> None:
-        """Record the decisions and the `actions` that were chosen, and what the deciding seats had earned before them.
+        """Record decisions, the chosen `actions`, and what the deciding seats had earned before them.
 
-        Forced moves are recorded too: their values are the easiest to learn, and others are learned from them. They
-        always count as greedy; `greedy` says which others do (None: all): sums of rewards end before the rest. `value`
-        has those of the best legal actions by the network that played, for `lambda_returns`.
+        Forced moves are recorded too: their values are the easiest to learn, and others bootstrap from them. They count
+        as greedy; `greedy` marks the others that do (None: all), and reward sums stop before a decision that does not.
+        `value` has the best legal action's value by the network that played, for `lambda_returns`.
         """
         legal, games, seats = decisions.legal, decisions.games, decisions.seats
         single = forced(legal)
@@ -97,15 +94,12 @@ class TransitionRecorder:
         return _Round(observation, legal, nothing, game, nothing, none, np.empty(0, np.bool_), none)
 
     def _columns(self) -> _Round:
-        """All rounds as one."""
+        """Concatenate all rounds."""
         rounds = self._rounds or [self._no_round()]
         return _Round(*(np.concatenate([getattr(each, field.name) for each in rounds]) for field in fields(_Round)))
 
     def transitions(self, totals: Floats, gamma: float, targets: Targets) -> Transitions:
-        """The transitions of the batch, given what every seat has earned in the end (`[games, seats]`).
-
-        None, where the deals alone decided all of the games.
-        """
+        """Return the batch's transitions, given `totals` `[games, seats]`; none if the deals decided every game."""
         if isinstance(targets, LambdaReturns):
             return self._lambda_transitions(totals, gamma, targets.td_lambda)
         return self._n_step_transitions(totals, gamma, targets.n_step)
@@ -120,7 +114,7 @@ class TransitionRecorder:
         return NStepTransitions(rows.observation, rows.legal, rows.action, n_step_return, discount, successor)
 
     def _lambda_transitions(self, totals: Floats, gamma: float, lam: float) -> LambdaTransitions:
-        """Keep the decisions that had a choice: forced moves teach none, but returns pass through them."""
+        """Return the decisions that had a choice. Returns pass through forced moves, from which nothing is learned."""
         rows = self._columns()
         following = next_decisions(rows.game, rows.seat, totals.shape)
         final, returns = totals[rows.game, rows.seat], np.empty(rows.action.size, np.float32)
@@ -130,14 +124,14 @@ class TransitionRecorder:
 
 
 def forced(legal: NDArray[np.uint64]) -> Flags:
-    """Return which of the masks have at most one legal action."""
+    """Return a flag per mask: True if it has at most one legal action."""
     result: Flags = (legal & (legal - np.uint64(1))) == 0
     return result
 
 
 @njit(nogil=True)
 def next_decisions(game: Games, seat: NDArray[np.uint8], shape: Any) -> NDArray[np.int64]:
-    """For each decision, in the order they were taken, the index of the same seat's next one in that game, or -1."""
+    """Return for each decision, in order, the index of the same seat's next one in that game, or -1."""
     newest = np.full(shape, -1, np.int64)
     out = np.empty(game.size, np.int64)
     for k in range(game.size - 1, -1, -1):
@@ -150,9 +144,9 @@ def next_decisions(game: Games, seat: NDArray[np.uint8], shape: Any) -> NDArray[
 def n_step_sum(
     k: int, following: NDArray[Any], greedy: Flags, earned: Floats, final: np.float32, gamma: float, n_step: int
 ) -> tuple[float, float, int]:
-    """The return of decision `k`, its discount, and the decision to bootstrap from, or -1; see `n_step_returns`.
+    """Return decision `k`'s return, its discount and the decision to bootstrap from, or -1; see `n_step_returns`.
 
-    Products of two float32 are exact in float64: all chips compute the same bits, with or without fused operations.
+    Products of two float32 are exact in float64, so all CPUs compute the same bits, with or without fused operations.
     """
     at, total, weight = k, 0.0, 1.0
     for _ in range(n_step):
@@ -181,14 +175,14 @@ def n_step_returns(
     discount: Floats,
     successor: NDArray[np.int32],
 ) -> None:
-    """Discounted sums of the next `n_step` rewards of each decision's seat, or of those before a decision not `greedy`.
+    """Write each decision's discounted sum of its seat's next `n_step` rewards, cut before a non-`greedy` decision.
 
-    `earned` is what the seat had earned before the decision and `final` what it has in the end, so that a reward is
-    the difference between two decisions of the same seat. The last three arguments are written: return, gamma to the
-    power of the number of rewards (0 past the end), and how many rows further on the decision to bootstrap from lies (0
-    past the end). Sutton and Barto (2018), equation 7.1; cut as in Watkins's Q(lambda) (Watkins, 1989; Sutton and
-    Barto, section 12.10): what follows an action that the greedy policy would not take is no sample of that policy's
-    return, so the best action's value takes over there. The first action is given, and one step needs no correction.
+    `earned` is the seat's reward before the decision and `final` its total, so a reward is the difference between two
+    decisions of the same seat. The last three arguments are written: return, gamma to the power of the number of
+    rewards (0 past the end), and the offset in rows to the decision to bootstrap from (0 past the end). Sutton and
+    Barto (2018), equation 7.1; cut as in Watkins's Q(lambda) (Watkins, 1989; Sutton and Barto, section 12.10): rewards
+    after an action that the greedy policy would not take are no sample of that policy's return, so the best action's
+    value is used from there. The first action is given, so one step needs no correction.
     """
     for k in range(following.size):
         total, weight, at = n_step_sum(k, following, greedy, earned, final[k], gamma, n_step)
@@ -208,12 +202,11 @@ def lambda_returns(
     lam: float,
     out: Floats,
 ) -> None:
-    """Write the lambda return of each decision: its reward, and gamma times what its seat's next decision is worth.
+    """Write each decision's lambda return: its reward plus gamma times the worth of its seat's next decision.
 
-    That is `value`, the greatest there, and with the share `lam` the lambda return from there. Where the next action is
-    not `greedy` it is `value` alone, as in Watkins's Q(lambda) (Sutton and Barto, 2018, section 12.10). `earned` and
-    `final` are as in `n_step_returns`. Numba fuses no products and sums, so the same values give the same bits on all
-    chips.
+    The worth is `value`, the greatest there, mixed with the share `lam` of the lambda return from there; if the next
+    action is not `greedy` it is `value` alone, as in Watkins's Q(lambda) (Sutton and Barto, 2018, section 12.10).
+    `earned` and `final` are as in `n_step_returns`. Numba fuses no multiply-adds, so all CPUs compute the same bits.
     """
     for k in range(following.size - 1, -1, -1):
         then = following[k]

@@ -1,1 +1,1 @@
-"""Rollout workers, in this process, in threads, on a GPU or by Ray."""
+"""Rollout workers, in the learner's process or through Ray."""

@@ -1,4 +1,4 @@
-"""Rollout backends: the interface that a trainer uses, and the backend of its own process."""
+"""Rollout backends: the trainer's interface, and the backend in its own process."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from busso.train.settings.dqn import TrainSettings
 
 
 class BackendLostError(UserError):
-    """The workers are gone; the message says why, and the run resumes from its checkpoint."""
+    """Loss of the workers; the message gives the reason, and the run can resume from its checkpoint."""
 
     exit_code = EXIT_REQUEUE
 
     def hopeless(self) -> BackendLostError:
-        """The same for a run whose starts get nowhere: a job script does not start it again."""
+        """Return this error for a run whose starts make no progress, so that a job script does not retry."""
         error = BackendLostError(self.key, self, "but this start made no progress, and neither would the next")
         error.exit_code = 1
         return error
 
 
 class RolloutBackend(Protocol):
-    """Backend that plays requests: in this process (`LocalBackend`) or by Ray (`busso.train.dqn.rollout.ray`)."""
+    """Interface of a backend that plays requests in this process (`LocalBackend`) or through Ray (`RayBackend`)."""
 
     def wants_weights(self) -> bool:
         """Return whether newer weights may be published now."""
 
     def publish(self, version: int, weights: Weights) -> None:
-        """Requests submitted from now on are played with these weights."""
+        """Use these weights for requests submitted from now on."""
 
     def workers(self) -> int:
-        """Number of workers beside the learner."""
+        """Return the number of workers other than the learner."""
 
     def free_slots(self) -> int:
         """Return the number of requests that may be submitted now."""
@@ -49,23 +49,23 @@ class RolloutBackend(Protocol):
         """Submit a request."""
 
     def ready(self, wait: bool) -> list[Rollout]:
-        """The rollouts that are done, each once; with `wait`, at least one, or none after a second."""
+        """Return the finished rollouts, each once; with `wait`, wait up to a second for one."""
 
     def evaluate(self, tag: int, weights: Weights, stop_requested: Stop) -> None:
-        """Start an evaluation of these weights; `tag` comes back with its result, unless a stop request ends it."""
+        """Start evaluating these weights; its result has this `tag`, unless a stop request ends it."""
 
     def evaluated(self, wait: bool) -> Iterable[tuple[int, dict[str, Duel]]]:
-        """The evaluations that are done, each once; with `wait`, at least one, or none after a second."""
+        """Return the finished evaluations, each once; with `wait`, wait up to a second for one."""
 
     def describe(self, stop_requested: Stop) -> str:
-        """Describe the workers in one line; a stop request ends the wait for them."""
+        """Describe the workers in one line, after waiting for them unless a stop is requested."""
 
     def close(self) -> None:
-        """Give back processes and memory, in the middle of games and evaluations."""
+        """Release processes and memory, even during games and evaluations."""
 
 
 class LocalBackend:
-    """Plays every request at once in the learner's process: no Ray, and the same bits for the same seed."""
+    """Backend that plays requests immediately in the learner's process: no Ray; the same seed gives the same bits."""
 
     def __init__(self, settings: TrainSettings, device: torch.device) -> None:
         self._worker = RolloutWorker(settings, device)
@@ -75,7 +75,7 @@ class LocalBackend:
         self._evaluations: list[tuple[int, dict[str, Duel]]] = []
 
     def wants_weights(self) -> bool:
-        """Every request is played with the newest."""
+        """Return True: every request is played with the newest weights."""
         return True
 
     def publish(self, version: int, weights: Weights) -> None:

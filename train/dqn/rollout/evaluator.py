@@ -1,4 +1,4 @@
-"""Plays duplicate deals with the learning network, to measure its strength."""
+"""Strength of the learning network, measured on duplicate deals."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from busso.train.settings.dqn import TrainSettings
 def evaluation_seating(settings: TrainSettings) -> str:
     """Return the seating of the network and an opponent in evaluations; see `busso.cards.matches.duplicate.seatings`.
 
-    Who learns against one player sits alone among seats that are all that player's, as while it learns.
+    As in training, a network that learns against one player sits alone, with that player in all other seats.
     """
     one = settings.opponents.only is not None and len(settings.load_game().teams) > 2
     return ONE_AGAINST_MANY if one else ALTERNATE
 
 
 class Evaluator:
-    """Plays the network on duplicate deals against players that do not learn."""
+    """Evaluation of the network on duplicate deals against players that do not learn."""
 
     def __init__(self, settings: TrainSettings, device: torch.device) -> None:
         self._settings = settings
@@ -34,10 +34,7 @@ class Evaluator:
         self._opponents = {name: player_of(self._game, name, device, key) for name in opponents}
 
     def duels(self, weights: Weights, stream_name: str, deals: int, stop: Stop = never) -> dict[str, Duel]:
-        """The network against each of `evaluation.opponents`, on the deals of a stream of the run's seeds.
-
-        Raises StoppedError soon after `stop` says so.
-        """
+        """Play each opponent on deals of the seed stream `stream_name`. Raises StoppedError soon after `stop()`."""
         self._network.load_state_dict(weights)
         player = Stoppable(NetworkPlayer(self._network), stop)
         seeds = stream(self._settings.seed, stream_name, 0, deals)

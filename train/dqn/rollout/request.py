@@ -1,4 +1,4 @@
-"""Rollouts and requests for them. No PyTorch here, which the Ray driver does not load."""
+"""Rollouts and requests for them. No PyTorch here: the Ray driver does not load it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RolloutRequest:
-    """A rollout to play: the episodes `first .. first + count - 1` of the run with this exploration.
+    """Rollout to play: the episodes `first .. first + count - 1` of the run with this exploration.
 
-    Each `attempt` at them deals other games: what ended one worker shall not end the next.
+    Each `attempt` deals other games, so that what ended one worker does not end the next.
     """
 
     first: int
@@ -24,20 +24,20 @@ class RolloutRequest:
     attempt: int = 0
 
     def pieces(self, most: int) -> list[RolloutRequest]:
-        """The same episodes, fewer at a time: a small backend may play what was asked of a larger one."""
+        """Split the request into pieces of at most `most` episodes, for a smaller backend."""
         starts = range(0, self.count, most)
         return [replace(self, first=self.first + k, count=min(most, self.count - k)) for k in starts]
 
     def again(self) -> RolloutRequest:
-        """The same episodes with other games."""
+        """Return a request for the same episodes with other games."""
         return replace(self, attempt=self.attempt + 1)
 
 
 class EpisodeReturn(NamedTuple):
-    """Reward sums of the taken seats that are the network's; of all taken seats, if it has none.
+    """Reward sums over the network's occupied seats, or over all occupied seats if it has none.
 
-    `mean` is NaN where it is 0 by construction: it is over all seats, and what one seat wins others lose. `absolute`,
-    the mean size of a win or loss, still says how much a game decides.
+    `mean` is NaN if it is 0 by construction: over all seats, as in self-play, wins and losses cancel. `absolute`, the
+    mean size of a win or loss, still shows how much a game decides.
     """
 
     mean: float
@@ -46,9 +46,9 @@ class EpisodeReturn(NamedTuple):
 
 @dataclass(frozen=True)
 class Rollout:
-    """The result of a request. `transitions` are `Transitions`; None on the way through Ray.
+    """Result of a request. `transitions` are `Transitions`; None in transit through Ray.
 
-    `decisions` are those of the seats that learn, also those that are no transitions because there was no choice.
+    `decisions` counts the decisions of the learning seats, including forced ones that are not transitions.
     """
 
     request: RolloutRequest

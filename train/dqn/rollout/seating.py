@@ -1,4 +1,4 @@
-"""The players in the seats while a network learns."""
+"""Seating of the players in training games."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _SEATING, _SIDE = 0x5EA7, 0x51DE
 
 
 def seated_players(settings: TrainSettings) -> list[str]:
-    """The players of the games that are learned from; the network comes first."""
+    """Return the players of the training games, the network first."""
     only = settings.opponents.only
     return player_names(settings.opponents.phases) if only is None else [NETWORK, only]
 
 
 def phases_of(settings: TrainSettings) -> list[PhaseSettings]:
-    """The phases of a run; against one opponent there is one."""
+    """Return the phases of a run; one phase against a single opponent."""
     if settings.opponents.only is None:
         return settings.opponents.phases
     return [PhaseSettings(None, {settings.opponents.only: 1.0}, SIDE)]
@@ -31,7 +31,7 @@ def phases_of(settings: TrainSettings) -> list[PhaseSettings]:
 def seating(
     phases: Sequence[PhaseSettings], names: Sequence[str], first_episode: int, seeds: NDArray[np.uint64], game: Game
 ) -> NDArray[np.uint8]:
-    """The player of each seat, `[episodes, seats]` of indices into `names`; it follows from the seed of the game."""
+    """Return each seat's player, `[episodes, seats]` of indices into `names`, drawn by the game's seed."""
     out = np.zeros((seeds.size, game.seats), np.uint8)
     for rows, phase in _rows_of_phases(phases, first_episode, seeds.size):
         if phase.each == SEAT:
@@ -42,11 +42,11 @@ def seating(
 
 
 def learned_seats(settings: TrainSettings, sitting: NDArray[np.uint8], first_episode: int) -> NDArray[np.bool_] | None:
-    """The seats whose decisions are learned from, `[episodes, seats]`, given the players of the seats; None: all.
+    """Return the seats whose decisions are learned from, `[episodes, seats]`, given the seating; None for all.
 
-    Where every seat is drawn by itself, all meet the same mixture. Where players have sides, what the others decide is
-    a part of the world of the network's side. Their own decisions were taken in another world, whose other seats
-    learn: no step of theirs, however short, is one of a best response to them.
+    Where each seat is drawn separately, all players meet the same mixture. Where players have sides, the others are
+    part of the network's environment. Their own transitions come from a different environment, whose other seats learn:
+    no step of theirs, however short, belongs to a best response to them, so they are not used.
     """
     phases = _rows_of_phases(phases_of(settings), first_episode, len(sitting))
     if all(phase.each == SEAT for _, phase in phases):
@@ -59,9 +59,9 @@ def learned_seats(settings: TrainSettings, sitting: NDArray[np.uint8], first_epi
 
 
 def one_side(game: Game, seeds: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    """0 in the seats of one team of each game, and 1 in all others: `[games, seats]`.
+    """Return 0 for the seats of one team of each game and 1 for all others: `[games, seats]`.
 
-    Which team is drawn by the game's seed, each as likely, among those that have a seat which is taken.
+    The team is drawn uniformly by the game's seed, among those with an occupied seat.
     """
     first = [min(team) for team in game.teams]
     there = game.occupied(game.deal(seeds))[:, first].sum(axis=1).astype(np.uint64)
@@ -75,7 +75,7 @@ def one_side(game: Game, seeds: NDArray[np.uint64]) -> NDArray[np.uint8]:
 
 
 def player_names(phases: Sequence[PhaseSettings]) -> list[str]:
-    """The players of all phases; the network comes first."""
+    """Return the players of all phases, the network first."""
     names = [NETWORK]
     for phase in phases:
         names += [name for name in phase.mix if name not in names]
@@ -85,7 +85,7 @@ def player_names(phases: Sequence[PhaseSettings]) -> list[str]:
 def _rows_of_phases(
     phases: Sequence[PhaseSettings], first_episode: int, count: int
 ) -> list[tuple[slice, PhaseSettings]]:
-    """The phases that these episodes belong to, and which of them do."""
+    """Return the phases of these episodes, each with its slice of them."""
     out, start = [], 0
     for phase in phases:
         end = count if phase.until is None else min(max(phase.until - first_episode, 0), count)
@@ -96,7 +96,7 @@ def _rows_of_phases(
 
 
 def _draw(phase: PhaseSettings, names: Sequence[str], seeds: NDArray[np.uint64], seat: int) -> NDArray[np.uint8]:
-    """For each game one player of the mixture, as an index into `names`; draws for different seats are independent."""
+    """Draw one player of the mixture per game, as an index into `names`; draws for different seats are independent."""
     players = np.array([names.index(name) for name in phase.mix], np.uint8)
     bounds = np.cumsum(list(phase.mix.values()))
     draws = derive(seeds, _SEATING + seat) / 2.0**64

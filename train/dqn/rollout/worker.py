@@ -1,4 +1,4 @@
-"""Playing batches of games for the learner. No Ray here: `train/dqn/rollout/ray/` wraps these classes as actors."""
+"""Rollout worker, which plays batches of games. No Ray here: `train/dqn/rollout/ray/` wraps it as an actor."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from busso.train.dqn.rollout.seating import learned_seats, phases_of, seated_pla
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.targets import LambdaReturns
 
-_ROUNDING = 1e-4  # of sums of float32 rewards, as a share of their size
+_ROUNDING = 1e-4  # rounding error of sums of float32 rewards, relative to their size
 
 
 def episode_return(totals: NDArray[np.float32], own: NDArray[np.bool_], occupied: NDArray[np.bool_]) -> EpisodeReturn:
-    """The return, given what each seat earned, the network's `own` seats and all `occupied` ones, `[games, seats]`."""
+    """Return the episode return, given the rewards, the network's `own` and all `occupied` seats, `[games, seats]`."""
     seats = own & occupied
     if not seats.any():
         seats = occupied
@@ -41,20 +41,20 @@ def episode_return(totals: NDArray[np.float32], own: NDArray[np.bool_], occupied
 def seeds_and_seats(
     settings: TrainSettings, game: Game, names: Sequence[str], request: RolloutRequest
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-    """The seed of each game of a request, and who sits where, as indices into `names`; the same for every worker."""
+    """Return the seed of each game of a request, and its seating as indices into `names`; the same for every worker."""
     name = f"episodes, attempt {request.attempt}" if request.attempt else "episodes"
     seeds = stream(settings.seed, name, request.first, request.count)
     return seeds, seating(phases_of(settings), names, request.first, seeds, game)
 
 
 def build_replay(game: Game, settings: TrainSettings, device: torch.device) -> ReplayBuffer:
-    """An empty replay buffer as the run has it. Raises MemoryError when the device has no room for it."""
+    """Return the run's empty replay buffer. Raises MemoryError if the device has too little memory."""
     kind = transitions_for(settings.target)
     return ReplayBuffer(kind, settings.replay.capacity, game.words, device, settings.seed)
 
 
 class RolloutWorker:
-    """Plays requests with the newest weights it was given, whose values are computed on `device`."""
+    """Worker that plays requests with the newest loaded weights; networks run on `device`."""
 
     def __init__(self, settings: TrainSettings, device: torch.device) -> None:
         self._settings = settings
@@ -65,11 +65,11 @@ class RolloutWorker:
         self._names = seated_players(settings)
         self._player = NetworkPlayer(self.network, keeps_values=isinstance(settings.target, LambdaReturns))
         self._players: list[Player] = [self._player, *map(self._other, self._names[1:])]
-        self.version = -1  # of the weights
-        self.rounds = 0  # of moves, in all batches so far: whether a worker gets on
+        self.version = -1  # version of the weights
+        self.rounds = 0  # rounds of moves in all batches so far, by which a stalled worker is detected
 
     def load(self, version: int, weights: Weights) -> None:
-        """Play with these weights from now on; the same version again costs nothing."""
+        """Use these weights from now on; loading the same version again is free."""
         if version != self.version:
             self.network.load_state_dict(weights)
             self.version = version
@@ -79,7 +79,7 @@ class RolloutWorker:
         return player_of(self._game, name, self._device, key)
 
     def play(self, request: RolloutRequest) -> Rollout:
-        """Play a request to the end. The same request with the same weights gives the same rollout."""
+        """Play a request. The same request with the same weights gives the same rollout."""
         settings, targets = self._settings, self._settings.target
         values = isinstance(targets, LambdaReturns)
         cut = values or targets.watkins_cut
@@ -87,7 +87,7 @@ class RolloutWorker:
         self._player.epsilon = request.epsilon
         own, learned = seats == 0, learned_seats(settings, seats, request.first)
         if values and len(self._names) > 1:
-            learned = own  # the network has no values for what others decide
+            learned = own  # the network computes no values at others' decisions
         recorder, decided = TransitionRecorder(self._game), 0
 
         def watch(decisions: Decisions, actions: Actions, earned: NDArray[np.float32]) -> None:
@@ -97,7 +97,7 @@ class RolloutWorker:
                 rows = np.flatnonzero(learned[decisions.games, decisions.seats])
                 if rows.size < actions.size:
                     decisions, actions = decisions.of(rows), actions[rows]
-            # What others play is never the network's greedy choice, even where it would have played the same.
+            # Others' actions never count as greedy, even if the network would have played the same.
             games = decisions.games
             greedy = own[games, decisions.seats] & self._player.greedy[games] if cut else None
             if games.size:

@@ -1,1 +1,1 @@
-"""Checkpoints: written, read and deleted."""
+"""Checkpoints: writing, loading and deletion."""

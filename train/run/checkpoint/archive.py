@@ -1,7 +1,7 @@
-"""The format of a checkpoint: PyTorch's own archive, a zip file, with a checksum in the comment at its end.
+"""Format of a checkpoint: a PyTorch archive, which is a zip file, with a checksum in its final comment.
 
-The comment is the line `busso-checkpoint 5 <sha256>`. The checksum is that of the archive as `torch.save` wrote it,
-without a comment. So `torch.load` opens the file, and a flipped bit anywhere is found.
+The comment is the line `busso-checkpoint 5 <sha256>`. The checksum covers the archive as `torch.save` wrote it, without
+a comment. `torch.load` can therefore open the file, and any flipped bit is detected.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ import torch
 from busso.command.errors import UserError
 
 MAGIC = b"busso-checkpoint 5 "
-_LONGEST = 256  # bytes, more than the line has
+_LONGEST = 256  # bytes, more than the line's length
 
 
 class OtherFormatError(UserError):
-    """A file of another version of busso, which must neither be used nor deleted."""
+    """File of another version of busso, which must be neither used nor deleted."""
 
 
 class DamagedError(ValueError):
-    """A file that is not what was written."""
+    """File with a content other than what was written."""
 
 
 class Hashing:
-    """A file that is only written to, and hashed on the way."""
+    """Write-only file that hashes what is written."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self.sha256 = hashlib.sha256()
-        self.failed: OSError | None = None  # torch makes another error of it
+        self.failed: OSError | None = None  # torch raises another error in its place
 
     def write(self, data: Any) -> int:
-        """As a file has it."""
+        """Write and hash data."""
         self.sha256.update(data)
         try:
             return self._file.write(data)
@@ -46,12 +46,12 @@ class Hashing:
             raise
 
     def flush(self) -> None:
-        """As a file has it."""
+        """Flush the file."""
         self._file.flush()
 
 
 def write(file: IO[bytes], state: Any) -> None:
-    """Write a whole file. Raises OSError when it cannot be written."""
+    """Write a complete file. Raises OSError on failure."""
     hashing = Hashing(file)
     try:
         torch.save(state, hashing)  # type: ignore[arg-type]
@@ -59,15 +59,12 @@ def write(file: IO[bytes], state: Any) -> None:
         if hashing.failed is not None:
             raise hashing.failed from None
         raise
-    file.seek(-2, os.SEEK_END)  # the length of the comment, two zeros so far
+    file.seek(-2, os.SEEK_END)  # the comment's length, so far two zero bytes
     file.write(_end(hashing.sha256.hexdigest()))
 
 
 def read(path: Path, file: IO[bytes]) -> bytes:
-    """Return the content of a whole file, for `torch.load`.
-
-    Raises DamagedError before anything is parsed, OtherFormatError for a file of another version.
-    """
+    """Return a file's content, verified but unparsed, for `torch.load`. Raises DamagedError and OtherFormatError."""
     data = file.read()
     if not _last_line(path, data).startswith(MAGIC):
         raise DamagedError("not a checkpoint of busso, or truncated")
@@ -80,14 +77,14 @@ def read(path: Path, file: IO[bytes]) -> bytes:
 
 
 def check_format(path: Path) -> None:
-    """Raise OtherFormatError for a file of another version, and OSError when it cannot be read."""
+    """Raise OtherFormatError for a file of another version, OSError if it cannot be read."""
     with path.open("rb") as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - _LONGEST))
         _last_line(path, file.read())
 
 
 def _last_line(path: Path, data: bytes) -> bytes:
-    """Raises OtherFormatError where it has the number of another format."""
+    """Return the last line. Raises OtherFormatError if it names another format."""
     line = [b"", *data[-_LONGEST:].splitlines()][-1]
     found = re.match(rb"busso-checkpoint (\d{1,9}) ", line)
     if found and found[0] != MAGIC:
@@ -98,6 +95,6 @@ def _last_line(path: Path, data: bytes) -> bytes:
 
 
 def _end(digest: str) -> bytes:
-    """The length of the comment, and the comment."""
+    """Return the comment, preceded by its length."""
     comment = b"\n" + MAGIC + digest.encode() + b"\n"
     return len(comment).to_bytes(2, "little") + comment

@@ -1,4 +1,4 @@
-"""Writes checkpoints one after another, while learning continues."""
+"""Background writing of checkpoints, one after another."""
 
 from __future__ import annotations
 
@@ -16,25 +16,22 @@ from busso.train.run.checkpoint.checkpoint import prune, save
 
 
 class BackgroundWriter:
-    """Saves in a thread, one file after another, so that the learner waits only for a copy of the state.
+    """Writer thread for checkpoints; the learner waits only for a copy of the state.
 
-    `allowed` raises a UserError where nothing may be written or deleted any more; it is asked before each.
+    `allowed` is called before each write or deletion and raises a UserError if it is forbidden.
     """
 
-    AT_ONCE = 2  # copies in memory; the second only where it takes at most half of what is available
+    AT_ONCE = 2  # copies in memory; the second only if it takes at most half of the available memory
 
     def __init__(self, allowed: Callable[[], None] = lambda: None) -> None:
         self._allowed = allowed
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
         self._pending: list[Future[None]] = []
-        self._first: Exception | None = None  # that a save ended with; later ones may follow from it
-        self._spare: Any = None  # the copy of a checkpoint that is on disk, whose memory the next one takes
+        self._first: Exception | None = None  # first error of a save; later ones may follow from it
+        self._spare: Any = None  # copy of a checkpoint already on disk, whose memory the next one reuses
 
     def save(self, path: Path, state: dict[str, Any], keep: int | None = None) -> Future[None]:
-        """Write `state` as it is now in the background, then delete all but `keep` checkpoints beside it.
-
-        Raises CheckpointError when an earlier one could not be written.
-        """
+        """Write a copy in the background, then prune to `keep`. Raises CheckpointError if an earlier write failed."""
         while self._pending and (self._pending[0].done() or not self._has_room(state)):
             self._finish(self._pending.pop(0))
         into = None
@@ -44,7 +41,7 @@ class BackgroundWriter:
         return self._pending[-1]
 
     def wait(self) -> None:
-        """Until everything is on disk. Raises CheckpointError when something could not be written."""
+        """Wait until everything is on disk. Raises CheckpointError if something could not be written."""
         pending, self._pending = self._pending, []
         for each in pending:
             self._finish(each)
@@ -69,10 +66,10 @@ class BackgroundWriter:
 
 
 def copied(state: Any, into: Any = None) -> Any:
-    """Return a nested state as it is now, with its tensors on the CPU. Waits for a GPU that has some of them.
+    """Return a copy of a nested state with its tensors on the CPU. Waits for a GPU that holds some of them.
 
-    A view of a tensor becomes a tensor by itself: `torch.save` would write all that is behind it. `into` is an earlier
-    copy, which is overwritten where it has a tensor of the same kind: new memory takes longer than the copying.
+    Views become separate tensors, because `torch.save` would write their whole storage. Tensors of an earlier copy
+    `into` are overwritten where type and shape match: allocating memory takes longer than copying.
     """
     if isinstance(state, Tensor):
         return _copied_tensor(state.detach(), into)
@@ -90,7 +87,7 @@ def _copied_tensor(tensor: Tensor, into: Any) -> Tensor:
 
 
 def _allocated(like: Tensor) -> Tensor:
-    """Return memory by NumPy, which asks for huge pages: for a copy, the kernel makes a page in place of 512."""
+    """Allocate with NumPy, which requests huge pages: a copy then faults one page instead of 512."""
     memory = torch.from_numpy(np.empty(like.nbytes, np.uint8)).untyped_storage()
     return torch.empty(0, dtype=like.dtype).set_(memory, 0, like.shape, like.stride())
 

@@ -1,10 +1,8 @@
-"""Checkpoints: written whole or not at all, checked before they are used, loaded without running code.
+"""Checkpoints: written atomically, verified before use, loaded without running code.
 
-A file is what `torch.save` writes, with a checksum behind it (archive.py). A file of another format is refused, and
-nothing beside it is renamed or deleted.
-
-A damaged file is renamed, and the one before it is used. A file that cannot be read may be whole: the read is tried
-again, then the run ends with exit code 75, and all files stay.
+A file is the output of `torch.save` plus a checksum (archive.py). A file of another format is refused, and nothing in
+its folder is renamed or deleted. A damaged file is renamed, and the one before it is used. An unreadable file may be
+intact: after retries the run ends with exit code 75, and all files stay.
 """
 
 from __future__ import annotations
@@ -32,35 +30,35 @@ from busso.train.settings.run import CHECKPOINTS
 log = logging.getLogger("train")
 
 BEST = "best.pt"
-DAMAGED = ".damaged"  # how the names of files end that were set aside
-_PLAYING = ("acting", "evaluating")  # the weights in a state that play, and follow all that are learned
+DAMAGED = ".damaged"  # suffix of damaged files that were set aside
+_PLAYING = ("acting", "evaluating")  # weights for play in a state; they follow all learned ones
 
 
 class CheckpointError(UserError):
-    """A checkpoint that is missing, damaged or of another run; the message names the file and the way out."""
+    """Checkpoint that is missing, damaged or of another run; the message names the file and the way out."""
 
 
 class MissingError(CheckpointError):
-    """There is no such file."""
+    """Missing checkpoint."""
 
 
 class UnreadableError(CheckpointError):
-    """A file that may be whole and cannot be read now."""
+    """Checkpoint that cannot be read now but may be intact."""
 
     exit_code = EXIT_REQUEUE
 
     @classmethod
     def because(cls, error: OSError, path: Path) -> UnreadableError:
-        """The error for what the system said of a file; `path` is the file where it names none."""
+        """Return the error for an OSError; `path` is used if the OSError names no file."""
         problem = f"cannot be read ({error.strerror or error}); nothing was changed"
         return cls(error.filename or path, problem, "check that the disk is mounted, then repeat the command")
 
 
 def save(path: Path, state: dict[str, Any], allowed: Callable[[], None] = lambda: None) -> None:
-    """Write `state` to `path`: to a temporary file beside it, synced, then renamed over it.
+    """Write `state` to a temporary file, sync it and rename it to `path`.
 
-    Raises CheckpointError when the disk does not take it, and what `allowed` raises just before the renaming; `path` is
-    then as it was. Of a tensor that is a view, all that is behind it is written.
+    Raises CheckpointError if writing fails, and whatever `allowed` raises just before the renaming; `path` is then
+    unchanged. A view is written with its whole storage.
     """
     try:
         with replacing(path, allowed) as temporary, temporary.open("wb") as file:
@@ -71,10 +69,10 @@ def save(path: Path, state: dict[str, Any], allowed: Callable[[], None] = lambda
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Read a checkpoint onto the CPU.
+    """Load a checkpoint onto the CPU.
 
-    Raises CheckpointError when it is damaged or of a diverged network, MissingError when it is not there,
-    UnreadableError when it cannot be read, and OtherFormatError for one of another version.
+    Raises CheckpointError if it is damaged or of a diverged network, MissingError if it does not exist, UnreadableError
+    if it cannot be read, and OtherFormatError for one of another version.
     """
     try:
         return patiently(partial(_load, path))
@@ -83,11 +81,11 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def _load(path: Path) -> dict[str, Any]:
-    """The same at once, and an OSError where it cannot be read."""
+    """Load a checkpoint without retries. Raises OSError if it cannot be read."""
     try:
         file = path.open("rb")
     except (FileNotFoundError, NotADirectoryError) as error:
-        if not is_missing(path):  # it is listed: the file server is behind
+        if not is_missing(path):  # listed, but the file server lags behind
             raise
         raise MissingError(path, f"cannot be read ({error.strerror})") from None
     with file:
@@ -96,7 +94,7 @@ def _load(path: Path) -> dict[str, Any]:
 
 def _loaded(path: Path, file: IO[bytes]) -> dict[str, Any]:
     try:
-        data = archive.read(path, file)  # all of it: torch makes wrong numbers of a read that fails
+        data = archive.read(path, file)  # all of it: on a failed read torch loads wrong numbers
         check_archive(io.BytesIO(data), len(data))
         state = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
         check_state(state)
@@ -104,7 +102,7 @@ def _loaded(path: Path, file: IO[bytes]) -> dict[str, Any]:
         raise
     except DamagedError as error:
         raise CheckpointError(path, str(error)) from None
-    except Exception as error:  # whatever a file with a right checksum and a wrong content makes torch raise
+    except Exception as error:  # torch may raise anything for wrong content with a correct checksum
         raise_for_memory(error)
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise CheckpointError(path, f"cannot be loaded ({reason})") from None
@@ -117,13 +115,13 @@ def _loaded(path: Path, file: IO[bytes]) -> dict[str, Any]:
 
 
 def raise_for_memory(error: Exception) -> None:
-    """Raise MemoryError for what torch raises when there is too little: the file may be whole."""
+    """Raise MemoryError for torch's out-of-memory error: the file may be intact."""
     if isinstance(error, RuntimeError) and "can't allocate memory" in str(error):
         raise MemoryError(str(error).splitlines()[0]) from None
 
 
 def listed(folder: Path) -> list[Path]:
-    """The checkpoints of a run, newest first; `best` is not among them. Raises OSError."""
+    """List the checkpoints of a run, newest first, without `best`. Raises OSError."""
     return CHECKPOINTS.newest_first(folder)
 
 
@@ -134,7 +132,7 @@ def path_for(folder: Path, episodes: int) -> Path:
 
 @dataclass(frozen=True)
 class Found:
-    """A checkpoint that is whole, and what is wrong with those that would have been taken before it."""
+    """Intact checkpoint, and the problems of those preferred to it."""
 
     path: Path
     state: dict[str, Any]
@@ -142,11 +140,11 @@ class Found:
 
 
 def load_newest(folder: Path, first: str | None = None, to_go_on: bool = True) -> Found | None:
-    """The newest checkpoint that is whole (that of the name `first`, if it is there, comes before them all).
+    """Return the newest intact checkpoint, or the file named `first` if it exists and is intact.
 
-    None without any file. Raises CheckpointError when there are checkpoints and all are damaged: nothing is thrown away
-    silently. Raises UnreadableError when one that counts cannot be read, and OtherFormatError when one is of another
-    version; `to_go_on`, when any is.
+    Returns None if there are no files. Raises CheckpointError if all are damaged, so that nothing is discarded
+    silently; UnreadableError if one that counts cannot be read; and OtherFormatError if one that counts, or with
+    `to_go_on` any, is of another version.
     """
     try:
         return patiently(partial(_newest, folder, first, to_go_on))
@@ -155,14 +153,14 @@ def load_newest(folder: Path, first: str | None = None, to_go_on: bool = True) -
 
 
 def _newest(folder: Path, first: str | None, to_go_on: bool) -> Found | None:
-    """The same at once, and an OSError where one cannot be read."""
+    """Return as `load_newest`, without retries. Raises OSError if a file cannot be read."""
     if to_go_on:
         refuse_other_formats(folder)
     problems: dict[Path, str] = {}
     for path in ([folder / first] if first in names_in(folder) else []) + listed(folder):
         try:
             return Found(path, _load(path), problems)
-        except MissingError:  # deleted since it was listed, by the run that it is of
+        except MissingError:  # deleted by its own run since it was listed
             return _newest(folder, first, to_go_on)
         except CheckpointError as error:
             problems[path] = str(error)
@@ -175,15 +173,12 @@ def _newest(folder: Path, first: str | None, to_go_on: bool) -> Found | None:
 
 
 def load_best(folder: Path) -> Found | None:
-    """The best checkpoint of a run if it is whole, else the newest that is. Raises like `load_newest`."""
+    """Return a run's best checkpoint if it is intact, else the newest intact one. Raises like `load_newest`."""
     return load_newest(folder, first=BEST, to_go_on=False)
 
 
 def load_named(path: Path) -> tuple[Path, dict[str, Any]]:
-    """A checkpoint file, or the best of a run folder. A better one that is damaged is a warning.
-
-    Raises CheckpointError when there is none that is whole.
-    """
+    """Load a checkpoint file or a run folder's best; warn of damaged ones. Raises CheckpointError if none is intact."""
     if not path.is_dir():
         return path, load(path)
     found = load_best(path / "checkpoints")
@@ -195,15 +190,14 @@ def load_named(path: Path) -> tuple[Path, dict[str, Any]]:
 
 
 def set_aside(path: Path) -> Path:
-    """Rename a damaged checkpoint, so that it neither counts as one of those that are kept nor is lost."""
+    """Rename a damaged checkpoint, so that it neither counts among those kept nor is lost."""
     return rename_aside(path, DAMAGED)
 
 
 def prune(folder: Path, keep: int) -> None:
-    """Delete all but the newest `keep` checkpoints, and what interrupted writes have left behind.
+    """Delete all but the newest `keep` checkpoints, and leftovers of interrupted writes.
 
-    Nothing is deleted while a checkpoint cannot be read, or is of another version. What cannot be deleted stays, with a
-    warning.
+    Deletes nothing while a checkpoint is unreadable or of another version. Warns about files that cannot be deleted.
     """
     with suppress(OSError, OtherFormatError):
         refuse_other_formats(folder)
@@ -215,12 +209,12 @@ def _delete_old(folder: Path, keep: int) -> None:
         delete_left_over(folder)
         for path in listed(folder)[keep:]:
             path.unlink(missing_ok=True)
-    except OSError as error:  # the new checkpoint is on disk, and the next call tries again
+    except OSError as error:  # the new checkpoint is on disk, and the next call retries
         log.warning("%s: cannot be deleted (%s)", error.filename or folder, error.strerror or error)
 
 
 def refuse_other_formats(folder: Path) -> None:
-    """Raise OtherFormatError when a checkpoint there is of another version, OSError when one cannot be read."""
+    """Raise OtherFormatError if a checkpoint there is of another version, OSError if one cannot be read."""
     names = names_in(folder)
     set_aside_or_best = [folder / name for name in names if name == BEST or name.endswith(DAMAGED)]
     for path in [*listed(folder), *set_aside_or_best]:

@@ -1,4 +1,4 @@
-"""Checks of a checkpoint's content: finite numbers, and no more memory than its file is long."""
+"""Checks of a checkpoint's content: finite numbers, and no more memory than the file's length."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import IO, Any
 
 import torch
 
-MOST_VALUES = 2_000_000  # that are no tensors; those that stand in several places count in each
-DEEPEST = 64  # dictionaries and lists in one another
+MOST_VALUES = 2_000_000  # other than tensors; shared values count each time
+DEEPEST = 64  # nesting depth of dictionaries and lists
 
 
 def check_archive(file: IO[bytes], nbytes: int) -> None:
-    """Raise ValueError unless the rest of the file is what `torch.save` writes: an archive without compression.
+    """Raise ValueError unless the rest of the file is an uncompressed archive, as `torch.save` writes.
 
-    The older format of PyTorch allocates what a number in the file says. The file stands where it stood.
+    PyTorch's older format allocates as much as a number in the file says. The file position is restored.
     """
     at = file.tell()
     try:
@@ -31,7 +31,7 @@ def check_archive(file: IO[bytes], nbytes: int) -> None:
 
 
 def check_state(state: Any) -> None:
-    """Raise ValueError for tensors that mean more memory than they have in the file, and for too many values."""
+    """Raise ValueError for tensors larger than their data in the file, and for too many values."""
     left = MOST_VALUES
     waiting = [(state, 0)]
     while waiting:
@@ -54,11 +54,11 @@ def _check_tensor(tensor: torch.Tensor) -> None:
 
 
 def not_finite(state: object, path: str = "") -> str | None:
-    """The dotted path of the first floating-point tensor with a NaN or an infinity; None if there is none."""
+    """Return the dotted path of the first floating-point tensor with NaN or infinity; None if there is none."""
     if isinstance(state, torch.Tensor):
         if not state.is_floating_point() or not state.numel():
             return None
-        return None if all(bound.isfinite() for bound in state.aminmax()) else path  # of a NaN, aminmax is NaN
+        return None if all(bound.isfinite() for bound in state.aminmax()) else path  # aminmax propagates NaN
     if isinstance(state, dict):
         items = [(f"{path}.{key}".lstrip("."), item) for key, item in state.items()]
     elif isinstance(state, list | tuple):

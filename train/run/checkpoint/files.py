@@ -1,4 +1,4 @@
-"""Reads that fail say nothing about the content of a file: they are tried again."""
+"""Retries of failed reads, which say nothing about a file's content."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from busso.cards.base.files import names_in
 
 T = TypeVar("T")
 
-WAITS = (0.2, 1.0, 4.0)  # seconds between two tries; what takes a file server longer is for the next start
+WAITS = (0.2, 1.0, 4.0)  # seconds between two attempts; longer outages are left to the next start
 
 
 def patiently(read: Callable[[], T]) -> T:
-    """The value of `read`, which is called again after each of WAITS. Raises its last OSError."""
+    """Return the value of `read`, retrying after each of WAITS. Raises its last OSError."""
     for wait in WAITS:
         try:
             return read()
@@ -25,5 +25,5 @@ def patiently(read: Callable[[], T]) -> T:
 
 
 def is_missing(path: Path) -> bool:
-    """Return whether a file that cannot be opened is missing in its folder. Raises OSError if that is unreadable."""
+    """Return whether a file that cannot be opened is missing. Raises OSError if its folder is unreadable."""
     return path.name not in names_in(path.parent)

@@ -1,6 +1,6 @@
-"""The id of a run, which its checkpoints, its best network, its results and its starts have.
+"""Id of a run, stored in its checkpoints, best network, results and starts.
 
-A start that leaves no checkpoint counts as a separate run: the next one in its folder may have other settings.
+A start that leaves no checkpoint counts as a separate run: the next start may use other settings.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from busso.train.run.checkpoint import checkpoint
 
 log = logging.getLogger("train")
 
-_KEY = "run"  # in the states that a run saves
+_KEY = "run"  # key in the states that a run saves
 
 
 def new_id() -> str:
-    """An id that no other run has; no generator of the run is asked for it."""
+    """Return a unique id, without drawing from the run's random generators."""
     return secrets.token_hex(8)
 
 
 def id_of(state: Mapping[str, Any]) -> str:
-    """Return the id in a state that a run saved. Raises KeyError for one that no run did."""
+    """Return the id in a saved state. Raises KeyError if it has none."""
     return str(state[_KEY])
 
 
 def is_of(state: Mapping[str, Any], run: str) -> bool:
-    """Return whether a state is of the run with this id."""
+    """Return whether a state belongs to the run with this id."""
     return state.get(_KEY) == run
 
 
 def with_id(state: dict[str, Any], run: str) -> dict[str, Any]:
-    """A state with the id of its run."""
+    """Return a state with the id of its run."""
     return state | {_KEY: run}
 
 
 def set_aside_others(folder: Path, run: str) -> None:
-    """Rename the best network and the results in the folder of a run if they are of another. Raises OSError."""
+    """Rename the best network and the results of another run in the folder. Raises OSError."""
     best = folder / "checkpoints" / checkpoint.BEST
     if best.exists():
-        with suppress(checkpoint.CheckpointError):  # what uses the file says what is wrong with it
+        with suppress(checkpoint.CheckpointError):  # whoever uses the file reports its error
             _keep(best, checkpoint.load(best).get(_KEY), run)
     if (folder / results.FILE).exists():
         with suppress(SettingsError):
@@ -54,7 +54,7 @@ def set_aside_others(folder: Path, run: str) -> None:
 
 
 def _keep(path: Path, bears: str | None, run: str) -> None:
-    """Rename the file unless the id that it bears is the run's."""
+    """Rename the file unless its id is the run's."""
     if bears != run:
         aside = rename_aside(path, f".{bears or 'other'}")
         log.warning("%s belongs to another run; renamed to %s", path, aside.name)

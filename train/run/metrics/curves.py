@@ -1,4 +1,4 @@
-"""The curves of a run from metrics.csv: read row by row, and kept as numbers."""
+"""Curves of a run, read from metrics.csv."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from pathlib import Path
 from busso.cards.base.errors import InputError
 
 FILE = "metrics.csv"
-Curve = tuple[Sequence[float], Sequence[float]]  # the numbers of decisions, and the values there
+Curve = tuple[Sequence[float], Sequence[float]]  # numbers of decisions, and the values there
 
 
 def read(run: Path) -> dict[str, Curve]:
-    """The scalars of a run by name, in the order of their rows; none before its first row.
-
-    Raises FileNotFoundError without the file, InputError that names it for one that is damaged.
-    """
+    """Return scalars by name; empty without rows. Raises FileNotFoundError, or InputError naming a damaged file."""
     path = run / FILE
     curves: dict[str, tuple[array[float], array[float]]] = {}
     try:

@@ -1,4 +1,4 @@
-"""The curves of a run: TensorBoard events and the same scalars in metrics.csv, by env_steps."""
+"""Curves of a run by env_steps: TensorBoard events, and the same scalars in metrics.csv."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from busso.train.run.metrics.curves import FILE
 from busso.train.run.metrics.scalars import SCALARS, evaluation_scalars
 from busso.train.run.metrics.tensorboard import TensorBoardFiles
 
-_LONGEST = 1 << 20  # bytes of its first line
+_LONGEST = 1 << 20  # maximum bytes of the header line
 
 
 class Metrics:
-    """Writes scalars to both places.
+    """Writer of scalars to TensorBoard and metrics.csv.
 
-    A run that resumes from a checkpoint at `env_steps` drops the rows written after it, and those of evaluations that
-    it makes `again`. Raises UnreadableError when the file cannot be read.
+    A run resumed from a checkpoint at `env_steps` drops rows written after it, and rows of evaluations to be made
+    `again`. Raises UnreadableError if the file cannot be read.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Metrics:
     ) -> None:
         columns = ["env_steps", *scalars, *evaluation_scalars(opponents)]
         self._path = folder / FILE
-        # Evaluations that are made again are in TensorBoard already, and come out the same.
+        # Repeated evaluations are in TensorBoard already, with the same results.
         self._on_tensorboard: set[int] = set()
         try:
             old, lines = patiently(partial(self._kept, env_steps, again)) if env_steps else ([], [])
@@ -57,7 +57,7 @@ class Metrics:
         self._tensorboard = TensorBoardFiles(folder, config_text, columns, env_steps)
 
     def _kept(self, env_steps: int, again: Sequence[int]) -> tuple[list[str], list[bytes]]:
-        """The columns of the file, and its rows that were there at the checkpoint; none that is damaged."""
+        """Return the file's columns, and its intact rows up to the checkpoint."""
         columns, kept = _columns(self._path), []
         if columns:
             with self._path.open("rb") as file:
@@ -72,7 +72,7 @@ class Metrics:
         return columns, kept
 
     def write(self, env_steps: int, scalars: Mapping[str, float]) -> None:
-        """Write a row of metrics.csv, and a point on each curve. Non-finite values are left out. Raises OSError."""
+        """Write a row of metrics.csv and a point on each curve, skipping non-finite values. Raises OSError."""
         known = {name: value for name, value in scalars.items() if math.isfinite(value)}
         with errors_name(self._path):
             self._rows.writerow({"env_steps": env_steps, **{name: f"{value:.6g}" for name, value in known.items()}})
@@ -82,13 +82,13 @@ class Metrics:
         self._tensorboard.flush()
 
     def histograms(self, env_steps: int, values: Mapping[str, NDArray[Any]], norms: Mapping[str, float]) -> None:
-        """Write what TensorBoard alone has: a histogram of each array, and a point on a curve of each norm."""
+        """Write histograms of arrays, and norms as curves, to TensorBoard only."""
         self._tensorboard.histograms(env_steps, values)
         self._tensorboard.scalars(env_steps, norms)
         self._tensorboard.flush()
 
     def close(self) -> None:
-        """Everything to disk."""
+        """Close both files."""
         try:
             with errors_name(self._path):
                 self._file.close()
@@ -97,7 +97,7 @@ class Metrics:
 
 
 def _columns(path: Path) -> list[str]:
-    """The first line of a metrics.csv; a file that does not begin with one is renamed and counts as empty."""
+    """Return the columns of a metrics.csv; rename a file without a valid header and return none."""
     if is_missing(path):
         return []
     with path.open("rb") as file:
@@ -111,7 +111,7 @@ def _columns(path: Path) -> list[str]:
 
 
 def _parsed(line: bytes, columns: Sequence[str]) -> dict[str, str]:
-    """A row; empty for a line that is not whole or has another number of fields."""
+    """Return a row by column; empty for an incomplete line or a wrong number of fields."""
     fields = _fields(line)
     whole = line.endswith(b"\n") and len(fields) == len(columns) and fields[0].isdecimal()
     return dict(zip(columns, fields, strict=True)) if whole else {}

@@ -1,4 +1,4 @@
-"""The speed of a run."""
+"""Speed of a run."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 
 class Rates:
-    """Decisions and updates a second since the last call, or over the last `window` seconds if that is longer."""
+    """Decisions and updates per second since the last call, or over the last `window` seconds if that is longer."""
 
     def __init__(self, window: float = 0.0, clock: Callable[[], float] = time.perf_counter) -> None:
         self._window, self._clock = window, clock
         self._seen: deque[tuple[float, int, int]] = deque()
 
     def per_second(self, env_steps: int, updates: int) -> tuple[float, float]:
-        """The rates, given the counts of now; zeros at the first call."""
+        """Return the rates, given the current counts; zeros at the first call."""
         now = self._clock()
         self._seen.append((now, env_steps, updates))
         while len(self._seen) > 2 and now - self._seen[1][0] >= self._window:

@@ -1,4 +1,4 @@
-"""The CPUs and the memory that this process may use on a shared machine."""
+"""CPUs and memory that this process may use on a shared machine."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ _STORE_FRACTION, _MIN_STORE, _MAX_STORE = 0.15, 80 * MIB, 2048 * MIB
 
 
 def cpus() -> int:
-    """Return the number of CPUs that this process may use; of a Slurm job, at most its CPUs on this node."""
+    """Return the number of CPUs that this process may use, in a Slurm job at most its CPUs on this node."""
     usable = system.cpus()
     allocated = _number("SLURM_CPUS_ON_NODE") or _number("SLURM_CPUS_PER_TASK")
     return min(usable, allocated) if allocated else usable
 
 
 def wait_passively() -> None:
-    """Make PyTorch's threads sleep while they wait for one another, unless the environment says otherwise.
+    """Make PyTorch's threads sleep while they wait for one another, unless the environment is set otherwise.
 
-    To be called before PyTorch is loaded. By default they spin, on CPUs that rollout workers could use.
+    To be called before PyTorch is imported. By default they spin, on CPUs that rollout workers could use.
     """
     for name, value in (("OMP_WAIT_POLICY", "PASSIVE"), ("KMP_BLOCKTIME", "0")):
         os.environ.setdefault(name, value)
 
 
 def memory() -> int:
-    """Bytes of memory: the smallest of the machine's, the container's, and the Slurm job's on this node."""
+    """Return the bytes of memory: the minimum for the machine, the container, and the Slurm job on this node."""
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     of_groups = system.cgroup_limits("memory", ["memory.max"], ["memory.limit_in_bytes"])
     limits += [int(text) for text in of_groups if text.isdecimal()]
@@ -40,10 +40,7 @@ def memory() -> int:
 
 
 def object_store() -> int:
-    """Bytes for Ray's object store, which holds rollouts and weights on their way: a fraction of the memory.
-
-    No more than /dev/shm has free, or Ray would keep it on the disk.
-    """
+    """Return the bytes for Ray's object store: a share of the memory that fits into /dev/shm, not to use the disk."""
     wanted = min(int(_STORE_FRACTION * memory()), _MAX_STORE)
     free = int(0.9 * shutil.disk_usage(_SHARED_MEMORY).free) if _SHARED_MEMORY.is_dir() else wanted
     return max(_MIN_STORE, min(wanted, free))

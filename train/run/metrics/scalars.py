@@ -1,4 +1,4 @@
-"""The names of the curves of a run."""
+"""Names of a run's curves."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from busso.cards.player_specs import curve_name
 
 SCALARS = (
-    "rollout/episode_return",  # mean over the network's seats; empty in self-play, where it is always 0
-    "rollout/absolute_return",  # mean of its absolute value: how much is won and lost in a game
-    "rollout/episode_length",  # decisions of all seats in a game
+    "rollout/episode_return",  # mean over the network's seats; empty in self-play, where it is 0
+    "rollout/absolute_return",  # mean absolute value: how much is won and lost in a game
+    "rollout/episode_length",  # decisions of all seats per game
     "rollout/epsilon",
     "rollout/episodes",
     "rollout/too_old",
@@ -28,10 +28,10 @@ SCALARS = (
 
 
 def evaluation_scalars(opponents: Sequence[str]) -> list[str]:
-    """The names of the evaluation curves against these opponents."""
+    """Return the names of the evaluation curves against these opponents."""
     return [evaluation_scalar(what, name) for name in opponents for what in ("win_rate", "points")]
 
 
 def evaluation_scalar(what: str, opponent: str) -> str:
-    """The name of the curve of `win_rate` or `points` against an opponent, which TensorBoard takes as it is."""
+    """Return the name, valid for TensorBoard, of the curve of `win_rate` or `points` against an opponent."""
     return f"eval/{what}_vs_{curve_name(opponent)}"

@@ -1,9 +1,8 @@
-"""TensorBoard's files of a run: curves, settings as text and as hyperparameters, histograms, and results.
+"""TensorBoard files of a run: curves, settings as text and hyperparameters, histograms, and results.
 
-All of it lies in one folder, a file for each start, which TensorBoard reads in the order of their names. A start that
-resumes from a checkpoint has TensorBoard forget what was written after it; what is written once, at the first start,
-stays. The results of a complete run are written one step after its last, so that a start that resumes it forgets them
-as well, and the next end writes its own.
+One folder has a file for each start, which TensorBoard reads in the order of the names. A start that resumes from a
+checkpoint makes TensorBoard drop everything written after it; what is written only at the first start stays. The
+results of a complete run are one step after its last, so that a resumed start drops them, too, and writes its own.
 """
 
 from __future__ import annotations
@@ -37,16 +36,14 @@ from busso.train.run.results import read_results
 FOLDER = "tensorboard"
 PATTERN = "events.out.tfevents.*"
 _SECONDS = re.compile(r"events\.out\.tfevents\.(\d+)\.")
-# The curves, of one point each, that hold the results: first of all by name, by which the page HParams sorts.
+# Curves of one point with the results: the first by name, by which the page HParams sorts.
 FINAL = "at_end/"
-_GREATEST = 1e20  # the outermost bars
+_GREATEST = 1e20  # bounds of the outermost bins
 _POSITIVE = 1e-12 * 1.1 ** np.arange(774)
-_BARS = np.concatenate(
-    [-_POSITIVE[::-1], [0.0], _POSITIVE]
-)  # as TensorBoard has them, each a tenth wider than the last
-_FINISHED = "results.json"  # in the folder: what was written of a complete run
+_BARS = np.concatenate([-_POSITIVE[::-1], [0.0], _POSITIVE])  # TensorBoard's bins, each 10% wider than the last
+_FINISHED = "results.json"  # results already written for a complete run
 
-# What one looks at first, of what a run has; at most MOST charts, in this order, on the page Custom Scalars.
+# Charts to look at first, among a run's curves: at most MOST, in this order, on the page Custom Scalars.
 MOST = 5
 LAYOUT = (
     ("games won", r"eval/win_rate_vs_.*"),
@@ -61,14 +58,14 @@ LAYOUT = (
     ("decisions that changed", r"table/changed"),
     ("states tried", r"table/(visited|unvisited)"),
 )
-_NO_HYPERPARAMETERS = re.compile(r"name|runs|device|log_\w+|checkpoint\..*")  # which run it is, and how it is kept
+_NO_HYPERPARAMETERS = re.compile(r"name|runs|device|log_\w+|checkpoint\..*")  # the run's identity and bookkeeping
 
 
 class EventFile:
-    """A new event file in the folder; what earlier ones have at `purge_step` and later counts no more.
+    """New event file in the folder; earlier files' events at `purge_step` and later are dropped.
 
-    It is one open file, and its name follows those of all others. `torch.utils.tensorboard.SummaryWriter` opens its
-    file for each number, and two of its files of one second may be read in either order.
+    It stays open, and its name sorts after all others. `torch.utils.tensorboard.SummaryWriter` opens its file for each
+    number, and TensorBoard may read two of its files of the same second in either order.
     """
 
     def __init__(self, folder: Path, purge_step: int) -> None:
@@ -80,11 +77,11 @@ class EventFile:
         self.flush()
 
     def add(self, summary: Any, env_steps: int) -> None:
-        """A `Summary` after a number of decisions."""
+        """Add a `Summary` at `env_steps`."""
         self._write(Event(summary=summary), env_steps)
 
     def flush(self) -> None:
-        """Hand all over to the system."""
+        """Flush all events to the operating system."""
         self._file.flush()
 
     def close(self) -> None:
@@ -97,14 +94,14 @@ class EventFile:
 
 
 def _next_name(folder: Path) -> str:
-    """As TensorBoard names its files, with a second after all others: clocks of nodes differ, and starts are short."""
+    """Return a TensorBoard file name with a second after all others: nodes' clocks differ, and starts are short."""
     found = (_SECONDS.match(path.name) for path in folder.glob(PATTERN))
     seconds = max([int(time.time()), *(int(match[1]) + 1 for match in found if match)])
     return f"events.out.tfevents.{seconds:010d}.{socket.gethostname()}.{os.getpid()}"
 
 
 class TensorBoardFiles:
-    """Writes what TensorBoard shows; `env_steps` is that of the checkpoint that the run resumes from, else 0."""
+    """Writer of a run's TensorBoard files; `env_steps` is the resumed checkpoint's, else 0."""
 
     def __init__(self, run: Path, settings: str, curves: Sequence[str], env_steps: int) -> None:
         folder = run / FOLDER
@@ -122,16 +119,16 @@ class TensorBoardFiles:
             self._events.add(scalar(name, value), env_steps)
 
     def histograms(self, env_steps: int, values: Mapping[str, NDArray[Any]]) -> None:
-        """Write histograms; integers have a bar of their own. Values that TensorBoard cannot show are left out."""
+        """Write histograms, with one bin per integer, omitting values that TensorBoard cannot show."""
         for name, each in values.items():
-            array = each[np.abs(each) < _GREATEST]  # also what is not finite, of a run that diverges
+            array = each[np.abs(each) < _GREATEST]  # also non-finite values of a diverging run
             if array.size:
                 whole = array.dtype.kind in "iu"
                 bars = np.arange(int(array.min()), int(array.max()) + 2) - 0.5 if whole else _BARS
                 self._events.add(histogram(name, array, bars), env_steps)
 
     def flush(self) -> None:
-        """Hand all to the system: of a run that is killed no point before its checkpoint may be missing."""
+        """Flush to the operating system, so that a killed run loses no point before its checkpoint."""
         self._events.flush()
 
     def close(self) -> None:
@@ -140,10 +137,7 @@ class TensorBoardFiles:
 
 
 def finish(run: Path, env_steps: int) -> None:
-    """Write the results of a complete run, from its results.json, once; nothing where it has none.
-
-    Each mean is a curve `at_end/...` of one point, which the page HParams has as a metric.
-    """
+    """Write the means in results.json, if any, as one-point curves `at_end/...`, the metrics of HParams; only once."""
     try:
         results = read_results(run)
     except SettingsError:
@@ -162,7 +156,7 @@ def finish(run: Path, env_steps: int) -> None:
 
 
 def final_scalars(results: Mapping[str, Any]) -> dict[str, float]:
-    """The numbers of results.json by the names of their curves: means against each opponent, or errors of a table."""
+    """Return the numbers in results.json by curve name: means against each opponent, or errors of a table."""
     found: dict[str, float] = {}
     for name, value in results.items():
         if isinstance(value, Mapping):
@@ -178,13 +172,13 @@ def final_scalars(results: Mapping[str, Any]) -> dict[str, float]:
 
 
 def layout(curves: Sequence[str]) -> dict[str, dict[str, list[Any]]]:
-    """The charts of the page Custom Scalars for a run with these curves."""
+    """Return the charts of the page Custom Scalars for a run with these curves."""
     there = [(title, tag) for title, tag in LAYOUT if any(re.fullmatch(tag, curve) for curve in curves)]
     return {"what matters first": {title: ["Multiline", [tag]] for title, tag in there[:MOST]}}
 
 
 def hyperparameters(settings: str) -> dict[str, bool | float | str]:
-    """The settings, YAML, flat: numbers and booleans as they are, all else as text. Empty for what is no mapping."""
+    """Flatten YAML settings: numbers and booleans unchanged, all else as text. Empty if they are not a mapping."""
     found = yaml.safe_load(settings)
     return {key: value for key, value in _flat(found) if not _NO_HYPERPARAMETERS.fullmatch(key)}
 
@@ -201,7 +195,7 @@ def _flat(values: Any, prefix: str = "") -> Iterator[tuple[str, bool | float | s
 
 
 def _forget(folder: Path) -> None:
-    """Delete the files of a start that left no checkpoint: TensorBoard would keep the hyperparameters of the first."""
+    """Delete the files of a start without a checkpoint: TensorBoard would keep its hyperparameters."""
     for path in [*folder.glob(PATTERN), folder / _FINISHED]:
         path.unlink(missing_ok=True)
 
@@ -231,6 +225,6 @@ def _end() -> Summary:
 
 
 def _hparams(tag: str, data: HParamsPluginData) -> Summary:
-    """The content of the page HParams lies in a summary's metadata; `add_hparams` would write a run of its own."""
+    """Return a summary whose metadata has the page HParams; `add_hparams` would write a separate run."""
     plugin = metadata.create_summary_metadata(data)
     return Summary(value=[Summary.Value(tag=tag, metadata=plugin, tensor=metadata.NULL_TENSOR)])

@@ -1,6 +1,6 @@
-"""Ray, and the separate process that speaks it.
+"""Ray rollouts, and the separate process that uses Ray.
 
-The learner's process has `backend`, `executor`, `process` and `messages`, which import no Ray: Ray may end a process
-that speaks it at any moment. `supervisor` is the process that it starts and that leaves nothing behind; from it forks
-`driver`, which has `connect`, `pool` and `tasks`. `private` keeps other users out. `actors` runs on the nodes.
+`backend`, `process` and `messages` run in the learner's process and do not import Ray, which may kill a process
+attached to it at any moment. The learner starts `supervisor`, which cleans up after itself and forks `driver`, which
+uses `connect` and `pool`. `private` keeps other users out. `actors` runs on the nodes.
 """

@@ -1,7 +1,6 @@
-"""The actors of a Ray cluster: a rollout worker, and the evaluator.
+"""Ray actors: a rollout worker, and the evaluator.
 
-The driver passes their arguments and results on as bytes, so it needs neither PyTorch nor the games: an actor imports
-them when it starts.
+The driver forwards arguments and results as bytes, so it needs neither PyTorch nor the games; actors import them.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def _tensors(arrays: WeightArrays) -> Weights:
-    """Copies, because what lies in the object store must not be written to."""
+    """Copy the arrays to tensors: memory in the object store is read-only."""
     import torch
 
     return {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
 
 
 class WorkerActor:
-    """`RolloutWorker` as an actor. It hears of new weights and says how far it is while it plays."""
+    """`RolloutWorker` as an actor that receives new weights and reports progress while it plays."""
 
     def __init__(self, pickled_settings: bytes) -> None:
         import torch
@@ -40,18 +39,18 @@ class WorkerActor:
         rollout = settings.rollout
         torch.set_num_threads(rollout.torch_threads)
         self._worker = RolloutWorker(settings, choose_device("cuda" if rollout.gpus_per_worker else "cpu"))
-        self._worker.play(RolloutRequest(0, 1, 0.0))  # compiles the game, so that a heartbeat need not allow for it
+        self._worker.play(RolloutRequest(0, 1, 0.0))  # compile the game now: the heartbeat limit does not allow for it
         self._loaded = -1
         self._newest: tuple[int, list[Any]] = (-1, [])
 
     @ray.method(concurrency_group=HEALTH)
     def beat(self, version: int, weights: list[Any]) -> int:
-        """Return the number of rounds of moves so far. The next request is played with these weights, if newer."""
+        """Return the number of rounds of moves so far, and use these weights, if newer, for the next request."""
         self._hear_of(version, weights)
         return self._worker.rounds
 
     def play(self, request: RolloutRequest, version: int, weights: list[Any]) -> tuple[Rollout, Arrays]:
-        """Play a request with these weights, or newer ones that it heard of since the request was submitted."""
+        """Play a request with these weights, or newer ones received since the request was submitted."""
         self._hear_of(version, weights)
         newest, reference = self._newest
         if newest > self._loaded:
@@ -61,12 +60,12 @@ class WorkerActor:
         return replace(rollout, transitions=None), list(rollout.transitions)
 
     def _hear_of(self, version: int, weights: list[Any]) -> None:
-        """Store a reference by a single assignment: heartbeats come in another thread."""
+        """Store the newest reference in a single assignment, because heartbeats run in another thread."""
         self._newest = max(self._newest, (version, weights), key=lambda pair: pair[0])
 
 
 class EvaluatorActor:
-    """`Evaluator` as an actor. Its heartbeat says that it is alive, not how far it is."""
+    """`Evaluator` as an actor, whose heartbeat shows that it is alive but not its progress."""
 
     def __init__(self, pickled_settings: bytes) -> None:
         import torch
@@ -81,9 +80,9 @@ class EvaluatorActor:
 
     @ray.method(concurrency_group=HEALTH)
     def beat(self, version: int, weights: list[Any]) -> int:
-        """Something else with every answer."""
+        """Return a different number at each call."""
         return next(self._beats)
 
     def duels(self, weights: WeightArrays) -> bytes:
-        """The results of `Evaluator.duels`, pickled."""
+        """Return the pickled results of `Evaluator.duels`."""
         return pickle.dumps(self._evaluator.duels(_tensors(weights), "evaluation", self._deals))

@@ -1,4 +1,4 @@
-"""RolloutBackend by Ray workers, as the learner sees them. No Ray in this process: see `train/dqn/rollout/ray/`."""
+"""RolloutBackend of Ray workers, in the learner's process. No Ray here: see `train/dqn/rollout/ray/`."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ from busso.train.settings.dqn import TrainSettings
 log = logging.getLogger("train")
 
 WAIT_SECONDS = 1.0
-_LOG = "ray.log"  # in the run's folder: what Ray itself says
+_LOG = "ray.log"  # Ray's own output, in the run folder
 
 
 class RayBackend:
-    """Workers on this machine or on the cluster of RAY_ADDRESS, each with `in_flight` requests.
+    """Workers on this machine or the cluster of RAY_ADDRESS, each with `in_flight` requests.
 
-    See `busso.train.dqn.rollout.backend.RolloutBackend` for the methods; none of them waits for Ray unless asked to.
-    Once the cluster is gone, `ready` gives out what has come, and then raises BackendLostError.
+    For the methods see `busso.train.dqn.rollout.backend.RolloutBackend`; they wait for Ray only if asked to. If the
+    cluster is lost, `ready` returns the remaining rollouts, then raises BackendLostError.
     """
 
     def __init__(self, settings: TrainSettings) -> None:
         self._rollout, self._kind = settings.rollout, transitions_for(settings.target)
-        self._lock = threading.Condition()  # of all that the process's thread writes
+        self._lock = threading.Condition()  # guards everything that the receiving thread writes
         self._description = ""
         self._workers = 0
         self._rollouts: deque[tuple[Rollout, NDArray[np.uint8]]] = deque()
         self._evaluations: deque[tuple[int, dict[str, Duel]]] = deque()
         self._warnings: deque[str] = deque()
-        self._out = 0  # requests
+        self._out = 0  # requests in flight
         self._evaluating = 0
         self._published = 0.0
         self._lent: list[weakref.ref[NDArray[np.uint8]]] = []
@@ -56,7 +56,7 @@ class RayBackend:
         self._process.listen()
 
     def _hear(self, name: str, *message: Any) -> None:
-        """From the process, in a thread of its own."""
+        """Handle a message from the Ray process, in the receiving thread."""
         with self._lock:
             if name == "hello":
                 (self._description,) = message
@@ -80,16 +80,16 @@ class RayBackend:
         return not self._published or time.monotonic() - self._published >= self._rollout.publish_ms / 1000
 
     def publish(self, version: int, weights: Weights) -> None:
-        """Workers hear of them with a heartbeat, or with their next request."""
+        """Send the weights to workers with the next heartbeat or request."""
         self._published = time.monotonic()
         self._process.say("publish", version, _arrays(weights))
 
     def workers(self) -> int:
-        """Workers that have started."""
+        """Return the number of workers that have started."""
         return self._workers
 
     def free_slots(self) -> int:
-        """Requests that still fit, `in_flight` for each worker that has started."""
+        """Return the number of requests that may be submitted, with `in_flight` per started worker."""
         return 0 if self._process.failure else self._rollout.in_flight * self._workers - self._out
 
     def submit(self, request: RolloutRequest) -> None:
@@ -97,7 +97,7 @@ class RayBackend:
         self._process.say("submit", request)
 
     def ready(self, wait: bool) -> list[Rollout]:
-        """The rollout that was done first. Its arrays lie in memory that is used again when they are gone."""
+        """Return the oldest finished rollout. Its arrays' memory is reused once they are garbage-collected."""
         if wait:
             self._wait(lambda: bool(self._rollouts))
         self._warn()
@@ -107,13 +107,13 @@ class RayBackend:
         rollout, lease = self._rollouts.popleft()
         self._out -= 1
         self._lent = [each for each in self._lent if each() is not None]
-        if len(self._lent) >= SLOTS // 2:  # a learner that keeps that much gets copies: others must find a slot
+        if len(self._lent) >= SLOTS // 2:  # if the learner holds this many, copy the next: the driver needs free slots
             return [_copied(rollout)]
         self._lent.append(weakref.ref(lease))
         return [rollout]
 
     def evaluate(self, tag: int, weights: Weights, stop_requested: Stop) -> None:
-        """See `RolloutBackend`. `close` ends it."""
+        """Start an evaluation, see `RolloutBackend`; `close` ends it."""
         self._evaluating += 1
         self._process.say("evaluate", tag, _arrays(weights))
 
@@ -128,7 +128,7 @@ class RayBackend:
         return done
 
     def describe(self, stop_requested: Stop) -> str:
-        """Describe the workers in one line, once they have been asked for. Raises SettingsError without any."""
+        """Wait until the workers have been requested and describe them. Raises SettingsError if there are none."""
         while not self._description and not stop_requested():
             self._wait(lambda: bool(self._description))
             if not self._description:
@@ -136,11 +136,11 @@ class RayBackend:
         return self._description
 
     def close(self) -> None:
-        """End all processes that were started here."""
+        """End all processes started here."""
         self._process.close()
 
     def _wait(self, done: Callable[[], bool]) -> None:
-        """A second at most, and not for anything when nothing will come."""
+        """Wait up to a second, and not at all after a failure."""
         with self._lock:
             self._lock.wait_for(lambda: done() or self._process.failure is not None, WAIT_SECONDS)
 
@@ -163,7 +163,7 @@ def _copied(rollout: Rollout) -> Rollout:
 
 
 def nodes_of_cluster(settings: TrainSettings) -> list[str]:
-    """The resources of each node of the cluster of `RayBackend`, a line each. Raises UserError."""
+    """Return one line of resources per node of `RayBackend`'s cluster. Raises UserError."""
     answer: list[str] = []
     heard = threading.Event()
 

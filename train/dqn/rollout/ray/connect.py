@@ -1,7 +1,6 @@
-"""A Ray cluster to play on: the one of RAY_ADDRESS, or one of this process alone.
+"""Connection to a Ray cluster: the one of RAY_ADDRESS, or a private one.
 
-The environment of the supervisor (`private.environment`) keeps other users out of the second. The owner of the first
-decides who may use it.
+`private.environment` keeps other users out of a private cluster; the other's owner is responsible for access to it.
 """
 
 from __future__ import annotations
@@ -27,39 +26,36 @@ CONNECT_SECONDS = 5.0
 
 
 class MissingNodesError(SettingsError):
-    """Nodes of the job did not join; `sysexits.h` calls it unavailable, and a job script can name them."""
+    """Nodes of the job that did not join; the exit code is EX_UNAVAILABLE, for job scripts."""
 
     exit_code = 69
 
 
 class NotStartedError(Exception):
-    """Ray did not come up, for a reason that may be gone with the next start; one line."""
+    """Failed start of Ray that a retry may fix, with a one-line message."""
 
 
 def connect(rollout: RolloutSettings) -> None:
-    """Join the cluster of RAY_ADDRESS, or start one here within what this job may use.
-
-    Raises NotStartedError and SettingsError.
-    """
+    """Join RAY_ADDRESS's cluster or start one within this job's limits. Raises NotStartedError and SettingsError."""
     address = os.environ.get("RAY_ADDRESS")
     if address:
         _probe(address)
-    # Ray's own choice is the lowest priority but four: beside any other busy process of a node a worker then gets about
-    # a hundredth of a core, and takes minutes to start. As much as the learner gets is what a job's CPUs are for.
+    # By default Ray runs workers at nice 15: next to other busy processes, they get about a hundredth of a core and
+    # take minutes to start. A job's CPUs are for the workers as much as for the learner.
     os.environ.setdefault("RAY_worker_niceness", "0")
-    # Workers without a share of a GPU shall not have it hidden from them: the learner's settings decide.
+    # Keep the GPU visible to workers without a share of one: the learner's settings decide.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    # For a minute Ray would wait for a head that is gone, before it ends the processes that speak to it.
+    # By default Ray waits a minute for a lost head before it ends attached processes.
     os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "5")
-    # Ray remembers 100,000 tasks by default, some 300 MB after an hour; each rollout is one.
+    # By default Ray remembers 100,000 tasks, about 300 MB after an hour; each rollout is a task.
     os.environ.setdefault("RAY_task_events_max_num_task_in_gcs", "1000")
     started = {} if address else _own_cluster(rollout)
     try:
         cluster = ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **started)
-    except Exception as error:  # Ray raises plain ones, too
-        print(error, file=sys.stderr, flush=True)  # into the log: the cause may be in the other lines
+    except Exception as error:  # Ray raises plain exceptions, too
+        print(error, file=sys.stderr, flush=True)  # into the log, as the cause may be on another line
         text = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        wants_token = address and "RAY_AUTH_MODE" not in os.environ  # Ray does not say so itself
+        wants_token = address and "RAY_AUTH_MODE" not in os.environ  # Ray's message does not mention it
         way_out = "if it uses a token, set RAY_AUTH_MODE=token" if wants_token else f"try {INSTEAD}"
         if wants_token or isinstance(error, (AuthenticationError, ValueError, TypeError, PermissionError)):
             raise SettingsError(ASKED, f"Ray did not start: {text}", way_out) from None
@@ -72,25 +68,25 @@ def connect(rollout: RolloutSettings) -> None:
 
 
 def alive_nodes() -> list[dict[str, Any]]:
-    """The nodes of the cluster that are alive, as Ray describes them."""
+    """Return the live nodes of the cluster as Ray describes them."""
     return [node for node in ray.nodes() if node["Alive"]]
 
 
 def amounts() -> dict[str, float]:
-    """Return the numbers of CPUs and GPUs in the cluster now, taken or not."""
+    """Return the total CPUs and GPUs of the cluster, in use or not."""
     there = ray.cluster_resources()
     return {name: there.get(name, 0.0) for name in ("CPU", "GPU")}
 
 
 def reserve(cpus: int, workers: int) -> None:
-    """Keep CPUs of this node for this process, so that workers take the others, if the cluster has enough for all."""
+    """Reserve CPUs of this node for this process, if the cluster has enough for all workers too."""
     if amounts()["CPU"] >= workers + cpus:
         here = f"node:{ray.util.get_node_ip_address()}"
         placement_group([{"CPU": cpus, here: 0.001}]).wait(timeout_seconds=CONNECT_SECONDS)
 
 
 def describe_nodes() -> list[str]:
-    """The resources of each node of the cluster, a line each."""
+    """Return one line of resources per node."""
     return [
         f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']}): {_has(node['Resources'])}"
         for node in alive_nodes()
@@ -104,7 +100,7 @@ def _has(resources_of_node: dict[str, float]) -> str:
 
 
 def _own_cluster(rollout: RolloutSettings) -> dict[str, Any]:
-    """The resources that a cluster of this process may use. Ray itself looks at the whole machine, not at the job."""
+    """Return resource limits for a private cluster; Ray itself sees the whole machine, not the job."""
     started = {
         "num_cpus": rollout.workers or resources.cpus(),
         "include_dashboard": False,
@@ -115,7 +111,7 @@ def _own_cluster(rollout: RolloutSettings) -> dict[str, Any]:
 
 
 def _check_private(address: str) -> None:
-    """Another version of Ray may need to be told otherwise to stay on this machine. Raises SettingsError."""
+    """Raise SettingsError if Ray is reachable from other machines, as another version might be."""
     if not ip_address(address).is_loopback:
         ray.shutdown()
         problem = f"Ray {ray.__version__} listens at {address}, which other machines can reach"
@@ -123,12 +119,12 @@ def _check_private(address: str) -> None:
 
 
 def _probe(address: str) -> None:
-    """Ray waits for minutes for a cluster that is not there. Raises SettingsError."""
-    if address == "local":  # to Ray a cluster of one's own, but not a private one
+    """Raise SettingsError if RAY_ADDRESS does not answer; Ray itself would wait for minutes."""
+    if address == "local":  # to Ray a new cluster, but not a private one
         raise SettingsError("RAY_ADDRESS", "local is not an address", "unset it to start a cluster here")
     host, _, port = address.rpartition(":")
     if not (host and port.isdecimal()) or "/" in host:
-        return  # "auto" and the like: nothing to knock at
+        return  # "auto" and the like have no address to try
     try:
         socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
     except OSError as error:
@@ -138,7 +134,7 @@ def _probe(address: str) -> None:
 
 
 def _await_nodes(rollout: RolloutSettings) -> None:
-    """Wait until as many nodes have joined as the job has."""
+    """Wait until all nodes of the job have joined."""
     end = time.monotonic() + rollout.join_seconds
     while len(there := [node["NodeManagerHostname"] for node in alive_nodes()]) < rollout.nodes:
         if time.monotonic() > end:

@@ -1,4 +1,4 @@
-"""The process that speaks Ray: between the learner, at the other end of a channel, and the workers."""
+"""Driver process: uses Ray on behalf of the learner, which it talks to over a channel."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from busso.train.dqn.rollout.ray.pool import WorkerPool, reason_of
 from busso.train.dqn.rollout.request import Rollout
 from busso.train.run.signals import ignore_signals
 
-ALIVE_SECONDS = 1.0  # between two signs of life
+ALIVE_SECONDS = 1.0  # between two "alive" messages
 
 
 def serve(descriptor: int, slots: list[int]) -> NoReturn:
-    """Do what the order says until the other end of the channel is closed, and end this process."""
+    """Carry out the order until the other end of the channel is closed, then end this process."""
     channel = Connection(descriptor)
     try:
         Driver(channel, [Slot(file) for file in slots]).run()
@@ -39,21 +39,21 @@ def serve(descriptor: int, slots: list[int]) -> NoReturn:
     except NotStartedError as error:
         lost(channel, str(error), "start")
     except RayTaskError as error:
-        if isinstance(cause := error.cause, UserError):  # such as a fault in the user's own code
+        if isinstance(cause := error.cause, UserError):  # for example an error in the user's own code
             tell(channel, "failed", "setting", cause.args, cause.exit_code)
         else:
-            tell(channel, "failed", "error", str(error), 1)  # of ours in an actor, with its own traceback
+            tell(channel, "failed", "error", str(error), 1)  # our own error in an actor, with its traceback
     except (RayError, ConnectionError) as error:
         lost(channel, reason_of(error))
-    except Exception:  # whatever it is, the learner shall say it
+    except Exception:  # the learner reports any other error
         tell(channel, "failed", "error", traceback.format_exc(), 1)
     if os.environ.get("RAY_ADDRESS"):
-        ray.shutdown()  # which ends the actors; what is our own the supervisor ends, more quickly than Ray
+        ray.shutdown()  # ends the actors; the supervisor ends our own processes, faster than Ray
     os._exit(0)
 
 
 def lost(channel: Connection, reason: str, what: str = "lost") -> NoReturn:
-    """Say so and end at once: without its cluster Ray would try for a minute to end in order."""
+    """Report the loss and exit immediately: without its cluster Ray would try to shut down for a minute."""
     if not os.environ.get("RAY_ADDRESS"):
         private.say_last_words()
     tell(channel, "failed", what, reason, 1)
@@ -67,7 +67,7 @@ def tell(channel: Connection, *message: Any) -> None:
 
 
 class Driver:
-    """Messages of the learner and answers of Ray are events, which one thread takes in turn.
+    """Event loop of the driver: one thread handles the learner's messages and Ray's answers in turn.
 
     All messages but "free" are methods of the pool.
     """
@@ -75,17 +75,17 @@ class Driver:
     def __init__(self, channel: Connection, slots: list[Slot]) -> None:
         self._channel, self._slots = channel, slots
         self._free = list(range(len(slots)))
-        self._waiting: deque[tuple[Rollout, Arrays]] = deque()  # for a free slot
+        self._waiting: deque[tuple[Rollout, Arrays]] = deque()  # waiting for a free slot
         self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._pool: WorkerPool | None = None
         self._ended = False
 
     def run(self) -> None:
-        """Until the learner closes its end."""
+        """Handle events until the learner closes its end of the channel."""
         order: Order = self._channel.recv()
         threading.Thread(target=self._listen, daemon=True).start()
         connect(order.rollout)
-        ignore_signals()  # again: Ray has put handlers of its own in their place
+        ignore_signals()  # again, because Ray installs its own handlers
         if order.describe_nodes:
             tell(self._channel, "hello", "\n".join(describe_nodes()))
             return
@@ -105,7 +105,7 @@ class Driver:
             while True:
                 self._events.put(partial(self._do, *self._channel.recv()))
         if self._pool is None:
-            os._exit(0)  # whatever Ray is doing; the supervisor sees to the rest
+            os._exit(0)  # whatever Ray is doing; the supervisor cleans up
         self._events.put(self._end)
 
     def _end(self) -> None:
@@ -119,7 +119,7 @@ class Driver:
             getattr(self._pool, name)(*message)
 
     def _tell(self, name: str, *message: Any) -> None:
-        """Send what the pool says to the learner; the arrays of a rollout go through a slot."""
+        """Send the pool's message to the learner, with a rollout's arrays in a shared slot."""
         if name == "rollout":
             rollout, arrays = message
             self._waiting.append((rollout, arrays))

@@ -1,9 +1,9 @@
-"""Messages between the learner and the process that speaks Ray, and the memory that both see. No Ray here.
+"""Messages and shared memory between the learner and the Ray driver process. No Ray here.
 
-A message is a tuple that begins with its name. To the driver go an `Order` first, then "publish" (version, weights),
-"submit" (request), "evaluate" (tag, weights) and "free" (slot). From it come "hello" (who plays), "workers" (how many
-have started), "rollout" (rollout without its transitions, slot, layout), "evaluated" (tag, duels), "warning" (text),
-"alive", and at last perhaps "failed" (what, text, exit code). Weights are arrays by name.
+A message is a tuple that begins with its name. The driver receives an `Order`, then "publish" (version, weights),
+"submit" (request), "evaluate" (tag, weights) and "free" (slot). It sends "hello" (description of the workers),
+"workers" (number started), "rollout" (rollout without its transitions, slot, layout), "evaluated" (tag, duels),
+"warning" (text), "alive", and possibly a final "failed" (what, text, exit code). Weights are arrays by name.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from busso.train.settings.dqn import RolloutSettings
 
-SLOTS = 8  # rollouts on their way from the driver to the learner; the others wait where the workers left them
-ASKED, INSTEAD = "rollout=ray", "rollout=local"  # for errors: how the user asked for Ray, and what else there is
-HEALTH = "health"  # the concurrency group that answers while an actor plays
+SLOTS = 8  # rollouts in transit from the driver to the learner; others wait in the object store
+ASKED, INSTEAD = "rollout=ray", "rollout=local"  # for error messages: the user's setting and its alternative
+HEALTH = "health"  # concurrency group of the methods that answer while an actor plays
 _ALIGNMENT = 64
 
 Arrays = list[NDArray[Any]]
@@ -31,23 +31,23 @@ Layout = list[tuple[str, tuple[int, ...], int]]  # of each array: dtype, shape, 
 
 @dataclass(frozen=True)
 class Order:
-    """The task of the driver; the actors understand `settings`, it does not."""
+    """Driver's task; `settings` are pickled for the actors only."""
 
     rollout: RolloutSettings
     learner_threads: int
     settings: bytes
-    describe_nodes: bool = False  # and nothing else
+    describe_nodes: bool = False  # do nothing else
 
 
 class Slot:
-    """A piece of memory with the arrays of one rollout, written by one process and read in place by another."""
+    """Shared memory with the arrays of one rollout, written by one process and read in place by another."""
 
     def __init__(self, file: int) -> None:
         self._file = file
         self._bytes = np.empty(0, np.uint8)
 
     def write(self, arrays: Sequence[NDArray[Any]]) -> Layout:
-        """Copy the arrays here, over what there was."""
+        """Copy the arrays here, overwriting the previous ones."""
         layout: Layout = []
         end = _ALIGNMENT
         for array in arrays:
@@ -62,7 +62,7 @@ class Slot:
         return layout
 
     def read(self, layout: Layout) -> tuple[Arrays, NDArray[np.uint8]]:
-        """The arrays as views, and what they are views of: it lives until the last of them is gone."""
+        """Return views of the arrays, and their base array, which lives until the last view is gone."""
         size = os.fstat(self._file).st_size
         if size != self._bytes.size:
             self._map(size)

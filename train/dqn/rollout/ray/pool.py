@@ -1,4 +1,4 @@
-"""Rollout workers and the evaluator as Ray actors: their requests, their failures and their replacements."""
+"""Pool of rollout workers and an evaluator as Ray actors: requests, failures and replacements."""
 
 from __future__ import annotations
 
@@ -18,48 +18,48 @@ from busso.train.dqn.rollout.ray.connect import alive_nodes, amounts, reserve
 from busso.train.dqn.rollout.ray.messages import HEALTH, Order, WeightArrays
 from busso.train.dqn.rollout.request import RolloutRequest
 
-START_SECONDS = 300.0  # that a worker may take to start: many at once read PyTorch from one slow disk
-DEATHS_IN_A_ROW = 5  # more than there are workers, of actors that did nothing, end the run
+START_SECONDS = 300.0  # allowed for a start: many workers may read PyTorch from one slow disk
+DEATHS_IN_A_ROW = 5  # deaths without a result, beyond the number of workers, that end the run
 
 
 @dataclass(eq=False)
 class _Actor:
-    """An actor as this process knows it."""
+    """State of an actor in this process."""
 
     handle: Any
-    requests: dict[int, RolloutRequest] = field(default_factory=dict)  # by first episode
-    heard: float = field(default_factory=time.monotonic)  # when it last got on with something, or had nothing to do
-    asked: bool = False  # and has not answered yet
+    requests: dict[int, RolloutRequest] = field(default_factory=dict)  # requests in flight, by first episode
+    heard: float = field(default_factory=time.monotonic)  # time of its last progress or idle answer
+    asked: bool = False  # heartbeat sent but not answered
     rounds: int = -1
-    ready: bool = False  # has answered once
-    useful: bool = False  # has done something
+    ready: bool = False  # has answered a heartbeat
+    useful: bool = False  # has returned a result
 
 
 class WorkerPool:
     """Workers on the cluster that `connect` joined.
 
-    A worker that dies, or does not get on for `rollout.heartbeat_seconds`, is replaced, and its requests are played
-    again with other games. With `rollout.workers=null` workers come and go with the CPUs of the cluster. All methods
-    are for one thread, which also takes the events that Ray's threads hand to `put`. A heartbeat brings the worker the
-    reference to the newest weights; it fetches them when it starts a batch, and a node holds them once.
+    A worker that dies, or makes no progress for `rollout.heartbeat_seconds`, is replaced, and its requests are played
+    again with other games. With `rollout.workers=null` the number of workers follows the CPUs of the cluster. All
+    methods must be called from one thread, which also runs the events that Ray's threads pass to `put`. A heartbeat
+    carries a reference to the newest weights; a worker fetches them at its next batch, and each node stores them once.
     """
 
     def __init__(self, order: Order, tell: Callable[..., None], put: Callable[[Callable[[], None]], None]) -> None:
         self._rollout, self._settings = order.rollout, order.settings
         self._tell, self._put = tell, put
-        self._reserved = order.learner_threads  # of this node, by the learner
+        self._reserved = order.learner_threads  # CPUs of this node reserved for the learner
         reserve(self._reserved, self._wanted())
         remote = ray.remote(concurrency_groups={HEALTH: 1})
         gpus = self._rollout.gpus_per_worker
         self._worker_class = remote(actors.WorkerActor).options(num_cpus=1, num_gpus=gpus, scheduling_strategy="SPREAD")
         self._evaluator_class = remote(actors.EvaluatorActor).options(num_cpus=0)
         self._newest: tuple[int, list[Any]] = (-1, [])  # version and reference, in a list so that Ray does not fetch it
-        self._lost: list[RolloutRequest] = []  # to be played again
-        self._evaluations: dict[int, Any] = {}  # references to weights by tag
-        self._fruitless = 0  # actors that died without having done anything, since one did
+        self._lost: list[RolloutRequest] = []  # to play again
+        self._evaluations: dict[int, Any] = {}  # references to weights, by tag
+        self._fruitless = 0  # deaths of actors without results since the last result
         self._looked = time.monotonic()
         self._workers = {self._start(self._worker_class): None for _ in range(self._wanted())}
-        self._evaluator: _Actor | None = None  # starts with the first evaluation: before it, workers need the CPUs
+        self._evaluator: _Actor | None = None  # started at the first evaluation; until then workers need the CPUs
 
     def _start(self, actor_class: Any) -> _Actor:
         actor = _Actor(actor_class.remote(self._settings))
@@ -67,11 +67,11 @@ class WorkerPool:
         return actor
 
     def _then(self, reference: Any, event: Callable[[Future[Any]], None]) -> None:
-        """Call `event` with the answer, in the thread that handles events."""
+        """Call `event` with the answer, in the event thread."""
         reference.future().add_done_callback(lambda future: self._put(partial(event, future)))
 
     def _wanted(self) -> int:
-        """Return the target number of workers: as many as set, or one for every CPU but the learner's."""
+        """Return the target number of workers: `rollout.workers`, or the CPUs not reserved for the learner."""
         rollout = self._rollout
         if rollout.workers is not None:
             return rollout.workers
@@ -83,7 +83,7 @@ class WorkerPool:
 
     @property
     def look_seconds(self) -> float:
-        """The time between two looks at the workers."""
+        """Seconds between two checks of the workers."""
         return self._rollout.look_seconds(len(self._workers))
 
     def describe(self) -> str:
@@ -96,11 +96,11 @@ class WorkerPool:
     # ------------------------------------------------------------------ requests
 
     def publish(self, version: int, weights: WeightArrays) -> None:
-        """Put the weights into the object store, once for all workers. Older ones go when no worker holds them."""
+        """Put the weights into the object store once for all workers. Old ones are freed when no worker uses them."""
         self._newest = (version, [ray.put(weights)])
 
     def submit(self, request: RolloutRequest) -> None:
-        """Give a request to the worker with the fewest; it waits if the last of them has just died."""
+        """Submit a request to the least busy worker, or queue it if no worker is ready."""
         ready = [worker for worker in self._workers if worker.ready]
         if not ready:
             self._lost.append(request)
@@ -112,7 +112,7 @@ class WorkerPool:
 
     def _played(self, worker: _Actor, request: RolloutRequest, answer: Future[Any]) -> None:
         if worker.requests.get(request.first) is not request:
-            return  # it was given up, and another plays the request
+            return  # the actor was replaced, and another plays the request
         played = self._result(worker, answer)
         if played is None:
             return
@@ -121,15 +121,15 @@ class WorkerPool:
         self._fruitless, worker.useful = 0, True
         self._tell("rollout", rollout, arrays)
 
-    # ------------------------------------------------------------------ who is alive
+    # ------------------------------------------------------------------ health
 
     def look_after_workers(self) -> None:
-        """Ask all actors for a heartbeat now and then, take in new nodes, and hand lost requests to others."""
+        """Request heartbeats periodically, adapt to the cluster's size, and resubmit lost requests."""
         now = time.monotonic()
         if now - self._looked >= self.look_seconds:
             actors = [*self._workers, *filter(None, [self._evaluator])]
             if now - self._looked > self._rollout.heartbeat_seconds / 2:
-                for actor in actors:  # this process was held up itself, and did not ask
+                for actor in actors:  # this process was stalled and sent no heartbeats
                     actor.heard = now
             self._looked = now
             for actor in actors:
@@ -139,12 +139,12 @@ class WorkerPool:
             self.submit(self._lost.pop(0).again())
 
     def _result(self, actor: _Actor, answer: Future[Any]) -> Any:
-        """Return an actor's answer; None if the actor is lost and has been replaced."""
+        """Return an actor's answer; replace a lost actor and return None."""
         try:
             return answer.result()
         except RayTaskError:
-            raise  # an error of ours, which would come again
-        except RayError as error:  # the actor, its node, or what it left behind is gone
+            raise  # our own error, which would recur
+        except RayError as error:  # the actor, its node or its result is gone
             self._replace(actor, reason_of(error))
             return None
 
@@ -170,7 +170,7 @@ class WorkerPool:
         self._tell("workers", sum(worker.ready for worker in self._workers))
 
     def _check(self, actor: _Actor, now: float) -> None:
-        """Replace the actor if it has not got on for too long, else ask it again."""
+        """Replace the actor if it is unresponsive, else send the next heartbeat."""
         silent, limit = now - actor.heard, self._rollout.heartbeat_seconds
         if actor.ready and silent > limit:
             self._replace(actor, f"no progress for {limit:g} s (rollout.heartbeat_seconds)")
@@ -180,14 +180,14 @@ class WorkerPool:
             self._ask(actor)
 
     def _give_up_starting(self, actor: _Actor, seconds: float) -> None:
-        """It hangs, or it waits for a node; without any other worker the run would wait for ever."""
+        """Replace an actor that does not start, or raise SettingsError if no worker has started."""
         if actor is not self._evaluator and not any(worker.ready for worker in self._workers):
             has = ", ".join(f"{amount:g} {name}s" for name, amount in amounts().items())
             raise SettingsError("rollout=ray", f"no worker has started in {seconds:.0f} s; the cluster has {has}")
         self._replace(actor, f"not started in {seconds:.0f} s")
 
     def _fit_to_cluster(self) -> None:
-        """As many workers as there should be; those that wait for a node that went away are given up."""
+        """Start or drop workers to match the target number; only workers that have not started are dropped."""
         excess = len(self._workers) - self._wanted()
         for worker in [worker for worker in self._workers if not worker.ready][: max(0, excess)]:
             del self._workers[worker]
@@ -195,7 +195,7 @@ class WorkerPool:
         self._workers |= {self._start(self._worker_class): None for _ in range(-excess)}
 
     def _replace(self, actor: _Actor, reason: str) -> None:
-        """Give an actor up: another takes its place, its requests go to others."""
+        """Kill an actor, start a replacement and requeue its requests."""
         ray.kill(actor.handle)
         self._count_death(actor, reason)
         if actor is self._evaluator:
@@ -219,7 +219,7 @@ class WorkerPool:
     # ------------------------------------------------------------------ evaluation
 
     def evaluate(self, tag: int, weights: WeightArrays) -> None:
-        """Start an evaluation beside the workers; if the evaluator dies it starts again with another."""
+        """Start an evaluation, which is restarted if the evaluator dies."""
         self._evaluations[tag] = ray.put(weights)
         self._evaluate(tag, self._evaluations[tag])
 
@@ -240,5 +240,5 @@ class WorkerPool:
 
 
 def reason_of(error: Exception) -> str:
-    """The error of Ray, in one line."""
+    """Return Ray's error message in one line."""
     return " ".join(str(error).split())[:300]

@@ -1,7 +1,7 @@
-"""The private folder of a run's own Ray cluster, protected from other users of the machine. No Ray here.
+"""Private folder of a run's own Ray cluster, protected from other users of the machine. No Ray here.
 
-Left alone, Ray listens on all interfaces, keeps its token where others may read it, and its sockets and logs in a
-folder that is open to all and stays.
+By default Ray listens on all interfaces, stores its token where others may read it, and leaves its sockets and logs in
+a folder that everyone can open.
 """
 
 from __future__ import annotations
@@ -19,39 +19,33 @@ from pathlib import Path
 from busso.command.lock.owner import read_owner, this_process
 
 PREFIX, OWNER = "busso-", "owner"
-_NAME = re.compile(rf"{PREFIX}[a-z0-9_]{{8}}")  # as `tempfile.mkdtemp` makes it
-EXIT_LOST = 3  # of a driver that has said the last words of Ray itself
-_OF_A_SOCKET = 103 if sys.platform == "darwin" else 107  # characters of its path
-_LONGEST = _OF_A_SOCKET - 68  # of a folder: Ray takes the rest, `/ray` with it
+_NAME = re.compile(rf"{PREFIX}[a-z0-9_]{{8}}")  # names made by `tempfile.mkdtemp`
+EXIT_LOST = 3  # exit code of a driver that has already printed Ray's logs
+_OF_A_SOCKET = 103 if sys.platform == "darwin" else 107  # maximum characters of a socket's path
+_LONGEST = _OF_A_SOCKET - 68  # maximum characters of a folder: Ray appends the rest, including `/ray`
 _REMOVE_SECONDS = 5.0
 _LOGS = ("gcs_server.out", "gcs_server.err", "raylet.out", "raylet.err", "dashboard.log", "dashboard.err")
-_LINES = 10  # of each log
+_LINES = 10  # lines printed of each log
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Variables for the processes of the cluster alone.
-
-    Ray makes `ray` in the folder, and opens that to all.
-    """
+    """Return the environment for the cluster's processes. Ray creates `ray` in the folder, accessible to all."""
     return {
         "RAY_TMPDIR": str(folder),
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": secrets.token_hex(32),
-        # Without "clusters", of several nodes, Ray listens on 127.0.0.1 alone: its default on macOS and Windows.
+        # Without multi-node clusters, Ray listens on 127.0.0.1 only: its default on macOS and Windows.
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     }
 
 
 def bases() -> list[Path]:
-    """Return the candidates for the folder, the best first."""
+    """Return candidate parent folders, best first."""
     return [Path(name) for name in (os.environ.get("RAY_TMPDIR"), tempfile.gettempdir(), "/tmp") if name]
 
 
 def make() -> Path:
-    """A new folder for this user alone, short enough for Ray's sockets. Removes those of dead processes beside it.
-
-    Raises SettingsError.
-    """
+    """Create a short private folder for Ray's sockets, and remove those of dead processes. Raises SettingsError."""
     from busso.command.settings.checks import SettingsError
 
     reasons = []
@@ -74,12 +68,12 @@ def make() -> Path:
 
 
 def claim(folder: Path) -> None:
-    """From now on the folder belongs to this process."""
+    """Record this process as the owner of the folder."""
     (folder / OWNER).write_bytes(this_process().as_bytes(0))
 
 
 def sweep(base: Path) -> None:
-    """Remove the folders that dead processes of this user, on this machine, have left in `base`."""
+    """Remove folders in `base` left by dead processes of this user on this machine."""
     for folder in base.glob(f"{PREFIX}*"):
         if not _NAME.fullmatch(folder.name):
             continue
@@ -91,7 +85,7 @@ def sweep(base: Path) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove the folder; what still ends there may write for a moment."""
+    """Remove the folder, retrying while ending processes still write to it."""
     end = time.monotonic() + _REMOVE_SECONDS
     while folder.exists() and time.monotonic() < end:
         shutil.rmtree(folder, ignore_errors=True)
@@ -99,7 +93,7 @@ def remove(folder: Path) -> None:
 
 
 def say_last_words() -> None:
-    """Print how the logs of Ray's servers end; they go with the folder."""
+    """Print the last lines of Ray's server logs, which are deleted with the folder."""
     logs = Path(os.environ["RAY_TMPDIR"]) / "ray" / "session_latest" / "logs"
     for name in _LOGS:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Starts and ends the process that speaks Ray, and receives its messages, in the learner's process. No Ray here."""
+"""Learner's handle of the Ray driver process. No Ray here."""
 
 from __future__ import annotations
 
@@ -23,18 +23,17 @@ from busso.train.dqn.rollout.ray import private
 from busso.train.dqn.rollout.ray.messages import ASKED, INSTEAD, SLOTS, Order, Slot
 from busso.train.dqn.rollout.ray.supervisor import GRACE_SECONDS, KILL_SECONDS
 
-ROOT = Path(__file__).parents[5]  # of the clone, or site-packages: where the nodes find this package, too
+ROOT = Path(__file__).parents[5]  # the clone or site-packages, where the nodes find this package, too
 _LOOK_SECONDS = 1.0
-# Below `uv run` Ray would upload the working folder, 500 MB at most, for workers that need none of it.
+# Under `uv run` Ray would upload the working folder, up to 500 MB, which workers do not need.
 _NO_UPLOAD = {"RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
 
 
 class RayProcess:
-    """The supervisor with the driver below it. From `listen` on messages come to `hear`, in a thread of their own.
+    """Supervisor process and its child, the driver. `listen` starts a thread that passes messages to `hear`.
 
-    Once it has ended, or when nothing came for `patience` seconds, `failure` says why it is of no use any more:
-    BackendLostError where the same command may do better. A cluster that is started here has a folder of its own, which
-    goes with it.
+    When the process has ended, or was silent for `patience` seconds, `failure` is the error: BackendLostError if a
+    retry may help. A cluster started here has a private folder, which is removed with it.
     """
 
     def __init__(self, order: Order, says: Path, patience: float, hear: Callable[..., None]) -> None:
@@ -50,7 +49,7 @@ class RayProcess:
         self.say(order)
 
     def listen(self) -> None:
-        """Start to send and receive, once all that `hear` needs is there."""
+        """Start sending and receiving; `hear` must be ready."""
         self._threads = [threading.Thread(target=run, daemon=True) for run in (self._receive, self._send)]
         for thread in self._threads:
             thread.start()
@@ -67,7 +66,7 @@ class RayProcess:
         path = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(ROOT)])
         try:
             with self._says.open("ab") as says:
-                # A session of its own: Ctrl-C is for the learner, and so is what kills the learner's process group.
+                # In a new session, Ctrl-C and signals to the learner's process group do not reach it.
                 self._supervisor = subprocess.Popen(
                     [
                         sys.executable,
@@ -93,24 +92,24 @@ class RayProcess:
         self._channel = Connection(os.dup(mine.fileno()))
 
     def say(self, *message: Any) -> None:
-        """Send a message, without waiting for anybody to read it."""
+        """Queue a message without waiting for the receiver."""
         self._outbox.put(message[0] if isinstance(message[0], Order) else message)
 
     def close(self) -> None:
-        """End it and all that it started."""
+        """End the process and everything that it started."""
         if self._lifeline < 0:
             return
         os.close(self._lifeline)
         self._lifeline = -1
         self._outbox.put(None)
-        with suppress(OSError):  # of macOS, if the other end is closed already
+        with suppress(OSError):  # on macOS, if the other end is closed
             self._socket.shutdown(socket.SHUT_RDWR)
         try:
             self._supervisor.wait(GRACE_SECONDS + KILL_SECONDS + 1)
         except subprocess.TimeoutExpired:
             self._supervisor.kill()
             self._supervisor.wait()
-        self._remove_folder()  # by a supervisor that was killed it is still there
+        self._remove_folder()  # a killed supervisor leaves it behind
         for thread in self._threads:
             thread.join()
         for file in self._files:
@@ -129,15 +128,15 @@ class RayProcess:
             while (message := self._outbox.get()) is not None:
                 self._channel.send(message)
         except OSError:
-            pass  # `_receive` sees it too, and knows what to say
-        except Exception as error:  # whatever cannot be sent: no other process would say it
+            pass  # `_receive` gets the same error and reports it
+        except Exception as error:  # no other process would report it
             self._fail(self._lost(f"cannot send a message: {error}"))
 
     def _receive(self) -> None:
         silent = 0.0
         try:
             while True:
-                # Looks are counted, not seconds: this process may have been held up itself.
+                # Count polls rather than seconds: this process may have been stalled itself.
                 if not self._channel.poll(_LOOK_SECONDS):
                     silent += _LOOK_SECONDS
                     if self._started and silent >= self._patience:
@@ -153,7 +152,7 @@ class RayProcess:
                 self._hear(name, *rest)
         except (EOFError, OSError):
             self._fail(self._ended())
-        except Exception as error:  # a thread that ends without a word would leave the learner waiting
+        except Exception as error:  # otherwise the learner would wait forever
             self._fail(self._lost(f"cannot read a message: {error}"))
 
     def _fail(self, error: Exception) -> None:
@@ -180,7 +179,7 @@ class RayProcess:
         return RuntimeError(said)
 
     def _ended(self) -> Exception:
-        """It said nothing before: Ray ends a process without asking anybody."""
+        """Return the error for an end without a "failed" message: Ray kills attached processes without warning."""
         try:
             says = f"Ray terminated its process with exit code {self._supervisor.wait(GRACE_SECONDS + KILL_SECONDS)}"
         except subprocess.TimeoutExpired:

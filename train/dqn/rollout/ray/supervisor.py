@@ -1,9 +1,9 @@
-"""The process between a learner and Ray, which leaves no process and no file behind. It imports next to nothing.
+"""Supervisor process between learner and driver, which cleans up processes and files. It imports little.
 
-`python -m busso.train.dqn.rollout.ray.supervisor FOLDER LIFELINE CHANNEL SLOT...` forks the driver, which speaks Ray;
-all but the folder are file descriptors. When the driver has ended, however it did, or the other end of LIFELINE is
-closed, it ends all its descendants, and removes the folder; of processes whose parents end it becomes the parent. What
-others started, at an outside RAY_ADDRESS, is not among them; then FOLDER is empty.
+`python -m busso.train.dqn.rollout.ray.supervisor FOLDER LIFELINE CHANNEL SLOT...` forks the driver, which uses Ray; all
+arguments but the folder are file descriptors. When the driver has ended for any reason, or the other end of LIFELINE is
+closed, it kills all its descendants, including adopted orphans, and removes the folder. FOLDER is empty with an outside
+RAY_ADDRESS, whose own processes are not descendants.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from busso.command.system import adopt_orphans, end_with_parent, parents
 from busso.train.dqn.rollout.ray import private
 from busso.train.run.signals import ignore_signals
 
-GRACE_SECONDS = 5.0  # for the driver to leave Ray in order
+GRACE_SECONDS = 5.0  # for the driver to disconnect from Ray
 KILL_SECONDS = 10.0
 
 
 def main(folder: Path | None, lifeline: int, channel: int, slots: list[int]) -> int:
-    """Returns the exit code of the driver."""
+    """Return the driver's exit code."""
     ignore_signals()
     adopt_orphans()
     if folder:
         private.claim(folder)
     supervisor = os.getpid()
-    ended, lives = os.pipe()  # of which only the driver has the second end: older kernels have no pidfd
+    ended, lives = os.pipe()  # pipe whose write end only the driver holds: older kernels have no pidfd
     driver = os.fork()
     if driver == 0:
         for file in (lifeline, ended):
@@ -42,7 +42,7 @@ def main(folder: Path | None, lifeline: int, channel: int, slots: list[int]) -> 
 
         serve(channel, slots)
     for file in (lives, channel, *slots):
-        os.close(file)  # the learner shall see that the driver is gone
+        os.close(file)  # otherwise the learner could not detect the driver's end
     code = _keep(lifeline, ended, driver)
     if folder:
         if code not in (0, private.EXIT_LOST):
@@ -55,14 +55,14 @@ def _keep(lifeline: int, ended: int, driver: int) -> int:
     wait = select.poll()
     for file in (lifeline, ended):
         wait.register(file, select.POLLIN)
-    if all(file != ended for file, _ in wait.poll()):  # the learner is gone, or wants this to end
+    if all(file != ended for file, _ in wait.poll()):  # the learner is gone or has closed the lifeline
         wait.unregister(lifeline)
         wait.poll(int(1000 * GRACE_SECONDS))
     return end_descendants(driver)
 
 
 def end_descendants(driver: int) -> int:
-    """Kill everything that descends from this process; the exit code of the driver."""
+    """Kill all descendants of this process; return the driver's exit code."""
     code, end = 1, time.monotonic() + KILL_SECONDS
     while time.monotonic() < end:
         with suppress(ChildProcessError):
@@ -80,7 +80,7 @@ def end_descendants(driver: int) -> int:
 
 
 def descendants(ancestor: int) -> list[int]:
-    """The processes that descend from this one, ended ones that were not waited for included."""
+    """Return the descendants of a process, including zombies."""
     children: dict[int, list[int]] = {}
     for pid, parent in parents().items():
         children.setdefault(parent, []).append(pid)
