@@ -1,4 +1,4 @@
-"""The results of a review: the decisions of each hand, and the grades counted by seat and player."""
+"""Results of a review: decisions of each hand, and grades counted by seat or player."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from busso.evaluate.review.grading import BEST, GRADES, Judged
 
 @dataclass(frozen=True)
 class Decision:
-    """A decision of a hand with its grade, None where its cost is not known, and what the seat saw."""
+    """A decision with what the seat saw and its grade, None if its cost is unknown."""
 
     judged: Judged
     grade: str | None
@@ -25,25 +25,25 @@ class Decision:
 
 @dataclass(frozen=True)
 class ReviewedHand:
-    """A hand of the file with the decisions that had a choice; `forced` had none."""
+    """A hand of the file with the decisions that had a choice; `forced` counts the others by seat."""
 
     recorded: Recorded
     grader: Grader
     decisions: list[Decision]
     forced: Counter[int]
-    seats: tuple[int, ...]  # whose decisions were graded
+    seats: tuple[int, ...]  # graded seats
 
     @property
     def hand(self) -> Hand:
-        """The hand."""
+        """Hand that was graded."""
         return self.recorded.hand
 
     def who(self, seat: int) -> str:
-        """Return the name of a seat's player in the record, or else the number of the seat."""
+        """Return the name of a seat's player, or `seat N` if the record has no names."""
         return self.recorded.names[seat] if self.recorded.names else f"seat {seat}"
 
     def action(self, action: int) -> str:
-        """An action in few letters."""
+        """Return the short name of an action."""
         return presentation_of(self.hand.game).short(self.hand.game.action_text(action))
 
 
@@ -52,7 +52,7 @@ Reviewed = ReviewedHand | Damaged
 
 @dataclass
 class Tally:
-    """Row of the summary: one seat's decisions in the hands of a game. `lost` is in `unit`; `worst` is a cost."""
+    """Row of the summary: decisions of one seat or player in a game. `lost` and `worst` are costs in `unit`."""
 
     game: str
     who: str
@@ -75,7 +75,7 @@ class Tally:
         return self.lost / self.hands
 
     def as_dict(self) -> dict[str, Any]:
-        """As a row of JSON."""
+        """Return the row for JSON."""
         return {
             **{"game": self.game, "who": self.who, "unit": self.unit, "hands": self.hands, "decisions": self.decisions},
             **{grade: self.grades[grade] for grade in GRADES},
@@ -85,9 +85,9 @@ class Tally:
 
 
 def tallies(reviewed: Iterable[Reviewed]) -> list[Tally]:
-    """A row for each game and seat, or player where the records have names, in order.
+    """Return a row for each game and seat, or player if the records have names, in order.
 
-    Two seats of the same name are one row; a hand in which they sit together counts once.
+    Seats of the same name share a row; a hand in which they play together counts once.
     """
     found: dict[tuple[str, str, str], Tally] = {}
     for each in reviewed:
@@ -104,14 +104,14 @@ def tallies(reviewed: Iterable[Reviewed]) -> list[Tally]:
                 tally.unknown += 1
                 continue
             tally.grades[decision.grade] += 1
-            if decision.grade != BEST:  # what is below its limit cannot be told from nothing
+            if decision.grade != BEST:  # a cost within the limit of BEST is noise
                 tally.lost += decision.judged.cost
                 tally.worst = max(tally.worst, decision.judged.cost)
     return list(found.values())
 
 
 def decided(recorded: Recorded, grader: Grader, number: int) -> Decision | None:
-    """Move `number`, from 0, graded; None where there was no choice."""
+    """Grade move `number`, from 0; None for a forced move."""
     judged = grader.judge(recorded.hand, number)
     if judged is None:
         return None
