@@ -1,4 +1,4 @@
-"""Exports: ONNX gives what the network gives, say what they are, and play without PyTorch."""
+"""Exports: ONNX models match the network, describe themselves, and play without PyTorch."""
 
 import json
 import os
@@ -48,7 +48,7 @@ OTHER_BITS = ("symmetric, accusi unseen", "plain, the first bits")
 
 
 def source_of(*overrides: str, networks: int = 1) -> ExportSource:
-    """Networks that have learned nothing, with biases as if they had."""
+    """Build untrained networks with non-zero biases."""
     shape = run_settings(Path("runs"), *overrides)
     game = shape.load_game()
     made = []
@@ -72,7 +72,7 @@ def torch_values(source: ExportSource, words: np.ndarray[Any, Any], number: int 
         return source.networks[number](torch.from_numpy(words.view(np.int64))).numpy()
 
 
-# How bits become words does not depend on what comes after them.
+# The packing of bits does not depend on later layers.
 @pytest.mark.parametrize(("shape", "form"), [*((shape, PACKED) for shape in SHAPES), *((s, BITS) for s in OTHER_BITS)])
 def test_every_kind_of_network_gives_the_same_values(shape: str, form: str, tmp_path: Path) -> None:
     source = source_of(*SHAPES[shape])
@@ -80,7 +80,7 @@ def test_every_kind_of_network_gives_the_same_values(shape: str, form: str, tmp_
     found = agreement(source.networks, exported(tmp_path, source, form), words, legal)
     assert found.rows == 1000 and found.apart <= 1e-5
     values = torch_values(source, words)
-    assert np.ptp(values, axis=0).min() > 1e-3  # they follow what is seen
+    assert np.ptp(values, axis=0).min() > 1e-3  # they depend on the observation
 
 
 @pytest.mark.parametrize("game", ["tressette", "spike"])
@@ -94,7 +94,7 @@ def test_a_champion_plays_the_same_in_decisions_of_games(game: str, tmp_path: Pa
 
 
 def decisions_of_games(game: Game) -> tuple[Any, Any]:
-    """Return observations and legal actions in games that random players play."""
+    """Return observations and legal masks of random games."""
     words, masks = [], []
 
     def keep(decisions: Decisions, *_: object) -> None:
@@ -107,7 +107,7 @@ def decisions_of_games(game: Game) -> tuple[Any, Any]:
 
 
 class Branching(QNetwork):
-    """A network whose operations depend on values, which no graph has."""
+    """Network with value-dependent operations, which a graph cannot have."""
 
     def forward(self, words: torch.Tensor) -> torch.Tensor:
         values = super().forward(words)
@@ -122,7 +122,7 @@ def test_a_network_that_cannot_be_followed_is_one_line(tmp_path: Path) -> None:
 
 
 class RowByRow(QNetwork):
-    """A network with a loop over the rows, of which a graph has as many as the example."""
+    """Network with a loop over rows, which a graph unrolls to the example's number of rows."""
 
     def forward(self, words: torch.Tensor) -> torch.Tensor:
         values = super().forward(words)
@@ -145,7 +145,7 @@ def test_a_file_that_onnxruntime_refuses_is_one_line(tmp_path: Path) -> None:
 def test_the_batch_is_of_any_size_and_rows_do_not_mix(tmp_path: Path) -> None:
     source = source_of("network.hidden=[24,16]")
     values = exported(tmp_path, source, PACKED)
-    assert b"exported_networks" not in (tmp_path / "model.onnx").read_bytes()  # no names of this machine's files
+    assert b"exported_networks" not in (tmp_path / "model.onnx").read_bytes()  # no paths of this machine
     words, _ = observations(source.game, 65)
     together = values(words, 0)
     assert together.shape == (65, 40) and values(words[:0], 0).shape == (0, 40)
@@ -189,7 +189,7 @@ def run(trained_run: TrainedRuns) -> Path:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command compares as many values as it takes to see that it does."""
+    """Make the command compare only a few values."""
     monkeypatch.setattr(command, "ROWS", 300)
 
 
@@ -217,7 +217,7 @@ def test_a_run_is_exported_beside_itself(run: Path, capsys: pytest.CaptureFixtur
     wanted = [result["deals"], 100 * won, 100 * low, 100 * high, mean, half]
     assert measured == pytest.approx(wanted, abs=0.06)
     assert "| 0-39      | own hand" in text and "39 3B" in text and "network.hidden=[16, 16]" in text
-    assert main([f"run={run}"]) == 0  # its own card may be written anew
+    assert main([f"run={run}"]) == 0  # its own card may be overwritten
 
 
 def test_the_code_on_a_card_runs(few: None, run: Path, tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_results_of_another_network_are_not_claimed(few: None, run: Path, tmp_pa
     assert not open_source(str(newest), load_game("tressette")).results
     assert open_source(str(run / "checkpoints" / "best.pt"), load_game("tressette")).results
     later = newest.with_name("episode_000000999999.pt")
-    shutil.copy(newest, later)  # the run went on
+    shutil.copy(newest, later)  # the run has continued
     try:
         assert not open_source(str(run), load_game("tressette")).results
         assert main([f"run={run}", f"to={tmp_path}"]) == 0
@@ -302,7 +302,7 @@ def test_the_example_plays_without_torch(tmp_path: Path, monkeypatch: pytest.Mon
     )
     assert found.returncode == 0, found.stderr
     won = float(re.findall(r"won (0\.\d+) ±", found.stdout)[0])
-    assert won > 0.8  # 89.4% by its card
+    assert won > 0.8  # its card says 89.4%
     onnx_file.write(tmp_path / "bits.onnx", source_of("network.hidden=[16]"), BITS)
     monkeypatch.setattr(sys, "argv", [str(example), str(tmp_path / "bits.onnx")])
     with pytest.raises(SystemExit, match="input=packed"):

@@ -1,4 +1,4 @@
-"""Files of networks that travel: written, read, damaged; and mixtures of several."""
+"""Champion files: written, read, damaged; and mixtures of several networks."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ CPU = torch.device("cpu")
 
 
 def networks(chosen: TrainSettings, count: int) -> list[champion.Weights]:
-    """As many networks, each with weights of its own, which bfloat16 holds exactly."""
+    """Return networks with different weights that bfloat16 represents exactly."""
     found = []
     for _ in range(count):
         weights = build_network(chosen.load_game(), chosen).state_dict()
@@ -66,14 +66,14 @@ def test_it_plays_as_its_network_does(tmp_path: Path, chosen: TrainSettings) -> 
     words = np.arange(3 * game.words, dtype=np.uint64).reshape(3, -1)
     expected = NetworkPlayer(network.to_format(torch.float32)).values(words)
     assert np.allclose(player.values(words), expected, rtol=0.05, atol=0.5)  # players round to their device's format
-    assert isinstance(player_of(game, str(tmp_path), CPU), NetworkPlayer)  # by its folder
+    assert isinstance(player_of(game, str(tmp_path), CPU), NetworkPlayer)  # found by its folder
     with error_about(SettingsError, "seats", "signals=True", hint="same game options"):
         load_champion(GAME, path, CPU, "seats")
 
 
 @pytest.mark.parametrize("shape", ["network.symmetric=true", "network.symmetric=false"])
 def test_it_sits_where_there_is_less_to_see(tmp_path: Path, shape: str) -> None:
-    """Without accusi a network that learned with them says what it says where all of these bits are 0."""
+    """Without accusi, a network trained with them computes as if all of these bits were 0."""
     learned = settings(tmp_path, "game.signals=true", "game.accusi=true", shape)
     path, (weights,) = tmp_path / CHAMPION_FILE, networks(learned, 1)
     champion.write(path, learned, [weights], {})
@@ -136,7 +136,7 @@ def test_weights_of_another_shape_are_one_line(tmp_path: Path, chosen: TrainSett
 
 
 def test_a_mixture_draws_one_network_for_each_game(tmp_path: Path, chosen: TrainSettings) -> None:
-    """All decisions of a game are those of the network that was drawn for it."""
+    """All decisions of a game are by the network drawn for it."""
     path, weights = tmp_path / CHAMPION_FILE, networks(chosen, 3)
     champion.write(path, chosen, weights, {})
     game = chosen.load_game()
@@ -157,7 +157,7 @@ def test_a_mixture_draws_one_network_for_each_game(tmp_path: Path, chosen: Train
 
 
 def _seen(decisions: Decisions) -> Decisions:
-    """With what was seen then: the states go on."""
+    """Fix the observation, since the states change later."""
     assert decisions.observation is not None
     return decisions
 
