@@ -1,7 +1,4 @@
-"""The part of the build that pyproject.toml cannot say: links that are text files become links again.
-
-pip unpacks a zip so, and git a clone on a file system without links.
-"""
+"""Build step beyond pyproject.toml: restore the links in busso/ that pip (from a zip) or git unpacked as text files."""
 
 import sys
 from pathlib import Path

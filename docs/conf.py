@@ -1,4 +1,4 @@
-"""The site of `make docs`: Sphinx reads the Markdown pages where they lie, so that links work here as on GitHub."""
+"""Sphinx configuration for `make docs`; Markdown pages are read in place, so that links also work on GitHub."""
 
 from busso.command import __version__
 
@@ -16,11 +16,11 @@ exclude_patterns = ["docs/site"]
 myst_heading_anchors = 4  # GitHub's anchors
 myst_linkify_fuzzy_links = False
 nitpicky = True
-# Types of other projects; and settings, which have a page of their own.
+# Types of other projects, and settings classes, which the settings page documents.
 nitpick_ignore_regex = [("py:.*", r"(?!busso\.(?!command\.)).*"), ("py:class", r"busso\.train\.settings\..*")]
 suppress_warnings = ["epub.unknown_project_files"]
 
-# Docstrings are plain text with code in single quotation marks of Markdown.
+# Docstrings are plain text with code in single backticks.
 default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"

@@ -1,6 +1,6 @@
-"""Takes a picture of each game's table for README and docs, docs/pictures/NAME.svg: `make pictures`.
+"""Screenshots of each game's table for README and docs, docs/pictures/NAME.svg: `make pictures`.
 
-`python docs/pictures.py NAME ...` takes those named. The application is driven as by a person, without a terminal.
+`python docs/pictures.py NAME ...` takes only those named. The application is driven by key presses, without a terminal.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from busso.play.app.table.table import TableScreen
 from busso.play.table.settings import PlaySettings
 
 FOLDER = Path(__file__).resolve().parent / "pictures"
-_LONGEST = 300  # seconds that anything may take
+_LONGEST = 300  # seconds to wait for anything
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture: the table of a command line, some decisions later, after these keys.
+    """A screenshot of the table with these overrides, after some decisions and these keys.
 
-    A key `...` waits a second for each dot; where it learns, no two pictures are the same.
+    A key of dots waits one second per dot. Screenshots of a table that learns are not reproducible.
     """
 
     overrides: tuple[str, ...]
@@ -61,7 +61,7 @@ async def _wait(pilot: Pilot[int], holds: Callable[[], bool]) -> None:
 
 
 async def _asked(pilot: Pilot[int]) -> TableScreen:
-    """The table, when a person is to do something, or nothing more happens by itself."""
+    """Return the table once it waits for the player."""
     await _wait(pilot, lambda: isinstance(pilot.app.screen, TableScreen))
     table = pilot.app.screen
     assert isinstance(table, TableScreen)
@@ -70,7 +70,7 @@ async def _asked(pilot: Pilot[int]) -> TableScreen:
 
 
 async def _decide(pilot: Pilot[int]) -> None:
-    """The decision that the coach thinks best, or on to what comes next."""
+    """Choose the coach's best action, or continue if there is nothing to decide."""
     table = await _asked(pilot)
     if table.may_act:
         worths = await asyncio.to_thread(table.session.coach.hint, table.table.hand)
@@ -96,7 +96,7 @@ async def _drive(pilot: Pilot[int], picture: Picture) -> None:
 
 
 async def take(name: str, folder: Path = FOLDER) -> Path:
-    """Write that picture; returns the file."""
+    """Write a screenshot and return its path."""
     picture = PICTURES[name]
     overrides = with_game_options(["pace=0", *picture.overrides], "tressette", PlaySettings)
     app = TableApp(compose(PlaySettings, "play", overrides), given_by(picture.overrides))
@@ -105,14 +105,14 @@ async def take(name: str, folder: Path = FOLDER) -> Path:
     async with app.run_test(size=picture.size) as pilot:
         await _drive(pilot, picture)
         await pilot.pause(0.5)
-        # A line has an end, but what is written at a terminal has blanks before it.
+        # Files of the repository have no trailing blanks.
         drawn = app.export_screenshot(title=f"busso · {name}")
         path.write_text("\n".join(line.rstrip() for line in drawn.splitlines()) + "\n", encoding="utf-8")
     return path
 
 
 def main(names: Sequence[str]) -> int:
-    """Take the pictures of these names, or all."""
+    """Take the named screenshots, or all, and return the exit code."""
     for name in names or PICTURES:
         if name not in PICTURES:
             print(f"error: unknown picture {name!r}; available: {', '.join(PICTURES)}", file=sys.stderr)

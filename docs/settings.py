@@ -1,4 +1,4 @@
-"""Writes docs/reference/settings.md from conf/ and its comments: `make settings-page`."""
+"""Generator of docs/reference/settings.md from conf/ and its comments: `make settings-page`."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ CONF = ROOT / "conf"
 PAGE = ROOT / "docs" / "reference" / "settings.md"
 
 _KEY = re.compile(r"(?P<indent> *)(?P<key>\w+):(?: +(?P<value>[^#\s](?:[^#]|#(?! ))*?)?)?(?: +# (?P<says>.*))?")
-_SKIPPED = ("defaults", "hydra", "opponents.phases", "algo", "kind")  # a paragraph, groups, or Hydra's own
+_SKIPPED = ("defaults", "hydra", "opponents.phases", "algo", "kind")  # described in a paragraph, groups, or Hydra's own
 
-# What the files hold, by their names in conf/.
+# Settings classes by file name in conf/.
 SCHEMAS: dict[str, type[Any]] = {
     "train": TrainSettings,
     "q_learning": TabularSettings,
@@ -76,7 +76,7 @@ PHASES = (
 
 @dataclass(frozen=True)
 class Key:
-    """A setting in a file: its dotted name, its value as written there, and its comment."""
+    """A setting in a file: dotted name, value as written, and comment."""
 
     name: str
     value: str
@@ -84,9 +84,9 @@ class Key:
 
 
 def keys_of(path: Path, prefix: str = "") -> list[Key]:
-    """The settings of a file in conf/, in their order. A comment line of its own belongs to the key above it."""
+    """Return the settings of a file in conf/, in order, each with the comment on its line."""
     found: list[Key] = []
-    above: list[tuple[int, str]] = []  # indents and names of the groups that the line is in
+    above: list[tuple[int, str]] = []  # indents and names of the enclosing groups
     for line in path.read_text().splitlines():
         match = _KEY.fullmatch(line)
         if match is None or line.lstrip().startswith("-"):
@@ -104,14 +104,14 @@ def keys_of(path: Path, prefix: str = "") -> list[Key]:
 
 
 def heading(path: Path) -> str:
-    """The comment that a file begins with, as one paragraph."""
+    """Return the comment at the top of a file as one paragraph."""
     lines = takewhile(lambda line: line.startswith("#"), path.read_text().splitlines())
     comments = [line[2:] for line in lines if not line.startswith("# @package")]
     return " ".join(comments)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """A Markdown table."""
+    """Yield the lines of a Markdown table."""
     yield "| " + " | ".join(header) + " |"
     yield "|" + "---|" * len(header)
     for row in rows:
@@ -119,7 +119,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]
 
 
 def settings_table(keys: Sequence[Key], schema: type[Any], group: str = "") -> Iterator[str]:
-    """Key, default, range and meaning; the schema is that of a group if one is named."""
+    """Yield a table of key, default, range and meaning; `schema` is the class of `group` if that is named."""
     own = f"{group}." if group else ""
     ranges = [bounds(schema, key.name.removeprefix(own)) for key in keys]
     values = [f"`{key.value}`" if key.value else "" for key in keys]
@@ -128,23 +128,23 @@ def settings_table(keys: Sequence[Key], schema: type[Any], group: str = "") -> I
 
 
 def bounds(schema: type[Any], key: str) -> str:
-    """The range of a number; empty for what is none."""
+    """Return the range of a number; empty for other settings."""
     *groups, name = key.split(".")
     for group in groups:
         schema = get_type_hints(schema)[group]
-    known = fields(schema) if is_dataclass(schema) else ()  # what a dictionary holds are no settings
+    known = fields(schema) if is_dataclass(schema) else ()  # the keys of a dictionary have no declared bounds
     found = next((bounds_of(each) for each in known if each.name == name), None)
     return "" if found is None else str(found).removeprefix("an integer from ")
 
 
 def choices(group: str, sign: str = "") -> Iterator[str]:
-    """The files of a config group with what they say of themselves; `sign` is what Hydra wants before it."""
+    """Yield a table of a config group's files with their headings; `sign` is Hydra's prefix, as `+`."""
     rows = [(f"`{sign}{group}={path.stem}`", heading(path)) for path in sorted((CONF / group).glob("[!_]*.yaml"))]
     yield from table(("choice", "what it is"), rows)
 
 
 def recipes() -> Iterator[str]:
-    """Return the settings in the target and the recipe of each game, one column for each."""
+    """Yield a table of target and recipe settings with one column per game."""
     paths = sorted((CONF / "recipe" / "dqn").glob("*.yaml"))
     values = {path.stem: _target(path.stem) | _flat(yaml.safe_load(path.read_text()) or {}) for path in paths}
     names = list(dict.fromkeys(key for found in values.values() for key in found))
@@ -153,14 +153,14 @@ def recipes() -> Iterator[str]:
 
 
 def _target(game: str) -> dict[str, object]:
-    """The choice in the group `target` that a game has by itself, and what it changes there."""
+    """Return a game's default choice in the group `target` and its overrides there."""
     values = yaml.safe_load((CONF / "target" / "dqn" / f"{game}.yaml").read_text())
     choice = values.pop("defaults")[0].removeprefix("/target/").partition("@")[0]
     return {"target": choice, **_flat(values, "target.")}
 
 
 def _as_written(value: object) -> str:
-    """As a person would write it on a command line; nothing where a recipe does not have it."""
+    """Format a value as on a command line; empty for None."""
     if value is None:
         return ""
     text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1000)
@@ -175,7 +175,7 @@ def _flat(values: dict[str, object], prefix: str = "") -> dict[str, object]:
 
 
 def page() -> Iterator[str]:
-    """The lines of docs/reference/settings.md."""
+    """Yield the lines of docs/reference/settings.md."""
     yield from (
         "# Settings",
         "",

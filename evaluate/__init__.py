@@ -1,1 +1,1 @@
-"""Players by name, tournaments on duplicate deals, statistics, replays of records."""
+"""Tournaments on duplicate deals, comparisons, reports, reviews and replays."""

@@ -1,8 +1,8 @@
-"""`busso check ./war.py`: check that a game in a file keeps the contract of games.
+"""`busso check ./war.py`: check that a game in a file meets the contract of games.
 
-Each check plays random games and says which function is wrong. What a seat must not see is checked where the file has
-`reshuffle_hidden(states, seat, random)`, which deals anew, in place, what the seat cannot see. Exit code: 0 if all is
-well, 1 if a check fails, 2 if the file has no game.
+Each check plays random games and names the function that is wrong. Hidden information is checked only if the file
+defines `reshuffle_hidden(states, seat, random)`, which redistributes in place what the seat cannot see. Exit code: 0 if
+every check passes, 1 if one fails, 2 if the file has no game.
 
 example:
   busso check ./war.py
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from busso.cards.game import Game
 
 HIDDEN = "reshuffle_hidden"
-MOVES = 4_000  # that plain Python makes, too
+MOVES = 4_000  # replayed in plain Python
 
 
 def _failure_of(check: Callable[[], None]) -> str:
-    """Describe in one line the fault that a check finds; empty if there is none."""
+    """Return one line about the fault that a check finds, or an empty string."""
     try:
         with own_code():
             check()
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _report(name: str) -> int:
-    # With Numba, for which --help does not wait.
+    # Deferred: these import Numba, and --help must be fast.
     from busso.cards.conformance import CHECKS, Case, hidden_cards_do_not_matter, returns_are_conserved
     from busso.cards.game import load_game
 

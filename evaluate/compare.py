@@ -1,8 +1,9 @@
 """`busso compare RUN RUN ...`: compare runs: a table with intervals over seeds, curves, settings.
 
-Runs that differ in the seed only are one row, compared with the row `baseline` seed by seed. With `deals=16384` the
-best networks play 16,384 duplicate deals now, against `opponents=[random,greedy,baseline]`. There `baseline` is the run
-of the baseline with the same seed. Without `deals` the table has the results of the runs. A pattern names many runs:
+Runs that differ only in the seed share one row, which is compared with the `baseline` row seed by seed. With
+`deals=16384`, the best networks first play 16,384 duplicate deals against `opponents=[random,greedy,baseline]`, where
+`baseline` is the baseline's run with the same seed. Without `deals`, the table shows the runs' own results. A pattern
+selects many runs:
 
     busso compare baseline=recipe 'runs/ablation/tressette/*'
 
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
     from busso.evaluate.report.of_runs import Scores
     from busso.evaluate.report.runs import SeedGroup
 
-BASELINE = "baseline"  # among the opponents: the run of the baseline with the same seed
+BASELINE = "baseline"  # as an opponent: the baseline's run with the same seed
 
 
 @dataclass
 class CompareSettings:
-    """The settings of `busso compare`; conf/compare.yaml explains them."""
+    """Settings of `busso compare`; documented in conf/compare.yaml."""
 
     run: Any = None
     folder: str | None = None
@@ -62,7 +63,7 @@ class CompareSettings:
 
     @property
     def target(self) -> Path:
-        """The folder to write."""
+        """Output folder."""
         return Path(runs_of(self.run)[0]).resolve().parent / "compare" if self.folder is None else Path(self.folder)
 
 
@@ -78,7 +79,7 @@ def main(settings: CompareSettings) -> None:
         raise _too_few()
     from busso.cards.base.files import write_csv
     from busso.command.terminal.console import result_console
-    from busso.evaluate.report import page  # with PyTorch, for which --help does not wait
+    from busso.evaluate.report import page  # deferred: imports PyTorch, and --help must be fast
     from busso.evaluate.report.of_runs import Comparison, csv_rows, scores_of, screen
     from busso.evaluate.report.runs import kind_named, kinds_of
     from busso.train.run.read import load_run
@@ -95,7 +96,7 @@ def main(settings: CompareSettings) -> None:
 
 
 def _played(settings: CompareSettings, kinds: Sequence[SeedGroup], baseline: SeedGroup) -> dict[Path, Scores]:
-    """Play each run against each opponent, on the same deals. The same command resumes after a stop."""
+    """Play each run against each opponent on the same deals; an interrupted command resumes."""
     from busso.command.settings.game import load_configured_game
     from busso.evaluate.tournament.batches import TournamentWorker
     from busso.evaluate.tournament.run import play_pairs

@@ -1,4 +1,4 @@
-"""Text from files in Markdown that others show: it loads nothing and cannot contain markup."""
+"""Untrusted text in Markdown that is rendered elsewhere: it loads nothing and contains no markup."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 
 from busso.command.terminal.visible import one_line, visible
 
-# What stands in single backticks of one line stays. Other backticks are none: which of them are a pair, readers of
-# Markdown decide over several lines. A link, an image, a definition of one or a tag is none without its bracket.
+# Code in single backticks within one line is kept. All other backticks are escaped, because renderers pair them across
+# lines. Escaping one bracket disables a link, an image, a link definition or a tag.
 _MARKUP = re.compile(r"(\\.|(?<!`)`[^`\n]+`(?!`))|`+|\][(\[:]|<(?=[A-Za-z/!?])")
 
 
 def literal(text: str) -> str:
-    """Prose without links, images and tags; names in backticks stay, and so do `*`, `_` and the like."""
+    """Return prose without links, images and tags; code in backticks and emphasis stay."""
     return _MARKUP.sub(lambda found: found[1] or _escaped(found[0]), visible(text))
 
 
@@ -23,5 +23,5 @@ def _escaped(markup: str) -> str:
 
 
 def code(text: object) -> str:
-    """Text from elsewhere in backticks, in one line, whatever stands in it."""
+    """Return any text as one line in backticks."""
     return f"`{one_line(str(text)).replace('`', chr(39))}`"

@@ -1,7 +1,4 @@
-"""Players of all kinds by their text, including tables of tabular learning.
-
-PyTorch is imported only for players that are made from a file.
-"""
+"""Players of all kinds by their text, including learned tables; PyTorch is imported only for players in files."""
 
 from __future__ import annotations
 
@@ -22,23 +19,23 @@ if TYPE_CHECKING:
 
 
 def cpu() -> torch.device:
-    """The device of players that are asked about few games."""
+    """Return the CPU device, for players that decide in few games at a time."""
     import torch
 
     return torch.device("cpu")
 
 
 def load_player(game: Game, text: str, device: torch.device, key: str = "players") -> Player:
-    """The player that is meant by a text, see `resolve`. Raises as it, and as `load_resolved`."""
+    """Load the player named by a text. Raises as `resolve` and `load_resolved`."""
     return load_resolved(game, resolve(game, text, key), lambda: device, key)
 
 
 def load_resolved(
     game: Game, player: ResolvedPlayer, device: Callable[[], torch.device] = cpu, key: str = "players"
 ) -> Player:
-    """A new player; `device`, where a network plays, is asked for by those made of a file alone.
+    """Return a new player; `device`, where networks run, is called only for a player in a file.
 
-    Raises SettingsError naming `key` for a file of another game, and CheckpointError for one that is damaged.
+    Raises SettingsError naming `key` for a file of another game, and CheckpointError for a damaged file.
     """
     if player.path is None:
         return make_player(game, player.name, player.kind, player.options)
@@ -48,7 +45,7 @@ def load_resolved(
 
 
 def _learned_player(game: Game, path: Path, state: dict[str, Any]) -> TablePlayer:
-    """The greedy policy of a table of action values; where no action was ever tried, the first legal one."""
+    """Return the greedy player of a table of action values; it plays the first legal action in unvisited states."""
     from busso.cards.tables import TablePlayer
     from busso.train.dqn.players.load import check_game
     from busso.train.tabular.errors import learned_policy

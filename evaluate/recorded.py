@@ -1,4 +1,4 @@
-"""Recorded games as hands that can be stepped through."""
+"""Recorded games as hands that can be stepped through, move by move."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from busso.evaluate.replay import replay_records
 
 @dataclass(frozen=True)
 class Recorded:
-    """A hand of a file: its line, from 1, and, of a match, the score to which it goes, before and after the hand.
+    """A hand of a file of records.
 
-    `part` is its number, from 1, where one record has `parts` hands. `names` are those of who sat, by seat, if the
-    record has them.
+    `line` and `part` count from 1; the record on the line has `parts` hands. In a match, `to` is the target score, and
+    `before` and `after` are the scores around the hand. `names` are the players' names by seat, if recorded.
     """
 
     hand: Hand
@@ -33,14 +33,17 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Damaged:
-    """A line, from 1, whose record cannot be played, and why."""
+    """A record that cannot be played; `line` counts from 1."""
 
     line: int
     error: str
 
 
 def recorded_hands(path: Path) -> Iterator[Recorded | Damaged]:
-    """The hands of a file of records in order, with what cannot be played in its place. Raises OSError."""
+    """Yield the hands of a file of records in order, with a Damaged for each record that cannot be played.
+
+    Raises OSError.
+    """
     for line, record, found in replay_records(path):
         if isinstance(found, ValueError):
             yield Damaged(line, one_line(str(found)))
@@ -49,10 +52,10 @@ def recorded_hands(path: Path) -> Iterator[Recorded | Damaged]:
 
 
 def _numbered(line: int, record: dict[str, Any], hands: list[Hand], outcome: dict[str, Any]) -> Iterator[Recorded]:
-    names = tuple(map(one_line, record.get("names", ())))  # as they are shown, everywhere
+    names = tuple(map(one_line, record.get("names", ())))  # untrusted text
     match: dict[str, Any] = {}
     if "match" in record:
         match = {"to": record["to"], "before": tuple(record["score"]), "after": tuple(outcome["score"])}
     for part, hand in enumerate(hands, start=1):
-        hand.seeds = stream(line, "recorded", part - 1, 1)  # what is drawn to judge it
+        hand.seeds = stream(line, "recorded", part - 1, 1)  # for the samples of advisers
         yield Recorded(hand, line, part, len(hands), names=names, **match)

@@ -1,8 +1,8 @@
-"""`busso replay FILE`: replay recorded games and check them, with one line of JSON for each record.
+"""`busso replay FILE`: replay and check recorded games; print one line of JSON for each record.
 
-`FILE game=./war.py` reads records of a game of your own. A record that breaks a rule or is malformed gets a line with
-its error; the others are replayed. Hands of a match are checked against those before them: leader, score and end of the
-match. Exit code: 0 if every record could be played, 1 if one could not, 2 if the file could not be read.
+`FILE game=./war.py` reads records of a game of your own. For a record that is malformed or breaks a rule the line holds
+the error, and the replay continues. Hands of a match must fit those before them in leader, score and end of the match.
+Exit code: 0 if every record could be played, 1 if one could not, 2 if the file could not be read.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ LONGEST_ERROR = 400
 
 
 def replay_file(path: Path) -> Iterator[dict[str, Any]]:
-    """The results of a file's records in order, each with its `line`, from 1, and an `error` where it has one.
+    """Yield the result of each record of a file in order, with its `line`, from 1, or the `line` and an `error`.
 
-    Raises OSError when the file cannot be read.
+    Raises OSError.
     """
     for line, _, found in replay_records(path):
         yield {"line": line, **({"error": str(found)} if isinstance(found, ValueError) else found.outcome)}
 
 
 def replay_records(path: Path) -> Iterator[tuple[int, Any, Replayed | ValueError]]:
-    """The line, from 1, of each record of a file, the record, and what it came to or why it cannot be played.
+    """Yield for each record of a file its line, from 1, the record, and its replay or the error in it.
 
-    The file is read once: it may be a pipe. Raises OSError.
+    The file is read once, so it may be a pipe. Raises OSError.
     """
-    from busso.cards.matches.records import RecordedMatches  # with Numba, for which --help does not wait
+    from busso.cards.matches.records import RecordedMatches  # deferred: imports Numba, and --help must be fast
     from busso.cards.records import check_names, field, read_records
 
     matches = RecordedMatches()
@@ -57,7 +57,7 @@ def replay_records(path: Path) -> Iterator[tuple[int, Any, Replayed | ValueError
             found = matches.read(_game(field(record, "game")), record)
             first = found.hands[0]
             check_names(record, int(first.game.occupied(first.start)[0].sum()))
-        # A record nested so deeply that it can be read but not be shown in a message.
+        # RecursionError: nested too deeply to be formatted into a message.
         except (ValueError, RecursionError) as error:
             text = str(error)
             found = ValueError(text if len(text) <= LONGEST_ERROR else text[:LONGEST_ERROR] + " ...")
@@ -73,7 +73,7 @@ def _game(name: object) -> Game:
 
 @cache
 def _game_named(name: str, sha256: str) -> Game:
-    """The game of that name, of which the file with this digest may have been named anew."""
+    """Load the game of this name; the digest keeps a changed file from hitting the cache."""
     try:
         return load_configured_game({"name": name})
     except SettingsError as error:
@@ -103,7 +103,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _print_results(path: Path) -> int:
     failed = False
-    # Where the results go by on a terminal, they say themselves how far it has come; in a pipe none are seen.
+    # Results on a terminal show the progress themselves; piped results do not.
     silent = sys.stdout.isatty() or not sys.stderr.isatty()
     with nullcontext() if silent else Progress("playing", None, "records") as progress:
         for result in replay_file(path):

@@ -1,6 +1,6 @@
-"""Other kinds of CPU, emulated: a test chooses the number format and kernel, whatever the CPU of this machine has.
+"""Emulated kinds of CPU: tests choose number format and kernel independently of the machine's CPU.
 
-One of them computes on this CPU what other devices would: all by PyTorch's own operations.
+One of them computes what other devices would, by PyTorch's own operations only.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import pytest
 
 
 class Chip(NamedTuple):
-    """A kind of CPU: what `learner.precision=auto` and players mean there, and the kernel of float32.
+    """Kind of CPU: its meaning of `learner.precision=auto`, and its float32 kernel.
 
-    Without oneDNN in this PyTorch its own kernel takes its place.
+    Without oneDNN, PyTorch's own kernel is used.
     """
 
     format: str
@@ -33,8 +33,8 @@ CHIPS = {
 
 @contextmanager
 def emulated_chip(name: str) -> Iterator[Chip]:
-    """Until its end this process takes its CPU for such a chip; PyTorch computes bfloat16 in software if it must."""
-    import torch  # here, so that a suite that asks for no chip does not wait for it
+    """Make this process take its CPU for such a chip; PyTorch emulates bfloat16 in software if necessary."""
+    import torch  # deferred: tests without chips do not need it
 
     from busso.train.dqn.network import matmul
 

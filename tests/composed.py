@@ -1,4 +1,4 @@
-"""Settings that tests ask for again and again, each time for another folder: Hydra needs a fifth of a second each."""
+"""Cache of composed settings: tests repeat them with other folders, and Hydra takes 0.2 s each time."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from omegaconf._utils import get_yaml_loader
 from busso.command.settings import compose
 from busso.command.settings.overrides import parsed
 
-_PATH = re.compile(r"(\w+)=(/[\w./-]+)")  # as pytest names folders
-_OF_FILES = ("searchpath", ".py", "./")  # games and settings that lie in files, which tests change
+_PATH = re.compile(r"(\w+)=(/[\w./-]+)")  # pytest's folder names
+_OF_FILES = ("searchpath", ".py", "./")  # games and settings in files, which tests change
 
 
 @contextmanager
 def composed_once() -> Iterator[None]:
-    """Make Hydra compose settings that differ in paths alone once. Schemas, bounds and messages are applied anew.
+    """Compose settings that differ only in paths once; schemas, bounds and messages are applied each time.
 
-    Where it composes, it reads no file of conf/ twice, and leaves the registered schemas where they are, of which it
-    makes three copies for each composition. Of a command it composes the settings a first time only to learn whether
-    they say `hydra.mode`, which those of busso do not.
+    Composition reads no file of conf/ twice, and does not copy the registered schemas, which Hydra does three times.
+    Hydra's preliminary composition of a command, which only looks for `hydra.mode`, is skipped because busso never sets
+    it.
     """
     load, mode_of = ConfigLoaderImpl.load_configuration, Hydra.get_mode
     known: dict[tuple[Any, ...], DictConfig] = {}
@@ -74,18 +74,18 @@ def composed_once() -> Iterator[None]:
 
 
 def _is_of_conf(override: str) -> bool:
-    """Return whether an override chooses nothing but files of busso's conf/."""
+    """Return whether an override only selects files of busso's conf/."""
     found = parsed(override)
     return not (compose.CONF / found.key).is_dir() or (compose.CONF / found.key / f"{found.value}.yaml").exists()
 
 
 def _is_ours(override: str) -> bool:
-    """Return whether it chooses nothing of Hydra either."""
+    """Return whether an override selects nothing of Hydra either."""
     return _is_of_conf(override) and not parsed(override).sign and "hydra" not in override
 
 
 class _ReadOnce(OmegaConf):
-    """OmegaConf for Hydra's files of settings: what a text says is kept."""
+    """OmegaConf for Hydra's settings files, with parsed texts cached."""
 
     @staticmethod
     def load(file: Any) -> DictConfig | ListConfig:

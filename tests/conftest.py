@@ -1,4 +1,4 @@
-"""Settings of all tests, and the net under them: time limits, and no process that outlives its test."""
+"""Configuration of all tests, with their safety net: time limits, and no leftover processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from unittest import mock
 import pytest
 from hypothesis import settings
 
-# One thread each, before anything imports torch: on cores that others use too, two threads wait for one another.
+# Set before torch is imported: on shared cores, two threads wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from tests import processes
@@ -27,13 +27,13 @@ from tests.limits import seconds
 if TYPE_CHECKING:
     from tests.train.runs import TrainedRuns
 
-# Compiled functions take their time at the first call, and shared machines at any.
+# The first call of a function compiles it, and shared machines are slow at any time.
 settings.register_profile("busso", deadline=None, derandomize=True)
 settings.load_profile("busso")
 
-LIMIT = 120.0  # seconds for a test with its fixtures, on a machine of its own; else @pytest.mark.timeout(SECONDS)
-GRACE = 5.0  # seconds for what a test has told to end
-HANGING = 10.0  # seconds after its limit in which a test must have come to its fixtures' ends
+LIMIT = 120.0  # seconds for a test with its fixtures, on an idle machine; else @pytest.mark.timeout(SECONDS)
+GRACE = 5.0  # seconds for processes to end when a test ends them
+HANGING = 10.0  # seconds after its limit in which a test must have run its fixtures' cleanup
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 INIT = pytest.StashKey[processes.Init]()
 
@@ -43,10 +43,10 @@ def pytest_configure(config: pytest.Config) -> None:
     processes.adopt_orphans()
     config.stash[INIT] = processes.Init(end_orphans=not runs_tests)
     config.stash[INIT].start()
-    # What a shell starts in the background ignores Ctrl-C, and hands that on to all that tests start and interrupt.
+    # Background jobs of a shell ignore Ctrl-C, and all processes that tests start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored, and so would all that tests start
-    # As Ctrl-C, with fixtures and all; by default nobody would get to end anything.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored under nohup, and inherited
+    # Handle SIGTERM as Ctrl-C, with fixture cleanup; the default would skip it.
     signal.signal(signal.SIGTERM, _interrupt)
 
 
@@ -55,19 +55,19 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def pytest_keyboard_interrupt() -> None:
-    """Nobody had the time to end anything: `_ends_what_it_starts` does it without a word."""
+    """Kill leftover processes at once, silently: fixtures did not have the time."""
     processes.interrupted = True
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure() -> None:
-    """Whatever has happened."""
+    """Kill leftover processes in any case."""
     processes.end_new(set(), grace=0, session=True)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Look for no garbage meanwhile: what is imported stays, and a fifth of the time went into looking at it again."""
+    """Disable garbage collection during imports, where it takes a fifth of the time and finds nothing."""
     gc.disable()
     try:
         return (yield)
@@ -78,7 +78,7 @@ def pytest_collection() -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Give the test its limit, which follows the load; pytest-timeout reads the mark that is nearest."""
+    """Give the test its limit, scaled by the load; pytest-timeout reads the closest mark."""
     mark = item.get_closest_marker("timeout")
     limit = seconds(mark.args[0] if mark else LIMIT)
     item.add_marker(pytest.mark.timeout(limit), append=False)
@@ -97,7 +97,7 @@ def _settings_are_composed_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _disks_never_fail() -> Iterator[None]:
-    """A sync takes milliseconds, hundreds of times a run. What a crash would leave, `tests.disk` says without one."""
+    """Skip fsync, which takes milliseconds, hundreds of times in a run; `tests.disk` simulates crashes without it."""
     with mock.patch.object(os, "fsync", os.fstat):
         yield
 
@@ -122,17 +122,17 @@ def _module_ends_what_it_starts() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _test_ends_what_it_starts() -> Iterator[None]:
-    """Check that a test ends its processes. Those of wider fixtures are there before, their children below them."""
+    """Check that a test ends its processes; those of wider fixtures, and their children, exist before."""
     yield from _ends_what_it_starts("this test")
 
 
 @pytest.fixture(autouse=True)
 def _test_leaves_the_process_as_it_was() -> Iterator[None]:
-    """Thousands of tests share a process. What one leaves changed shows in another, in whichever comes next."""
+    """Check that a test restores the state of the process: thousands of tests share it."""
     before, sigterm = _state(), signal.getsignal(signal.SIGTERM)
     yield
     if str(getattr(signal.getsignal(signal.SIGTERM), "__module__", "")).startswith("ray."):
-        signal.signal(signal.SIGTERM, sigterm)  # Ray leaves its own behind, wherever it was spoken to
+        signal.signal(signal.SIGTERM, sigterm)  # Ray leaves its own handler wherever it was used
     after = _state()
     changed = [f"{name}: {before[name]} became {after[name]}" for name in before if before[name] != after[name]]
     if changed:
@@ -151,7 +151,7 @@ def _state() -> dict[str, object]:
 
 @pytest.fixture(autouse=True)
 def _gpu(request: pytest.FixtureRequest) -> None:
-    """A test marked `gpu` is skipped where there is none."""
+    """Skip tests marked `gpu` on a machine without one."""
     if request.node.get_closest_marker("gpu") is not None:
         import torch
 
@@ -161,15 +161,15 @@ def _gpu(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(params=CHIPS)
 def chip(request: pytest.FixtureRequest) -> Iterator[Chip]:
-    """A test that asks for it runs once on every kind of CPU."""
+    """Run a test once on every kind of CPU."""
     with emulated_chip(request.param) as found:
         yield found
 
 
 @pytest.fixture(scope="session")
 def trained_run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> TrainedRuns:
-    """`trained_run(*overrides)` is the folder of a finished small run, a copy: equal ones are trained once."""
-    from tests.train.runs import TrainedRuns  # PyTorch and Hydra, for those who need a run
+    """Return a factory: `trained_run(*overrides)` is a copy of a finished small run, trained once per overrides."""
+    from tests.train.runs import TrainedRuns  # deferred: imports PyTorch and Hydra
 
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if hasattr(request.config, "workerinput") else base

@@ -1,7 +1,7 @@
-"""A disk that is watched: what is done to it, in order; what it refuses; and what a crash would leave of it.
+"""Simulated disk: a log of operations, injected errors, and the possible states after a crash.
 
-A crash keeps of a file what was synced, and of a folder the names that it had when it was synced. Of all that came
-later anything may be there: of bytes all, half or none, of changes to names every choice of them.
+After a crash, a file has what was synced, and a folder has the names at its last sync. Later changes may be present in
+part: all, half or none of the bytes, and any subset of changed names.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from typing import Any
 
 import pytest
 
-Refuse = Callable[[Path], None]  # raises OSError for what fails
-Tree = dict[str, bytes | None]  # of a folder: contents of files by their relative paths, None of a folder
+Refuse = Callable[[Path], None]  # raises OSError for an operation that fails
+Tree = dict[str, bytes | None]  # contents of files by relative path, None for a folder
 
 _MARK = "mark"
-_MOST = 6  # changes of names of which every choice is tried; of more each alone, all but each, and each first few
+_MOST = 6  # changed names of which every subset is tried; beyond: each alone, all but each, and each prefix
 _open, _fsync, _mkdir = io.open, os.fsync, os.mkdir
 _replace, _unlink = os.replace, os.unlink
 
 
 def _nothing(path: Path) -> None:
-    """Everything succeeds."""
+    """Let everything succeed."""
 
 
 @dataclass
 class Node:
-    """A file, or a folder: as programs see it, as it is on disk, and the changes of names between the two."""
+    """A file or folder: as seen by programs, as on disk, and the unsynced changes of names between the two."""
 
     data: bytes = b""
     synced: bytes = b""
@@ -43,13 +43,13 @@ class Node:
     changes: list[dict[str, int | None]] = field(default_factory=list)
 
     def change(self, names: dict[str, int | None]) -> None:
-        """Names that come, or go, all at once."""
+        """Add and remove names atomically."""
         assert self.names is not None
         self.changes.append(names)
         self.names = _changed(self.names, [names])
 
     def sync(self) -> None:
-        """All of it is on disk now."""
+        """Put the node on disk as it is now."""
         self.synced, self.synced_names, self.changes = self.data, dict(self.names or {}), []
 
 
@@ -65,7 +65,7 @@ Step = Callable[[dict[int, Node]], None]
 
 @dataclass(frozen=True)
 class Crash:
-    """A crash: the number of marks before it, the last step, and the files that are left."""
+    """A crash: number of marks before it, last step, and remaining files."""
 
     marks: int
     after: str
@@ -73,7 +73,7 @@ class Crash:
 
 
 class Disk:
-    """The folder `root` under watch, from `watched` on. `log` has what was done; what each step did can be redone."""
+    """The folder `root`, watched from `watched` on. `log` lists the operations; `do` keeps them for replay."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -87,7 +87,7 @@ class Disk:
         self._first = deepcopy(self.nodes)
 
     def _add(self, path: Path) -> int:
-        """Everything that exists now counts as on disk."""
+        """Take a path as it exists now, as already on disk."""
         number, node = next(self._numbers), Node()
         self.nodes[number] = node
         if path.is_dir():
@@ -98,11 +98,11 @@ class Disk:
         return number
 
     def holds(self, path: Any) -> bool:
-        """Return whether a path lies in it."""
+        """Return whether a path lies in the watched folder."""
         return isinstance(path, str | os.PathLike) and Path(path).is_relative_to(self.root)
 
     def find(self, path: Path) -> int | None:
-        """The number of what has this path; None of what is not known, as locks."""
+        """Return the node number of a path; None for untracked files, such as locks."""
         number = self.top
         for name in path.relative_to(self.root).parts:
             found = (self.nodes[number].names or {}).get(name)
@@ -112,16 +112,16 @@ class Disk:
         return number
 
     def do(self, what: str, step: Step) -> None:
-        """Make a step and remember it."""
+        """Apply a step and record it."""
         step(self.nodes)
         self.log.append((what, step))
 
     def mark(self) -> None:
-        """From here on more is promised: `crashes` says how many marks were before each."""
+        """Mark that more is promised from here on; `crashes` counts the marks before each crash."""
         self.do(_MARK, lambda nodes: None)
 
     def new(self, path: Path, names: dict[str, int] | None = None) -> int:
-        """A new file, or a folder with no `names`."""
+        """Create a file, or a folder if `names` is given."""
         number, folder = next(self._numbers), self.find(path.parent)
         assert folder is not None, path
 
@@ -133,7 +133,7 @@ class Disk:
         return number
 
     def write(self, number: int, at: int, data: bytes) -> None:
-        """Put bytes into a file."""
+        """Write bytes into a file."""
 
         def step(nodes: dict[int, Node]) -> None:
             old = nodes[number].data
@@ -142,7 +142,7 @@ class Disk:
         self.do(f"write {len(data)} bytes", step)
 
     def cut(self, number: int, size: int) -> None:
-        """Let a file end."""
+        """Truncate a file."""
 
         def step(nodes: dict[int, Node]) -> None:
             nodes[number].data = nodes[number].data[:size].ljust(size, b"\0")
@@ -150,12 +150,12 @@ class Disk:
         self.do("cut", step)
 
     def sync(self, path: Path) -> None:
-        """As `os.fsync`."""
+        """Simulate `os.fsync`."""
         if (number := self.find(path)) is not None:
             self.do(f"sync {path.name}", lambda nodes: nodes[number].sync())
 
     def rename(self, old: Path, new: Path) -> None:
-        """As `os.replace`, in a folder."""
+        """Simulate `os.replace` within a folder."""
         assert old.parent == new.parent
         folder, number = self.find(old.parent), self.find(old)
         if folder is not None and number is not None:
@@ -163,13 +163,13 @@ class Disk:
             self.do(f"rename {old.name} {new.name}", lambda nodes: nodes[folder].change(change))
 
     def unlink(self, path: Path) -> None:
-        """As `os.unlink`."""
+        """Simulate `os.unlink`."""
         folder = self.find(path.parent)
         if folder is not None and self.find(path) is not None:
             self.do(f"unlink {path.name}", lambda nodes: nodes[folder].change({path.name: None}))
 
     def crashes(self) -> Iterator[Crash]:
-        """The states after every step; between two marks equal ones come once."""
+        """Yield the possible states after every step; equal ones between two marks come once."""
         nodes, marks, seen = deepcopy(self._first), 0, set[tuple[tuple[str, bytes | None], ...]]()
         for what, step in [("nothing", lambda nodes: None), *self.log]:
             step(nodes)
@@ -223,7 +223,7 @@ def _walk(
 
 
 def lay_out(tree: Tree, folder: Path) -> None:
-    """Make the files and folders of a tree."""
+    """Create the files and folders of a tree."""
     folder.mkdir()
     for name, content in sorted(tree.items()):
         if content is None:
@@ -233,7 +233,7 @@ def lay_out(tree: Tree, folder: Path) -> None:
 
 
 class _File(io.FileIO):
-    """A file of a watched disk, without a buffer: what comes here is what the system gets."""
+    """Unbuffered file on a watched disk: writes arrive here as the system would get them."""
 
     def __init__(self, disk: Disk, path: Path, file: Any, mode: str) -> None:
         number = disk.find(path)
@@ -273,7 +273,7 @@ class _File(io.FileIO):
 
 
 class _System:
-    """The calls of the system that change a disk; those on other paths go through."""
+    """Replacements of the system calls that change a disk; other paths are passed through."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
@@ -316,7 +316,7 @@ def _path_of(descriptor: int) -> Path:
 
 @contextmanager
 def watched(root: Path) -> Iterator[Disk]:
-    """The disk below `root`, of which everything that is there is on disk already. On Linux alone."""
+    """Watch the disk below `root`, whose existing files are on disk already. Linux only."""
     disk = Disk(root)
     system = _System(disk)
     with pytest.MonkeyPatch.context() as patch:

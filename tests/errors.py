@@ -1,4 +1,4 @@
-"""Subjects of errors: tests look at their key and their way out, not at whole sentences."""
+"""Checks of error messages by key and hint, rather than by whole sentences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from busso.cards.base.errors import InputError
 def error_about(
     kind: type[InputError], key: object, says: str = "", hint: str = ""
 ) -> Iterator[pytest.ExceptionInfo[InputError]]:
-    """Fail unless an error of one line about `key` comes, with these words in its problem and in its way out."""
+    """Fail unless a one-line error about `key` is raised, with these words in its problem and its hint."""
     with pytest.raises(kind) as caught:
         yield caught
     error = caught.value
@@ -23,7 +23,7 @@ def error_about(
 
 
 def key_of(text: str, alone: bool = True) -> str:
-    """Return the key in the only line of a command that begins with `error: `; `alone`: its only line."""
+    """Return the key of the single `error: ` line of an output; `alone`: it is the output's only line."""
     (line,) = [line for line in text.splitlines() if line.startswith("error: ")]
     assert not alone or text == f"{line}\n", text
     return line.removeprefix("error: ").partition(": ")[0]

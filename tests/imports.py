@@ -1,8 +1,8 @@
-"""Imports of commands, found in one process: each runs in a fork that has nothing but what it may import.
+"""Imports of commands, each run in a fork that can import only given packages.
 
-Python and the packages that a command may import are loaded once for all such commands, which takes longer than they.
-Reads [[[package, ...], [[module, argument, ...], ...]], ...] as JSON: what is imported first, and then the commands
-that run each by itself, with "quit" typed. Writes [exit code, modules, output] of each in this order.
+Python and these packages are loaded once for all commands with the same ones, which takes longer than the commands.
+Input is JSON, [[[package, ...], [[module, argument, ...], ...]], ...]: packages to import first, and the commands to
+run one by one, with "quit" as their input. Output is [exit code, modules, output] of each in this order.
 """
 
 import json
@@ -32,7 +32,7 @@ def forked(job: Callable[[], Any]) -> Any:
 
 
 def run(command: list[str]) -> tuple[int, list[str], str]:
-    """`python -m` with these words, in this process."""
+    """Run `python -m` with these words in this process."""
     with tempfile.TemporaryFile("w+") as typed, tempfile.TemporaryFile("w+") as out:
         typed.write("quit\n")
         typed.seek(0)
@@ -50,7 +50,7 @@ def run(command: list[str]) -> tuple[int, list[str], str]:
 
 
 def after(packages: list[str], commands: list[list[str]]) -> list[Any]:
-    """The same of commands that may import these packages."""
+    """Run commands in forks that may import these packages."""
     for package in packages:
         import_module(package)
     return [forked(lambda command=command: run(command)) for command in commands]  # type: ignore[misc]

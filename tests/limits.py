@@ -1,4 +1,4 @@
-"""Time limits of tests: for an idle machine, and longer where others want the CPUs as well."""
+"""Time limits of tests: for an idle machine, and longer under load."""
 
 import os
 import time
@@ -9,7 +9,7 @@ MAX_SLOWNESS = 4.0
 
 
 def slowness() -> float:
-    """Return the number of runnable processes, recent or present, for each CPU of this process: 1 to `MAX_SLOWNESS`."""
+    """Return the runnable processes, recent or present, per CPU of this process: 1 to `MAX_SLOWNESS`."""
     wanting = [os.getloadavg()[0]]
     if Path("/proc/loadavg").exists():
         wanting.append(float(Path("/proc/loadavg").read_text().split()[3].split("/")[0]))
@@ -18,12 +18,12 @@ def slowness() -> float:
 
 
 def seconds(base: float) -> float:
-    """The limit for what may take `base` seconds on a machine of its own."""
+    """Return the limit for a task that takes at most `base` seconds on an idle machine."""
     return base * slowness()
 
 
 def until(what: str, seen: Callable[[], object], base: float = 300.0, every: float = 0.1) -> float:
-    """Wait for it; the seconds it took. The limit follows the load while it waits."""
+    """Wait until `seen` and return the seconds taken. The limit follows the load during the wait."""
     start = time.monotonic()
     while not seen():
         waited = time.monotonic() - start

@@ -1,4 +1,4 @@
-"""Exact processes in the tests: checked, solved a second way, and sampled for the learning loops."""
+"""Exact processes in the tests: validation, a second solver, and sampling for the learning loops."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from busso.train.tabular.algorithms import EpisodeSimulator, action_values
 
 
 def check_mdp(mdp: Mdp) -> None:
-    """Raise ValueError naming a state whose probabilities or successors are not those of a process."""
+    """Raise ValueError naming a state with invalid probabilities or successors."""
     sums = mdp.probability.sum(axis=2)
     wrong = (mdp.probability < 0).any(axis=2) | ((np.abs(sums - 1) > 1e-9) & (sums != 0))
     states = len(mdp.start)
@@ -26,7 +26,7 @@ def check_mdp(mdp: Mdp) -> None:
 
 
 def optimal_values(mdp: Mdp) -> NDArray[np.float64]:
-    """Value iteration, Sutton and Barto (2018), section 4.4: sweeps of the optimality equation."""
+    """Solve by value iteration (Sutton and Barto, 2018, section 4.4): sweeps of the optimality equation."""
     values = np.zeros(mdp.start.size)
     for _ in range(10_000):
         better = np.where(legal(mdp).any(axis=1), action_values(mdp, values).max(axis=1), 0.0)
@@ -40,7 +40,7 @@ _POSITION = np.dtype([("random", np.uint64), ("at", np.int64), ("reward", np.flo
 
 
 def sampled(mdp: Mdp) -> EpisodeSimulator:
-    """An exact process, sampled from its probabilities, as `busso.train.tabular.algorithms.of_game` has a game."""
+    """Return a simulator that samples the process, as `busso.train.tabular.algorithms.of_game` does for a game."""
     bounds = np.cumsum(mdp.start)
     successor, probability, reward = mdp[:3]
     masks = (legal(mdp) << np.arange(probability.shape[1])).sum(axis=1).astype(np.uint64)
@@ -49,7 +49,7 @@ def sampled(mdp: Mdp) -> EpisodeSimulator:
     def deal(state: Any, seed: np.uint64) -> None:
         state.random = mix(seed)
         first = np.searchsorted(bounds, uniform(state.random), side="right")
-        # Past the last bound lie the processes that end before any decision.
+        # Past the last bound, the process ends before any decision.
         state.at = first if first < bounds.size else END
 
     @njit
@@ -63,7 +63,7 @@ def sampled(mdp: Mdp) -> EpisodeSimulator:
         for branch in range(probability.shape[2]):
             chance = probability[state.at, action, branch]
             if chance > 0:
-                # Rounding may leave a rest past the last branch, which then is the one.
+                # Rounding may leave a rest past the last branch, which is then chosen.
                 chosen = branch
                 if rest < chance:
                     break

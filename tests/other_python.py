@@ -1,9 +1,9 @@
-"""`python -m tests.other_python [--cuda]`: busso, installed under the newest other Python of this machine, at work.
+"""`python -m tests.other_python [--cuda]`: test busso installed under the newest other Python on this machine.
 
-It looks for `python3.N` on PATH and among those of pyenv. The environment is made anew in `build/`, with the pinned
-packages and no extra. There it imports every module, plays a tournament and a hand at the table, and trains with Ray.
-PyPI has PyTorch for Linux with CUDA packages alone, of some gigabytes: without `--cuda` they are not installed, and
-what needs PyTorch is left out.
+It looks for `python3.N` on PATH and among pyenv's. The environment is created in `build/` with the pinned packages and
+no extras. The test imports every module, plays a tournament and a hand at the table, and trains with Ray. PyPI has
+PyTorch for Linux only with CUDA packages of some gigabytes: without `--cuda` they are not installed, and parts that
+need PyTorch are skipped.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-SECONDS = 120  # for all that is run
-# Pip compiles nothing. One pinned package, of Hydra's, is pure Python without a wheel.
+SECONDS = 120  # for everything
+# No compilation by pip; one pinned package, needed by Hydra, is pure Python without a wheel.
 PINNED = ["--constraint", "constraints.txt", "--only-binary=:all:", "--no-binary=antlr4-python3-runtime"]
 OF_EXTRAS = {"gymnasium", "optuna", "onnx", "onnxruntime", "onnxscript", "pettingzoo"}  # modules
 TORCH = "torch"
@@ -46,11 +46,11 @@ COMMANDS = {
 
 
 class MissingError(Exception):
-    """Something that an interpreter lacks; the message says what."""
+    """Something that an interpreter lacks, named in the message."""
 
 
 def main(arguments: list[str]) -> int:
-    """Returns the exit code; 0 also where there is no other Python."""
+    """Run the command and return the exit code, 0 also if there is no other Python."""
     for version, python in others():
         begun = time.monotonic()
         try:
@@ -67,17 +67,17 @@ def main(arguments: list[str]) -> int:
 
 
 def name_of(version: tuple[int, ...]) -> str:
-    """As in `3.13`."""
+    """Format a version as `3.13`."""
     return ".".join(map(str, version))
 
 
 def folder(version: str) -> Path:
-    """Return the folder of the environment."""
+    """Return the environment's folder."""
     return ROOT / "build" / f"python{version}"
 
 
 def others() -> list[tuple[str, str]]:
-    """Version and path of each other Python that may have busso, one for each version, newest first."""
+    """Return version and path of the other supported Pythons, one per version, newest first."""
     oldest = tuple(map(int, re.findall(r"\d+", PROJECT["requires-python"])))
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
     names = [shutil.which(f"python3.{minor}") for minor in range(oldest[1], 40)]
@@ -92,7 +92,10 @@ def others() -> list[tuple[str, str]]:
 
 
 def installed(version: str, python: str, cuda: bool) -> bool:
-    """Make the environment; whether it has PyTorch. Raises MissingError for a Python without wheels of the others."""
+    """Create the environment and return whether it has PyTorch.
+
+    Raises MissingError for a Python without wheels of the other packages.
+    """
     subprocess.run([python, "-m", "venv", "--clear", str(folder(version))], check=True, env=OUTSIDE)
     needs = [need for need in PROJECT["dependencies"] if re.match(r"[\w.-]+", need)[0] != TORCH]  # type: ignore[index]
     torch = [need for need in PROJECT["dependencies"] if need not in needs]
@@ -112,7 +115,7 @@ def installed(version: str, python: str, cuda: bool) -> bool:
 
 
 def of_cuda(version: str, torch: list[str]) -> list[str]:
-    """The packages of CUDA that PyTorch needs under this Python. Raises MissingError where there is no PyTorch."""
+    """Return the CUDA packages that PyTorch needs under this Python. Raises MissingError without PyTorch."""
     said = pip(version, "install", "--dry-run", "--ignore-installed", "--no-deps", "--report=-", *PINNED, *torch)
     (report,) = json.loads(said)["install"]
     needs = [re.split(r"[^\w-]", each)[0] for each in report["metadata"].get("requires_dist", [])]
@@ -120,7 +123,7 @@ def of_cuda(version: str, torch: list[str]) -> list[str]:
 
 
 def pip(version: str, *words: str) -> str:
-    """Return pip's output. Raises MissingError if it finds no package."""
+    """Run pip and return its output. Raises MissingError if a package is not found."""
     command = [str(folder(version) / "bin/pip"), "--quiet", "--disable-pip-version-check", *words]
     found = subprocess.run(command, cwd=ROOT, env=OUTSIDE, capture_output=True, text=True, check=False)
     if found.returncode:
@@ -130,7 +133,7 @@ def pip(version: str, *words: str) -> str:
 
 
 def inside(with_torch: bool) -> int:
-    """Return the output of the other Python in an empty folder."""
+    """Run the tests in the other Python, in an empty folder, and return the exit code."""
     end = time.monotonic() + SECONDS
     with said_how_long("imports of all modules"):
         import_all(OF_EXTRAS if with_torch else OF_EXTRAS | {TORCH})
@@ -149,14 +152,14 @@ def inside(with_torch: bool) -> int:
 
 @contextmanager
 def said_how_long(what: str) -> Iterator[None]:
-    """Print what has been done, and its seconds."""
+    """Print the step and its seconds."""
     begun = time.monotonic()
     yield
     print(f"  {what}: {time.monotonic() - begun:.0f} s", flush=True)
 
 
 def import_all(may_lack: set[str]) -> None:
-    """Import every module that is installed. Raises the error of one, unless it lacks only a package of these."""
+    """Import every installed module. Raises an import error unless only a package in `may_lack` is missing."""
     import busso
 
     top = Path(busso.__file__ or "").parent

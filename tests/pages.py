@@ -1,4 +1,4 @@
-"""The pages of the documentation, and the commands on them, for the tests that read them."""
+"""Pages of the documentation and their commands, for tests that read them."""
 
 import re
 import shlex
@@ -16,7 +16,7 @@ _JOBS = {"train_dqn": "train", "sweep": "train -m", "evaluate": "tournament"}
 
 
 def commands() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The commands in code blocks: name, as `busso` has it, and arguments. Those with placeholders are left out."""
+    """Yield the commands in code blocks, without those with placeholders: name in `busso`, and arguments."""
     for block in BLOCKS:
         for line in block.replace("\\\n", " ").splitlines():
             if re.match(r"((\.venv/bin/)?busso|sbatch|make train|make tournament) ?", line):
@@ -26,7 +26,7 @@ def commands() -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _words(line: str) -> list[str]:
-    """The words of a command as typed after `busso`; none for what is no command of busso."""
+    """Return the words after `busso`; empty if the line is not a command of busso."""
     words = shlex.split(line, comments=True)
     words = words[: min((words.index(sign) for sign in _SHELL if sign in words), default=len(words))]
     match words:

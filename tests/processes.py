@@ -1,9 +1,8 @@
-"""Whoever starts processes ends them. What a test leaves behind is found, named and ended, orphans too.
+"""Processes left behind by tests, including orphans: detection, report, and cleanup.
 
-The processes of a test are the children of the pytest process and what these start. Linux gives a process whose parent
-has ended to its nearest ancestor that is a "subreaper", and to init if there is none: with `adopt_orphans` that is the
-pytest process, which so loses sight of nobody. It then has to do what init does, wait for those that it was given, and
-at once: Ray's processes ask the process table whether their raylet is still there.
+The processes of a test are the descendants of the pytest process. Linux gives an orphan to its nearest ancestor that is
+a "subreaper", or to init: with `adopt_orphans` that is the pytest process, which therefore keeps track of all. Like
+init, it must then reap them at once: Ray's processes check the process table for their raylet.
 """
 
 import ctypes
@@ -18,22 +17,22 @@ from pathlib import Path
 import psutil
 
 PR_SET_CHILD_SUBREAPER = 36
-# One for each process that uses multiprocessing; it ends with that process.
+# One for each process that uses multiprocessing, and it ends with that process.
 OF_PYTHON = "multiprocessing.resource_tracker"
 
-interrupted = False  # whether the session is; then processes left behind are no fault of a test
+interrupted = False  # the session is interrupted: leftover processes are not the fault of a test
 _SELF = psutil.Process()
 _of_the_session: set[psutil.Process] = set()
 
 
 def adopt_orphans() -> None:
-    """From now on orphans among this process's descendants become its children. Elsewhere than on Linux: nothing."""
+    """Make orphaned descendants children of this process from now on. Does nothing except on Linux."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def children() -> set[psutil.Process]:
-    """The processes whose parent is this one, without those that have ended; cheap where there is none."""
+    """Return the live children of this process; cheap if there are none."""
     found = set()
     for process in _children():
         with suppress(psutil.NoSuchProcess):
@@ -68,21 +67,21 @@ def alive(pids: Iterable[int]) -> list[int]:
 
 
 def keep_for_the_session(started: Iterable[psutil.Process]) -> None:
-    """These may outlive the test that started them; at the end of the session they must be gone."""
+    """Let these outlive their test; they must be gone at the end of the session."""
     _of_the_session.update(started)
 
 
 def end_new(before: set[psutil.Process], grace: float, session: bool = False) -> list[str]:
-    """End the children that were not there `before`, and all that they started.
+    """End the children that were not in `before`, and their descendants.
 
-    Returns a line for each process that was still there after `grace` seconds, with its id and command line.
+    Returns a line with id and command line for each process that was left after `grace` seconds.
     """
     allowed = before if session else before | _of_the_session
     end = time.monotonic() + grace
     while (left := _left(allowed)) and time.monotonic() < end:
         time.sleep(0.05)
     lines = [_described(process) for process in left]
-    for _ in range(100):  # what was below them comes to this process now
+    for _ in range(100):  # their orphans are adopted by this process now
         for process in left:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
@@ -108,11 +107,11 @@ def _described(process: psutil.Process) -> str:
 
 
 class Init(threading.Thread):
-    """Does for adopted orphans what init would: waits for those that have ended.
+    """Reaper of adopted orphans, as init would be.
 
-    An orphan is a child that was seen further down before; a child of this process's own is left to who started it.
-    With `end_orphans` the living ones are ended too: for a process that starts no tests, only others that do.
-    Past `deadline` (of the monotonic clock) it ends everybody: a test that hangs in a library then often comes back.
+    An orphan is a child that was seen at a lower level before; direct children are left to their starter. `end_orphans`
+    also kills live orphans: for a process that runs no tests itself but starts others. After `deadline` (monotonic
+    clock) it kills all descendants, which often frees a test that hangs in a library.
     """
 
     EVERY = 0.2
@@ -133,7 +132,7 @@ class Init(threading.Thread):
         if not _children():
             self._below.clear()
             return
-        # In this order: a child that is born in between must not pass for an orphan, whom this thread waits for.
+        # In this order, so that a child born in between is not taken for an orphan and reaped here.
         everybody = set(_SELF.children(recursive=True))
         own = _children()
         if time.monotonic() > self.deadline:

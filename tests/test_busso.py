@@ -1,4 +1,4 @@
-"""`busso`: every command has a short name and a line that is its own, and `python -m` runs its module."""
+"""`busso`: every command has a short name and its own help line, and `python -m` runs its module."""
 
 import importlib
 import json
@@ -17,7 +17,7 @@ from busso.command.commands import COMMANDS, main
 from tests.pages import BLOCKS, TEXT
 
 ROOT = Path(__file__).parent.parent
-# Not for people: other commands start them, with file descriptors. And `busso` itself.
+# Internal: started by other commands, with file descriptors.
 _STARTED = {"busso.train.dqn.rollout.ray.supervisor", "busso.play.app.lifeline"}
 WITHOUT_A_NAME = {*_STARTED, "busso.command.commands"}
 
@@ -28,7 +28,7 @@ def busso(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def modules_with_a_main() -> set[str]:
-    """Return the modules with a `main` of their own; one that is imported from another is that one's."""
+    """Return the modules that define `main`, without those that import it."""
     names = {each.name for each in pkgutil.walk_packages(package.__path__, "busso.")} - {"busso.__main__"}
     return {name for name in names if getattr(_main(name), "__module__", None) == name}
 
@@ -37,7 +37,7 @@ def _main(name: str) -> object:
     try:
         return getattr(importlib.import_module(name), "main", None)
     except ModuleNotFoundError as error:
-        assert error.name in ("gymnasium", "pettingzoo"), error  # an extra is not installed
+        assert error.name in ("gymnasium", "pettingzoo"), error  # the extra is not installed
         return None
 
 
@@ -69,7 +69,7 @@ def test_help_waits_for_no_library() -> None:
 
 
 def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """The only line that `busso` says of these arguments, which are no command."""
+    """Return the single line that `busso` prints for these arguments, which are not a command."""
     monkeypatch.setattr(sys, "argv", ["busso", *arguments])
     assert main() == 2
     output = capsys.readouterr()
@@ -78,7 +78,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 
 
 def test_what_is_no_command_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """With the nearest, or all of them."""
+    """With the nearest command, or all of them."""
     for typed, meant in (("trian", "train"), ("turnament", "tournament"), ("Doctor", "doctor"), ("compair", "compare")):
         line = f"error: {typed}: unknown command; did you mean '{meant}'?\n"
         assert refused(monkeypatch, capsys, typed, "seed=1") == line
@@ -101,7 +101,7 @@ def test_each_command_explains_itself(name: str, capsys: pytest.CaptureFixture[s
     command = COMMANDS[name]
     try:
         code = importlib.import_module(command.module).main([*command.first, "--help"])
-    except SystemExit as end:  # argparse
+    except SystemExit as end:  # from argparse
         code = end.code
     text = capsys.readouterr()
     assert code in (0, None) and "busso " in text.out and not text.err

@@ -1,4 +1,4 @@
-"""Every place that docs/reference/own_game.md lists names each game."""
+"""Every place listed in docs/reference/own_game.md names each game."""
 
 import re
 
@@ -17,7 +17,7 @@ ROWS = [
 
 
 def missing(place: str, what: str, game: str) -> list[str]:
-    """The lines that a place lacks for this game."""
+    """Return the entries that a place lacks for this game."""
     path = ROOT / place.replace("NAME", game)
     if not path.exists():
         return [f"{path.relative_to(ROOT)}: {what}".replace("NAME", game)]

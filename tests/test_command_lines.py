@@ -1,4 +1,4 @@
-"""Flags of Hydra mean what its manual says, in every command."""
+"""Flags of Hydra behave as in its manual, in every command."""
 
 from importlib import import_module
 from pathlib import Path
@@ -19,7 +19,7 @@ WITH_SETTINGS = [name for name in COMMANDS if (CONF / f"{name}.yaml").exists()]
 
 @pytest.mark.parametrize("name", WITH_SETTINGS)
 def test_flags_of_every_command(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`-cn` names another file of settings, here one whose settings differ from those of all but one command."""
+    """`-cn` selects another settings file, here one that differs from the file of all but one command."""
     main, first = import_module(COMMANDS[name].module).main, COMMANDS[name].first
     for typed, says in (
         (["--cfg", "hydra", "-p", "hydra.job"], f"config_name: {name}\n"),
@@ -58,7 +58,7 @@ def test_a_folder_of_the_users_own(tmp_path: Path, flag: str, capsys: pytest.Cap
     given = [f"{flag}{folder}"] if flag.endswith("=") else [flag, str(folder)]
     assert tournament([*given, "game=open", "--cfg", "job"]) == 0
     assert yaml.safe_load(capsys.readouterr().out)["game"]["signals"] is True
-    assert tournament([*given, "game=spike", "--cfg", "job"]) == 0  # those of busso are there as before
+    assert tournament([*given, "game=spike", "--cfg", "job"]) == 0  # busso's own settings are still found
 
 
 def test_several_tournaments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

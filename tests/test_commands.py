@@ -1,4 +1,4 @@
-"""Every documented command runs: those of README and docs with their settings, and every target of the Makefile."""
+"""Every documented command runs: those of README and docs with their settings, and every Makefile target."""
 
 import json
 import re
@@ -22,9 +22,9 @@ from tests.bench.__main__ import main as bench
 from tests.pages import ROOT, commands
 
 MULTIRUN = ("--multirun", "-m")
-# Without settings, or without --cfg: tests/test_busso.py holds that they exist.
+# Without settings, or without --cfg; tests/test_busso.py checks that they exist.
 WITHOUT_CFG = {"check", "replay", "warm"}
-# Games of one's own: tests/test_howto.py runs them.
+# User-defined games; tests/test_howto.py runs them.
 ELSEWHERE = re.compile(rf"hydra\.searchpath|\bgame=(?!(?:{'|'.join(own_games())})\b)")
 COMMANDS_OF_PAGES = [
     (name, arguments)
@@ -36,14 +36,14 @@ SETTING = re.compile(r"(?!hydra\.)([a-z_]+(?:\.[a-z_]+)*)=.*")
 
 
 def first(argument: str) -> str:
-    """Return one value of a setting that sweeps, and a network that is there."""
+    """Return one value of a swept setting, and an existing network."""
     found = re.sub(r"^(row=)glob\(.*", r"\1recipe", argument)
     found = re.sub(r"^([\w./]+=[^\[{(,']+),.*", r"\1", found)
     return re.sub(r"^(network.init_from=)runs/tressette/default$", r"\1champion", found)
 
 
 def together() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The commands of the pages; those that choose the same of every group as one, where no key has two values."""
+    """Yield the commands of the pages, merged where they select the same groups and no key conflicts."""
     made: dict[tuple[str, ...], list[dict[str, str]]] = {}
     for name, arguments in COMMANDS_OF_PAGES:
         settings, choices = dict[str, str](), [name]
@@ -76,7 +76,7 @@ def test_commands_of_the_pages_have_settings_that_exist(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """In a folder with the examples and a study's experiment, where runs that others begin with are not trained yet."""
+    """In a folder with the examples and a study's experiment, where referenced runs are not trained yet."""
     study = tmp_path / "runs" / "tressette" / "lr" / "experiment"
     study.mkdir(parents=True)
     (study / "lr.yaml").write_text("# @package _global_\nlearner:\n  lr: 1e-4\n")
@@ -93,7 +93,7 @@ def test_commands_of_the_pages_have_settings_that_exist(
 
 
 def check(name: str, config: DictConfig) -> None:
-    """Raise SettingsError for values that the command would refuse."""
+    """Raise SettingsError for values that the command would reject."""
     if name in ("train", "doctor"):
         from_config(RUNS, config)
     else:

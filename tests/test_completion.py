@@ -1,4 +1,4 @@
-"""The completion of `busso`, which is Hydra's: asked by itself, and by bash."""
+"""Hydra's completion of `busso`: called directly, and by bash."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ echo "${COMPREPLY[*]}"
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        ("busso tou", [*COMMANDS]),  # bash takes those that begin so
+        ("busso tou", [*COMMANDS]),  # bash filters by prefix
         ("busso train learner.batch", ["learner.batch_size="]),
         ("busso train network.dueling=", ["network.dueling=true"]),
         ("busso train seed=1 game=sp", ["game=spike"]),

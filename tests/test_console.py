@@ -1,4 +1,4 @@
-"""Commands whose standard output is closed, or has no reader any more."""
+"""Commands with a closed standard output, or without a reader."""
 
 import io
 import os
@@ -26,7 +26,7 @@ sys.exit(as_command(command)(sys.argv[1:]))
 
 @pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&- <&-"])
 def test_what_is_meant_for_a_person_is_never_written_into_another_file(tmp_path: Path, closed: str) -> None:
-    """A file that is opened gets the first free number, which is that of a closed standard output."""
+    """An opened file gets the lowest free descriptor, which is that of a closed standard output."""
     file = tmp_path / "checkpoint"
     command = ["bash", "-c", f'"$@" {closed}', "bash", sys.executable, "-c", OPENS, str(file)]
     assert subprocess.run(command, check=False, capture_output=True).returncode == 3
@@ -50,7 +50,7 @@ def test_printing_may_fail_where_it_is_said_so(
 
 
 def test_a_table_may_fail_where_it_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rich by itself would end the process."""
+    """Rich by default would exit the process."""
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w") as pipe:
@@ -74,7 +74,7 @@ sys.exit(as_command(command)([]))
 
 
 def test_a_standard_error_that_is_full_ends_nothing() -> None:
-    """As when the log of a job lies on a full disk: the runs may lie elsewhere."""
+    """As when a job's log is on a full disk: the runs may be elsewhere."""
     with Path("/dev/full").open("w") as full:
         found = subprocess.run([sys.executable, "-c", FAILS], check=False, stdout=subprocess.PIPE, stderr=full)
     assert (found.returncode, found.stdout) == (3, b"results\n")

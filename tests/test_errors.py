@@ -1,4 +1,4 @@
-"""Content of an error: its key, its way out, and the line that users see."""
+"""Errors: key, hint, and the line that users see."""
 
 import copy
 import importlib
@@ -31,7 +31,7 @@ def test_an_error_of_an_error_keeps_the_way_out() -> None:
     inner = InputError("greedy:depth=3", "greedy has no options", "leave them out")
     outer = SettingsError("players", inner)
     assert (outer.key, outer.hint) == ("players", "leave them out") and str(outer) == f"players: {inner}"
-    again = SettingsError("players", outer)  # the same key is said once
+    again = SettingsError("players", outer)  # the key is not repeated
     assert again.args == outer.args and str(again) == str(outer)
     other = SettingsError("match", inner, "null plays single games")
     assert str(other) == f"match: {inner}; null plays single games" and other.hint == "null plays single games"
@@ -45,15 +45,15 @@ def raised(number: int) -> None:
 
 
 def errors_of_busso(kind: type[BaseException] = BaseException) -> set[type[BaseException]]:
-    """All classes of exceptions in busso's modules, which are imported."""
+    """Return all exception classes in busso's modules, which are imported."""
     found = set().union(*(errors_of_busso(each) for each in kind.__subclasses__()))
     return found | ({kind} if kind.__module__.startswith("busso.") else set())
 
 
 def test_every_error_is_made_again_from_its_pickle_and_from_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Copies have all of it; made of its text, it says the same."""
+    """Unpickled copies are complete; an error created from the text prints the same."""
     for each in pkgutil.walk_packages(busso.__path__, "busso."):
-        with suppress(ModuleNotFoundError):  # an extra is not installed
+        with suppress(ModuleNotFoundError):  # the extra is not installed
             importlib.import_module(each.name)
     monkeypatch.setattr(JobError, "all", [])
     kinds = errors_of_busso()

@@ -1,4 +1,4 @@
-"""The list of faults fits the tree, and the script that seeds them says what there is to say."""
+"""The list of faults matches the tree, and the script that seeds them reports correctly."""
 
 import ast
 
@@ -14,7 +14,7 @@ def test_a_fault_fits_the_tree(fault: Fault) -> None:
     text = (ROOT / fault.file).read_text()
     seeded = fault.seeded(text)
     assert seeded != text
-    ast.parse(seeded)  # a syntax error is no fault that a test can catch
+    ast.parse(seeded)  # a syntax error is not a fault for tests
     for each in fault.tests:
         file, _, test = each.partition("::")
         assert (ROOT / file).exists(), f"{fault.name}: there is no {file}"

@@ -1,6 +1,6 @@
-"""The layout of the source: sizes of folders and files, and one name for one class.
+"""Layout of the source: sizes of folders and files, unique class names, and docstrings.
 
-Imports between folders are for `lint-imports`.
+`lint-imports` checks the imports between folders.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OF_EACH_GAME = {"GameBoard", "GameScreen", "Options"}
 
 @cache
 def modules() -> dict[Path, str]:
-    """The source of each module outside tests, docs and examples, by its path from the root."""
+    """Return the source of each module outside tests, docs and examples, by relative path."""
     listed = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     paths = (path for path in map(Path, listed.split()) if path.parts[0] not in ("tests", "docs", "examples"))
     return {path: (ROOT / path).read_text(encoding="utf-8") for path in paths if (ROOT / path).exists()}

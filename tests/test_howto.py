@@ -1,4 +1,4 @@
-"""The pages about games, rewards and players of one's own: what they show works as it stands there."""
+"""Pages about user-defined games, rewards and players: their examples work unchanged."""
 
 import re
 import shlex
@@ -24,7 +24,7 @@ def commands(page: str, command: str) -> list[list[str]]:
 
 @pytest.fixture
 def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The tutorial, in a folder with the files that it begins with."""
+    """Copy the tutorial's initial files into a folder, and return its text."""
     page = (ROOT / "docs" / "tutorial" / "own.md").read_text(encoding="utf-8")
     (from_path, to), *more = re.findall(r"^cp (\S+) (\S+)$", page, re.M)
     assert not more

@@ -1,4 +1,4 @@
-"""Imports of each command: a person waits for them, and a pipe has no use for a screen."""
+"""Imports of each command: people wait for them, and a pipe does not need the user interface."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ HEAVY = GAMES | {
 }
 SETTINGS = {"hydra", "omegaconf"}
 TRESSETTE = SETTINGS | {"numba", "busso.tressette"}
-PRELOADED = ("hydra", "omegaconf", "numba", "torch")  # in the forks of those that may import them
+PRELOADED = ("hydra", "omegaconf", "numba", "torch")  # loaded in the forks of commands that may import them
 RULE_PLAYERS = ("players=[greedy,random]", "deals=2")
 
-# Command line, and what it may import of the above. Deals are few: what is looked at is what comes before them.
+# Command line, and the packages above that it may import. Few deals, because only the imports before them matter.
 MAY_IMPORT: dict[str, tuple[Sequence[str], set[str]]] = {
     "tournament": (("tournament", *RULE_PLAYERS, "folder=t"), TRESSETTE | {"rich"}),
     "tournament of the champion": (
@@ -35,7 +35,7 @@ MAY_IMPORT: dict[str, tuple[Sequence[str], set[str]]] = {
         TRESSETTE | {"rich", "torch", "safetensors"},
     ),
     "replay": (("replay", "one.jsonl"), {"numba", "busso.tressette"}),
-    # Numba asks for SciPy's BLAS where compiled code takes the sum of an array.
+    # Numba needs SciPy's BLAS to compile sums of arrays.
     "solve": (
         ("solve", "game=sette_mezzo", "player=2", "opponent=6"),
         SETTINGS | {"numba", "busso.sette_mezzo", "scipy"},
@@ -45,14 +45,14 @@ MAY_IMPORT: dict[str, tuple[Sequence[str], set[str]]] = {
     "tournament --cfg": (("tournament", *RULE_PLAYERS, "--cfg", "job"), SETTINGS),
     "solve --cfg": (("solve", "--cfg", "job"), SETTINGS),
     "compare --cfg": (("compare", "a", "b", "--cfg", "job"), SETTINGS),
-    # Whether there is a GPU decides what a run is, and a game what its settings may be.
+    # A run depends on whether there is a GPU, and its possible settings on the game.
     "train --cfg": (("train", "--cfg", "job"), TRESSETTE | {"torch", "safetensors"}),
 }
 
-# What --help may import; Hydra alone where a command is not named.
+# Imports allowed with --help; Hydra only, for commands not listed.
 HELP_MAY_IMPORT: dict[str, set[str]] = {
     "replay": set(),
-    # These describe themselves from where they work on networks, or on compiled code.
+    # Defined in modules that use networks or compiled code.
     "export": SETTINGS | {"torch", "numba", "safetensors"},
     "warm": {"numba"},
 }
@@ -60,12 +60,12 @@ _LINE = re.compile(r"import time: +\d+ \| +\d+ \| +(\S+)")
 
 
 def modules_of(stderr: str) -> list[str]:
-    """The modules in the lines of `python -X importtime`, in the order in which they were complete."""
+    """Return the modules in the output of `python -X importtime`, in order of completion."""
     return _LINE.findall(stderr)
 
 
 def heavy(modules: Iterable[str]) -> set[str]:
-    """The heavy packages that these modules are of. Numba looks which version of SciPy there is, and no further."""
+    """Return the heavy packages among these modules. Numba's check of SciPy's version does not count."""
     named = {".".join(parts[:count]) for parts in (name.split(".") for name in modules) for count in (1, 2)}
     if not {"scipy.linalg", "scipy.special", "scipy.sparse", "scipy.stats"} & named:
         named.discard("scipy")
@@ -73,7 +73,7 @@ def heavy(modules: Iterable[str]) -> set[str]:
 
 
 def imported(wanted: Sequence[tuple[Sequence[str], set[str]]], folder: Path) -> list[set[str]]:
-    """The heavy packages that each command, which must succeed, has imported by its end; with those that it may."""
+    """Return the heavy packages imported by each command, which must succeed, given those that it may import."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, (_, allowed) in enumerate(wanted):
         groups.setdefault(tuple(name for name in PRELOADED if name in allowed), []).append(number)
@@ -96,14 +96,14 @@ def imported(wanted: Sequence[tuple[Sequence[str], set[str]]], folder: Path) -> 
 
 
 def words(arguments: Sequence[str]) -> list[str]:
-    """The module of a command and what follows it, as after `python -m`."""
+    """Return the module of a command and its arguments, as after `python -m`."""
     command = COMMANDS[arguments[0]]
     return [command.module.removesuffix(".__main__"), *command.first, *arguments[1:]]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of the commands: with a record of Tressette, and nothing else."""
+    """Create a folder for the commands with a record of Tressette and nothing else."""
     there = tmp_path_factory.mktemp("imports")
     records = (ROOT / "tests" / "golden" / "records.jsonl").read_text().splitlines(keepends=True)
     (there / "one.jsonl").write_text(next(line for line in records if '"tressette"' in line))
@@ -111,19 +111,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)  # thirty commands, which compile where no code is kept
+@pytest.mark.timeout(300)  # thirty commands, which compile if nothing is cached
 def test_a_command_imports_what_it_needs(folder: Path) -> None:
     wanted = [*MAY_IMPORT.values()]
     wanted += [((name, "--help"), HELP_MAY_IMPORT.get(name, SETTINGS)) for name in COMMANDS]
     found = imported(wanted, folder)
     more = [each for each, modules in zip(wanted, found, strict=True) if not modules <= each[1]]
-    if more:  # a first start compiles, for which Numba needs SciPy
+    if more:  # the first start compiles, for which Numba needs SciPy
         again = imported(more, folder)
         assert not [(each, has - each[1]) for each, has in zip(more, again, strict=True) if not has <= each[1]]
 
 
 def test_a_command_line_by_itself_loads_no_arrays_and_asks_for_no_packages() -> None:
-    """Each --help imports this, and a tenth of a second is seen."""
+    """Every --help imports this module, and 0.1 s would be noticed."""
     asked = [sys.executable, "-X", "importtime", "-c", "import busso.command.app"]
     found = subprocess.run(asked, cwd=ROOT, check=True, capture_output=True, text=True)
     assert "busso.command.app" in modules_of(found.stderr)

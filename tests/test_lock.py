@@ -1,4 +1,4 @@
-"""A lock on a folder, on file systems that have locks, that have none, and that only pretend."""
+"""Folder locks on file systems with locks, without locks, and with locks that have no effect."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from busso.command.lock.owner import Owner, read_owner, this_process
 from tests.errors import error_about
 from tests.limits import seconds, until
 
-PRETEND = "fcntl.lockf = fcntl.flock = lambda *given: None"  # as on a mount whose locks stay on one node
+PRETEND = "fcntl.lockf = fcntl.flock = lambda *given: None"  # like a mount whose locks are local to a node
 REFUSE = "def refused(*given): raise OSError(37, 'No locks available')\nfcntl.lockf = fcntl.flock = refused"
 MOUNTS = {"locks": "", "pretended": PRETEND, "refused": REFUSE}
 HOLDS = """
@@ -48,7 +48,7 @@ held.release()
 
 @contextmanager
 def holder(path: Path, mount: str = "locks") -> Iterator[subprocess.Popen[str]]:
-    """A process that has the lock until it reads a line."""
+    """Start a process that holds the lock until it reads a line."""
     command = [sys.executable, "-c", HOLDS.format(mount=MOUNTS[mount]), str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -64,7 +64,7 @@ def line(process: subprocess.Popen[str]) -> str:
 
 
 def tell(process: subprocess.Popen[str]) -> str:
-    """Tell it to end; returns whether it still had the lock."""
+    """Let the process exit, and return whether it still had the lock."""
     assert process.stdin is not None
     process.stdin.write("\n")
     process.stdin.flush()
@@ -72,13 +72,13 @@ def tell(process: subprocess.Popen[str]) -> str:
 
 
 def suspend(process: subprocess.Popen[str]) -> None:
-    """Stop it, and return when no thread of it writes any more."""
+    """Stop the process, and wait until none of its threads writes."""
     process.send_signal(signal.SIGSTOP)
     assert os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1])
 
 
 def mounted(monkeypatch: pytest.MonkeyPatch, mount: str) -> None:
-    """The same in this process."""
+    """Set up the mount in this process."""
 
     def refused(*given: Any) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
@@ -101,7 +101,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def put(path: Path, **changes: Any) -> Owner:
-    """The file of another owner."""
+    """Write the file of another owner."""
     found = replace(this_process(), **changes)
     path.with_name(path.name + ".owner").write_bytes(found.as_bytes(0))
     return found
@@ -138,7 +138,7 @@ def test_a_file_system_without_byte_range_locks_is_said(
 
 @pytest.mark.parametrize("failing", [1, 2], ids=["owner", "lock"])
 def test_a_full_disk_leaves_no_owner(path: Path, monkeypatch: pytest.MonkeyPatch, failing: int) -> None:
-    """The last block may go to the one file, and none be left for the other."""
+    """The last block may go to one file and leave none for the other."""
     write, calls = os.pwrite, itertools.count(1)
 
     def full(*given: Any) -> int:
@@ -185,11 +185,11 @@ def test_a_process_number_that_came_again_is_not_the_owner(path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "ended"),
     [
-        ({"boot": "another"}, True),  # this machine has started again
+        ({"boot": "another"}, True),  # this machine was restarted
         ({"boot": "another", "host": "node9"}, False),
-        ({"boot": "another", "namespace": "pid:[4026532000]"}, False),  # a container with this name, elsewhere
-        ({"namespace": "pid:[4026532000]", "pid": 1 << 22}, False),  # numbers of another container say nothing
-        ({"pid": (1 << 22) + 1}, True),  # more than there are
+        ({"boot": "another", "namespace": "pid:[4026532000]"}, False),  # a container with this name on another machine
+        ({"namespace": "pid:[4026532000]", "pid": 1 << 22}, False),  # process ids of another container have no meaning
+        ({"pid": (1 << 22) + 1}, True),  # greater than any process id
     ],
 )
 def test_what_is_known_of_owners(monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], ended: bool) -> None:
@@ -217,7 +217,7 @@ def test_without_a_job_nothing_is_waited_for(path: Path, monkeypatch: pytest.Mon
 def test_a_job_takes_over_from_a_dead_owner(
     path: Path, monkeypatch: pytest.MonkeyPatch, job: str, content: bytes | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever is in its file; of its own job or of another."""
+    """Whatever its file contains, and whether it belongs to the same job or another."""
     put(path, **AWAY, job="7")
     if content is not None:
         path.with_name(".lock.owner").write_bytes(content)
@@ -235,7 +235,7 @@ def test_a_job_takes_over_from_a_dead_owner(
 def test_a_restarted_job_does_not_fight_an_owner_that_lives(
     path: Path, monkeypatch: pytest.MonkeyPatch, job: str, code: int
 ) -> None:
-    """An earlier start of the same job may live on a node that Slurm does not reach: the job tries again later."""
+    """An earlier start of the same job may live on a node that Slurm cannot reach: the job tries again later."""
     monkeypatch.setattr(lock, "STALE", 30.0)
     monkeypatch.setenv("SLURM_JOB_ID", job)
     with holder(path, "pretended") as process:
@@ -262,7 +262,7 @@ def test_what_stops_a_job_ends_its_waiting(path: Path, monkeypatch: pytest.Monke
 def test_a_suspended_owner_that_lost_it_sees_that_and_deletes_nothing(
     path: Path, monkeypatch: pytest.MonkeyPatch, mount: str
 ) -> None:
-    """A server that keeps the byte-range lock of a machine that died is the same."""
+    """As on a server that keeps the byte-range lock of a dead machine."""
     mounted(monkeypatch, mount)
     with holder(path, mount) as process:
         suspend(process)

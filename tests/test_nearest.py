@@ -1,4 +1,4 @@
-"""Mistyped keys are refused with a suggestion."""
+"""Mistyped keys are rejected with a suggestion."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every module is busso.NAME and has no other name, also in Ray's workers."""
+"""Every module is imported as busso.NAME only, also in Ray's workers."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 from tests.train.runs import SMALL
 
 ROOT = Path(__file__).parents[1]
-# A game of one's own, with a module that a clone has, too. Wherever games are played it notes what else is imported.
+# User-defined game with the name of a module in a clone; it records the imports wherever games are played.
 PROBE = """
 import json, os, sys, threading, time
 from dataclasses import replace

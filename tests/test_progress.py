@@ -21,7 +21,7 @@ def test_lines_elsewhere_are_sparse(monkeypatch: pytest.MonkeyPatch, capsys: pyt
             clock[0] += 1.0
             shown.advance()
     lines = capsys.readouterr().err.splitlines()
-    # One every ten seconds; the pace counts from the first piece on, and not what was there before.
+    # One line every ten seconds; the pace ignores the pieces that were there at the start.
     assert lines == [f"playing  {10 + s}%  {10 + s} of 100 deals  {time_left(90 - s)}" for s in (10, 20, 30, 40, 50)]
 
 
@@ -43,7 +43,7 @@ def test_a_terminal_sees_a_bar_that_goes(monkeypatch: pytest.MonkeyPatch) -> Non
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=100)
     monkeypatch.setattr("busso.command.terminal.progress.plain_console", lambda **_: console)
-    monkeypatch.setenv("FORCE_COLOR", "1")  # as a terminal has it for those who look before they import Rich
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as in a terminal, set before Rich is imported
     with pytest.raises(KeyboardInterrupt), Progress("grading", 8, "moves") as shown:
         shown.advance()
         shown.advance(3, "[sic]")
@@ -51,4 +51,4 @@ def test_a_terminal_sees_a_bar_that_goes(monkeypatch: pytest.MonkeyPatch) -> Non
         raise KeyboardInterrupt
     text = screen.getvalue()
     assert all(word in text for word in ("grading", "4 of 8 moves [sic]", "stays")) and "━" in text
-    assert text.endswith("\x1b[2K") or "\x1b[2K" in text.rpartition("4 of 8")[2]  # the line is taken back
+    assert text.endswith("\x1b[2K") or "\x1b[2K" in text.rpartition("4 of 8")[2]  # the line is cleared

@@ -1,4 +1,4 @@
-"""Players and paths on a command line: what Hydra reads, and what to write where it does not."""
+"""Players and paths on a command line: Hydra's parsing, and suggestions where it fails."""
 
 import itertools
 import shlex
@@ -32,7 +32,7 @@ def test_hydra_reads_players(typed: str) -> None:
     assert [spelled("players", player) for player in players] == TYPED[typed]
 
 
-PROPOSED = {  # where Hydra refuses
+PROPOSED = {  # rejected by Hydra
     "players=[greedy,monte_carlo:samples=100]": " players=[greedy,monte_carlo:samples:100]",
     "players=[monte_carlo:samples=100,ms=5,greedy]": " players=[monte_carlo:samples:100:ms:5,greedy]",
     "evaluation.opponents=[random],[greedy:a=1]": " evaluation.opponents=[random],[greedy:a:1]",
@@ -90,7 +90,7 @@ PHASES = [
     "player", ["monte_carlo:samples:20", "cheating:tricks:5", "champion", "./runs/lr=1", "./runs/a"]
 )
 def test_players_with_options_in_a_mapping(player: str) -> None:
-    """By Hydra's grammar in every form; composed in one."""
+    """All forms with Hydra's grammar; one of them composed."""
     for key, phases in itertools.product((player, escaped(player)), PHASES):
         found: Any = value_of(with_escapes(f"opponents.phases={phases.replace('KEY', key)}"))
         mix = {str(name): value for name, value in found[-1]["mix"].items()}

@@ -1,4 +1,4 @@
-"""README and docs: what they name exists, and every setting is explained."""
+"""README and docs: referenced files exist, and every setting is documented."""
 
 import re
 import runpy

@@ -1,4 +1,4 @@
-"""docs/reference/record.schema.json: what the games write fits it, and the engine demands what it demands."""
+"""docs/reference/record.schema.json: games write valid records, and the engine requires the same fields."""
 
 import json
 from pathlib import Path
@@ -58,7 +58,7 @@ def test_random_games_fit(game: tuple[str, dict[str, Any]], seed: int) -> None:
 
 @pytest.mark.parametrize("game", GAMES, ids=str)
 def test_what_the_schema_refuses_cannot_be_played(game: tuple[str, dict[str, Any]], tmp_path: Path) -> None:
-    """Every required field is missed by both; `names`, which may be missing, is checked by both."""
+    """Both miss every required field; both check `names`, which is optional."""
     record = random_record(*game, 5)
     changed = [{key: value for key, value in record.items() if key != left_out} for left_out in record]
     changed = [each for each in changed if not VALID.is_valid(each)]

@@ -1,4 +1,4 @@
-"""The reference pages say what the code has: every curve, the files of a run, and each game in one form."""
+"""Reference pages match the code: every curve, the files of a run, and a uniform page for each game."""
 
 import fnmatch
 import importlib
@@ -39,7 +39,7 @@ def section(text: str, title: str) -> str:
 
 
 def rows(text: str) -> Iterator[list[str]]:
-    """The cells of the tables, without headers."""
+    """Yield the cells of the tables, without headers."""
     lines = text.splitlines()
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
         if line.startswith("| ") and not following.startswith("|--"):
@@ -53,7 +53,7 @@ def named(text: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def run(trained_run: TrainedRuns) -> Path:
-    """A run with all curves that a network can have."""
+    """Train a run with all curves that a network can have."""
     return trained_run()
 
 
@@ -143,7 +143,7 @@ def test_the_pages_of_games_have_one_form(game: Game) -> None:
 
 
 def test_the_observation_is_that_of_the_code(game: Game) -> None:
-    """The same rows as the table in the docstring, whose long cells have several lines."""
+    """The rows equal the docstring's table, where long cells span several lines."""
     docstring = importlib.import_module(f"busso.{game.name}.observation").__doc__ or ""
     coded: list[list[str]] = []
     for line in re.findall(r"^\| (.*) \|$", docstring, re.M)[1:]:

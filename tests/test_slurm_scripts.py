@@ -1,4 +1,4 @@
-"""Tests of slurm/ without Slurm; tests/slurm has the rest."""
+"""Scripts in slurm/ tested without Slurm; tests/slurm tests them with it."""
 
 import os
 import re
@@ -18,7 +18,7 @@ SHELL = [*SCRIPTS, *sorted((ROOT / "slurm" / "lib").iterdir()), *sorted((ROOT / 
 
 @pytest.fixture(autouse=True)
 def scontrol(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slurm's record of the job, which is what the variables say."""
+    """Fake Slurm's record of the job, equal to the variables."""
     command = tmp_path_factory.mktemp("bin") / "scontrol"
     command.write_text(f"#!/bin/bash\n{RECORD}\n")
     command.chmod(0o755)
@@ -43,7 +43,7 @@ def test_run_without_slurm(script: Path) -> None:
 
 
 def test_logs_have_a_folder_and_are_not_committed() -> None:
-    """Without the folder Slurm fails with no log at all."""
+    """Without the folder, Slurm fails without any log."""
     for script in SCRIPTS:
         assert re.search(r"^#SBATCH --output=slurm/logs/", script.read_text(), re.M)
     files = subprocess.run(["git", "ls-files", "slurm"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
@@ -68,7 +68,7 @@ LIMITS = {
 
 
 def test_minutes_of_training_that_a_time_limit_leaves() -> None:
-    """Five minutes for the signal and two to begin and to end, but at most half of the time."""
+    """Five minutes for the signal and two for start and end, but at most half of the time."""
     script = 'set -euo pipefail; source slurm/lib/budget.sh; for limit; do echo "$(minutes_of_training "$limit")"; done'
     command = ["bash", "-c", script, "bash", *LIMITS]
     found = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
@@ -82,7 +82,7 @@ def test_the_signal_comes_when_the_budget_says() -> None:
 
 
 COMMANDS = {
-    # As Slurm: the limit of this task alone, and no requeueing.
+    # Like Slurm: the time limit of this task only, and no requeueing.
     "squeue": '[[ $* == "--noheader --jobs=$JOB --format=%l" ]] && echo "$LIMIT"',
     "scontrol": f"""
 case $* in
@@ -92,7 +92,7 @@ case $* in
     requeue*) echo "scontrol $*"; exit 1 ;;
     *) exit 1 ;;
 esac""",
-    # As the trainer: it stops when USR1 comes to the job.
+    # Like the trainer: stops when USR1 is sent to the job.
     "python": """
 echo "python $* BUSSO_MINUTES=${BUSSO_MINUTES-}"
 trap "exit 75" USR1
@@ -105,7 +105,7 @@ ONE_NODE = {"SLURM_JOB_ID": "9", "SLURM_JOB_NUM_NODES": "1", "SLURM_JOB_NODELIST
 
 @pytest.fixture
 def short_folder() -> Iterator[str]:
-    """For BUSSO_TMP, which must be short."""
+    """Return a short folder for BUSSO_TMP."""
     with tempfile.TemporaryDirectory(prefix="b") as folder:
         yield folder
 
@@ -129,7 +129,7 @@ def test_a_job_trains_for_the_time_it_asked_for_and_asks_for_another_start(
 
 
 def _stopped(folder: Path, short_folder: str, given: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """The end of a job to which USR1 came."""
+    """Return the result of a job that received USR1."""
     for name, text in COMMANDS.items():
         (folder / name).write_text(f"#!/bin/bash\n{text}\n")
         (folder / name).chmod(0o755)
@@ -154,15 +154,15 @@ PREEMPTED = {"PreemptTime": "2026-11-27T02:43:00", "Requeue": "1", "BatchFlag": 
         ({"SLURM_VERSION": "23.11.10"}, {}, "REQUEUE", False),
         ({"PreemptType": "preempt/qos"}, {}, "REQUEUE", False),
         ({}, {}, "CANCEL", False),
-        ({}, {"PreemptTime": "None"}, "REQUEUE", False),  # its time limit
+        ({}, {"PreemptTime": "None"}, "REQUEUE", False),  # at its time limit
         ({}, {"Requeue": "0"}, "REQUEUE", False),
-        ({}, {"BatchFlag": "4"}, "REQUEUE", False),  # one more would be held
+        ({}, {"BatchFlag": "4"}, "REQUEUE", False),  # another start would be held
     ],
 )
 def test_a_preempted_job_leaves_it_to_slurm_to_requeue_it_where_it_does(
     tmp_path: Path, short_folder: str, config: dict[str, str], record: dict[str, str], mode: str, itself: bool
 ) -> None:
-    """From 24.05 on; a job that asked itself would start once more after its last end."""
+    """From 24.05 on; if the job requeued itself too, it would start again after its end."""
     given = {
         "SLURM_JOB_PARTITION": "low",
         "MODE": mode,
@@ -177,7 +177,7 @@ def test_a_preempted_job_leaves_it_to_slurm_to_requeue_it_where_it_does(
 def test_the_first_task_of_an_array_submits_the_table_of_its_sweep(
     tmp_path: Path, short_folder: str, task: str, last: str, submits: bool
 ) -> None:
-    """Of some tasks of eight, as `--array=3,5`; an array that is numbered from 1 has no table."""
+    """A subset of eight tasks, as in `--array=3,5`; an array numbered from 1 has no table."""
     python = '[[ ${SLURM_ARRAY_TASK_ID-} ]] || for ((k = 0; k < 8; k++)); do echo "run$k"; done'
     for name, text in {"python": python, "squeue": "", "sbatch": 'echo "sbatch $*"'}.items():
         (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
@@ -218,7 +218,7 @@ def test_unknown_option_of_tensorboard(short_folder: str, arguments: list[str]) 
     assert found.stderr == f"error: {arguments[-1]}: the only option is --public, before the folder\n"
 
 
-# As the nodes: this one cannot start Ray, but for the seventh time, when it is killed at once.
+# Like a node that fails to start Ray six times, and is killed at the seventh.
 _NODE = """
 say() { echo "$*"; }
 srun() { echo srun; [[ $(grep -c srun "$OUT") == 7 ]] && echo 'Ray runtime started'; return 1; }
@@ -233,7 +233,7 @@ wait $!
 
 
 def test_a_node_that_never_joins_is_not_asked_for_ever(tmp_path: Path) -> None:
-    """The pauses grow, from the start again when it had joined; after twenty in vain the job goes on without it."""
+    """The pauses grow, and restart from the shortest after a join; after twenty failures the job runs without it."""
     (tmp_path / "slurm" / "logs").mkdir(parents=True)
     environment = {**os.environ, "SLURM_JOB_ID": "9", "ROOT": str(ROOT), "RAY_ADDRESS": "10.0.0.1:1"}
     with (tmp_path / "out").open("w") as out:
@@ -253,7 +253,7 @@ echo "TensorBoard 2.21.0 at http://127.0.0.1:$PORT/ (Press CTRL+C to quit)" >&2
 
 @pytest.mark.parametrize("port", ["45301", ""])
 def test_tensorboard_chooses_its_port_itself(tmp_path: Path, short_folder: str, port: str) -> None:
-    """Choose a port: one that was free before may be taken since; if it does not start, it tells none."""
+    """A port that was free may be taken by now; if TensorBoard does not start, no port is printed."""
     python = tmp_path / "python"
     python.write_text(_TENSORBOARD if port else "#!/bin/bash\nexit 3\n")
     python.chmod(0o755)

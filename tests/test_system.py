@@ -1,4 +1,4 @@
-"""System calls that only Linux has, and the second way that macOS takes."""
+"""System calls of Linux, and the alternatives on macOS."""
 
 import mmap
 import os
@@ -47,12 +47,12 @@ def test_a_child_whose_parent_has_ended_already_is_told(environment: dict[str, s
         assert child.stdout is not None
         said = child.stdout.readline()
         child.kill()
-    # Where a thread looks it may have ended before it could say so.
+    # When a thread checks, the process may have ended before it could print.
     assert said.endswith(" False\n") or (environment and child.returncode == -signal.SIGKILL)
 
 
 def test_all_processes_have_the_parents_that_ps_says() -> None:
-    """The two ways agree on processes that live on while both look, but for orphans."""
+    """Both ways agree on processes that live through both, except for orphans."""
     with subprocess.Popen(["sleep", "60"]) as child:
         by_kernel, by_ps = system.parents(), system._parents_by_ps()
         child.kill()

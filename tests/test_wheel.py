@@ -1,4 +1,4 @@
-"""A wheel, built from the sdist, holds all that the tree holds, and works where nothing knows of the tree."""
+"""A wheel, built from the sdist, contains the whole tree and works without it."""
 
 import os
 import shutil
@@ -22,16 +22,16 @@ from tests.train.runs import SMALL
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-# Nothing of this tree is found by what runs with these.
+# Environment in which nothing of this tree is found.
 OUTSIDE = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
 ROOMS = sorted(path.name for path in (ROOT / "busso").iterdir() if path.is_symlink())
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from the sdist of a copy, so that no `build/` of an earlier time is in it or left; without a network.
+    """Build a wheel from the sdist of a copy, offline and without an earlier `build/`.
 
-    As in a zip that pip unpacks, every second link of the copy is a text file.
+    Every second link of the copy is a text file, as in a zip that pip unpacks.
     """
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
     for name in (*ROOMS, "busso"):
@@ -57,7 +57,7 @@ def test_every_folder_of_code_has_its_link() -> None:
 
 
 def test_a_wheel_holds_what_the_tree_holds(wheel: Path) -> None:
-    """Every file, so that data beside the code is not forgotten."""
+    """Every file, including data files next to the code."""
     code = [path.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*") if path.is_file()]
     files = {f"busso/{path.as_posix()}" for path in code if "__pycache__" not in path.parts}
     files |= {f"busso/{path.name}" for path in (ROOT / "busso").glob("*.py")}
@@ -70,7 +70,7 @@ def test_a_wheel_holds_what_the_tree_holds(wheel: Path) -> None:
 
 
 def test_a_tree_without_links_says_what_is_missing(tmp_path: Path) -> None:
-    """As it is unpacked by programs that leave links out, where setup.py has nothing to make them of."""
+    """As unpacked by programs that drop links, so that setup.py has nothing to restore them from."""
     for path in (ROOT / "setup.py", *(ROOT / "busso").glob("*.py")):
         (tmp_path / path.relative_to(ROOT)).parent.mkdir(exist_ok=True)
         shutil.copy(path, tmp_path / path.relative_to(ROOT))
@@ -82,10 +82,10 @@ def test_a_tree_without_links_says_what_is_missing(tmp_path: Path) -> None:
 
 
 def environment(wheel: Path, folder: Path) -> tuple[Path, Path]:
-    """A new virtual environment with the wheel; its folders of programs and of packages.
+    """Create a virtual environment with the wheel; return its folders of programs and of packages.
 
-    The dependencies are those of this Python, by a path alone: its `.pth` files, by which an editable busso would be
-    found, are read of an environment's own folder only.
+    The dependencies are this Python's, added by a path only: .pth files, by which an editable busso would be found, are
+    read only in an environment's own folder.
     """
     venv.create(folder, with_pip=False, symlinks=True)
     programs = folder / "bin"
@@ -111,7 +111,7 @@ def test_an_installed_wheel_trains_and_plays_elsewhere(wheel: Path, tmp_path: Pa
             path.write_text("raise ImportError('a script of ours')")
         else:
             path.mkdir(parents=True)
-            (path / "__init__.py").touch()  # `evaluate` stands for the package of Hugging Face
+            (path / "__init__.py").touch()  # `evaluate` stands for Hugging Face's package
 
     def call(*arguments: str, path: str = "") -> str:
         found = subprocess.run(
@@ -137,7 +137,7 @@ def test_an_installed_wheel_trains_and_plays_elsewhere(wheel: Path, tmp_path: Pa
     run = elsewhere / "runs" / "tressette" / "wheel"
     assert "random" in call("busso", "train", *SMALL, "name=wheel")
     assert (run / "results.json").exists()
-    # The same run goes on, and a signal reaches it.
+    # The same run resumes, and a signal reaches it.
     ended = checkpoint.listed(run / "checkpoints")[0]
     longer = [str(programs / "busso"), "train", *SMALL, "name=wheel", "episodes=100000000"]
     with subprocess.Popen(longer, cwd=elsewhere, env=OUTSIDE, stderr=subprocess.PIPE, text=True) as process:
@@ -151,11 +151,11 @@ def test_an_installed_wheel_trains_and_plays_elsewhere(wheel: Path, tmp_path: Pa
 
     table = call("busso", "tournament", "players=[runs/tressette/wheel,random]", "deals=8", "seed=1")
     assert "runs/tressette/wheel" in table
-    # From the folder of those files, which Python looks into first: Ray's workers, and a game of one's own.
+    # From the folder of those files, which comes first on Python's path: Ray's workers, and a user-defined game.
     with_ray = ("rollout=ray", "rollout.workers=1", "name=ray")
     assert "random" in call("python", "-m", "busso.train", *SMALL[1:], *with_ray)
     own = f"game={ROOT / 'examples' / 'own' / 'war.py'}"
     assert "random" in call("python", "-m", "busso", "train", *SMALL, own)
-    # Runs and results are here, and nothing was written where the packages are: they may be another user's.
+    # Runs and results are here; the folder of packages, possibly another user's, is unchanged.
     assert set(elsewhere.iterdir()) - theirs == {elsewhere / "runs", elsewhere / "tournaments"}
     assert {path: path.stat().st_mtime_ns for path in packages.rglob("*")} == before

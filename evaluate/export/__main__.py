@@ -63,7 +63,7 @@ def main(settings: ExportSettings) -> None:
 
 
 def export(settings: ExportSettings, game_is_named: bool = False) -> tuple[Path, float | None]:
-    """Write the file and its card. Returns the file and, of ONNX, how far its values are from those of the network.
+    """Write the file and its card; return the file and, for ONNX, the greatest difference from the network's values.
 
     `game_is_named`: a network of another game than that of the settings is refused. Raises SettingsError,
     CheckpointError, and ExportError where the file would do something else than the network; there is none then.

@@ -1,4 +1,4 @@
-"""The card of an export, README.md in the form that model hubs read: YAML for machines, then Markdown for people.
+"""Model card of an export, README.md: YAML for model hubs, then Markdown.
 
 The keys of the YAML are those of Hugging Face's model cards (https://huggingface.co/docs/hub/model-cards), which other
 hubs read, too.
@@ -86,14 +86,14 @@ print(busso.duel(game, player, "random", deals=64).win_rate)"""
 
 
 def check_free(folder: Path) -> None:
-    """Raise SettingsError where a README.md lies that no export has written."""
+    """Raise SettingsError for a README.md that no export has written."""
     path = folder / FILE
     if path.exists() and _OWN not in path.read_text(encoding="utf-8", errors="replace").splitlines():
         raise SettingsError("to", f"{path} is not the card of an export, which takes this name", "name another folder")
 
 
 def card(source: ExportSource, file: Path, form: str | None, license_name: str) -> str:
-    """The text of the card of a file. Of ONNX, `form` is that of observations; None of a file for busso."""
+    """Return the text of the card of a file. `form` is that of the observations of ONNX, None for a file for busso."""
     game, found, about = source.game, source.found, source.found.about
     tags = ["reinforcement-learning", "deep-reinforcement-learning", "dqn", "card-games", game.name, file.suffix[1:]]
     front = {"license": license_name, "library_name": "busso", "pipeline_tag": tags[0], "tags": tags}
@@ -122,7 +122,7 @@ def card(source: ExportSource, file: Path, form: str | None, license_name: str) 
 
 
 def _results(source: ExportSource) -> Iterator[str]:
-    """Games won and the result against each player, and what counts as won."""
+    """Yield a table of games won and results against each player, and the definition of won."""
     unit = source.game.unit
     if not source.results:
         yield "Not measured: there are no results of this network."

@@ -1,4 +1,4 @@
-"""A network as an ONNX file; its metadata has all that a program needs to play by it."""
+"""ONNX export of a network, with all metadata that a program needs to play by it."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ Values = Callable[[Words], NDArray[np.float32]]  # of packed observations
 
 
 class ExportError(UserError):
-    """A network that PyTorch cannot export, or that the exported file differs from."""
+    """Error for a network that PyTorch cannot export, or an exported file that differs from it."""
 
     exit_code = 1
 
 
 class OnWords(nn.Module):
-    """A network on packed observations in uint64, `[batch, words]`, for which PyTorch has no operators but ONNX has."""
+    """Network on packed uint64 observations, `[batch, words]`, unpacked by operators of ONNX that PyTorch lacks."""
 
     def __init__(self, network: QNetwork) -> None:
         super().__init__()
         self.network = network
 
     def forward(self, words: Tensor) -> Tensor:
-        """Values of all actions, legal or not, `[batch, actions]`."""
+        """Return the values of all actions, legal or not, `[batch, actions]`."""
         place, one = torch.arange(WORD).to(torch.uint64), torch.tensor(1, dtype=torch.uint64)
         kind: Any = {"dtype": torch.uint64, "shape": (*words.shape, WORD)}
         shifted = torch.onnx.ops.symbolic("BitShift", (words.unsqueeze(-1), place), {"direction": "RIGHT"}, **kind)
@@ -63,7 +63,7 @@ class OnWords(nn.Module):
 
 
 def model_of(source: ExportSource, form: str) -> bytes:
-    """The file of the network on observations of this form, packed or bits. Raises ExportError if PyTorch cannot."""
+    """Export the network with observations of this form, packed or bits. Raises ExportError if PyTorch cannot."""
     model = _traced(source, form)
     model.ir_version, model.producer_name, model.producer_version = IR, "busso", __version__
     model.doc_string = f"{source.title}: play the legal action of the greatest value; {KEY!r} in the metadata says more"
@@ -138,7 +138,7 @@ def values_of(model: bytes, game: Game, form: str) -> Values:
 
 
 def observations(game: Game, rows: int) -> Words:
-    """`rows` packed observations `[rows, words]`, always the same, for which nothing is compiled.
+    """Return `rows` packed observations `[rows, words]`, always the same, without compiling anything.
 
     Each bit is set once in sixteen, as often as in Tressette.
     """

@@ -38,7 +38,7 @@ PACKED, BITS = "packed", "bits"  # forms of observations
 
 @dataclass(frozen=True)
 class ExportSource:
-    """A network that learns no more. `results` are those of results.json, empty where nothing has measured it.
+    """Network to export. `results` are those of results.json, empty for a network that was not measured.
 
     `beside` is the folder in which an export lies where none is named.
     """
@@ -50,19 +50,19 @@ class ExportSource:
 
     @cached_property
     def game(self) -> Game:
-        """Under the options that it was trained with."""
+        """Game with the options of training."""
         return self.found.settings.load_game()
 
     @cached_property
     def network(self) -> QNetwork:
-        """In float32, whatever this machine multiplies in when it plays."""
+        """Network in float32, independent of the format of players on this machine."""
         network = build_network(self.game, self.found.settings).eval()
         network.load_state_dict(self.found.weights)
         return network
 
 
 def open_source(run: str, game: Game) -> ExportSource:
-    """Open the network that a person names; `game` is the one whose champion is meant.
+    """Open a network by its name; `game` is the game of `champion`.
 
     Raises SettingsError for what is not there or holds no network, and for damaged results; CheckpointError for a file
     of a network that is damaged.
@@ -110,7 +110,7 @@ def _about(path: Path, settings: TrainSettings, state: Mapping[str, Any]) -> dic
 
 
 def command_of(settings: TrainSettings) -> str | None:
-    """A command that trains with these settings: what differs from the game's defaults; None for a game elsewhere."""
+    """Return a command with the settings that differ from the game's defaults; None for a game without defaults."""
     plain = defaults_of(settings)
     if not isinstance(plain, TrainSettings):
         return None

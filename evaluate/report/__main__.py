@@ -1,4 +1,4 @@
-"""`busso report RUN`: a page about a run: curves, results, how it plays, what limits its speed.
+"""`busso report RUN`: write a page about a run: curves, results, style of play, and what limits its speed.
 
 `report.html` needs no other file, opens offline and prints.
 
@@ -27,7 +27,7 @@ _MOST_TRICKS = 7
 
 @dataclass
 class ReportSettings:
-    """The settings of `busso report`; conf/report.yaml explains them."""
+    """Settings of `busso report`; documented in conf/report.yaml."""
 
     run: Any = None
     seeds: bool = True
@@ -44,20 +44,20 @@ class ReportSettings:
 
     @property
     def target(self) -> Path:
-        """The folder to write."""
+        """Output folder."""
         return Path(runs_of(self.run)[0]) / "report" if self.folder is None else Path(self.folder)
 
 
 @settings_command(ReportSettings, "report", given=with_runs)
 def main(settings: ReportSettings) -> None:
     """Run the command."""
-    import torch  # for which --help does not wait
+    import torch  # deferred: --help must be fast
 
     from busso.evaluate.report import page
     from busso.evaluate.report.of_run import Wanted, report_of
 
     run, seeds = _runs(settings)
-    torch.set_num_threads(1)  # small forward passes: more threads would wait for each other
+    torch.set_num_threads(1)  # the forward passes are too small for more threads
     wanted = Wanted(settings.games, settings.tricks, settings.seed, settings.measure)
     with Progress("report", None) as progress:
         report = report_of(run, seeds, wanted, progress.say)
@@ -65,7 +65,7 @@ def main(settings: ReportSettings) -> None:
 
 
 def _runs(settings: ReportSettings) -> tuple[Run, list[Run]]:
-    """The run, and those that differ from it in their seed alone. Raises SettingsError where others are named."""
+    """Return the run and its repetitions with other seeds. Raises SettingsError if other differences are found."""
     from busso.evaluate.report.runs import same_but_for_the_seed, seeds_beside
     from busso.train.run.read import load_run
 

@@ -1,4 +1,4 @@
-"""The content of a report as plain data, for the page."""
+"""Content of a report as plain data."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Text:
-    """Paragraphs in Markdown; names that come from outside belong in backticks."""
+    """Paragraphs in Markdown; untrusted names belong in backticks."""
 
     markdown: str
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """Cells of text, in which `...` in backticks is a name. The columns in `left` are words, all others numbers.
-
-    Rows whose number is in `marked` stand out.
-    """
+    """Table of text, with names in backticks. Columns in `left` are left-aligned, rows in `marked` highlighted."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -29,7 +26,7 @@ class TextTable:
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing as SVG; `says` describes it for those who cannot see it."""
+    """SVG figure; `says` is its text alternative."""
 
     svg: str
     says: str
@@ -41,7 +38,7 @@ Block = Text | TextTable | Figure
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands below it."""
+    """Section of a report: a heading and its blocks."""
 
     title: str
     blocks: Sequence[Block]
@@ -49,7 +46,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """A whole report. `facts` are the few that a reader looks for first, by name."""
+    """A whole report. `facts` are the key figures, by name."""
 
     title: str
     lead: str

@@ -1,4 +1,4 @@
-"""The drawings of reports: matplotlib figures as SVG, with the fonts and colours of the page around them."""
+"""Matplotlib figures as SVG in the fonts and colours of the surrounding page."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 
-# Readable on white and on near-black; told apart by who sees no red or green (after Okabe and Ito, 2008).
+# Readable on white and near-black, and safe for colour-blind readers (after Okabe and Ito, 2008).
 COLOURS = ("#3f7fc4", "#d98324", "#2f9e83", "#b566a8", "#8b939c", "#c6514a", "#8f8a2a", "#5f6fd0")
 _STYLES = ("-", "--", ":", "-.")
-# What the page puts its own colours in place of.
+# Placeholders that `to_svg` replaces by colours of the page.
 _INK, _GRID = "#010203", "#040506"
-_WIDTH = 7.4  # inches, of a page's column
+_WIDTH = 7.4  # inches: the column of a page
 _RC: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "busso",
@@ -47,12 +47,12 @@ _RC: dict[Any, Any] = {
     "legend.frameon": False,
     "legend.fontsize": 8,
     "lines.linewidth": 1.6,
-    "text.parse_math": False,  # a name may have two $
+    "text.parse_math": False,  # a name may contain $
 }
 
 
 class Line(NamedTuple):
-    """A curve, and the band around it from `low` to `high` where there is one."""
+    """Curve, with an optional band from `low` to `high`."""
 
     x: Numbers
     y: Numbers
@@ -61,7 +61,7 @@ class Line(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """Curves by name over the same axis; `form` is percent, plain or log."""
+    """Curves by name over one axis; `form` is percent, plain or log."""
 
     title: str
     lines: Mapping[str, Line]
@@ -70,18 +70,18 @@ class Panel(NamedTuple):
 
 
 def style() -> AbstractContextManager[None]:
-    """The look of all drawings; figures are made and saved within it."""
+    """Return the context in which figures must be created and saved."""
     return mpl.rc_context(_RC)
 
 
 def new_figure(height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, NDArray[Any]]:
-    """A figure as wide as the page with its axes, `[rows, columns]`; heights are in inches."""
+    """Return a figure as wide as the page and its axes `[rows, columns]`; `height` is in inches."""
     figure = Figure(figsize=(_WIDTH, height), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
 def to_svg(figure: Figure, name: str) -> str:
-    """The figure as an element for an HTML page; `name` keeps its parts apart from those of other figures."""
+    """Return the figure as an element for an HTML page; `name` prefixes its ids, which must be unique in the page."""
     file = io.StringIO()
     figure.savefig(file, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = file.getvalue()
@@ -96,12 +96,12 @@ def to_svg(figure: Figure, name: str) -> str:
 
 
 def look(number: int) -> dict[str, Any]:
-    """Colour and dashes of the curve with this number; the first 32 differ."""
+    """Return colour and dashes of curve `number`; the first 32 differ."""
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": _STYLES[number // len(COLOURS) % len(_STYLES)]}
 
 
 def draw_panels(name: str, panels: Sequence[Panel], x_label: str, columns: int = 2) -> str:
-    """Curves in small panels with one legend for all, as SVG."""
+    """Draw panels with a common legend as SVG."""
     with style():
         rows = -(-len(panels) // columns)
         figure, axes = new_figure(0.35 + 2.15 * rows, rows, columns)
@@ -135,7 +135,7 @@ def _fill(axis: Axes, panel: Panel, names: Sequence[str]) -> None:
 
 
 def _spans_much(panel: Panel) -> bool:
-    """Return whether the values are all positive and differ so much that a logarithmic axis is clearer."""
+    """Return whether all values are positive and span a factor above 30."""
     values = np.concatenate([line.y for line in panel.lines.values()])
     return bool(values.min() > 0 and values.max() > 30 * values.min())
 
@@ -148,7 +148,7 @@ def _legend(figure: Figure, axis: Axes, names: Sequence[str]) -> None:
 
 
 def short(value: float) -> str:
-    """`1.5M`, `20k`, `0.25`."""
+    """Format a number as `1.5M`, `20k`, `0.25`."""
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(value) >= size:
             return f"{value / size:.3g}{unit}"

@@ -1,4 +1,4 @@
-"""The command line of the commands that report on runs: runs may be given without `run=`."""
+"""Command lines with run folders, which may be given without `run=`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from busso.command.settings.checks import SettingsError
 
 
 def with_runs(arguments: Sequence[str]) -> list[str]:
-    """The arguments with the runs among them as `run=`; a run has no `=`, or a `/` before it.
+    """Return the arguments with all runs collected into `run=`; a run has no `=`, or a `/` before it.
 
-    Raises SettingsError where runs stand in both ways.
+    Raises SettingsError if runs are given both with and without `run=`.
     """
     runs = [each for each in arguments if _is_run(each)]
     others = [each for each in arguments if each not in runs]
@@ -31,12 +31,12 @@ def _is_run(argument: str) -> bool:
 
 
 def _listed(runs: Sequence[str]) -> str:
-    """As Hydra reads it: names with `=` or blanks in them need quotes."""
+    """Format a list for Hydra: names with `=` or blanks need quotes."""
     return f"[{','.join(json.dumps(run) for run in runs)}]"
 
 
 def runs_of(setting: object) -> list[str]:
-    """The runs that the setting `run` names. Raises SettingsError for what is no name."""
+    """Return the runs in the setting `run`. Raises SettingsError for a value that is not a name."""
     found: list[Any] = list(setting) if isinstance(setting, list) else [] if setting is None else [setting]
     for each in found:
         if not isinstance(each, str) or not each.strip():
@@ -45,13 +45,13 @@ def runs_of(setting: object) -> list[str]:
 
 
 def matching(runs: Sequence[str]) -> list[str]:
-    """The runs, each pattern as the folders of runs that match it, by name. Raises SettingsError where none does."""
+    """Expand patterns to the run folders that match, sorted. Raises SettingsError if none matches a pattern."""
     found = list[str]()
     for run in runs:
         if not has_magic(run) or Path(run).exists():
             found.append(run)
             continue
-        files = glob(f"{run}/config.yaml")  # noqa: PTH207 - that of a Path takes no pattern with a root
+        files = glob(f"{run}/config.yaml")  # noqa: PTH207 - Path.glob rejects absolute patterns
         folders = [str(Path(path).parent) for path in sorted(files)]
         if not folders:
             raise SettingsError("run", f"no run folder matches {run}")

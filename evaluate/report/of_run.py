@@ -1,4 +1,4 @@
-"""The report of a run: the data of its folder, and games that its agent plays for the report."""
+"""Report on a run, from the data in its folder and games that its agent plays for the report."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Wanted:
-    """Extent of a report: the games that are played and solved, and whether stages are measured."""
+    """Extent of a report: games to play, final tricks to solve, and whether to measure the stages of training."""
 
     games: int
     tricks: int
@@ -37,7 +37,7 @@ class Wanted:
 
 
 def report_of(run: Run, seeds: Sequence[Run], wanted: Wanted, say: Say) -> Report:
-    """All that is known of a run, and of `seeds`, which differ in their seed alone; `say` hears what is being done."""
+    """Return the report on a run and on `seeds`, its repetitions with other seeds; `say` receives progress messages."""
     runs = [run, *seeds]
     say("reading the curves")
     about: list[Section | None] = [results_section(runs), curves_section(runs)]
@@ -57,7 +57,7 @@ def _lead(run: Run, seeds: Sequence[Run]) -> str:
 
 
 def _playing(run: Run, wanted: Wanted, say: Say) -> list[Section]:
-    """Return the sections that need the agent itself; one line instead for a run that has none yet."""
+    """Return the sections that need the trained agent, or a note if it cannot be loaded."""
     try:
         if run.settings.load_game().model is not None:
             say("solving the game")
@@ -65,10 +65,10 @@ def _playing(run: Run, wanted: Wanted, say: Say) -> list[Section]:
         else:
             found = []
         if getattr(run.settings, "policy", None) is not None:
-            return found  # a table of the values of a policy is no player
+            return found  # values of a given policy do not choose actions
         agent = load_agent(run)
     except UserError as error:
-        if error.key == NETWORK:  # the file of its network is there, but was not typed
+        if error.key == NETWORK:  # the user's network file exists but must be named on the command line
             raise
         return [Section("How it plays", [Text(f"No games were played: {code(error)}.")])]
     say(f"playing {wanted.games:,} games")

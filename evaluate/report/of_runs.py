@@ -1,4 +1,4 @@
-"""Several runs side by side: runs that differ only in their seed are one kind, with an interval over seeds."""
+"""Comparison of runs: runs that differ only in the seed form one row, with an interval over seeds."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from busso.train.run.read import SPEED, Run
 if TYPE_CHECKING:
     from rich.table import Table as ScreenTable
 
-Scores = dict[str, Estimate]  # by opponent the share of games won, or the errors of a learned table
+Scores = dict[str, Estimate]  # share of games won by opponent, or the errors of a learned table
 
 _MOST_PANELS = 4
-_ALIKE = 1.05  # episodes of two runs of equal minutes, at most, where nothing else slowed one down
+_ALIKE = 1.05  # a larger ratio of episodes in equal time means that one of the runs was slowed down
 _LEARNING = (("train/loss", "loss"), ("error/mean", "mean error"), ("error/greatest", "greatest error"))
 _LESS_IS_BETTER = ("loss", "mean error", "greatest error")
 # Two-sided 95% quantiles of Student's t with 1, 2, ... degrees of freedom.
@@ -32,19 +32,19 @@ _STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 
 
 def scores_of(run: Run) -> Scores:
-    """The results of a run at its end; empty before."""
+    """Return the final results of a run; empty if it is not finished."""
     return {name: Estimate(value, value, value) for name, value in run.errors.items()} or run.against("win_rate")
 
 
 def over_seeds(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and half-width of its 95% interval over seeds, by Student's t; NaN for the width of a single one."""
+    """Return the mean and the half-width of its 95% interval over seeds, by Student's t; NaN for a single seed."""
     if len(values) < 2:
         return mean(values), nan
     return mean(values), _student(len(values) - 1) * stdev(values) / sqrt(len(values))
 
 
 def _student(freedom: int) -> float:
-    """From the table; beyond it by two terms of Cornish and Fisher's expansion, right to 0.003 there."""
+    """Return the quantile: from the table, or by two terms of the Cornish-Fisher expansion (within 0.003)."""
     if freedom <= len(_STUDENT):
         return _STUDENT[freedom - 1]
     z = NORMAL_95
@@ -53,7 +53,10 @@ def _student(freedom: int) -> float:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Kinds of runs with the scores of each run by its folder. `deals` were played for it; None: those of the runs."""
+    """Groups of runs with the scores of each run, by folder.
+
+    `deals` is the number of deals played for the comparison; None if the scores are the runs' own.
+    """
 
     kinds: Sequence[SeedGroup]
     baseline: SeedGroup
@@ -62,19 +65,19 @@ class Comparison:
 
     @property
     def columns(self) -> list[str]:
-        """All that was measured of any run."""
+        """All measurements of any run."""
         return list(dict.fromkeys(name for scores in self.scores.values() for name in scores))
 
     @cached_property
     def common(self) -> list[str]:
-        """The measurements that all finished runs share; the first of the errors for learned tables."""
+        """Measurements that all finished runs share; only the first error for learned tables."""
         finished = [scores for scores in self.scores.values() if scores]
         common = [name for name in self.columns if all(name in scores for scores in finished)]
         return common[:1] if any(run.errors for run in self.baseline.runs) else common
 
     @cached_property
     def rows(self) -> list[SeedGroup]:
-        """The kinds, best first by what was measured of all of them, and last those that are not finished."""
+        """Groups by the mean of their common measurements, best first, unfinished ones last."""
         sign = 1 if self.common and self.common[0] in _LESS_IS_BETTER else -1
 
         def place(kind: SeedGroup) -> float:
@@ -84,7 +87,7 @@ class Comparison:
         return sorted(self.kinds, key=place)
 
     def _means(self, kind: SeedGroup) -> dict[int, float]:
-        """By seed, the mean over what was measured of all."""
+        """Return the mean over the common measurements, by seed."""
         scores = {run.settings.seed: self.scores[run.folder] for run in kind.runs}
         return {
             seed: mean(found[name].mean for name in self.common)
@@ -99,7 +102,7 @@ class Comparison:
         return self._text(*over_seeds([each.mean for each in found])) if found else ""
 
     def _pairs(self, kind: SeedGroup) -> list[float]:
-        """By how much each run has more than the baseline's run with its seed; none for the baseline."""
+        """Return each run's difference from the baseline's run with the same seed; empty for the baseline itself."""
         own, other = self._means(kind), self._means(self.baseline)
         return [own[seed] - other[seed] for seed in own if seed in other and kind is not self.baseline]
 
@@ -113,7 +116,7 @@ class Comparison:
         return f"{100 * value:{sign}.1f}" + ("" if isnan(half) else f" ± {100 * half:.1f}") + "%"
 
     def table(self) -> TextTable:
-        """A row for each kind, best first."""
+        """Return the table of groups, best first."""
         less = f"{' and '.join(self.common[:1]) if len(self.common) == 1 else 'mean'}, more than {self.baseline.name}"
         columns = ("run", "settings", *self.columns, less, "seeds")
         rows = []
@@ -125,7 +128,7 @@ class Comparison:
         return TextTable(columns, rows, left=(0, 1), marked=(self.rows.index(self.baseline),))
 
     def _settings(self, kind: SeedGroup) -> str:
-        """The settings in which it differs from the baseline; of the baseline those in which any kind does."""
+        """Return the settings that differ from the baseline's; for the baseline, those that differ in any group."""
         others = self.kinds if kind is self.baseline else [self.baseline]
         found = {
             key: value
@@ -136,7 +139,7 @@ class Comparison:
         return " ".join(f"`{key}={as_text(value)}`" for key, value in found.items())
 
     def note(self) -> str:
-        """Explanation of the table's numbers."""
+        """Return the explanation below the table."""
         if any(run.errors for run in self.baseline.runs):
             what = "Errors are exact for the table that was learned"
         else:
@@ -153,7 +156,7 @@ class Comparison:
         return text
 
     def _warnings(self) -> Iterator[str]:
-        """Yield a sentence for each reason why the differences are undecided."""
+        """Yield a sentence for each reason to distrust the differences."""
         if all(len(self._means(kind)) == 1 for kind in self.kinds):
             yield "One seed each: undecided."
         elif any(len(self._pairs(kind)) == 1 for kind in self.kinds):
@@ -166,7 +169,7 @@ class Comparison:
                 yield f"{unit} differ: {first:,} {'and' if len(done) == 2 else 'to'} {last:,}."
 
     def report(self) -> Report:
-        """The whole page."""
+        """Return the whole report."""
         runs = [run for kind in self.kinds for run in kind.runs]
         game = runs[0].game
         sections = [
@@ -183,7 +186,7 @@ class Comparison:
 
 
 def screen(comparison: Comparison) -> ScreenTable:
-    """The table for the screen."""
+    """Return the table for the terminal."""
     from rich.table import Table as ScreenTable
 
     found = comparison.table()
@@ -196,7 +199,7 @@ def screen(comparison: Comparison) -> ScreenTable:
 
 
 def csv_rows(comparison: Comparison) -> list[dict[str, object]]:
-    """A row for each run: its scores with both ends of their intervals."""
+    """Return a row for each run: its scores with both ends of their intervals."""
     rows: list[dict[str, object]] = []
     for kind in comparison.rows:
         for run in kind.runs:
@@ -220,7 +223,7 @@ def _curves(kinds: Sequence[SeedGroup]) -> Iterator[Section]:
 
 
 def _panels(kinds: Sequence[SeedGroup], axis: Axis) -> Iterator[Panel]:
-    """Games won against the opponents that most runs have met; without opponents, what was learned."""
+    """Yield win rates against the most common opponents or, without any, losses and errors."""
     met = [name for kind in kinds for run in kind.runs for name in dict.fromkeys(run.opponents)]
     opponents = sorted(dict.fromkeys(met), key=lambda name: -met.count(name))[:_MOST_PANELS]
     shown = [(evaluation_scalar("win_rate", name), f"games won against {name}", "percent") for name in opponents]
@@ -236,7 +239,7 @@ def _lines(kinds: Sequence[SeedGroup], name: str, axis: Axis) -> dict[str, Line]
 
 
 def _spent(kinds: Sequence[SeedGroup]) -> Section:
-    """Return the section of the cost of each run: decisions, time, speed."""
+    """Return the section on the cost of each run: decisions, time, speed."""
     rows = []
     for kind in kinds:
         for run in kind.runs:

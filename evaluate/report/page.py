@@ -1,4 +1,4 @@
-"""Writes a report as one HTML page that needs no other file."""
+"""HTML page of a report; it needs no other file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PROSE = MarkdownIt("commonmark", {"html": False}).disable(["image", "link", "au
 
 
 def write(report: Report, folder: Path) -> Path:
-    """Write the page into the folder and return it. Raises SettingsError if that cannot be written."""
+    """Write the page into the folder and return its path. Raises SettingsError if it cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_atomic(folder / PAGE, to_html(report))
@@ -33,7 +33,7 @@ def write(report: Report, folder: Path) -> Path:
 
 
 def to_html(report: Report) -> str:
-    """The page: styles and drawings are in it, and nothing is loaded from anywhere."""
+    """Return the page; it contains its styles and figures and loads nothing."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -58,7 +58,7 @@ def _prose(text: str) -> Markup:
 
 
 def _cell(text: str) -> Markup:
-    """A text that may have names in backticks, safe in HTML."""
+    """Escape a text for HTML, with names in backticks as code."""
     return Markup(_NAME.sub(r"<code>\1</code>", str(escape(text))))
 
 

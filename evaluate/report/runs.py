@@ -1,4 +1,4 @@
-"""Several runs: the settings in which they differ, their kinds (runs that differ in the seed only), and curves."""
+"""Sets of runs: differences in settings, groups of runs that differ only in the seed, and curves."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from busso.train.settings.resolve import AnyRunSettings
 from busso.train.settings.run import BUDGET_KEYS
 from busso.train.settings.saved import changes
 
-POINTS = 240  # of a drawn curve, at most
+POINTS = 240  # most points of a drawn curve
 BAND = "With several seeds a line is their mean, and the band reaches from the lowest to the highest."
-_NO_CHOICE = ("name", "runs")  # of how a run learns
+_NO_CHOICE = ("name", "runs")  # do not affect learning
 
 
 def differences(old: AnyRunSettings, new: AnyRunSettings) -> dict[str, tuple[Any, Any]]:
-    """Keys with both values where two runs differ, but for their names and folders."""
+    """Return the keys in which two runs differ, with both values, except for names and folders."""
     found = changes(asdict(old), asdict(new))
     return {key: values for key, values in found.items() if key not in _NO_CHOICE}
 
 
 def shapes_learning(key: str) -> bool:
-    """Return whether a setting makes another run of it: not its length, its machine, or how often it is evaluated."""
+    """Return whether a setting affects learning, unlike length, machine and frequency of evaluation."""
     return key not in CHANGEABLE and not key.startswith(CHANGEABLE_GROUPS)
 
 
 def same_but_for_the_seed(one: Run, other: Run) -> bool:
-    """Return whether two runs learn in the same way, with the same budget, whatever their seeds."""
+    """Return whether two runs differ at most in the seed and in settings that affect neither learning nor budget."""
     if type(one.settings) is not type(other.settings):
         return False
     found = differences(one.settings, other.settings)
@@ -44,9 +44,9 @@ def same_but_for_the_seed(one: Run, other: Run) -> bool:
 
 
 def seeds_beside(run: Run) -> list[Run]:
-    """The finished runs in the same folder that differ from this one in the seed alone, by seed; without itself.
+    """Return the finished sibling runs that differ from this one only in the seed, sorted by seed.
 
-    Of several with the same seed the first by name: a run that was made again is no other seed.
+    Among runs with the same seed the first by name counts: a repeated run is not a new seed.
     """
     found: list[Run] = []
     for path in sorted(run.folder.resolve().parent.glob("*/results.json")):
@@ -65,7 +65,7 @@ def seeds_beside(run: Run) -> list[Run]:
 
 
 def as_text(value: object) -> str:
-    """A setting as a person would write it."""
+    """Format a setting as on a command line."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, Mapping):
@@ -80,26 +80,26 @@ def as_text(value: object) -> str:
 
 @dataclass(frozen=True)
 class SeedGroup:
-    """Runs that differ in their seed alone, by the name of the first."""
+    """Runs that differ only in the seed, named after the first."""
 
     name: str
     runs: Sequence[Run]
 
     @property
     def label(self) -> str:
-        """Its name, and of how many runs it is if there are several."""
+        """Name, with the number of seeds if there are several."""
         return self.name if len(self.runs) == 1 else f"{self.name}, {len(self.runs)} seeds"
 
     @property
     def settings(self) -> AnyRunSettings:
-        """The settings of the first of its runs."""
+        """Settings of the first run."""
         return self.runs[0].settings
 
 
 def kinds_of(runs: Sequence[Run]) -> list[SeedGroup]:
-    """The runs by kind, in the order in which they were given. Raises SettingsError for runs of several games.
+    """Group the runs in the given order. Raises SettingsError for runs of several games.
 
-    Two with the same settings and the same seed are two kinds: they differ in something that no setting says.
+    Runs with the same settings and the same seed form two groups: they differ in something outside the settings.
     """
     games = {run.settings.game_name: run for run in runs}
     if len(games) > 1:
@@ -117,12 +117,15 @@ def kinds_of(runs: Sequence[Run]) -> list[SeedGroup]:
 
 
 def _name(name: str, runs: Sequence[Run]) -> str:
-    """The name of its first run, of several seeds without the seed."""
+    """Return the name of a group, without the seed if it has several."""
     return name if len(runs) == 1 else re.sub(r"(^|,)seed=\d+(?=,|$)", "", name).lstrip(",") or name
 
 
 def kind_named(kinds: Sequence[SeedGroup], name: str | None) -> SeedGroup:
-    """The kind of this name, or with a run of this name or folder; the first without a name. Raises SettingsError."""
+    """Return the group with this name or with a run of this name or folder; the first if `name` is None.
+
+    Raises SettingsError.
+    """
     if name is None:
         return kinds[0]
     for kind in kinds:
@@ -137,7 +140,7 @@ def _is_another_seed_of(kind: Sequence[Run], run: Run) -> bool:
 
 
 def _told_apart(runs: Sequence[Run]) -> list[str]:
-    """Their names, with as many folders above as it takes where two have the same."""
+    """Return unique names, with as many parent folders as needed."""
     parts = [run.folder.resolve().parts for run in runs]
     return [_shortest(own, [other for other in parts if other is not own]) for own in parts]
 
@@ -153,12 +156,12 @@ def _shortest(own: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str:
 
 
 def by_decisions(run: Run, steps: Numbers) -> Numbers:
-    """The axis of decisions."""
+    """Return x values in decisions."""
     return steps
 
 
 def by_minutes(run: Run, steps: Numbers) -> Numbers:
-    """The axis of minutes of training."""
+    """Return x values in minutes of training."""
     return run.seconds_at(steps) / 60
 
 
@@ -166,9 +169,9 @@ Axis = Callable[[Run, Numbers], Numbers]
 
 
 def band(runs: Sequence[Run], name: str, axis: Axis = by_decisions) -> Line | None:
-    """A scalar of runs that differ in their seed alone; None where no run has it.
+    """Return the curve of a scalar over the runs of a group; None if no run has the scalar.
 
-    Where all of them reach, the line is their mean and the band from the lowest to the highest; of one it is the curve.
+    Several runs give their mean, with a band from the lowest to the highest, over the range that all of them cover.
     """
     curves = []
     for run in runs:
@@ -191,7 +194,7 @@ def band(runs: Sequence[Run], name: str, axis: Axis = by_decisions) -> Line | No
 
 
 def thinned(x: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
-    """A curve of at most `POINTS` points, each the mean of a stretch: more would not be seen."""
+    """Reduce a curve to at most `POINTS` points, each the mean of a stretch."""
     if len(x) <= POINTS:
         return x, y
     parts = np.array_split(np.arange(len(x)), POINTS)

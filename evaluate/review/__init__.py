@@ -1,1 +1,1 @@
-"""Graded decisions of recorded games: the value of each to its seat, given what that seat could know."""
+"""Graded decisions of recorded games, by their value given the information of the seat."""

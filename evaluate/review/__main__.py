@@ -1,8 +1,8 @@
 """`busso review FILE`: grade every decision of recorded games: best, fine, mistake or blunder.
 
-Shows the better action and its value, for what the seat could know; as text or one page of HTML. A record that
-cannot be played is named and left out. Exit code: 0 if every record was graded, 1 if one was left out, 2 if there was
-nothing to grade or no player that can grade, 130 after Ctrl-C, which keeps the grades so far.
+The review shows the better action and its value, given what the seat could know, as text or one page of HTML. Records
+that cannot be played are reported and skipped. Exit code: 0 if every record was graded, 1 if one was skipped, 2 if
+there was nothing to grade or no player that can grade, 130 after Ctrl-C, which keeps the grades so far.
 
 example:
   busso review games.jsonl format=html to=review.html
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from busso.evaluate.review.grader import Grader
     from busso.evaluate.review.reviewed import Decision, Reviewed
 
-_MOST_ERRORS = 10  # that are said one by one; all of them are in the review
+_MOST_ERRORS = 10  # printed one by one; the review lists all
 
 
 def _with_file(arguments: Sequence[str]) -> list[str]:
-    """The arguments with `games.jsonl` as `file=games.jsonl`."""
+    """Return the arguments with `games.jsonl` as `file=games.jsonl`."""
     return [_as_setting(each) for each in arguments]
 
 
@@ -43,15 +43,15 @@ def _as_setting(argument: str) -> str:
 
 @settings_command(ReviewSettings, "review", given=_with_file)
 def main(settings: ReviewSettings) -> int:
-    """Grade what is in the file, write the review, and return the exit code."""
-    import torch  # for which --help does not wait
+    """Grade the records, write the review, and return the exit code."""
+    import torch  # deferred: --help must be fast
 
     from busso.evaluate.recorded import Damaged
 
-    torch.set_num_threads(1)  # small batches: threads would only wait for one another
+    torch.set_num_threads(1)  # the batches are too small for more threads
     _check_target(settings)
     there = _read(settings)
-    graders = _graders(settings, there)  # what cannot grade is said before anything starts
+    graders = _graders(settings, there)  # fails before any grading starts
     reviewed: list[Reviewed] = []
     stopped = False
     try:
@@ -71,7 +71,7 @@ def main(settings: ReviewSettings) -> int:
 
 
 def _check_target(settings: ReviewSettings) -> None:
-    """Raise SettingsError where the review cannot go: grading takes long, and a review is no place for its records."""
+    """Raise SettingsError for an unusable target before grading, which is slow, starts."""
     target = settings.target
     if target is None:
         return
@@ -122,7 +122,7 @@ def _key(recorded: Recorded) -> str:
 
 
 def _occupied(recorded: Recorded) -> int:
-    """Return the number of seats that somebody sat in."""
+    """Return the number of occupied seats."""
     game, start = recorded.hand.game, recorded.hand.start
     return int(start["players"][0]) if "players" in (game.dtype.names or ()) else game.seats
 
@@ -133,7 +133,7 @@ def _review(
     graders: dict[str, Grader],
     reviewed: list[Reviewed],
 ) -> None:
-    """Grade hand by hand into `reviewed`, so that whatever ends it leaves whole ones."""
+    """Grade hand by hand into `reviewed`, so that an interrupt leaves only whole hands."""
     from busso.evaluate.recorded import Damaged, Recorded
     from busso.evaluate.review.reviewed import ReviewedHand, decided
 
@@ -167,7 +167,7 @@ def _write(settings: ReviewSettings, reviewed: Sequence[Reviewed]) -> None:
     if settings.target is None:
         print(found, end="")
         return
-    target = settings.target.resolve()  # what a link is for stays a link
+    target = settings.target.resolve()  # a symbolic link is kept and its target replaced
     if target.exists() and not target.is_file():  # /dev/stdout, a pipe
         target.write_text(found, encoding="utf-8")
     else:

@@ -1,7 +1,6 @@
-"""Values of the actions in a position: from what the seat to move may know, unless an adviser says otherwise.
+"""Advisers: values of the actions in a position, shared by reviews and by hints at the table.
 
-Reviews of recorded games and hints at the table share these, so both judge alike. PyTorch is imported only by those
-that need it.
+Unless an adviser says otherwise, they use only what the seat to move may know. PyTorch is imported only when needed.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from busso.evaluate.solve.solution import Solved
 
-_HINTS = 0x68696E74 << 16  # salt, by the number of the move
+_HINTS = 0x68696E74 << 16  # salt, to which the number of the move is added
 THE_ONE = np.zeros(1, np.int64)
 
 
@@ -43,7 +42,7 @@ class Worth:
 
 
 class Sampler:
-    """A player that tries its actions and says what it found. See `Adviser`."""
+    """Adviser with the values of a search player. See `Adviser`."""
 
     def __init__(self, game: Game, player: Any) -> None:
         self._player, self.unit = player, getattr(player, "unit", game.unit)
@@ -55,7 +54,7 @@ class Sampler:
 
 
 class NetworkAdviser:
-    """The values of a network itself, times `scale` and above `offset`: in `unit`. See `Adviser`."""
+    """Adviser with the values of a network, as `offset + scale * value` in `unit`. See `Adviser`."""
 
     def __init__(self, network: Any, unit: str = "network", scale: float = 1.0, offset: float = 0.0) -> None:
         self._network, self.unit, self._scale, self._offset = network, unit, scale, offset
@@ -66,14 +65,14 @@ class NetworkAdviser:
 
 
 def adviser_of(game: Game, player: Any) -> Adviser | None:
-    """Return an adviser with the values of a player that tries its actions, or is a network; None without values."""
+    """Return an adviser with the values of a search player or a network; None for a player without values."""
     if hasattr(player, "action_values"):
         return Sampler(game, player)
     return NetworkAdviser(player) if hasattr(player, "values") else None
 
 
 def valued_player(game: Game, player: str | PlayerSpec, key: str) -> ResolvedPlayer:
-    """Return the player that is meant. Raises SettingsError naming `key` for one without values, and as `resolve`."""
+    """Resolve a player. Raises SettingsError naming `key` for one without values, and as `resolve`."""
     found = resolve(game, player, key)
     if not found.kind.values:
         raise SettingsError(key, f"{player} gives no values", f"name a network, or {valuing(game)}")
@@ -81,9 +80,9 @@ def valued_player(game: Game, player: str | PlayerSpec, key: str) -> ResolvedPla
 
 
 def adviser_by(game: Game, player: ResolvedPlayer, device: Callable[[], torch.device], key: str) -> Adviser:
-    """Return an adviser with the values of a `valued_player`; those of a network are in a unit of the game.
+    """Return an adviser with the values of a `valued_player`, a network's in a unit of the game.
 
-    Raises SettingsError naming `key` for a network whose reward has no unit, and as `load_resolved`.
+    Raises SettingsError naming `key` for a network whose reward cannot be converted, and as `load_resolved`.
     """
     if player.kind is not TRAINED or player.path is None:
         return Sampler(game, load_resolved(game, player, device, key))
@@ -100,13 +99,13 @@ def adviser_by(game: Game, player: ResolvedPlayer, device: Callable[[], torch.de
 
 
 def valuing(game: Game) -> str:
-    """List the players that value the actions of a game, for a hint."""
+    """Return the names of the players that value actions of a game, for a hint in a message."""
     names = [f"{name}:RUN" if kind.of_network else name for name, kind in game.kinds.items() if kind.values]
     return " or ".join([*["exact"] * (game.model is not None), *names, "a class of yours with action_values"])
 
 
 class ExactAdviser:
-    """The exact solution of a small game, by the settings of its group `game`."""
+    """Adviser with the exact values of a small game, given the settings of its group `game`."""
 
     unit = "result"
 
@@ -115,7 +114,7 @@ class ExactAdviser:
 
     @cached_property
     def solved(self) -> Solved:
-        """The solution, which is computed when it is first asked for."""
+        """Solution, computed on first use."""
         from busso.evaluate.solve.solution import solve
 
         return solve(self._settings)
@@ -134,7 +133,7 @@ class ExactAdviser:
         model, number = self.solved.model, self.solved.model.index(state[0])
         probability, successor = model.mdp.probability[number], model.mdp.successor[number]
         outcomes = len(model.outcomes)
-        # The branches of the outcomes are the last of each action.
+        # The last branches of each action are its outcomes.
         after = np.where((successor == END)[..., None], 0.0, self.solved.outcomes[successor])
         chances = (probability[..., None] * after).sum(axis=1) + probability[:, -outcomes:]
         return [
@@ -144,9 +143,9 @@ class ExactAdviser:
 
 
 def worths_by(adviser: Adviser, hand: Hand, number: int, state: States, legal: list[int], look: int = 0) -> list[Worth]:
-    """Return an adviser's values of the legal actions at move `number`, from 0, in this state; the best first.
+    """Return an adviser's values of the legal actions at move `number`, from 0, best first.
 
-    Each `look` at the same move draws anew.
+    Each `look` at a move uses fresh samples.
     """
     values = adviser.values(hand.game, state, derive(hand.seeds, _HINTS + number + (look << 48)))
     worths = [Worth(a, None if np.isnan(values[a]) else float(values[a])) for a in legal]

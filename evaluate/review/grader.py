@@ -1,4 +1,4 @@
-"""The player that grades: `by` of the settings as an adviser for each game, and a second look at apparent mistakes."""
+"""Grader of decisions: the adviser that `by` names for each game, with a second look at apparent mistakes."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ EXACT, CHEATING = "exact", "cheating"
 
 
 class Grader:
-    """Judges the decisions of hands of one game, by `name`; `limits` turn costs into grades.
+    """Grader of one game's decisions by the player `name`; `limits` turn costs into grades.
 
-    What an adviser draws is luck, and the best of several is flattered by it. A decision that seems worse than fine is
-    therefore looked at a second time with fresh draws, and costs what the action that was best before is worth more
-    there. Exact values are looked at once.
+    Sampled values are noisy, and the greatest of several is biased upwards. A decision that seems worse than fine is
+    therefore valued again with fresh samples, and its cost is taken from these, against the action that was best
+    before. Values without samples (of exact solutions and networks) are computed once.
     """
 
     def __init__(self, name: str, adviser: Adviser, limits: Limits, cheats: bool = False) -> None:
@@ -58,7 +58,7 @@ class Grader:
         best, played = values[found.worths[0].action], values[found.action]
         if best is None or played is None:
             return found
-        # The best of the first look stays first: the same draws name the second and measure it.
+        # The first look's best stays first: choosing and measuring by the same samples would be biased again.
         first = [each for each in again.worths if each.action == found.worths[0].action]
         rest = [each for each in again.worths if each.action != found.worths[0].action]
         return Judged(again.number, again.seat, again.action, (*first, *rest), max(0.0, best - played))
@@ -77,7 +77,7 @@ class Grader:
 
 
 def grader_of(game: Game, by: str, device: torch.device, limits: list[float] | None) -> Grader:
-    """The grader of a game under its options. Raises SettingsError, naming `by`, for one that cannot judge it."""
+    """Return the grader of a game under its options. Raises SettingsError naming `by` if the player cannot judge it."""
     names: Sequence[str] = [by]
     if by == AUTO:
         names = (EXACT,) if game.model is not None else presentation_of(game).judging.graders
@@ -111,9 +111,9 @@ def _adviser(game: Game, spec: PlayerSpec, device: torch.device) -> Adviser:
 
 
 def _as_learned(game: Game, player: ResolvedPlayer) -> Game:
-    """The game with what records do not say as the network that grades has learned it.
+    """Return the game with the options that records lack set as in the training of the grading network.
 
-    Raises CheckpointError for a file that is damaged.
+    Raises CheckpointError for a damaged file.
     """
     unrecorded = presentation_of(game).judging.unrecorded
     if not unrecorded or player.path is None:

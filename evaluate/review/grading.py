@@ -1,6 +1,6 @@
-"""A graded decision: its cost against the best action, and the grade for that cost.
+"""Costs of decisions against the best action, and grades for the costs.
 
-Grades are for what a seat knew, never for the result: a best action that lost stays the best.
+Grades depend on what a seat knew, never on the result: a best action that lost remains the best.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ GRADES = (BEST, FINE, MISTAKE, BLUNDER)
 
 @dataclass(frozen=True)
 class Judged:
-    """A decision: the number of the move, from 1, what was played, and what all legal actions were worth, best first.
+    """A decision: number of the move, from 1, action played, and values of all legal actions, best first.
 
-    `cost` is what the best was worth above it, for what the seat knew; None where that is not known.
+    `cost` is the difference from the best action's value; None if either is unknown.
     """
 
     number: int
@@ -32,12 +32,12 @@ class Judged:
 
     @property
     def best(self) -> Worth:
-        """The best action; what was played, if it was as good."""
+        """Best action; among equals the one that was played."""
         return next(each for each in self.worths if self.cost != 0 or each.action == self.action)
 
 
 def judged_of(number: int, move: Move, worths: Sequence[Worth]) -> Judged | None:
-    """Move `number`, from 0, by what the actions were worth, best first; None where there was no choice."""
+    """Return the judgement of move `number`, from 0, given the values, best first; None for a forced move."""
     if len(worths) < 2:
         return None
     played = next(each.value for each in worths if each.action == move.action)
@@ -48,9 +48,9 @@ def judged_of(number: int, move: Move, worths: Sequence[Worth]) -> Judged | None
 
 @dataclass(frozen=True)
 class Limits:
-    """The greatest costs that are still `best`, `fine` and a `mistake`, in the unit of the values; beyond, a blunder.
+    """Greatest costs of `best`, `fine` and `mistake`, in the unit of the values; a greater cost is a blunder.
 
-    Raises SettingsError unless they rise.
+    Raises SettingsError unless they ascend.
     """
 
     best: float
@@ -62,20 +62,20 @@ class Limits:
             raise SettingsError("grades", f"three costs that rise, as [0.1,0.34,1], not {[*vars(self).values()]}")
 
     def grade(self, cost: float) -> str:
-        """The grade of a decision that cost so much."""
+        """Return the grade for a cost."""
         if cost <= self.best:
             return BEST
         return FINE if cost <= self.fine else MISTAKE if cost <= self.mistake else BLUNDER
 
 
 def limits_of(game: Game, unit: str) -> Limits:
-    """Return the default limits of the grades: steps that the game itself has.
+    """Return the default limits of the grades, in natural steps of the game.
 
-    - points of Tressette: an honour is a third of a point and an ace a whole one, so a mistake gives away more than an
-      honour, a blunder more than an ace; 0.1 is what 256 sampled hands cannot tell apart;
-    - credits of Spike: a blunder costs more than a raise (the option `bet`), a mistake more than a quarter of one;
-    - the result of a small game, from -1 to 1, is exact: 0.02 and 0.1 are 1 and 5 wins in a hundred; `wins` is the
-      same for sampled values.
+    - Points of Tressette: a mistake gives away more than an honour (1/3 point), a blunder more than an ace (1 point);
+      256 sampled hands cannot resolve 0.1.
+    - Credits of Spike: a blunder costs more than a raise (the option `bet`), a mistake more than a quarter of one.
+    - Exact results of a small game, from -1 to 1: 0.02 and 0.1 are 1 and 5 wins in a hundred. `wins` are sampled values
+      of the same kind, with wider limits.
     """
     if unit.startswith("points"):
         return Limits(0.1, 0.34, 1.0)

@@ -1,4 +1,4 @@
-"""A review as one page of HTML without other files: it opens offline, in light and dark, and prints."""
+"""Review as one self-contained HTML page, with light and dark styles and a print layout."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SUITS = {"D": "denari", "C": "coppe", "S": "spade", "B": "bastoni"}
 
 
 def page(reviewed: Sequence[Reviewed], summary: Sequence[Tally], show: str, title: str) -> str:
-    """The page."""
+    """Return the page."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     hands = [each for each in reviewed if isinstance(each, ReviewedHand)]
     found = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
@@ -54,10 +54,10 @@ def _shown(show: str, reviewed: ReviewedHand) -> list[Decision]:
 
 
 def _share(tally: Tally, grade: str) -> float:
-    """The share of a grade in the graded decisions, in percent."""
+    """Return the percentage of graded decisions with this grade."""
     return 100 * tally.grades[grade] / tally.decisions if tally.decisions else 0.0
 
 
 def _suit_of(card: str) -> str:
-    """The class of a card of Tressette by its suit, `` for cards without."""
+    """Return the CSS class of a Tressette card by suit; empty for other actions."""
     return _SUITS[card[-1]] if len(card) == 2 and card[-1] in _SUITS and card[0] in "4567FCRA23" else ""

@@ -1,4 +1,4 @@
-"""The results of a review: the decisions of each hand, and the grades counted by seat and player."""
+"""Results of a review: decisions of each hand, and grades counted by seat or player."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from busso.evaluate.review.grading import BEST, Judged
 
 @dataclass(frozen=True)
 class Decision:
-    """A decision of a hand with its grade, None where its cost is not known, and what the seat saw."""
+    """A decision with what the seat saw and its grade, None if its cost is unknown."""
 
     judged: Judged
     grade: str | None
@@ -29,19 +29,19 @@ class ReviewedHand:
     recorded: Recorded
     grader: Grader
     decisions: list[Decision]
-    seats: tuple[int, ...]  # whose decisions were graded
+    seats: tuple[int, ...]  # graded seats
 
     @property
     def hand(self) -> Hand:
-        """The hand."""
+        """Hand that was graded."""
         return self.recorded.hand
 
     def who(self, seat: int) -> str:
-        """Return the name of a seat's player in the record, or else the number of the seat."""
+        """Return the name of a seat's player, or `seat N` if the record has no names."""
         return self.recorded.names[seat] if self.recorded.names else f"seat {seat}"
 
     def action(self, action: int) -> str:
-        """An action in few letters."""
+        """Return the short name of an action."""
         return presentation_of(self.hand.game).short(self.hand.game.action_text(action))
 
 
@@ -50,7 +50,7 @@ Reviewed = ReviewedHand | Damaged
 
 @dataclass
 class Tally:
-    """Row of the summary: one seat's decisions in the hands of a game. `lost` is in `unit`."""
+    """Row of the summary: decisions of one seat or player in a game. `lost` is in `unit`."""
 
     game: str
     who: str
@@ -72,9 +72,9 @@ class Tally:
 
 
 def tallies(reviewed: Iterable[Reviewed]) -> list[Tally]:
-    """A row for each game and seat, or player where the records have names, in order.
+    """Return a row for each game and seat, or player if the records have names, in order.
 
-    Two seats of the same name are one row; a hand in which they sit together counts once.
+    Seats of the same name share a row; a hand in which they play together counts once.
     """
     found: dict[tuple[str, str, str], Tally] = {}
     for each in reviewed:
@@ -89,13 +89,13 @@ def tallies(reviewed: Iterable[Reviewed]) -> list[Tally]:
                 tally.unknown += 1
                 continue
             tally.grades[decision.grade] += 1
-            if decision.grade != BEST:  # what is below its limit cannot be told from nothing
+            if decision.grade != BEST:  # a cost within the limit of BEST is noise
                 tally.lost += decision.judged.cost
     return list(found.values())
 
 
 def decided(recorded: Recorded, grader: Grader, number: int) -> Decision | None:
-    """Move `number`, from 0, graded; None where there was no choice."""
+    """Grade move `number`, from 0; None for a forced move."""
     judged = grader.judge(recorded.hand, number)
     if judged is None:
         return None

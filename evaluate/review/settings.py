@@ -1,4 +1,4 @@
-"""The settings of a review."""
+"""Settings of a review."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALL, MISTAKES, SUMMARY = "all", "mistakes", "summary"
 
 @dataclass
 class ReviewSettings:
-    """The settings of `busso review`; conf/review.yaml explains them."""
+    """Settings of `busso review`; documented in conf/review.yaml."""
 
     file: str = ""
     by: str = AUTO
@@ -44,7 +44,7 @@ class ReviewSettings:
 
     @property
     def target(self) -> Path | None:
-        """The file that is written; None for standard output."""
+        """Output file; None for standard output."""
         if self.to is None:
             return Path(self.file).with_suffix(".html") if self.format == HTML else None
         return Path(self.to)

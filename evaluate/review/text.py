@@ -1,4 +1,4 @@
-"""A review as lines of at most 80 columns."""
+"""Review as text of at most 80 columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BAD = (MISTAKE, BLUNDER)
 
 
 def text(reviewed: Sequence[Reviewed], summary: Sequence[Tally], show: str) -> Iterator[str]:
-    """All lines: every hand with its decisions, the boards of mistakes and blunders, and the summary."""
+    """Yield the lines: every hand with its decisions, boards of mistakes and blunders, and the summary."""
     if show != SUMMARY:
         for each in reviewed:
             yield from _damaged(each) if isinstance(each, Damaged) else _hand(each, show)
@@ -32,7 +32,7 @@ def _damaged(damaged: Damaged) -> list[str]:
 
 
 def heading(reviewed: ReviewedHand) -> str:
-    """Return the hand's heading: its place in the file."""
+    """Return the heading of a hand: its place in the file."""
     recorded = reviewed.recorded
     part = f", hand {recorded.part} of {recorded.parts}" if recorded.parts > 1 else ""
     score = f", at {' to '.join(map(str, recorded.before))} in a match to {recorded.to}" if recorded.before else ""
@@ -73,19 +73,19 @@ def _wrapped(label: str, said: str) -> list[str]:
 
 
 def value_text(unit: str, value: float | None) -> str:
-    """A value in its unit; `?` where it is not known."""
+    """Format a value in its unit; `?` if unknown."""
     if value is None:
         return "?"
     return f"{value:.2f}" if unit == "points" else f"{value:+.2f}" if unit == "credits" else f"{value:+.3f}"
 
 
 def cost_text(unit: str, cost: float) -> str:
-    """A cost in its unit."""
+    """Format a cost in its unit."""
     return f"{max(0.0, cost):.{2 if unit in ('points', 'credits') else 3}f}"
 
 
 def worth_text(reviewed: ReviewedHand, worth: Worth) -> str:
-    """An action with what it is worth."""
+    """Format an action with its value."""
     return f"{reviewed.action(worth.action)} {value_text(reviewed.grader.unit, worth.value)}"
 
 
@@ -108,12 +108,12 @@ def _method(reviewed: ReviewedHand) -> str:
 
 
 def method(reviewed: ReviewedHand) -> str:
-    """Describe the grading: the adviser, its basis, and the limits of the grades."""
+    """Describe the grading: the adviser, its information, and the limits of the grades."""
     grader = reviewed.grader
     on = "all hands as they were, which no seat could know" if grader.cheats else "what the seat knew"
     return f"graded by {grader.name} on {on}; {limits_text(grader.limits)} {grader.unit}"
 
 
 def limits_text(limits: Limits) -> str:
-    """`best to 0.1, fine to 0.34, mistake to 1`."""
+    """Format limits as `best up to 0.1, fine to 0.34, mistake to 1`."""
     return f"best up to {limits.best:g}, {FINE} to {limits.fine:g}, {MISTAKE} to {limits.mistake:g}"

@@ -1,4 +1,4 @@
-"""`busso solve game=sette_mezzo player=2 opponent=6 limit=5`: exact optimal play of a small game.
+"""`busso solve game=sette_mezzo player=2 opponent=6 limit=5`: solve a small game exactly.
 
 example:
   busso solve game=blackjack decks=1 player=[9,7] opponent=10
@@ -23,7 +23,7 @@ _DEFAULT_GAME = "sette_mezzo"
 
 @dataclass
 class SolveSettings:
-    """The settings of `busso solve`; conf/solve.yaml explains them."""
+    """Settings of `busso solve`; documented in conf/solve.yaml."""
 
     game: dict[str, Any]
     player: Any = None
@@ -39,19 +39,19 @@ class SolveSettings:
 
     @property
     def player_cards(self) -> list[str]:
-        """The player's cards; a single one may be given without a list."""
+        """Cards of the player; a single card need not be in a list."""
         return [str(card) for card in self.player] if isinstance(self.player, list) else [str(self.player)]
 
 
 @settings_command(SolveSettings, "solve", default_game=_DEFAULT_GAME)
 def main(settings: SolveSettings) -> None:
-    """Answer what the settings ask: talk, compare a table, list the hands of a start, or solve the whole game."""
+    """Run the dialogue, compare a table, list the hands that follow from a start, or print the whole solution."""
     with Progress("solving", None, "rounds") as progress:
         solved = solve(settings.game, progress.update)
     if settings.interactive:
         converse(solved, settings)
     elif settings.table is not None:
-        from busso.evaluate.solve.compare import compare  # with PyTorch, which reads what was learned
+        from busso.evaluate.solve.compare import compare  # deferred: imports PyTorch
 
         compare(solved, Path(settings.table), settings.folder)
     elif settings.player is not None:
@@ -76,7 +76,7 @@ def _located(model: Model, player: Sequence[str], opponent: str) -> int:
 
 
 def converse(solved: Solved, settings: SolveSettings) -> None:
-    """Ask for the cards, and say what to do after each, until the hand ends or the input does."""
+    """Ask for cards and print the advice after each, until the end of the hand or of the input."""
     try:
         _converse(solved, settings)
     except EOFError:

@@ -1,4 +1,4 @@
-"""A learned table or network of a small game beside the exact values: errors in numbers and pictures."""
+"""Comparison of a learned table or network of a small game with the exact values, in numbers and pictures."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Beside:
-    """Learned values beside exact ones, by the states of the model; policies are None where one was given."""
+    """Learned and exact values by state of the model; policies are None if a given policy was evaluated."""
 
     title: str
-    lines: list[str]  # errors, as a person reads them
+    lines: list[str]  # errors, as text
     values: Numbers
     exact_values: Numbers
     policy: NDArray[np.int64] | None
@@ -37,10 +37,7 @@ class Beside:
 
 
 def compare(solved: Solved, source: Path, folder: str | None) -> None:
-    """Say how far what was learned is from the exact values, and draw both.
-
-    `source` is a run folder or checkpoint of tabular learning or of a network. Raises as `beside_exact` does.
-    """
+    """Print the errors of a run folder or checkpoint and draw learned and exact values. Raises as `beside_exact`."""
     found = beside_exact(solved, source)
     print("\n".join((found.title, *found.lines)))
     target = make_folder(folder or (source if source.is_dir() else source.parent) / "pictures")
@@ -52,9 +49,9 @@ def compare(solved: Solved, source: Path, folder: str | None) -> None:
 
 
 def beside_exact(solved: Solved, source: Path) -> Beside:
-    """Hold a run folder or checkpoint of tabular learning, or of a network, against the exact values.
+    """Compare a run folder or checkpoint of a learned table or network with the exact values.
 
-    Raises SettingsError for one of another game, CheckpointError for a file that holds neither.
+    Raises SettingsError for another game, CheckpointError for a file with neither table nor network.
     """
     path, state = checkpoint.load_named(source)
     if holds_table(state):
@@ -99,21 +96,21 @@ def _expected(exact: ExactValues) -> str:
 
 @dataclass(frozen=True)
 class ComparedNetwork:
-    """Values of a network in the decisions of a game, by observations as `Observed` numbers them."""
+    """Values of a network in the decisions of a game, by observations as numbered in `Observed`."""
 
     values: Numbers  # [observed states, actions]
     policy: NDArray[np.int64]  # [observed states]
     errors: Errors  # of the values at `gamma`; share and loss of the policy are undiscounted
-    decisions: float  # share of the decisions in its own games in which it takes an optimal action
-    mean_in_games: float  # error of the values over these decisions
-    met: int  # observed states that can come up
+    decisions: float  # share of optimal actions among the decisions in games of its own policy
+    mean_in_games: float  # mean error of the values over these decisions
+    met: int  # reachable observed states
 
 
 def measure(solved: Solved, values: Numbers, gamma: float) -> ComparedNetwork:
-    """Hold the action values of a network, which discounts by `gamma`, against the exact ones.
+    """Compare action values that were learned with discount `gamma` with the exact ones.
 
-    Its values are compared with those at `gamma`, which is what they should be; what its greedy policy loses is
-    undiscounted, as with tables.
+    The errors are against exact values at the same `gamma`; the loss of the greedy policy is undiscounted, as for
+    tables.
     """
     mdp = solved.model.observed().mdp
     exact = ExactValues(replace(solved.model, mdp=mdp), discount=gamma)
@@ -127,7 +124,7 @@ def measure(solved: Solved, values: Numbers, gamma: float) -> ComparedNetwork:
 
 
 def visits(mdp: Mdp, chances: Numbers) -> Numbers:
-    """Return the expected visits to each state in a game, `[states]`, for actions with `chances[states, actions]`."""
+    """Return the expected visits to each state in a game, `[states]`, for the policy `chances[states, actions]`."""
     here: Numbers = mdp.start
     total = here
     flow = mdp.probability * chances[:, :, None]
@@ -145,7 +142,7 @@ def _network_beside(solved: Solved, source: Path, path: Path, state: dict[str, A
     _check_same(solved, settings, source)
     observed, gamma = solved.model.observed(), settings.learner.gamma
     learned = measure(solved, player.values(solved.game.observe(observed.records)).astype(np.float64), gamma)
-    decisions = state.get("env_steps", state.get("counters", {}).get("env_steps", 0))  # of `best`, of any other
+    decisions = state.get("env_steps", state.get("counters", {}).get("env_steps", 0))  # in a best network, in others
     exact = ExactValues(solved.model, discount=gamma)
     shown, policy = _by_state(solved, learned)
     return Beside(
@@ -171,9 +168,9 @@ def _network_lines(learned: ComparedNetwork, gamma: float) -> list[str]:
 
 
 def _by_state(solved: Solved, learned: ComparedNetwork) -> tuple[Numbers, NDArray[np.int64]]:
-    """Values and actions by the states of the model: means and majorities over the observations of each.
+    """Return values and actions by state of the model: means and majorities over the observations of each state.
 
-    An observation weighs as often as it comes up in games of random actions, so that all that can come up count.
+    Observations are weighted by their frequency under random play, which reaches all of them.
     """
     observed, states = solved.model.observed(), solved.model.states
     allowed = legal(observed.mdp)

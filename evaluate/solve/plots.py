@@ -21,7 +21,7 @@ _ACTION_COLORS = ("#c8553d", "#588b8b", "#ffd5c2", "#2d3047")
 
 
 def make_folder(name: str | Path) -> Path:
-    """The folder, there to be written to. Raises SettingsError when it cannot be."""
+    """Create a folder if it is missing and return its path. Raises SettingsError if that fails."""
     folder = Path(name)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -43,7 +43,7 @@ def draw(
     folder: Path,
     whose: str,
 ) -> None:
-    """A heatmap of the values, and of the policy if there is one."""
+    """Write heatmaps of the values and, if given, of the policy."""
     name = f"{solved.game.name}, {layout.title}"
     value_heatmap(layout, values, f"{name}: values, {whose}", folder / f"{whose}_values_{layout.name}.png")
     if policy is not None:
@@ -53,7 +53,7 @@ def draw(
 
 
 def value_heatmap(layout: StateGrid, values: NDArray[np.float64], title: str, path: Path) -> None:
-    """Numbers by state, coloured from the lowest to the highest; around 0 when there are both signs."""
+    """Write a heatmap of numbers by state; the colour scale is symmetric if they have both signs."""
     cells = arranged(layout, values)
     low, high = float(np.nanmin(cells)), float(np.nanmax(cells))
     bound = max(-low, high)
@@ -68,7 +68,7 @@ def value_heatmap(layout: StateGrid, values: NDArray[np.float64], title: str, pa
 def policy_heatmap(
     layout: StateGrid, policy: NDArray[np.int64], actions: Sequence[str], title: str, path: Path
 ) -> None:
-    """Actions by state, each with its colour and first letter."""
+    """Write a map of actions by state, each with its colour and first letter."""
     cells = actions_of(layout, policy)
     figure = _figure(cells)
     draw_actions(figure.subplots(), layout, cells, cells, actions, f"{title} ({legend(actions)})")
@@ -76,12 +76,12 @@ def policy_heatmap(
 
 
 def legend(actions: Sequence[str]) -> str:
-    """The letters of actions: `H hit, S stand`."""
+    """Return the legend of actions: `H hit, S stand`."""
     return ", ".join(f"{action[0].upper()} {action}" for action in actions)
 
 
 def actions_of(layout: StateGrid, policy: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The actions of a policy as the table of a layout, NaN where there is nothing to decide."""
+    """Arrange the actions of a policy as the table of a layout, NaN where there is nothing to decide."""
     cells = arranged(layout, policy.astype(np.float64))
     return np.where(cells < 0, np.nan, cells)
 
@@ -94,7 +94,7 @@ def draw_actions(
     actions: Sequence[str],
     title: str,
 ) -> None:
-    """Each action of `actions_of` with its colour and first letter; in brackets where it is not the `right` one."""
+    """Draw the actions of `actions_of` by colour and first letter, in brackets where they differ from `right`."""
 
     def letter(cell: float, other: float) -> str:
         found = "" if np.isnan(cell) else actions[int(cell)][0].upper()
@@ -129,7 +129,7 @@ def _draw_cells(
         color = "white" if dark[row, column] else "black"
         place = column + 0.5, row + 0.5
         letters = axes.text(*place, texts[row][column], ha="center", va="center", size=8, color=color)
-        letters.set_in_layout(False)  # they are within their cells, and there are hundreds of them
+        letters.set_in_layout(False)  # hundreds of texts, all within their cells, would slow the layout down
     axes.set_xticks(np.arange(columns) + 0.5, layout.columns)
     axes.set_yticks(np.arange(rows) + 0.5, layout.rows)
     axes.invert_yaxis()

@@ -1,7 +1,4 @@
-"""A small game solved exactly, and the solution as text.
-
-The solver is imported when it is needed: Numba takes a while, and --help does not wait for it.
-"""
+"""Exact solution of a small game, and its text. The solver is imported late because Numba would delay --help."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Solved:
-    """A game with its exact process, its optimal play, and the probabilities `[states, outcomes]` under that."""
+    """A game with its exact process, optimal play, and the outcome probabilities under it, `[states, outcomes]`."""
 
     game: Game
     reward: str
@@ -34,27 +31,27 @@ class Solved:
     outcomes: NDArray[np.float64]
 
     def action(self, state: int) -> str:
-        """The best action."""
+        """Return the name of the best action."""
         return self.game.action_text(int(self.solution.policy[state]))
 
     @property
     def expected(self) -> float:
-        """Value of a hand by optimal play, over all deals."""
+        """Expected result of optimal play over all deals."""
         from busso.train.tabular.algorithms import expected_reward
 
         return expected_reward(self.model.mdp, self.solution.values)
 
     def ends(self, state: int) -> bool:
-        """True if nothing is left to decide after the best action."""
+        """Return whether the hand is decided after the best action."""
         branches = (state, self.solution.policy[state])
         possible = self.model.mdp.probability[branches] > 0
         return bool((self.model.mdp.successor[branches][possible] == END).all())
 
 
 def solve(settings: dict[str, Any], watch: Callable[[int], None] = lambda rounds: None) -> Solved:
-    """Policy iteration on the game of these settings. Raises SettingsError when it has no exact process.
+    """Solve the game of these settings by policy iteration; `watch` receives the number of each round.
 
-    `watch` gets the number of each round.
+    Raises SettingsError if the game has no exact process.
     """
     from busso.train.tabular.algorithms import outcome_probabilities, policy_iteration
 
@@ -68,7 +65,7 @@ def solve(settings: dict[str, Any], watch: Callable[[int], None] = lambda rounds
 
 
 def hands_text(solved: Solved, start: int) -> list[str]:
-    """List the best action and its outcome for every hand that can come of a start."""
+    """Return lines with the best action and its outcome for every hand reachable from `start`."""
     model, policy = solved.model, solved.solution.policy
     first = np.array([start])
     by_play = reachable(model.mdp, first, policy)
@@ -93,7 +90,7 @@ def _numbers(solved: Solved, state: int) -> list[str]:
 
 
 def game_text(solved: Solved) -> list[str]:
-    """The optimal play in tables, what it is worth, and what fixed policies are worth."""
+    """Return lines with the tables and value of optimal play, and the values of fixed policies."""
     from busso.train.tabular.algorithms import evaluate_policy, expected_reward
 
     model, solution = solved.model, solved.solution
@@ -118,14 +115,14 @@ def game_text(solved: Solved) -> list[str]:
 
 
 def title(solved: Solved) -> str:
-    """The game with its options and reward, without the discount, which changes no exact value."""
+    """Return the game with its options and reward, without the discount, which changes no exact value."""
     names = [field.name for field in fields(solved.game.options) if field.name != "discount"]
     options = ", ".join(f"{name} {getattr(solved.game.options, name)}" for name in names)
     return f"{solved.game.name}: {options}, reward {solved.reward}"
 
 
 def layout_text(layout: StateGrid, text: Callable[[int], str]) -> list[str]:
-    """A layout as lines, each of its states as `text` has it."""
+    """Return the lines of a layout, each state as returned by `text`."""
     rows = [["", *layout.columns]]
     for name, states in zip(layout.rows, layout.states.tolist(), strict=True):
         rows.append([name, *("" if state == NOWHERE else text(state) for state in states)])
@@ -133,7 +130,7 @@ def layout_text(layout: StateGrid, text: Callable[[int], str]) -> list[str]:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of cells as lines; the first column is flush left, the others right."""
+    """Return aligned rows as lines, the first column flush left, the others right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
         "  ".join(
@@ -145,7 +142,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def write_states(solved: Solved, path: Path) -> None:
-    """Every state that can be met, with the decision and its outcome."""
+    """Write a CSV file of all reachable states with decision and outcome probabilities."""
     model = solved.model
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)

@@ -1,6 +1,5 @@
-"""Every pair of players on the same duplicate deals.
+"""Tournaments: every pair of players on the same duplicate deals.
 
-`settings` has the wanted pairs, `batches` plays some deals of one pair, and `schedule` decides which batch is next and
-when a pair has played enough. `executors` has the processes that play, `journal` keeps the results, and `ratings` and
-`report` make tables of them.
+`batches` plays a batch of one pair's deals, `schedule` chooses the next batch and stops pairs that have played enough,
+`executors` has the processes that play, `journal` keeps results on disk, and `ratings` and `report` tabulate them.
 """

@@ -1,7 +1,7 @@
-"""`busso tournament players=[...] deals=4096 seed=7`: every pair of players, on the same duplicate deals.
+"""`busso tournament players=[...] deals=4096 seed=7`: play every pair of players on the same duplicate deals.
 
-With `match=21` the players play matches of Tressette to that score, and matches are counted. With
-`seating=one_against_many` each player also sits alone among seats of the other player, so a pair has two rows.
+With `match=21` the players play Tressette matches to that score, and matches are counted. With
+`seating=one_against_many` each player in turn plays one seat against the other in all other seats: two rows per pair.
 
 example:
   busso tournament 'players=[champion,greedy,random]' deals=1024 seed=7
@@ -18,7 +18,7 @@ from busso.evaluate.tournament.settings import TournamentSettings
 @settings_command(TournamentSettings, "tournament")
 def main(settings: TournamentSettings) -> None:
     """Run the command."""
-    from busso.evaluate.tournament.run import run  # with Numba, for which --help does not wait
+    from busso.evaluate.tournament.run import run  # deferred: imports Numba, and --help must be fast
 
     run(settings)
 

@@ -1,4 +1,4 @@
-"""A batch of deals of one pair, which any process can play."""
+"""Batches of one pair's deals, which any process can play."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NOT_NAMED = ("auto", "cpu")  # values of `device` that name no GPU
 
 @dataclass(frozen=True)
 class Batch:
-    """Deals `first .. first + deals - 1` of the tournament, between two players; the first `records` are written."""
+    """Deals `first .. first + deals - 1` of the tournament, played by a pair; the first `records` are recorded."""
 
     pair: Pair
     first: int
@@ -44,7 +44,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Spent:
-    """The cost of a player's decisions: seconds of the clock and of CPUs, decisions with a choice, and forced ones."""
+    """Cost of a player's decisions: wall-clock and CPU seconds, and numbers of free and forced decisions."""
 
     seconds: float = 0.0
     cpu_seconds: float = 0.0
@@ -59,7 +59,7 @@ class Spent:
 class Played:
     """A batch with its results, one row per deal as in `Duel`.
 
-    `spent` is by player, `seconds` what all of it took; `records` are lines of JSON by row of `seatings`.
+    `spent` is by player, `seconds` the total wall-clock time; `records` are lines of JSON by row of `seatings`.
     """
 
     batch: Batch
@@ -70,7 +70,7 @@ class Played:
 
 
 class Timed:
-    """A player whose decisions are counted and timed; those taken at the same time are timed together."""
+    """Player that counts and times the decisions of another; simultaneous decisions are timed together."""
 
     def __init__(self, player: Player) -> None:
         self._player = player
@@ -90,30 +90,29 @@ class Timed:
 
 
 class TournamentWorker:
-    """Plays batches. Each player is loaded once, when it is first needed, and plays a game before it is timed.
+    """Worker that plays batches; each player is loaded on first use and plays a warm-up game before it is timed.
 
-    `players` are who may play, by name. A run that is still being trained may have another best network by the time
-    that a process loads it: that is refused.
+    A player whose file has changed since the start of the tournament is refused: every process must play the same one.
     """
 
     def __init__(self, settings: TournamentSettings, players: Mapping[str, ResolvedPlayer]) -> None:
         self.players, self._settings = players, settings
         self.game = load_configured_game(settings.game)
         if settings.device not in _NOT_NAMED:
-            _ = self._device  # a missing device is refused at once, also for rule players
+            _ = self._device  # reject a missing device at once, even if no network plays
         self._loaded: dict[str, Player] = {}
         self._warmed: set[str] = set()
 
     @cached_property
     def _device(self) -> torch.device:
-        """Return the device of networks. PyTorch is imported for it, so tournaments of rule players never ask."""
+        """Device of networks. Tournaments of rule players never use it, so they do not import PyTorch."""
         import torch
 
         torch.set_num_threads(self._settings.threads)
         return choose_device(self._settings.device)
 
     def load(self, name: str) -> Player:
-        """The player of that name. Raises SettingsError and CheckpointError as `load_resolved`; if its file changed."""
+        """Load a player. Raises SettingsError if its file has changed, and as `load_resolved`."""
         if name not in self._loaded:
             found = self.players[name]
             self._loaded[name] = load_resolved(self.game, found, lambda: self._device)
@@ -126,7 +125,7 @@ class TournamentWorker:
         return self._loaded[name]
 
     def play(self, batch: Batch) -> Played:
-        """Play a batch: the same one gives the same results in any process."""
+        """Play a batch; the results do not depend on the process."""
         first, second = (self.warmed(name) for name in batch.pair)
         start = time.perf_counter()
         seeds = stream(self._settings.seed, STREAM, batch.first, batch.deals)
@@ -148,7 +147,7 @@ class TournamentWorker:
         return Played(batch, duel, (timed[0].spent, timed[1].spent), time.perf_counter() - start, lines)
 
     def _lines(self, batch: Batch, plays: Plays, recorder: Recorder) -> list[list[str]]:
-        """The games of the first deals as JSON by row of `seatings`, with the names of who sat."""
+        """Return the games of the first deals as JSON by row of `seatings`, with the players' names."""
         row, deal = np.nonzero(plays.counted)
         starts = self.game.deal(plays.seeds)
         lines: list[list[str]] = [[] for _ in plays.counted]
@@ -162,7 +161,7 @@ class TournamentWorker:
     def _play_matches(
         self, batch: Batch, players: Sequence[Timed], plays: Plays, target: int, lines: list[list[str]]
     ) -> Outcome:
-        """The same in matches to a score, each on the deals that follow from its seed."""
+        """Play matches to a score, each on the deals that follow from its seed."""
         row, deal = np.nonzero(plays.counted)
         names = [
             f"{batch.pair[0]} - {batch.pair[1]}, deal {batch.first + k + 1}, play {play + 1}"
@@ -181,7 +180,7 @@ class TournamentWorker:
         return matches.results(), np.ones(plays.sides.shape, np.bool_)
 
     def warmed(self, name: str) -> Player:
-        """The player, after a game that compiles what it needs."""
+        """Return a player after a warm-up game, which compiles its functions."""
         player = self.load(name)
         if name not in self._warmed:
             self._warmed.add(name)

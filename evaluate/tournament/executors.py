@@ -1,4 +1,4 @@
-"""The processes that play the batches of a tournament: this process, or several."""
+"""Executors of a tournament's batches: this process or worker processes."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from busso.evaluate.tournament.batches import Batch, Played, TournamentWorker
 from busso.evaluate.tournament.settings import TournamentSettings
 from busso.train.dqn.players.resolve import ResolvedPlayer
 
-# Of work that is left: processes, each of which compiles for itself, take 10 to 30 s to start. Where others keep the
-# CPUs busy they bring nothing, and this then costs a tenth of the time at most.
+# Remaining seconds of work that justify worker processes. Each takes 10 to 30 s to start and compile; if the CPUs are
+# busy and extra processes gain nothing, at most a tenth of the time is lost.
 WORTH_SECONDS = 300.0
 
 
 class ProcessLostError(UserError):
-    """A process that plays has ended; what was played is in the folder, and the same command plays the rest."""
+    """A worker process died; finished batches are in the folder, and the same command plays the rest."""
 
 
 class Executor(Protocol):
-    """Plays batches in any order."""
+    """Executor of batches, in any order."""
 
     @property
     def workers(self) -> int:
-        """Number of batches that can be played at the same time."""
+        """Number of batches that can run at the same time."""
 
     def submit(self, batch: Batch) -> Future[Played]:
-        """Submit a batch. The future raises what a player raises."""
+        """Submit a batch. The future re-raises exceptions of players."""
 
     def close(self) -> None:
-        """End what was started; batches that are being played are lost."""
+        """Stop all workers and discard running batches."""
 
 
 class Alone:
-    """This process, at once. See `Executor`."""
+    """Executor in this process; `submit` plays the batch before it returns. See `Executor`."""
 
     workers = 1
 
@@ -60,15 +60,15 @@ class Alone:
 
 
 class Processes:
-    """`count` processes of this machine, each with a worker and players of its own. See `Executor`."""
+    """Executor with `count` processes on this machine, each with its own worker and players. See `Executor`."""
 
     def __init__(self, settings: TournamentSettings, players: Mapping[str, ResolvedPlayer], count: int) -> None:
         self.workers, self._plays_with = count, pickle.dumps((settings, players))
-        context = multiprocessing.get_context("spawn")  # a fork would inherit PyTorch's threads half alive
+        context = multiprocessing.get_context("spawn")  # PyTorch's threads do not survive fork()
         self.pool = ProcessPoolExecutor(count, context, initializer=_begin, initargs=(os.getpid(),))
 
     def submit(self, batch: Batch) -> Future[Played]:
-        """Raises ProcessLostError."""
+        """Submit a batch. Raises ProcessLostError."""
         try:
             return self.pool.submit(play, self._plays_with, batch)
         except BrokenProcessPool as error:
@@ -78,13 +78,13 @@ class Processes:
         for process in list((self.pool._processes or {}).values()):
             process.kill()
         answers: Any = self.pool._result_queue
-        if answers is not None:  # else the rest of an answer that was being sent is waited for, for ever
+        if answers is not None:  # else shutdown would wait forever for the rest of a partly sent answer
             answers._writer.close()
         self.pool.shutdown(cancel_futures=True)
 
 
 class Growing:
-    """This process, until what is left is worth the start of several. See `Executor`."""
+    """Executor in this process that switches to `start()` once more than WORTH_SECONDS are left. See `Executor`."""
 
     def __init__(
         self, worker: TournamentWorker, start: Callable[[], Executor], seconds_left: Callable[[], float]
@@ -107,15 +107,15 @@ class Growing:
 
 
 def lost(error: BrokenProcessPool) -> ProcessLostError:
-    """The error in its place, for a person."""
+    """Return the user error for a broken pool."""
     hint = "repeat the command with folder= to play the rest; use fewer processes if memory ran out"
     return ProcessLostError("processes", f"a worker process died ({error})", hint)
 
 
 def play(plays_with: bytes, batch: Batch) -> Played:
-    """Play a batch in another process, by the pickled settings and fingerprints of a worker.
+    """Play a batch in a worker process, given the worker's pickled settings and players.
 
-    Raises UserError, or RuntimeError with the traceback of anything else, which may not be one that can be sent.
+    Raises UserError, or RuntimeError with the traceback of any other exception, which might not be picklable.
     """
     try:
         return _worker(plays_with).play(batch)
@@ -131,7 +131,7 @@ def _worker(plays_with: bytes) -> TournamentWorker:
 
 
 def _begin(parent: int) -> None:
-    """In a process of its own: Ctrl-C is for the parent, whose end is the end of this process."""
+    """Set up a worker process: leave Ctrl-C to the parent, and die with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if not end_with_parent(parent, signal.SIGKILL):
         os._exit(1)

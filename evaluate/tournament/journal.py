@@ -1,4 +1,4 @@
-"""The batches of a tournament on disk, one line each with a checksum; a tournament resumes from them."""
+"""Journal of a tournament, from which it resumes: one line with a checksum for each batch."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from busso.evaluate.tournament.batches import Batch, Played, Spent
 log = logging.getLogger("evaluate")
 
 ABOUT, BATCHES, LOCK = "tournament.json", "batches.jsonl", ".lock"
-PLAYERS, CODE = DIGESTS = "players", "code"  # of what a tournament is about: digests of files, by names
+PLAYERS, CODE = DIGESTS = "players", "code"  # keys of `about`: digests of files by name
 _OTHER_FOLDER = "choose another folder"
 
 
 class Journal:
-    """The folder of a tournament, held by one process at a time.
+    """Folder of a tournament, locked by one process at a time.
 
-    `about` is what decides the results. A folder of a tournament about something else is refused: SettingsError, which
-    names the first key that differs; so is a folder that another process holds or that cannot be written to. Players
-    may be other ones, but one of the same name must be the same player.
+    `about` has the settings that decide the results. Raises SettingsError, naming the first key that differs, for the
+    folder of another tournament, and for a folder that is in use or not writable. The players may differ, but a name
+    must stand for the same file.
     """
 
     def __init__(self, folder: Path, about: Mapping[str, Any]) -> None:
@@ -55,16 +55,16 @@ class Journal:
             self._lock.release()
             raise
         if self._file.tell() and not (folder / BATCHES).read_bytes().endswith(b"\n"):
-            self._file.write(b"\n")  # after a line that was cut off
+            self._file.write(b"\n")  # the last line is incomplete
 
     def add(self, played: Played) -> None:
-        """Append a batch to the file on disk. Raises LostError when another process took the folder over."""
+        """Append a batch to the file. Raises LostError if another process has taken over the folder."""
         self._lock.require_own()
         self._file.write(_line(played))
         self._file.flush()
 
     def close(self) -> None:
-        """Let others have the folder."""
+        """Release the folder."""
         self._file.close()
         self._lock.release()
 
@@ -98,14 +98,14 @@ class Journal:
 
 
 def not_writable(folder: Path, error: OSError) -> SettingsError:
-    """Return the error for a folder that cannot be made or written to."""
+    """Return the error for a folder that cannot be created or written to."""
     return SettingsError("folder", f"cannot write to {folder} ({error.strerror})", "choose another")
 
 
 def about_of(folder: Path) -> dict[str, Any]:
-    """The settings that decide the results in a folder; empty where nothing was played.
+    """Read the settings that decide the results in a folder; empty for a new folder.
 
-    Raises SettingsError when the file that says it is not whole.
+    Raises SettingsError if the file is damaged.
     """
     path = folder / ABOUT
     try:
@@ -144,7 +144,7 @@ def _line(played: Played) -> bytes:
 
 
 def _played(line: bytes) -> Played:
-    """The batch in a line. Raises ValueError, KeyError, TypeError or zlib.error for one that is not whole."""
+    """Parse a line. Raises ValueError, KeyError, TypeError or zlib.error if it is damaged."""
     checksum, _, text = line.partition(b" ")
     if int(checksum, 16) != zlib.crc32(text):
         raise ValueError("the checksum does not match")

@@ -1,4 +1,4 @@
-"""Ratings of players from the games of each pair: the model of Bradley and Terry, on the Elo scale."""
+"""Elo ratings of players from the games of each pair, by the Bradley-Terry model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from busso.cards.matches.duplicate import NORMAL_95, Duel
 from busso.evaluate.tournament.settings import Pair
 
-ELO = 400 / float(np.log(10))  # a difference of 400 is odds of 10 to 1
+ELO = 400 / float(np.log(10))  # a difference of 400 points means odds of 10 to 1
 
 _STEPS, _TOLERANCE = 100, 1e-10
 
@@ -20,7 +20,7 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Rating:
-    """A player's rating with its 95% interval, in Elo, and the mean share of games won over its pairs."""
+    """Rating of a player with its 95% interval, in Elo points, and its mean share of games won over its pairs."""
 
     player: str
     elo: float
@@ -31,7 +31,7 @@ class Rating:
 
 @dataclass(frozen=True)
 class Ratings:
-    """The ratings, best first, and by how much the pair that fits the model least differs from it, as a share."""
+    """Ratings, best first, and the pair that fits worst: `misfit` is its distance from the model, as a share."""
 
     rows: list[Rating]
     misfit: float
@@ -39,19 +39,20 @@ class Ratings:
 
 
 def rate(duels: Mapping[Pair, Duel], anchor: str | None = None) -> Ratings:
-    """Ratings of all players of these pairs, which play the same deals: deal k of one pair is deal k of all.
+    """Rate all players of these pairs, which play the same deals: deal k of one pair is deal k of all pairs.
 
-    The chance of `a` to win a game against `b` is `sigmoid(r_a - r_b + log(even / (1 - even)))`, `even` being what
-    equal players win: for two sides the model of Bradley and Terry (1952, Biometrika 39), for one against many Luce's
-    choice (1959). The ratings are those of the greatest likelihood, a tie counting half; half a deal won and half a
-    deal lost, added to each pair, keep them finite where one wins all. Their mean is 0, or the rating of `anchor` is.
+    The probability that `a` wins a game against `b` is `sigmoid(r_a - r_b + log(even / (1 - even)))`, where `even` is
+    the share that equal players win: the model of Bradley and Terry (1952, Biometrika 39) for two sides, Luce's choice
+    axiom (1959) for one against many. Ratings maximize the likelihood, with a tie as half a win; half a deal won and
+    half a deal lost, added to each pair, keep them finite for a player that wins everything. Either their mean or the
+    rating of `anchor` is 0.
 
-    Their covariance is the sandwich H^-1 M H^-1 (Huber, 1967; Liang and Zeger, 1986, Biometrika 73), H being the
-    information of the games and M the sum over deals of the outer product of a deal's score over ALL pairs: pairs that
-    play the same deals are not independent, and the plays of a deal are not either. To M one deal won and one lost of
-    each pair are added, as in `estimate_share`: the few that a good player loses say little about their spread. The
-    intervals hold the truth in 95 of 100 tournaments; where one player is to lose less than one deal, in fewer (83 of
-    100 with 0.4). Where no model of this form is true, they are those of what the ratings converge to.
+    The covariance is the sandwich H^-1 M H^-1 (Huber, 1967; Liang and Zeger, 1986, Biometrika 73), where H is the
+    information of the games and M sums, over deals, the outer product of a deal's score over ALL pairs, because neither
+    pairs on the same deals nor plays of one deal are independent. M includes one more deal won and one more lost for
+    each pair, as in `estimate_share`, because a few lost deals say little about their variance. Coverage is 95%, but
+    lower if a player is expected to lose less than one deal (83% at 0.4 deals). If the model is wrong, the intervals
+    are those of the limit of the ratings.
     """
     players = list(dict.fromkeys(name for pair in duels for name in pair))
     design = np.zeros((len(duels), len(players)))
@@ -84,14 +85,14 @@ def _ratings(
 
 
 def _share_of(player: str, means: Mapping[Pair, float]) -> float:
-    """Mean share of games won over the pairs that a player is the first of, or would be."""
+    """Return the mean share of games won over a player's pairs; with one_against_many, those where it is the one."""
     own = [mean for (first, _), mean in means.items() if first == player]
     own += [1 - mean for (first, second), mean in means.items() if second == player and (second, first) not in means]
     return sum(own) / len(own)
 
 
 def _most_likely(design: Numbers, won: Numbers, games: Numbers, offsets: Numbers) -> Numbers:
-    """The ratings `[players]` with mean 0 of the greatest likelihood, by Newton's method with steps that are halved."""
+    """Return the maximum-likelihood ratings `[players]` with mean 0, by Newton's method with step halving."""
     ratings = np.zeros(design.shape[1])
     for _ in range(_STEPS):
         expected = _sigmoid(design @ ratings + offsets)
@@ -115,7 +116,7 @@ def _information(design: Numbers, expected: Numbers, games: Numbers) -> Numbers:
 
 
 def _covariance(design: Numbers, shares: Sequence[Numbers], expected: Numbers, games: Numbers) -> Numbers:
-    """The covariance of the ratings `[players, players]`; see `rate`."""
+    """Return the covariance of the ratings, `[players, players]`; see `rate`."""
     scores = np.zeros((max(share.size for share in shares), design.shape[1]))
     added = np.zeros((design.shape[1],) * 2)
     for row, share, chance in zip(design, shares, expected, strict=True):

@@ -1,4 +1,4 @@
-"""The results of a tournament: tables on the screen, results.csv, results.json, ratings.csv, games.jsonl."""
+"""Results of a tournament: tables on the screen, results.csv, results.json, ratings.csv, games.jsonl."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pairing:
-    """The result of one pair: shares of games won and mean results, with half-widths of 95% intervals over deals.
+    """Result of one pair: shares of games won and mean results, with half-widths of 95% intervals over deals.
 
-    `even` is what equal players would win. The interval of games won, from `first_won_low` to `first_won_high`, is not
-    symmetric near 0 and 1: `first_won_interval` is how far its farther end is.
+    `even` is the share that equal players win. The interval of games won, from `first_won_low` to `first_won_high`, is
+    not symmetric near 0 and 1; `first_won_interval` is the distance to its farther end.
     """
 
     first: str
@@ -44,7 +44,7 @@ class Pairing:
 
 @dataclass(frozen=True)
 class Results:
-    """The results of a tournament so far. `ratings` are None until every pair has been played."""
+    """Results of a tournament so far; `ratings` are None until every pair has been played."""
 
     game: Game
     settings: TournamentSettings
@@ -54,7 +54,7 @@ class Results:
 
 
 def results_of(game: Game, settings: TournamentSettings, states: Sequence[PairState]) -> Results:
-    """The results of these pairs, without those that are still being played."""
+    """Return the results of the settled pairs, and the times of all."""
     duels = {state.pair: state.duel for state in states if state.settled}
     spent: dict[str, Spent] = {}
     for state in states:
@@ -65,7 +65,7 @@ def results_of(game: Game, settings: TournamentSettings, states: Sequence[PairSt
 
 
 def pairing(first: str, second: str, result: Duel) -> Pairing:
-    """The result of one pair from its deals."""
+    """Return the result of one pair."""
     won, margin = result.win_rate, result.points
     return Pairing(
         first,
@@ -87,7 +87,7 @@ def pairing(first: str, second: str, result: Duel) -> Pairing:
 
 
 def write(folder: Path, results: Results) -> None:
-    """Write results.csv and results.json, and ratings.csv if there are ratings; each whole or not at all."""
+    """Write results.csv and results.json, and ratings.csv if there are ratings, each atomically."""
     rows = [asdict(pairing) for pairing in results.pairings]
     write_csv(folder / "results.csv", rows)
     document = {
@@ -119,7 +119,7 @@ def write_records(folder: Path, states: Sequence[PairState]) -> None:
 
 
 def tables(results: Results) -> list[Table]:
-    """All pairs; who won how much against whom, if there are more than two players; ratings and times."""
+    """Return the tables of pairs, of players against each other if there are more than two, and of players."""
     found, ratings = [_pairs_table(results)], results.ratings
     if ratings is not None and len(ratings.rows) > 2:
         found.append(_matrix(results, ratings))
@@ -127,7 +127,7 @@ def tables(results: Results) -> list[Table]:
 
 
 def _table(title: str, caption: str) -> Table:
-    from rich.table import Table  # at the end, so that nothing before it waits
+    from rich.table import Table  # deferred to the end of the tournament
 
     return Table(title=title, caption=caption)
 
@@ -167,7 +167,7 @@ def _what_is_played(settings: TournamentSettings) -> tuple[str, str]:
 
 
 def _matrix(results: Results, ratings: Ratings) -> Table:
-    """Games or matches won by the row's player against the column's, in percent."""
+    """Return the matrix of the percentages won by the row's player against the column's."""
     a, b = ratings.misfit_pair
     misfit = f"Elo fits the results to within {ratings.misfit:.1%}; the worst fit is {a} against {b}"
     whats = _what_is_played(results.settings)[1]

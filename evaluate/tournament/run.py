@@ -1,4 +1,4 @@
-"""A tournament from its settings to its tables."""
+"""Run of a tournament, from settings to tables."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from busso.train.run.metrics import resources
 
 
 def run(settings: TournamentSettings) -> list[Pairing]:
-    """Play what is not yet in the folder, write it there as it comes, and print the tables."""
+    """Play the batches that are not in the folder yet, write results as they come, and print the tables."""
     game = load_configured_game(settings.game)
     check_game(settings, game)
     players = resolve_all(game, settings.players)
@@ -42,9 +42,9 @@ def run(settings: TournamentSettings) -> list[Pairing]:
     pairs = pairs_of(settings, players)
     worker = TournamentWorker(settings, players)
     for player in players:
-        worker.load(player)  # what cannot play is said at once
+        worker.load(player)  # fail early
     folder = Path(settings.folder) if settings.folder else _new_folder(game)
-    if settings.batch_deals is None:  # a search player that joins others does not change how many they played at a time
+    if settings.batch_deals is None:  # resumed with a search player, whose default batches are smaller
         settings = replace(settings, batch_deals=about_of(folder).get("batch_deals"))
     schedule = play_pairs(settings, worker, pairs, folder, partial(_write, folder, settings, game))
     results = _write(folder, settings, game, schedule)
@@ -56,7 +56,7 @@ def run(settings: TournamentSettings) -> list[Pairing]:
 
 
 def _new_folder(game: Game) -> Path:
-    """Make the default folder, of this tournament alone: the tasks of a job array start in the same second."""
+    """Create the default folder, unique even if the tasks of a job array start in the same second."""
     path = Path("tournaments") / game.name / datetime.now().strftime("%Y%m%d-%H%M%S")
     try:
         return make_free(path, Path.mkdir)
@@ -71,7 +71,7 @@ def play_pairs(
     folder: Path,
     settled: Callable[[Schedule], object] = lambda _: None,
 ) -> Schedule:
-    """Play what is not yet in the folder, and keep it there as it comes; `settled` is called after each pair."""
+    """Play the batches that are not in the folder yet and write them there; `settled` is called after each pair."""
     plan = Plan(settings.most_deals, settings.batch_for(worker.players.values()), settings.half_width, settings.records)
     schedule = Schedule(pairs, plan)
     decides = about(settings, worker.game, worker.players)
@@ -103,7 +103,7 @@ def _anchor(named: str | None, players: Mapping[str, ResolvedPlayer]) -> str | N
 
 
 def about(settings: TournamentSettings, game: Game, players: Mapping[str, ResolvedPlayer]) -> dict[str, Any]:
-    """The settings that decide the results, as `Journal` keeps them, but for the number of deals."""
+    """Return the settings that decide the results, as kept by `Journal`, without the number of deals."""
     files = {name: player.sha256 for name, player in players.items()}
     return {
         "busso": __version__,
@@ -135,7 +135,7 @@ def executor_for(
     worker: TournamentWorker,
     schedule: Schedule,
 ) -> Executor:
-    """The executor that `processes` asks for; it does not change the results."""
+    """Return the executor for the setting `processes`, which does not affect the results."""
     players = worker.players
     cpus = max(1, resources.cpus() // settings.threads)
     if settings.processes != AUTO:
@@ -143,16 +143,13 @@ def executor_for(
         return Alone(worker) if count == 1 else Processes(settings, players, count)
     of_files = any(player.path for player in players.values())
     on_gpu = of_files and choose_device(settings.device).type == "cuda"
-    if cpus == 1 or on_gpu:  # one process fills a GPU as well as several, each of which takes memory there
+    if cpus == 1 or on_gpu:  # one process can saturate a GPU, and each more takes GPU memory
         return Alone(worker)
     return Growing(worker, partial(Processes, settings, players, cpus), schedule.seconds_left)
 
 
 def play(schedule: Schedule, executor: Executor, journal: Journal, settled: Callable[[], object]) -> None:
-    """Play until every pair has been played enough; `settled` is called after each.
-
-    Raises what a player raises, and ProcessLostError.
-    """
+    """Play until every pair is settled; `settled` is called after each. Raises ProcessLostError and players' errors."""
     playing: set[Future[Played]] = set()
     with Progress("playing", schedule.total, "deals", schedule.deals) as progress:
         while not schedule.done:

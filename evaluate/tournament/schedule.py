@@ -1,4 +1,4 @@
-"""Decides which batch of deals is played next, and when a pair has played enough."""
+"""Schedule of a tournament: the next batch to play, and when a pair has played enough."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from busso.evaluate.tournament.settings import Pair
 
 @dataclass(frozen=True)
 class Plan:
-    """Amount of play for each pair: all of `deals`, or batches of them until the interval is at most `until`.
+    """Amount of play for each pair: all `deals`, or batches until the interval is narrow enough.
 
-    `until` is the half-width of the 95% interval of the share of games won. The first `records` deals are written.
+    `until` is the wanted half-width of the 95% interval of the share of games won. The first `records` deals are
+    recorded.
     """
 
     deals: int
@@ -27,11 +28,11 @@ class Plan:
 
     @property
     def batches(self) -> int:
-        """Batches of a pair, at most; the last may be a short one."""
+        """Greatest number of batches of a pair; the last may be shorter."""
         return -(-self.deals // self.batch)
 
     def at(self, pair: Pair, number: int) -> Batch:
-        """A batch of a pair."""
+        """Return a batch of a pair, by number."""
         first = number * self.batch
         deals = min(self.batch, self.deals - first)
         return Batch(pair, first, deals, min(deals, max(0, self.records - first)))
@@ -39,18 +40,18 @@ class Plan:
 
 @dataclass
 class PairState:
-    """The batches of a pair that were played: those in order without a gap, and those that came before their turn."""
+    """Played batches of a pair: `parts` in order without gaps, and `early` ones beyond the first gap."""
 
     pair: Pair
     plan: Plan
     parts: list[Played] = field(default_factory=list)
     early: dict[int, Played] = field(default_factory=dict)
-    handed: int = 0  # batches before this one are being played, or have been
+    handed: int = 0  # batches below this number are handed out
     settled: bool = False
     half_width: float = math.inf  # of the interval so far, where `until` asks for one
 
     def add(self, played: Played) -> None:
-        """Add a batch. One after the batch that settles the pair is never counted."""
+        """Add a batch; batches beyond the one that settles the pair are never counted."""
         self.early[played.batch.first // self.plan.batch] = played
         while not self.settled and len(self.parts) in self.early:
             self.parts.append(self.early.pop(len(self.parts)))
@@ -64,7 +65,7 @@ class PairState:
         return len(self.parts) == self.plan.batches
 
     def next_number(self) -> int:
-        """The first batch that is neither being played nor known."""
+        """Return the number of the first batch that is neither running nor played."""
         number = max(self.handed, len(self.parts))
         while number in self.early:
             number += 1
@@ -72,7 +73,7 @@ class PairState:
 
     @property
     def duel(self) -> Duel:
-        """All that counts so far; at least one batch must have been played."""
+        """Result of the batches that count; at least one must have been played."""
         duels = [part.duel for part in self.parts]
         even = math.fsum(duel.even * duel.wins.size for duel in duels) / self.deals
         wins, own, other = (
@@ -82,12 +83,12 @@ class PairState:
 
     @property
     def deals(self) -> int:
-        """Number of deals that count so far."""
+        """Number of deals that count."""
         return sum(part.batch.deals for part in self.parts)
 
     @property
     def spent(self) -> tuple[Spent, Spent]:
-        """The cost of the decisions of each of the two, in batches that count."""
+        """Cost of each player's decisions in the batches that count."""
         return (
             sum((part.spent[0] for part in self.parts), Spent()),
             sum((part.spent[1] for part in self.parts), Spent()),
@@ -95,7 +96,7 @@ class PairState:
 
     @property
     def needed(self) -> int:
-        """Estimate the pair's number of batches at the end: intervals shrink as 1 / sqrt(deals)."""
+        """Estimated final number of batches, as intervals shrink by 1 / sqrt(deals)."""
         if self.settled:
             return len(self.parts)
         if self.plan.until is None:
@@ -107,7 +108,7 @@ class PairState:
 
     @property
     def seconds_left(self) -> float:
-        """Time for what is left, at the speed so far; 0 before the first batch."""
+        """Estimated seconds for the remaining deals; 0 before the first batch."""
         played = [*self.parts, *self.early.values()]
         if not played or self.settled:
             return 0.0
@@ -116,7 +117,7 @@ class PairState:
 
 
 class Schedule:
-    """All pairs of a tournament. What it counts does not depend on who plays, how many, or in which order they end."""
+    """All pairs of a tournament; results do not depend on the number of workers or the order in which batches end."""
 
     def __init__(self, pairs: Sequence[Pair], plan: Plan) -> None:
         self.plan = plan
@@ -124,43 +125,43 @@ class Schedule:
 
     @property
     def done(self) -> bool:
-        """True once every pair has been played enough."""
+        """True once every pair is settled."""
         return all(state.settled for state in self.states.values())
 
     @property
     def settled(self) -> int:
-        """Number of pairs that have been played enough."""
+        """Number of settled pairs."""
         return sum(state.settled for state in self.states.values())
 
     @property
     def deals(self) -> int:
-        """Number of deals that count so far, over all pairs."""
+        """Number of deals that count, over all pairs."""
         return sum(state.deals for state in self.states.values())
 
     @property
     def total(self) -> int:
-        """Estimated number of deals at the end."""
+        """Estimated final number of deals."""
         return sum(min(state.needed * self.plan.batch, self.plan.deals) for state in self.states.values())
 
     def seconds_left(self) -> float:
-        """Time that one process needs for what is left, as far as can be told."""
+        """Return the estimated seconds that one process needs for the rest."""
         return sum(state.seconds_left for state in self.states.values())
 
     def add(self, played: Played) -> bool:
-        """Take in what was played; whether its pair has just been settled by it."""
+        """Add a played batch and return whether it settled its pair."""
         state = self.states[played.batch.pair]
         before = state.settled
         state.add(played)
         return state.settled and not before
 
     def known(self, batch: Batch) -> bool:
-        """Return whether this is a batch of the tournament, so that `add` accepts it."""
+        """Return whether this is a batch of the tournament, which `add` accepts."""
         return batch.pair in self.states and batch == self.plan.at(batch.pair, batch.first // self.plan.batch)
 
     def next(self) -> Batch | None:
-        """A batch that is not being played: one that will be needed if there is one, else one that may be.
+        """Return the next batch to play, first of those that are certainly needed, then of those that may be.
 
-        None when everything that may be needed is being played.
+        None if all of these are running.
         """
         numbers = {state.pair: state.next_number() for state in self.states.values() if not state.settled}
         left = [self.states[pair] for pair, number in numbers.items() if number < self.plan.batches]

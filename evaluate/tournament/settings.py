@@ -1,4 +1,4 @@
-"""The settings of a tournament, and its pairs of players."""
+"""Settings of a tournament, and its pairs of players."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from busso.train.dqn.players.resolve import ResolvedPlayer
 
 Pair = tuple[str, str]
 
-DEALS, MOST_DEALS = 4096, 1_000_000  # of a pair, where nothing else is said: without `until`, and at most with it
-BATCH, SEARCH_BATCH = 512, 64  # deals; those of search players take seconds each
+DEALS, MOST_DEALS = 4096, 1_000_000  # defaults for a pair: without `until`, and the limit with it
+BATCH, SEARCH_BATCH = 512, 64  # deals; with search players each takes seconds
 MAX_BATCH = 65_536
-AUTO = "auto"  # the value of `processes` that is no number
+AUTO = "auto"  # value of `processes`
 
 
 @dataclass
 class TournamentSettings(NamesGame):
-    """The settings of `busso tournament`; conf/tournament.yaml explains them."""
+    """Settings of `busso tournament`; documented in conf/tournament.yaml."""
 
     game: dict[str, Any]
     players: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ class TournamentSettings(NamesGame):
 
     @property
     def half_width(self) -> float | None:
-        """The half-width that `until` asks for, as a share: `0.5%` is 0.005. None without it. Raises SettingsError."""
+        """Half-width in `until` as a share: `0.5%` is 0.005; None without it. Raises SettingsError."""
         if self.until is None:
             return None
         text = self.until.strip()
@@ -74,18 +74,18 @@ class TournamentSettings(NamesGame):
 
     @property
     def most_deals(self) -> int:
-        """Number of deals that a pair plays, or plays at most."""
+        """Number of deals of a pair; with `until` the greatest number."""
         return self.deals or (DEALS if self.until is None else MOST_DEALS)
 
     def batch_for(self, players: Iterable[ResolvedPlayer]) -> int:
-        """Deals that are played at a time: what a stop may lose, and after which `until` is looked at."""
+        """Return the deals of a batch: a stop loses at most the running batches, and `until` is checked after each."""
         return self.batch_deals or (SEARCH_BATCH if any(player.kind.searches for player in players) else BATCH)
 
 
 def check_game(settings: TournamentSettings, game: Game) -> None:
     """Raise SettingsError for a seating or a match that the game does not have."""
     if settings.match is not None:
-        from busso.cards.matches.match import match_rules  # with Numba, for which no settings wait
+        from busso.cards.matches.match import match_rules  # deferred: imports Numba
 
         try:
             match_rules(game, settings.match)
@@ -98,6 +98,6 @@ def check_game(settings: TournamentSettings, game: Game) -> None:
 
 
 def pairs_of(settings: TournamentSettings, players: Iterable[str]) -> list[Pair]:
-    """Each pair once; with one_against_many twice, since each of the two is once the one."""
+    """Return each pair once; with one_against_many in both orders, as each player is the one in turn."""
     both_ways = settings.seating == ONE_AGAINST_MANY
     return list((permutations if both_ways else combinations)(players, 2))

@@ -30,9 +30,9 @@ TIME_TO_STRENGTH = "time_to_strength"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure all figures, or those whose function is named. Returns 1 when one could not be measured.
+    """Measure all figures or the named ones; return 1 if one could not be measured.
 
-    `time_to_strength` takes half an hour and all cores, so it is measured by its name alone, with options of its own.
+    `time_to_strength` takes half an hour and all cores, so it runs only by name and has its own options.
     """
     if arguments[:1] == [TIME_TO_STRENGTH]:
         return compare.main(arguments[1:])
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _once(functions: Sequence[Callable[[], None]]) -> int:
-    """Measure the figures one after another; a failure does not stop the others."""
+    """Measure the figures one after another, also after failures."""
     failed = []
     for function in functions:
         try:
@@ -74,15 +74,15 @@ def _once(functions: Sequence[Callable[[], None]]) -> int:
 
 
 def repeat(names: Sequence[str], command: str, runs: int, commit: bool) -> int:
-    """Measure `runs` times, print the table, and with `commit` write what `command` brought after every run.
+    """Measure `runs` times and print the table; `commit` writes the results of `command` after each run.
 
-    The order goes through all figures before the next run, so that a slow hour of the machine shows as spread.
-    Returns 1 if a run could not measure all of them.
+    Each run measures all figures before the next starts, so that a slow hour of the machine shows as spread. Returns 1
+    if a figure could not be measured in every run.
     """
     load, lines, code, found = figures.load(), list[dict[str, Any]](), 0, list[figures.Figure]()
     for run in range(runs):
         print(f"run {run + 1} of {runs}", file=sys.stderr, flush=True)
-        # In a new process: Numba compiles anew, memory lies elsewhere.
+        # A new process compiles again and has a different memory layout.
         with subprocess.Popen([sys.executable, *BENCH, *names], stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             lines += _reported(process.stdout)
@@ -95,7 +95,7 @@ def repeat(names: Sequence[str], command: str, runs: int, commit: bool) -> int:
 
 
 def _reported(output: Iterator[str]) -> Iterator[dict[str, Any]]:
-    """The figures as they come; whatever else is printed goes where ours goes."""
+    """Yield the figures as they come, and print all other output."""
     for text in output:
         print(text, end="", flush=True)
         if text.startswith('{"figure"'):

@@ -10,7 +10,7 @@ from busso.train.dqn.rollout.request import RolloutRequest
 
 
 def decisions_per_second(rollouts: RolloutBackend, games: int, seconds: float, first: int = 0) -> float:
-    """With every worker kept busy, from the first rollout that came back; at the end nothing is out any more."""
+    """Return the rate with all workers busy, from the first finished rollout on; finally drain the backend."""
     firsts, out, decisions, started = count(first, games), 0, 0, 0.0
     while not started or time.perf_counter() - started < seconds:
         while rollouts.free_slots() > 0:

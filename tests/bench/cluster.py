@@ -1,4 +1,4 @@
-"""Figures of a cluster: what Ray costs, and what a second node brings."""
+"""Figures of a cluster: overhead of Ray, and gain by a second node."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _ray(*overrides: str) -> Iterator[RayBackend]:
 
 
 def ray_overhead() -> None:
-    """Compare a Ray worker with playing in the learner's process: with all cores, and with everything on one core."""
+    """Compare a Ray worker with local play, on all cores and on a single one."""
     everywhere = os.sched_getaffinity(0)
     for cores in (everywhere, {min(everywhere)}):
         os.sched_setaffinity(0, cores)
@@ -63,14 +63,14 @@ def ray_overhead() -> None:
 
 
 def two_nodes() -> None:
-    """Two Ray nodes of one core each, on this machine, against one of them; the driver is on the first."""
+    """Compare two one-core Ray nodes on this machine with one; the driver is on the first."""
     everywhere = os.sched_getaffinity(0)
     if len(everywhere) < 2:
         print("two_nodes: needs two cores", file=sys.stderr)
         return
     rates = []
     for nodes in (1, 2):
-        os.sched_setaffinity(0, {min(everywhere)})  # of what is started from now on, too
+        os.sched_setaffinity(0, {min(everywhere)})  # inherited by all processes started from here on
         cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
         try:
             if nodes == 2:
@@ -89,7 +89,7 @@ def two_nodes() -> None:
 
 
 def worker_memory() -> None:
-    """Memory of a rollout worker that has played: its proportional set size."""
+    """Measure the proportional set size of a rollout worker after playing."""
     with _ray("rollout.workers=1") as rollouts:
         decisions_per_second(rollouts, 512, SECONDS)
         (pid,) = named(os.getpid(), "ray::WorkerActor")

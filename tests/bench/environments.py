@@ -1,4 +1,4 @@
-"""The environments for other people's code: steps with observations and masks, and RLCard's beside them."""
+"""Speed of the Gymnasium and PettingZoo environments, with observations and masks, compared with RLCard's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WIDTH = 256
 
 
 def seconds_a_decision(env: Any, decisions: int = DECISIONS) -> float:
-    """Of PettingZoo's loop: `last`, a legal action by chance, `step`; seconds of the CPU."""
+    """Return CPU seconds per decision of PettingZoo's loop: `last`, a random legal action, `step`."""
     env.reset(seed=1)
     done, started = 0, time.process_time()
     while done < decisions:
@@ -35,9 +35,9 @@ def seconds_a_decision(env: Any, decisions: int = DECISIONS) -> float:
 
 
 def pettingzoo_decisions() -> None:
-    """Decisions/s of one environment on one core, beside RLCard's Leduc Hold'em in PettingZoo where it is installed.
+    """Measure decisions/s of one environment on one core, and of RLCard's Leduc Hold'em in PettingZoo if installed.
 
-    Both are without PettingZoo's wrappers. RLCard: `pip install rlcard pygame`.
+    Both run without PettingZoo's wrappers. RLCard: `pip install rlcard pygame`.
     """
     ours = {"tressette": tressette_v0.env(), "spike": spike_v1.env()}
     others: dict[str, Any] = {}
@@ -57,7 +57,7 @@ def pettingzoo_decisions() -> None:
 
 
 def vector_decisions() -> None:
-    """Decisions/s of the learner in 256 games of Tressette against random players, on one core."""
+    """Measure the learner's decisions/s in 256 games of Tressette against random players, on one core."""
     many = gymnasium.make_vec("busso/Tressette-v0", num_envs=WIDTH)
     seen, _ = many.reset(seed=1)
 
@@ -70,9 +70,9 @@ def vector_decisions() -> None:
 
 
 def sb3_decisions() -> None:
-    """Decisions/s of 256 games of Tressette in the two kinds of VecEnv of stable-baselines3, with their masks.
+    """Measure decisions/s of 256 games of Tressette, with masks, in two kinds of VecEnv of stable-baselines3.
 
-    The adapter of examples/maskable_ppo.py, beside single environments in DummyVecEnv. It needs sb3-contrib.
+    They are the adapter of examples/maskable_ppo.py and single environments in DummyVecEnv. Needs sb3-contrib.
     """
     from stable_baselines3.common.vec_env import DummyVecEnv
 

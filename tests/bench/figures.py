@@ -1,4 +1,4 @@
-"""The committed figures (figures.json), what was measured now against them, and their table."""
+"""Committed figures (figures.json), their comparison with new measurements, and their table."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from busso.cards.base.files import write_atomic
 from busso.train.run.metrics import resources
 
 COMMITTED = Path(__file__).parent / "figures.json"
-MAX_FALL = 0.10  # of a ratio, compared with the committed one
-VARIANTS = ("kernel", "seats", "cores")  # what tells figures of one name apart
+MAX_FALL = 0.10  # greatest relative fall of a ratio below the committed one
+VARIANTS = ("kernel", "seats", "cores")  # keys that distinguish figures of the same name
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of the table: median, minimum and maximum of several runs on one machine."""
+    """Figure of the table: median, minimum and maximum of several runs on one machine."""
 
     figure: str
     unit: str
-    chip: str  # the kind of chip, see `chip`
+    chip: str  # see `chip`
     median: float
     least: float
     most: float
@@ -33,7 +33,7 @@ class Figure:
     machine: str
     date: str
     command: str
-    load: float  # processes that wanted to run, for each CPU, when it was measured: 0 on a quiet machine
+    load: float  # runnable processes per CPU during the measurement: 0 on an idle machine
     target: float | None = None
     direction: str = "at least"
 
@@ -45,9 +45,9 @@ def _cpu() -> list[tuple[str, str]]:
 
 
 def chip() -> str:
-    """The kind of this CPU, as far as ratios depend on it: maker, family, and what it multiplies bfloat16 with.
+    """Return the kind of this CPU as far as ratios depend on it: vendor, family, and bfloat16 instructions.
 
-    AMD's family 26 does in one step what 25 does in two with the same instructions: 333 and 192 GFLOP/s in bfloat16.
+    The family matters: with the same instructions, AMD's family 26 reaches 333 GFLOP/s in bfloat16, 25 only 192.
     """
     about = dict(reversed(_cpu()))
     maker = {"AuthenticAMD": "AMD", "GenuineIntel": "Intel"}.get(about.get("vendor_id", ""), "other")
@@ -58,12 +58,12 @@ def chip() -> str:
 
 
 def machine() -> str:
-    """The CPU by name, and how many of them this process may use."""
+    """Return the CPU's name and the number of CPUs available to this process."""
     return f"{dict(reversed(_cpu())).get('model name', 'unknown CPU')}, {resources.cpus()} cores"
 
 
 def load() -> float:
-    """Processes that want to run for each CPU, over the last minute."""
+    """Return the runnable processes per CPU over the last minute."""
     return round(os.getloadavg()[0] / resources.cpus(), 2)
 
 
@@ -74,7 +74,7 @@ def name_of(line: dict[str, Any]) -> str:
 
 
 def summed_up(lines: Iterable[dict[str, Any]], command: str, busy: float) -> list[Figure]:
-    """Lines of several runs as figures with their spread, in the order in which they came first."""
+    """Summarize the lines of several runs as figures with their spread, in order of first appearance."""
     of_name: dict[str, list[dict[str, Any]]] = {}
     for line in lines:
         of_name.setdefault(name_of(line), []).append(line)
@@ -89,19 +89,19 @@ def summed_up(lines: Iterable[dict[str, Any]], command: str, busy: float) -> lis
 
 
 def committed(path: Path = COMMITTED) -> list[Figure]:
-    """The figures that are kept."""
+    """Return the committed figures."""
     return [Figure(**each) for each in json.loads(path.read_text())] if path.exists() else []
 
 
 def commit(figures: Sequence[Figure], path: Path = COMMITTED) -> None:
-    """Put these in place of those of the same name and kind of chip; the others stay."""
+    """Replace committed figures of the same name and kind of chip; keep the others."""
     there = {(each.figure, each.chip): each for each in [*committed(path), *figures]}
     text = ",\n".join(json.dumps(asdict(each)) for each in there.values())
     write_atomic(path, f"[\n{text}\n]\n")
 
 
 def table(found: Sequence[Figure]) -> Iterator[str]:
-    """Markdown: median and spread of each figure, and the target where there is one."""
+    """Yield a Markdown table: median and spread of each figure, and the target if there is one."""
     yield from ("| figure | median | least to most | runs | to reach |", "|---|---|---|---|---|")
     for each in found:
         target = "" if each.target is None else f"{each.direction} {each.target:g}"
@@ -111,14 +111,14 @@ def table(found: Sequence[Figure]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Guarded:
-    """A ratio that `make bench-quick` looks after."""
+    """Ratio that `make bench-quick` guards."""
 
     figure: str
-    any_chip: bool = False  # it is the same on every kind of chip
+    any_chip: bool = False  # the same on every kind of chip
 
 
 def fallen(value: float, before: Figure) -> bool:
-    """Return whether it is worse than the committed median by more than `MAX_FALL`."""
+    """Return whether a value is worse than the committed median by more than `MAX_FALL`."""
     if before.direction == "at most":
         return value > before.median * (1 + MAX_FALL)
     return value < before.median * (1 - MAX_FALL)
@@ -127,10 +127,10 @@ def fallen(value: float, before: Figure) -> bool:
 def compare(
     guarded: Sequence[Guarded], measured: dict[str, float], table: Sequence[Figure], kind: str
 ) -> tuple[list[str], list[str]]:
-    """Lines on what is as it was, or cannot be compared, and lines on what has fallen, one for each guarded figure.
+    """Return lines on unchanged or incomparable figures, and lines on fallen ones, one per guarded figure.
 
-    Figures of the same `kind` of chip are compared, of any kind where that does not matter. A figure that was not
-    measured has fallen, whatever is committed: what measures it is broken.
+    Only figures of the same `kind` of chip are compared, unless the kind does not matter. An unmeasured figure counts
+    as fallen, whatever is committed: its measurement is broken.
     """
     fine, worse = [], []
     for each in guarded:

@@ -1,4 +1,4 @@
-"""`make bench-quick`: ratios that do not depend on how fast the machine is, against the committed ones."""
+"""`make bench-quick`: compare machine-independent ratios with the committed ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from tests.bench import figures, memory, start_up, timing, tressette
 from tests.bench.figures import Figure, Guarded
 
-# What measures the guarded figures, each in a few seconds to a minute.
+# Functions that measure the guarded figures, each in seconds to a minute.
 MEASURING: tuple[Callable[[], None], ...] = (
     tressette.rollout,
     tressette.update,
@@ -31,18 +31,18 @@ GUARDED = (
     Guarded("first_update_local_over_imports"),
     Guarded("first_update_ray_over_imports"),
 )
-ATTEMPTS = 3  # noise only ever makes a figure worse: what has fallen is measured again
+ATTEMPTS = 3  # noise only makes figures worse, so fallen ones are measured again
 
 
 def measure(functions: Sequence[Callable[[], None]], table: Sequence[Figure], kind: str) -> dict[str, float]:
-    """The guarded figures of these functions; the best of up to three, while one of a function has fallen."""
+    """Measure the guarded figures of these functions, up to three times while one has fallen, and keep the best."""
     best: dict[str, float] = {}
     for function in functions:
         for _ in range(ATTEMPTS):
             with timing.collecting() as lines:
                 try:
                     function()
-                except Exception:  # its figures are missing, which `compare` says; the others are measured
+                except Exception:  # `compare` reports the missing figures
                     traceback.print_exc()
             found = {figures.name_of(line): line for line in lines}
             for name, line in found.items():
@@ -61,7 +61,7 @@ def _better(line: dict[str, Any], before: float | None) -> float:
 
 
 def guard() -> int:
-    """Measure and compare; returns 1 if something has fallen, with one line for each such figure, else 0."""
+    """Measure and compare; print a line for each figure and return 1 if one has fallen, else 0."""
     table, kind = figures.committed(), figures.chip()
     fine, worse = figures.compare(GUARDED, measure(MEASURING, table, kind), table, kind)
     for line in fine:

@@ -23,11 +23,10 @@ ROUNDS = 10
 
 
 def checkpoint_stop() -> None:
-    """Measure the pause of the learner for a checkpoint with a full buffer of Tressette's recipe.
+    """Measure the learner's pause for a checkpoint with the full buffer of Tressette's recipe.
 
-    Seconds of the CPU, as in `seconds`: the learner copies, and waits for nobody. `first` is the first stop, whose
-    memory the system has to find; `writing` is what a checkpoint costs the thread that writes it. Also over the time
-    that a copy of the buffer's bytes takes here, which does not depend on the machine's memory.
+    In CPU seconds, as in `seconds`. `first` is the first pause, for which memory must be allocated; `writing` is the
+    cost in the writer thread. The ratio to a plain copy of the buffer's bytes does not depend on the machine's memory.
     """
     with tempfile.TemporaryDirectory() as runs:
         settings = compose(TrainSettings, "train", ["rollout=local", f"runs={runs}"])

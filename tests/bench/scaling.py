@@ -21,7 +21,7 @@ CPU = torch.device("cpu")
 
 
 def more_cpus() -> None:
-    """Decisions/s with so many CPUs, one of which learns; the rates in seconds of the CPU, without Ray."""
+    """Report decisions/s by number of CPUs, one of which learns; single-CPU rates are in CPU seconds, without Ray."""
     settings = compose(TrainSettings, "train", ["rollout=local"])
     learner, games = settings.learner, settings.rollout.games
     worker, starts = RolloutWorker(settings, CPU), count(0, games)

@@ -1,7 +1,7 @@
-"""Start-up time: the second start of a command, as a ratio to `python -c "import torch, numba"`.
+"""Start-up time of commands, as a ratio to `python -c "import torch, numba"`.
 
-Each command runs once before it is measured, so that what it compiles is kept. Then all take turns with the imports, on
-the clock, and the best of each counts.
+Each command runs once before it is measured, to fill the cache of compiled code. Then commands and imports take turns,
+and the best wall-clock time of each counts.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from tests.bench.timing import report
 
 ROOT = Path(__file__).parents[2]
 ROUNDS, ROUNDS_OF_TRAINING = 3, 2
-LONGEST = 180.0  # seconds until something must have come
+LONGEST = 180.0  # seconds to wait for any output
 IMPORTS = ("-c", "import torch, numba")
 _ROWS, _COLUMNS = 40, 120
-_MENU = b"Sette e mezzo"  # the last of its games
+_MENU = b"Sette e mezzo"  # last game in the menu
 _PROMPT, _HINT = b"Your turn, seat 0:", b"Worth in "
 _LOOKING = 5.0  # seconds
 
-Measured = Callable[[Path], float]  # seconds of one start, in a folder where it may write
+Measured = Callable[[Path], float]  # seconds of one start, given a scratch folder
 
 
 def start_up() -> None:
-    """The commands of rule players and of the champion, the table and its first hint."""
+    """Measure the commands of rule players and of the champion, the table and its first hint."""
     _report(
         {
             "start_of_rule_tournament": (0.6, _tournament("greedy,random")),
@@ -52,7 +52,7 @@ def start_up() -> None:
 
 
 def start_of_training() -> None:
-    """From `busso train` to the first update, with the learner's process alone and with Ray's workers."""
+    """Measure the time from `busso train` to the first update, with local play and with Ray workers."""
     _report(
         {
             "first_update_local_over_imports": (2.0, _first_update("rollout=local")),
@@ -75,12 +75,12 @@ def _report(figures: dict[str, tuple[float, Measured]], rounds: int) -> None:
 
 
 def best_of(functions: Sequence[Measured], folder: Path, rounds: int) -> list[float]:
-    """The least seconds of each, taking turns, after a first turn that does not count."""
+    """Return the least seconds of each; they take turns, after an uncounted first turn."""
     numbers = count()
     best = [float("inf")] * len(functions)
     for turn in range(rounds + 1):
         for k, function in enumerate(functions):
-            here = folder / str(next(numbers))  # a folder of its own: no run is resumed
+            here = folder / str(next(numbers))  # a new folder, so that no run is resumed
             here.mkdir()
             taken = function(here)
             if turn:
@@ -113,7 +113,7 @@ def _tournament(players: str) -> Measured:
 
 
 def _replay(folder: Path) -> float:
-    """Of the golden records those that can be played: the others end with an exit code."""
+    """Replay the valid golden records, since an invalid one changes the exit code."""
     golden = ROOT / "tests" / "golden"
     records = (golden / "records.jsonl").read_text().splitlines(keepends=True)
     results = map(json.loads, (golden / "records.expected.jsonl").read_text().splitlines())
@@ -123,7 +123,7 @@ def _replay(folder: Path) -> float:
 
 
 def first_screen(folder: Path) -> float:
-    """Seconds from `busso play` in a terminal to its menu."""
+    """Return the seconds from `busso play` in a terminal to its menu."""
     started = time.perf_counter()
     with _table(folder) as terminal:
         _read_until(terminal, _MENU)
@@ -131,7 +131,7 @@ def first_screen(folder: Path) -> float:
 
 
 def first_hint(folder: Path) -> float:
-    """Seconds from the word `hint` to the answer, at a table in lines whose cards somebody has looked at."""
+    """Return the seconds from typing `hint` to the answer, at a plain-text table whose cards are already shown."""
     with _table(folder, "ui=plain", "game=tressette", "seed=7") as terminal:
         _read_until(terminal, _PROMPT)
         time.sleep(_LOOKING)
@@ -143,7 +143,7 @@ def first_hint(folder: Path) -> float:
 
 @contextmanager
 def _table(folder: Path, *given: str) -> Iterator[int]:
-    """`busso play` in a terminal of its own, whose descriptor this is."""
+    """Run `busso play` in a new terminal and yield the terminal's descriptor."""
     process, terminal = pty.fork()
     if process == 0:
         os.chdir(folder)
@@ -158,13 +158,13 @@ def _table(folder: Path, *given: str) -> Iterator[int]:
 
 
 def _read_until(descriptor: int, wanted: bytes) -> None:
-    """Read until this has come. Raises RuntimeError where the process ends before, or says nothing for long."""
+    """Read until `wanted` appears. Raises RuntimeError if the process ends first or stays silent for too long."""
     seen = b""
     deadline = time.monotonic() + LONGEST
     while wanted not in seen:
         ready = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]
         more = b""
-        with suppress(OSError):  # a terminal whose process has ended
+        with suppress(OSError):  # the process has ended
             more = os.read(descriptor, 1 << 16) if ready else b""
         if not more:
             raise RuntimeError(f"{wanted!r} did not come, but {seen[-500:]!r}")

@@ -18,7 +18,7 @@ SHARE = replace(BEFORE, figure="share", median=0.1, direction="at most")
 @pytest.mark.parametrize(("change", "falls"), [(0.89, True), (0.91, False), (1.0, False), (5.0, False)])
 def test_a_fall_of_more_than_a_tenth(change: float, falls: bool) -> None:
     assert fallen(change * BEFORE.median, BEFORE) == falls
-    assert fallen((2 - change) * SHARE.median, SHARE) == falls  # what should be small
+    assert fallen((2 - change) * SHARE.median, SHARE) == falls  # smaller is better
 
 
 @pytest.mark.parametrize(
@@ -26,9 +26,9 @@ def test_a_fall_of_more_than_a_tenth(change: float, falls: bool) -> None:
     [
         ({"speed": 0.71, "share": 0.1}, [BEFORE, SHARE], HERE, ["speed"]),
         ({"share": 0.05}, [BEFORE, SHARE], HERE, ["speed"]),  # not measured
-        ({"share": 0.05}, [], HERE, ["speed"]),  # whatever is committed
+        ({"share": 0.05}, [], HERE, ["speed"]),  # even without a committed figure
         ({"speed": 0.1, "share": 0.1}, [BEFORE], ELSEWHERE, []),  # another kind of chip
-        ({"speed": 0.1, "share": 0.5}, [BEFORE, SHARE], ELSEWHERE, ["share"]),  # which does not change this one
+        ({"speed": 0.1, "share": 0.5}, [BEFORE, SHARE], ELSEWHERE, ["share"]),  # which is the same on any chip
         ({"speed": 1, "share": 0.5}, [SHARE, replace(SHARE, chip=ELSEWHERE, median=0.5)], ELSEWHERE, []),
     ],
 )
@@ -46,7 +46,7 @@ def broken() -> None:
 
 
 def test_what_has_fallen_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Noise is no fall: the best of three counts. What cannot be measured is missing, and the rest is measured."""
+    """Noise is not a fall: the best of three counts. Unmeasurable figures are missing, and the others are measured."""
     monkeypatch.setattr(guard, "GUARDED", (Guarded("speed"),))
     for values, best in (([0.5, 0.79, 0.1], 0.79), ([0.5, 0.6, 0.55, 9.9], 0.6)):
         assert guard.measure([broken, measuring(values)], [BEFORE], HERE) == {"speed": best} and len(values) == 1
@@ -85,7 +85,7 @@ def test_committed_figures_are_replaced_by_name_and_kind_of_chip(tmp_path: Path)
 
 
 def test_runs_are_processes_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two runs of a program that reports one figure and fails: what was measured is kept, and the exit code says so."""
+    """With a program that reports one figure and fails: the figure is kept, and the exit code shows the failure."""
     line = "{'figure': 'speed', 'value': os.getpid(), 'unit': 's'}"
     monkeypatch.setattr(bench, "BENCH", ["-c", f"import json, os; print(json.dumps({line})); raise SystemExit(1)"])
     kept: list[Figure] = []

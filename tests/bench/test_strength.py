@@ -1,4 +1,4 @@
-"""`time_to_strength`: what is read off curves, worked by hand, and that each side is timed as it writes."""
+"""`time_to_strength`: readings of curves, worked by hand, and the timing of evaluations."""
 
 import json
 import re
@@ -25,9 +25,9 @@ CURVE = Curve("a", "a command", POINTS, 80.0, 40.0, 4.0)
     ("opponent", "level", "cpu"),
     [
         ("random", 0.50, 10),
-        ("random", 0.75, 50),  # at 30 it is, but not at 40
-        ("random", 0.80, 60),  # and at 70 exactly
-        ("random", 0.85, 80),  # the last, after which there is none
+        ("random", 0.75, 50),  # reached at 30, but not at 40
+        ("random", 0.80, 60),  # and exactly at 70
+        ("random", 0.85, 80),  # the last evaluation
         ("random", 0.875, None),
         ("greedy", 0.50, 50),
     ],
@@ -48,7 +48,7 @@ def test_the_table_the_picture_and_what_is_kept(tmp_path: Path) -> None:
 
 
 def test_the_page_is_that_of_the_kept_curves() -> None:
-    """`python -m tests.bench time_to_strength --page` writes it."""
+    """`python -m tests.bench time_to_strength --page` writes the same lines."""
     text = compare.PAGE.read_text()
     between = text.split(compare.BEGIN)[1].split(compare.END)[0]
     assert between.strip().splitlines() == compare.page(json.loads(compare.KEPT.read_text()))
@@ -56,7 +56,7 @@ def test_the_page_is_that_of_the_kept_curves() -> None:
 
 
 def writing(seconds: float, file: Path) -> list[str]:
-    """A program that computes for some seconds of its CPU in a child, writes an evaluation, and does it again."""
+    """Return a program that twice burns CPU seconds in a child and writes an evaluation."""
     row = '{"random": 0.9, "greedy": 0.5, "evaluating": 0.25}\\\\n'
     spins = f"import time; [None for _ in iter(lambda: time.process_time() < {seconds}, False)]"
     turn = f"subprocess.run([sys.executable, '-c', {spins!r}]); open({str(file)!r}, 'a').write('{row}'); time.sleep(1)"
@@ -64,7 +64,7 @@ def writing(seconds: float, file: Path) -> list[str]:
 
 
 def test_evaluations_are_timed_as_they_are_written(tmp_path: Path) -> None:
-    """CPU seconds of what a side started count, also once it has ended; sleeping does not."""
+    """CPU seconds of descendants count, even after they end; sleep does not."""
     file = tmp_path / "points.jsonl"
     side = sides.Side("a side", writing(0.3, file), lambda: sides.of_lines(file))
     (found,) = sides.run([side], tmp_path, 60)
@@ -81,7 +81,7 @@ def test_a_side_that_fails_is_an_error(tmp_path: Path) -> None:
 
 
 def test_rows_of_a_run_that_are_evaluations(tmp_path: Path) -> None:
-    """The last line is not whole yet."""
+    """The last line is incomplete."""
     file = tmp_path / "metrics.csv"
     assert sides.of_metrics(file) == []
     head = "env_steps,train/loss,eval/win_rate_vs_random,eval/win_rate_vs_greedy"
@@ -90,7 +90,7 @@ def test_rows_of_a_run_that_are_evaluations(tmp_path: Path) -> None:
 
 
 def test_when_a_peer_is_evaluated(tmp_path: Path) -> None:
-    """At first evenly, 1 s of 180 here; after 10 s each a tenth later; once more at the end. Evaluating counts."""
+    """Every second of 180 at first; from 10 s on, after another tenth; and at the end. Evaluation time counts."""
     now, file = [2.0], tmp_path / "points.jsonl"
     watch = peers.Watch(file, 180.0, 2, clock=lambda: now[0])
 
@@ -105,7 +105,7 @@ def test_when_a_peer_is_evaluated(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", peers.PEERS)
 def test_a_peer_learns_until_its_time_is_up(name: str, tmp_path: Path) -> None:
-    """Of a process, so this one has two seconds more than it has had."""
+    """CPU time of the process, so this one gets two seconds beyond what it has used."""
     pytest.importorskip("sb3_contrib", reason="needs sb3-contrib")
     file = tmp_path / "points.jsonl"
     seconds = f"--seconds={time.process_time() + 2}"

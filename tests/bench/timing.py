@@ -1,4 +1,4 @@
-"""Measuring: best of several rounds, alternating between what is compared, because machines are noisy."""
+"""Timing: best of several rounds that alternate between the functions compared, because machines are noisy."""
 
 import json
 import time
@@ -10,7 +10,7 @@ _collectors: list[list[dict[str, Any]]] = []
 
 
 def report(figure: str, value: float, unit: str, **more: object) -> None:
-    """Print one figure as a JSON line, and add it to the lists of `collecting`."""
+    """Print one figure as a JSON line and append it to the lists of `collecting`."""
     line = {"figure": figure, "value": float(f"{value:.5g}"), "unit": unit, **more}
     for lines in _collectors:
         lines.append(line)
@@ -19,7 +19,7 @@ def report(figure: str, value: float, unit: str, **more: object) -> None:
 
 @contextmanager
 def collecting() -> Iterator[list[dict[str, Any]]]:
-    """The lines that are reported meanwhile."""
+    """Collect the lines reported within the context."""
     lines: list[dict[str, Any]] = []
     _collectors.append(lines)
     try:
@@ -29,10 +29,10 @@ def collecting() -> Iterator[list[dict[str, Any]]]:
 
 
 def seconds(*functions: Callable[[], object], rounds: int = 25, min_seconds: float = 0.04) -> list[float]:
-    """Best time of one call of each function. In every round each is called for at least `min_seconds` seconds.
+    """Return the best CPU time of a call of each function; every round calls each for at least `min_seconds`.
 
-    Seconds of the CPU: what is measured here runs in one thread and waits for nobody, so on a quiet machine they are
-    those of the clock, and beside other programs the time that these take does not count.
+    CPU time of a single thread that never waits equals wall-clock time on an idle machine, and leaves out the time
+    taken by other programs.
     """
     repeats = []
     for function in functions:

@@ -1,4 +1,4 @@
-"""Figures of the main job: Tressette, its rollouts and its learner."""
+"""Figures of Tressette's rollouts and learner."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ROWS = 1024
 
 
 def random_play() -> None:
-    """Uniformly random legal play, batch 4096."""
+    """Measure uniformly random legal play, batch 4096."""
     games = 4096
     seeds = stream(1, "bench", 0, games)
     seating = np.zeros((games, GAME.seats), np.uint8)
@@ -52,9 +52,9 @@ def _settings(*overrides: str) -> TrainSettings:
 
 
 def rollout() -> None:
-    """Greedy rollout against bare forward passes, and what of it the rules and bits take.
+    """Compare a greedy rollout with bare forward passes, and measure the share of rules and bits.
 
-    A forced move needs no forward pass, so the bare forward is of as many rows as the rollout asked the network for.
+    Forced moves need no forward pass, so the bare passes have as many rows as the rollout requests.
     """
     settings = _settings(f"rollout.games={ROWS}")
     worker = RolloutWorker(settings, CPU)
@@ -73,7 +73,7 @@ def rollout() -> None:
 
 
 def _rows_asked(worker: RolloutWorker, request: RolloutRequest) -> int:
-    """Return the number of rows in the forward passes of a request."""
+    """Return the number of rows in a request's forward passes."""
     rows = 0
 
     def count(module: torch.nn.Module, inputs: object, output: torch.Tensor) -> None:
@@ -87,7 +87,7 @@ def _rows_asked(worker: RolloutWorker, request: RolloutRequest) -> int:
 
 
 def _environment_round(rows: int) -> Callable[[], None]:
-    """Observe, legal, check, apply and unpack once in each of `rows` games."""
+    """Return a function that observes, masks, checks, applies and unpacks once in each of `rows` games."""
     states = GAME.deal(stream(1, "bench", 0, rows))
     scratch = np.empty((rows, GAME.bits), np.float32)
     actions = np.array([int(mask & -mask).bit_length() - 1 for mask in GAME.legal(states).tolist()], np.uint8)
@@ -98,7 +98,7 @@ def _environment_round(rows: int) -> Callable[[], None]:
     def once() -> None:
         unpack(GAME.observe(states, games), GAME.bits, scratch)
         GAME.check(states, games, actions, GAME.legal(states, games))
-        moved.view(np.uint8)[:] = fresh  # no rollout does: as bytes, for NumPy copies records field by field
+        moved.view(np.uint8)[:] = fresh  # not in rollouts; as bytes, because NumPy copies records by field
         GAME.loops.apply(moved, games, actions)
         GAME.over(states, games)
 
@@ -106,7 +106,7 @@ def _environment_round(rows: int) -> Callable[[], None]:
 
 
 def _observations(rows: int) -> torch.Tensor:
-    """Packed observations of random play, from all stages of the game."""
+    """Return packed observations of random play, from all stages of the game."""
     recorder = TransitionRecorder(GAME)
     games = -(-rows // 40)
     seating = np.zeros((games, GAME.seats), np.uint8)
@@ -116,7 +116,7 @@ def _observations(rows: int) -> torch.Tensor:
 
 
 def filled_replay(rows: int, targets: Targets) -> ReplayBuffer:
-    """A full buffer of observations of random play."""
+    """Return a full buffer of observations of random play."""
     random = np.random.default_rng(1)
     words = np.resize(_observations(40_000).numpy().view(np.uint64), (rows, GAME.words))
     ones, action = np.ones(rows, np.float32), random.integers(0, 40, rows).astype(np.uint8)
@@ -132,7 +132,7 @@ def filled_replay(rows: int, targets: Targets) -> ReplayBuffer:
 
 
 def update() -> None:
-    """`Learner.update`, sampling included, against a bare update of the same network and format."""
+    """Compare `Learner.update`, including sampling, with a bare update of the same network and format."""
     settings, targets = LearnerSettings(batch_size=512, ema_decay=0.0), TargetNetwork(tau=0.0)
     replay = filled_replay(200_000, targets)
     learner = Learner(QNetwork(GAME.bits, GAME.actions, [256, 256], False), replay, settings, targets, CPU)
@@ -142,7 +142,7 @@ def update() -> None:
 
 
 def recipe_updates() -> None:
-    """`Learner.update` of the default run of Tressette, whose symmetric network Muon and Adam learn."""
+    """Measure `Learner.update` of Tressette's default run: a symmetric network trained by Muon and Adam."""
     settings = compose(TrainSettings, "train", ["rollout=local"])
     replay = filled_replay(200_000, settings.target)
     network = build_network(GAME, settings)
@@ -171,7 +171,7 @@ def _bare_update(rows: int) -> Callable[[], None]:
 
 
 class _Operations(TorchDispatchMode):
-    """Counts what writes a tensor, each of which a GPU would be given by itself, and of it what changes a format."""
+    """Counter of operations that write a tensor (one launch each on a GPU), and of format casts among them."""
 
     count = 0
     casts = 0

@@ -1,4 +1,4 @@
-"""Hidden cards of Blackjack: the dealer's other card and those to come."""
+"""Hidden cards of Blackjack: the dealer's hole card and the shoe."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from busso.cards.game import States
 
 
 def reshuffle_hidden(states: States, seat: int, random: np.random.Generator) -> None:
-    """Shuffle the shoe and, while the player decides, put the dealer's hidden card back into it, in place."""
+    """Shuffle the shoe in place, together with the dealer's hole card while the player decides."""
     state = states[0]
     state["random"] = random.integers(0, 2**64, dtype=np.uint64)
     if state["ended"]:

@@ -1,4 +1,4 @@
-"""The exact process of Blackjack against every order of cards, against the engine, and by hand."""
+"""Exact process of Blackjack against enumeration of all card orders, the engine, and values by hand."""
 
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
@@ -33,7 +33,7 @@ def best_sum(kinds: list[int]) -> tuple[int, bool]:
 
 
 class BruteForce:
-    """Every order of cards, in fractions. `deck[kind]`."""
+    """Enumeration of every order of cards, in fractions; `deck[kind]` counts cards."""
 
     def __init__(self, options: Options, deck: Deck) -> None:
         self.options, self.deck = options, deck
@@ -62,7 +62,7 @@ class BruteForce:
         return sum((p * self.dealer(mine, [*cards, kind], rest) for p, kind, rest in self.draws(left)), Fraction(0))
 
     def player(self, cards: list[int], shown: int, left: Deck) -> Fraction:
-        """The best expected result of a hand that may be played on; the hidden card is still in `left`."""
+        """Return the best expected result of a hand in play; the hole card is still in `left`."""
         stand = self.dealer(best_sum(cards)[0], [shown], left)
         if not sum(left):
             return stand
@@ -119,7 +119,7 @@ def test_every_order_of_a_small_deck(deck: Deck, rules: dict[str, Any]) -> None:
 
 
 class InfiniteDecks(BruteForce):
-    """The same where every card is drawn anew: positions are few, so each is computed once."""
+    """The same with replacement; positions are few, so each is computed once."""
 
     def __init__(self, options: Options) -> None:
         super().__init__(options, (1,) * 9 + (4,))
@@ -143,7 +143,7 @@ class InfiniteDecks(BruteForce):
 
 @pytest.mark.parametrize("ties", ["lose", "push"])
 def test_values_with_infinite_decks_are_wins_minus_losses(ties: str) -> None:
-    """Every hand of two cards, and all deals; a hard 4 against a 10 loses 0.430 a game."""
+    """For all two-card hands and over all deals; a hard 4 against a 10 loses 0.430 a game."""
     exact, slow = model(Options(ties=ties), "value"), InfiniteDecks(Options(ties=ties))
     values = policy_iteration(exact.mdp).values
     for cards, shown in product(combinations_with_replacement(range(KINDS), 2), range(KINDS)):
@@ -159,7 +159,7 @@ def test_values_with_infinite_decks_are_wins_minus_losses(ties: str) -> None:
 @pytest.mark.parametrize("rules", [{}, {"decks": 1}, {"decks": 6, "soft_17": "hit", "ties": "push"}], ids=str)
 def test_simulated_play_agrees_with_the_computed_value(rules: dict[str, Any]) -> None:
     game = load_game("blackjack", rules)
-    exact = model(Options(**rules), "value")  # undiscounted: the mean result of the games
+    exact = model(Options(**rules), "value")  # undiscounted: the mean result of a game
     solution = policy_iteration(exact.mdp)
     seeds = stream(23, "simulated", 0, 400_000)
     seating = np.zeros((seeds.size, 1), np.uint8)

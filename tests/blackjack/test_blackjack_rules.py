@@ -1,4 +1,4 @@
-"""The engine of Blackjack against the rules played once more in plain Python, by hand and by record."""
+"""Engine of Blackjack against a second implementation in plain Python, cases by hand, and records."""
 
 from typing import Any
 
@@ -26,14 +26,14 @@ OPTIONS: list[dict[str, Any]] = [
 
 
 def best_sum(cards: list[str]) -> tuple[int, bool]:
-    """The sum with one ace as 11 if that does not go over 21, and whether it does so."""
+    """Return the sum with one ace as 11 if that does not exceed 21, and whether it is soft."""
     total = sum(1 if card == "A" else 10 if card in "10JQK" else int(card) for card in cards)
     soft = "A" in cards and total + 10 <= 21
     return total + 10 * soft, soft
 
 
 def referee(player: list[str], dealer: list[str], decks: Any, soft_17: str, ties: str) -> int:
-    """The rules once more: the result, after checking that every card was drawn rightly."""
+    """Return the result by a second implementation of the rules, after checking every draw."""
     if decks != "infinite":
         assert all([*player, *dealer].count(card) <= 4 * decks for card in [*player, *dealer])
     tie = 0 if ties == "push" else -1
@@ -70,7 +70,7 @@ def test_random_games_follow_the_rules(options: dict[str, Any]) -> None:
 
 
 def state_with(player: str, dealer: str, **options: Any) -> np.ndarray:
-    """After the deal and further cards of the player; cards separated by blanks, the dealer's open card first."""
+    """Return the state after the deal and the player's draws; cards as text, the dealer's open card first."""
     state = np.array([load_game("blackjack", options).blank])
     first, second, *more = [parse_card(card) for card in player.split()]
     begin(state[0], first, second, *(parse_card(card) for card in dealer.split()))
@@ -92,7 +92,7 @@ def state_with(player: str, dealer: str, **options: Any) -> np.ndarray:
         ("10 7", "A 6", "hit", False),  # soft 17 has reached 17
         ("10 9", "A 7", "hit", False),  # soft 18
         ("10 9", "10 7", "hit", False),  # hard 17
-        ("10 9 5", "10 2", "stand", False),  # the player is over
+        ("10 9 5", "10 2", "stand", False),  # the player is bust
     ],
 )
 def test_when_the_dealer_draws(player: str, dealer: str, soft_17: str, draws: bool) -> None:
@@ -110,7 +110,7 @@ def test_a_shoe_is_drawn_without_replacement_to_the_last_card() -> None:
 def test_infinitely_many_decks_draw_every_rank_alike() -> None:
     state = state_with("2 2", "2 2")
     counts = np.bincount([take(state[0]) for _ in range(130_000)], minlength=13)
-    # Chi-squared with 12 degrees of freedom: 45 is beyond 1 in 100,000.
+    # Chi-squared with 12 degrees of freedom exceeds 45 once in 100,000 cases.
     assert ((counts - 10_000) ** 2 / 10_000).sum() < 45
     assert not state["taken"].any()
 
@@ -122,7 +122,7 @@ def test_observation() -> None:
     cards = np.split(bits[OWN_CARDS:], np.cumsum(WIDTHS)[:-1])
     assert [int(kind.sum()) for kind in cards] == [1, 2, 0, 0, 0, 0, 0, 0, 0, 1]
     assert unpack(GAME.observe(state_with("A 2", "Q 5")), GAME.bits)[0, SOFT] == 1
-    # The dealer's hidden card is hidden, and tens are tens.
+    # The hole card is hidden, and ten-valued cards look the same.
     assert (GAME.observe(state_with("J 2", "Q 5")) == GAME.observe(state_with("K 2", "10 9"))).all()
     assert unpack(GAME.observe(state_with("10 9 8", "2 2")), GAME.bits)[0, SUM + 22] == 1
 

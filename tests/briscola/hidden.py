@@ -1,4 +1,4 @@
-"""Hidden cards of Briscola: the other hand and the order of the stock, but for the turned card."""
+"""Hidden cards of Briscola: the other hand and the stock except for the turned card."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from busso.cards.game import States
 
 
 def reshuffle_hidden(states: States, seat: int, random: np.random.Generator) -> None:
-    """Deal the other hand and the stock anew, in place; once the stock is empty, the other hand is known."""
+    """Redeal the other hand and the stock in place; once the stock is empty, the other hand is known."""
     state: Any = states[0]
     drawn, other = int(state["drawn"]), 1 - seat
     if drawn == 40:

@@ -1,4 +1,4 @@
-"""Briscola for two a second time, as slowly as it reads: cards as texts in lists, written from the rules alone."""
+"""Second implementation of two-player Briscola: slow and readable, with cards as text, from the rules alone."""
 
 DECK = [rank + suit for suit in "DCSB" for rank in "24567FCR3A"]
 COUNTS = {"A": 11, "3": 10, "R": 4, "C": 3, "F": 2}
@@ -9,14 +9,14 @@ def counts(cards: list[str]) -> int:
 
 
 def second_takes(first: str, second: str, trumps: str) -> bool:
-    """Return whether the answer beats the card that was led."""
+    """Return whether the answer beats the card led."""
     if first[1] == second[1]:
         return "24567FCR3A".find(second[0]) > "24567FCR3A".find(first[0])
     return second[1] == trumps
 
 
 class Table:
-    """A game from the deck in the order dealt; `won` are the tricks that each seat has taken."""
+    """A game from the deck in deal order; `won` are the tricks that each seat has taken."""
 
     def __init__(self, deck: list[str]) -> None:
         self.hands = [deck[:3], deck[3:6]]
@@ -48,7 +48,7 @@ class Table:
             self.hands[1 - winner].append(self.stock.pop(0))
 
     def observation(self, seat: int) -> list[bool]:
-        """Return the observation of a seat, in the order of the layout table."""
+        """Return a seat's observation in the order of the layout table."""
         points = self.points()
         other = self.hands[1 - seat] if not self.stock else []
         sets = [self.hands[seat], [self.led], self.played[seat], self.played[1 - seat], [self.turned]]

@@ -1,4 +1,4 @@
-"""The engine against the second implementation, move by move over random games."""
+"""Engine of Briscola against the second implementation, move by move over random games."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The conformance kit over Briscola."""
+"""Conformance kit over Briscola."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The rules of Briscola and its rule player, worked by hand."""
+"""Rules of Briscola and its rule player, worked by hand."""
 
 import numpy as np
 import pytest
@@ -12,13 +12,13 @@ TABLE, OTHER_HAND = MODULE.SEES.table, MODULE.SEES.other_hand
 
 
 def begin(states: States) -> None:
-    """The game of the cards in the deck of the state, from its beginning."""
+    """Start the game with the deck in the state."""
     for seat in (0, 1):
         states["hands"][0, seat] = sum(1 << int(card) for card in states["deck"][0, 3 * seat : 3 * seat + 3])
 
 
 def table(first: str, second: str, stock: str = "", turned: str = "2B", plays: str = "") -> States:
-    """A game in which seats 0 and 1 hold three cards, the stock begins with these, and these cards were played."""
+    """Return a game with these three-card hands of seats 0 and 1, this top of the stock, and these cards played."""
     dealt = [*first.split(), *second.split(), *stock.split()]
     rest = [card for card in CARD_TEXT if card not in (*dealt, turned)]
     states = GAME.deal(np.zeros(1, np.uint64))
@@ -36,11 +36,11 @@ def legal(states: States) -> str:
 @pytest.mark.parametrize(
     ("plays", "winner", "points"),
     [
-        ("3D AD", 1, 21),  # the ace is above the three, the three above the re
+        ("3D AD", 1, 21),  # the ace beats the three, the three beats the king
         ("3D RD", 0, 14),
-        ("AD 2S", 0, 11),  # another suit takes nothing
-        ("3D 4B", 1, 10),  # the least trump takes all
-        ("5B 4B", 0, 0),  # the higher trump takes
+        ("AD 2S", 0, 11),  # another suit loses
+        ("3D 4B", 1, 10),  # the lowest trump beats all other suits
+        ("5B 4B", 0, 0),  # the higher trump wins
         ("5B AD", 0, 11),
         ("2D FD", 1, 2),
         ("4D CS", 0, 3),
@@ -67,7 +67,7 @@ def test_the_turned_card_is_drawn_last_and_then_the_other_hand_is_known() -> Non
         card = int(GAME.legal(states)[0]).bit_length() - 1
         GAME.apply(states, np.array([card], np.uint8))
     turned = 1 << CARD_TEXT.index("2B")
-    assert int(states[0]["hands"][1 - states[0]["leader"]]) & turned  # who lost the trick had to take it
+    assert int(states[0]["hands"][1 - states[0]["leader"]]) & turned  # drawn by the loser of the trick
     known = unpack(GAME.observe(states), GAME.bits)[0, OTHER_HAND : OTHER_HAND + 40]
     assert np.flatnonzero(known).tolist() == [
         card for card in range(40) if int(states[0]["hands"][1 - states[0]["turn"]]) >> card & 1
@@ -82,13 +82,13 @@ def test_the_card_on_the_table_is_seen() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "plays", "card"),
     [
-        ("AD 4S 2C", "2D 5S 6S", "", "2C"),  # leads what is worth least; of 2C and 4S the weaker
-        ("AD CC 5B", "2D 5S 6S", "", "CC"),  # a cavallo, 3 points, rather than a trump
-        ("AD RC 5B", "2D 5S 6S", "", "5B"),  # a trump rather than a re: both cost 4, and the trump is weaker
+        ("AD 4S 2C", "2D 5S 6S", "", "2C"),  # leads the least valuable card; of 2C and 4S the weaker
+        ("AD CC 5B", "2D 5S 6S", "", "CC"),  # a knight, 3 points, rather than a trump
+        ("AD RC 5B", "2D 5S 6S", "", "5B"),  # a trump rather than a king: both cost 4, and the trump is weaker
         ("2D 4S 2C", "3D 5S 5B", "2D", "3D"),  # takes with the three: 10 points
-        ("AD 4S 2C", "FC 5S 5B", "AD", "5B"),  # takes an ace with the least trump
+        ("AD 4S 2C", "FC 5S 5B", "AD", "5B"),  # takes an ace with the lowest trump
         ("FD 4S 2C", "6C 5S 5B", "FD", "5S"),  # no trump for two points
-        ("2D 4S 2C", "AC 5S 5B", "2D", "5S"),  # gives nothing
+        ("2D 4S 2C", "AC 5S 5B", "2D", "5S"),  # gives away nothing
     ],
 )
 def test_greedy(first: str, second: str, plays: str, card: str) -> None:
@@ -97,7 +97,7 @@ def test_greedy(first: str, second: str, plays: str, card: str) -> None:
 
 
 def test_deals_are_uniform() -> None:
-    """Each card comes up at each place of the deck in one of 40 games (5 standard deviations)."""
+    """Each card is at each place of the deck in one of 40 games (5 standard deviations)."""
     decks = GAME.deal(stream(9, "deals", 0, 40_000))["deck"]
     for place in (0, 5, 39):
         counts = np.bincount(decks[:, place], minlength=40)

@@ -12,7 +12,7 @@ from busso.cards.records import Recorder
 
 
 def recorded(game: Game, seeds: NDArray[np.uint64]) -> tuple[list[dict[str, Any]], States]:
-    """The record of each game between random players, and how they ended."""
+    """Return the record of each game between random players, and the final states."""
     starts, recorder = game.deal(seeds), Recorder(game, seeds.size)
     seats = np.zeros((seeds.size, game.seats), np.uint8)
     final, _ = play(game, seeds, [RandomPlayer()], seats, watch=recorder.watch)

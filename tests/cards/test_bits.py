@@ -1,4 +1,4 @@
-"""Packed bits against Python's own integers."""
+"""Packed bits against Python integers."""
 
 import numpy as np
 import pytest
@@ -66,7 +66,7 @@ def test_thermometer(value: int, offset: int) -> None:
 
 @st.composite
 def packed(draw: st.DrawFn) -> tuple[NDArray[np.uint64], int]:
-    """Rows of words, and how many bits of them are meant."""
+    """Draw rows of words and the number of bits in use."""
     rows, columns = draw(st.integers(0, 5)), draw(st.integers(1, 4))
     words = draw(st.lists(WORDS, min_size=rows * columns, max_size=rows * columns))
     bits = draw(st.integers(1, 64 * columns))

@@ -1,4 +1,4 @@
-"""Bounds of numbers: what is in them, how they read, and who is named when a number is not."""
+"""Bounds of numbers: membership, text, and errors that name the setting."""
 
 from __future__ import annotations
 

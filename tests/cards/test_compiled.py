@@ -1,4 +1,4 @@
-"""Code that is kept on disk is taken again, and never in place of other code."""
+"""Cache of compiled code: hits for the same code, never for other code."""
 
 import importlib
 import itertools
@@ -35,9 +35,9 @@ def cache(tmp_path: Path) -> Path:
 
 
 def run(script: str, cache: Path, folder: Path = ROOT, **environment: str) -> dict[str, Any]:
-    """Compute `answer` in a process of its own; returns it, and the numbers of functions loaded and compiled."""
+    """Compute `answer` in a new process; return it with the numbers of functions loaded and compiled."""
     paths = os.pathsep.join((str(folder), str(ROOT)))
-    # Without Python's own cache, which takes two versions of a file for one if they have one size and one second.
+    # Python's own cache confuses two versions of a file that have the same size and modification second.
     own = {"BUSSO_CACHE": str(cache), "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
     environment = os.environ | own | environment
     done = subprocess.run(
@@ -68,7 +68,7 @@ def test_a_second_process_compiles_nothing(cache: Path) -> None:
 
 @pytest.fixture
 def rules(tmp_path: Path) -> Path:
-    """Three files: what the first says is called by the second, and that by the third."""
+    """Write three files, each of which calls a function of the one before."""
     folder = tmp_path / "package"
     folder.mkdir()
     (folder / "rule.py").write_text(
@@ -89,7 +89,7 @@ PLAY = "from table import play\nanswer = int(play(1))\n"
 
 
 def test_a_changed_line_of_any_file_is_compiled(cache: Path, rules: Path, tmp_path: Path) -> None:
-    """Keep what processes stored before, at once; comments and places of files do not count."""
+    """Older entries stay valid; comments and locations of files do not matter."""
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(lambda _: run(PLAY, cache, rules)["answer"], range(2))) == [25] * 2
     assert not [path for path in cache.glob("*/*") if path.suffix != ".code"]
@@ -121,7 +121,7 @@ def both(one, other):
 
 
 def test_closures_that_two_processes_kept_are_told_apart(cache: Path, tmp_path: Path) -> None:
-    """By Numba's own numbers both have the same symbols, and who links both calls one of them twice."""
+    """Numba's own numbering gives both the same symbol, and linking both would call one of them twice."""
     (tmp_path / "adders.py").write_text(CLOSURES)
     for n in (1, 2):
         assert run(f"from adders import adder\nanswer = adder({n})(0)\n", cache, tmp_path)["answer"] == n
@@ -136,19 +136,19 @@ def twice(x: Any) -> Any:
 
 @pytest.fixture
 def kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> code_store.CodeStore:
-    """This process keeps its code in a folder of the test."""
+    """Keep this process's code in a folder of the test."""
     store = code_store.CodeStore(cache, "v")
     monkeypatch.setattr(compiled, "store", lambda: store)
     return store
 
 
 def again(function: Any) -> Any:
-    """The same function, as a process that has not called it yet would see it."""
+    """Return the same function, as seen by a process that has not called it yet."""
     return njit(function.py_func)
 
 
 def made_again() -> int:
-    """Return the number of times that `twice` is compiled for one call."""
+    """Return the number of compilations of `twice` for one call."""
     before = compiled.made["tests.cards.test_compiled.twice"]
     assert again(twice)(21) == 42
     return compiled.made["tests.cards.test_compiled.twice"] - before
@@ -161,7 +161,7 @@ def test_what_is_damaged_is_compiled_again(kept: code_store.CodeStore) -> None:
     for damaged in (b"", whole[:-1], whole[:200], whole[:50] + b"?" + whole[51:]):
         file.write_bytes(damaged)
         assert made_again() == 1
-        assert file.read_bytes()[32:52] == whole[32:52]  # mended
+        assert file.read_bytes()[32:52] == whole[32:52]  # repaired
         assert made_again() == 0
 
 
@@ -216,7 +216,7 @@ def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 def test_a_folder_that_grew_too_large_is_emptied(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     new, old = "0" * 64, "f" * 64
     (cache / "photos").mkdir(parents=True, mode=0o700)
-    (cache / "photos" / "theirs").touch()  # BUSSO_CACHE may name a folder that has other files
+    (cache / "photos" / "theirs").touch()  # BUSSO_CACHE may be a folder with unrelated files
     cache.chmod(0o700)
     for largest, left in ((200, [new, old, "theirs"]), (100, [new, "theirs"])):
         code_store.CodeStore(cache, "before").write(old, bytes(100))

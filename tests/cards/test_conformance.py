@@ -1,4 +1,4 @@
-"""The conformance kit over every game and its options. A new game is one more line in `CASES`."""
+"""Conformance kit over every game and its options. A new game is one more line in `CASES`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

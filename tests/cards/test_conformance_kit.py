@@ -1,4 +1,4 @@
-"""The conformance kit finds nothing wrong with a sound game, and finds each fault of an unsound one."""
+"""The conformance kit passes a sound game, and finds each fault of an unsound one."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,7 +21,7 @@ RULES = TOY.rules
 
 
 class Unchecked(Game):
-    """Plays whatever it is told."""
+    """Game without checks of legality."""
 
     def check(self, states: States, games: Games, actions: NDArray[np.uint8], legal: Any = None) -> None:
         pass

@@ -1,4 +1,4 @@
-"""Duplicate deals and their statistics, against numbers worked by hand."""
+"""Duplicate deals and their statistics, against values by hand."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ TRESSETTE = load_game("tressette")
 
 
 def test_estimate() -> None:
-    """Of 1, 2, 3, 4 the mean is 5/2 and the variance 5/3, so the interval is 1.96 * sqrt(5/12)."""
+    """1, 2, 3, 4 have mean 5/2 and variance 5/3, so the half-width is 1.96 * sqrt(5/12)."""
     result = estimate(np.array([1.0, 2.0, 3.0, 4.0]))
     assert result.mean == 2.5
     assert result.half_width == pytest.approx(1.959964 * 0.6454972, rel=1e-6)
@@ -45,7 +45,7 @@ def test_intervals_hold_the_truth_in_95_of_100_cases() -> None:
 
 
 def test_share_of_deals_all_won() -> None:
-    """Wilson, by hand: of n wins the low end is n / (n + 1.96 ** 2). 10 deals: 10 / 13.8415 = 0.7225."""
+    """Wilson by hand: with n of n won, the lower end is n / (n + 1.96 ** 2); for 10 deals 10 / 13.8415 = 0.7225."""
     result = estimate_share(np.ones(10))
     assert (result.mean, result.high) == (1.0, 1.0) and result.low == pytest.approx(0.722467, abs=1e-6)
     assert result.half_width == pytest.approx(1 - 0.722467, abs=1e-6)
@@ -56,16 +56,18 @@ def test_share_of_deals_all_won() -> None:
 
 
 def test_share_of_deals_won_as_a_whole() -> None:
-    """Wilson, by hand, for 9 of 10: the centre is (0.9 + 0.192073) / 1.384146 = 0.788987, the half-width
-    sqrt(0.384146 * 0.09 + 0.384146 ** 2 / 4) / 1.384146 = 0.193137; the ends are 0.595850 and 0.982124 (as tables
-    of the interval have it: 59.6% to 98.2%)."""
+    """Wilson by hand for 9 of 10: 0.595850 to 0.982124 (published: 59.6% to 98.2%).
+
+    The centre is (0.9 + 0.192073) / 1.384146 = 0.788987, the half-width sqrt(0.384146 * 0.09 + 0.384146 ** 2 / 4) /
+    1.384146 = 0.193137.
+    """
     result = estimate_share(np.array([1.0] * 9 + [0.0]))
     assert (result.low, result.high) == (pytest.approx(0.595850, abs=1e-5), pytest.approx(0.982124, abs=1e-5))
     assert result.half_width == pytest.approx(0.9 - 0.595850, abs=1e-5)
 
 
 def test_share_in_the_middle_is_the_normal_approximation() -> None:
-    """Also where the deals say more than as many games would: half of them 0.5, by hand ± 1.96 * sqrt(0.125 / 4000)."""
+    """Also for deals of less variance than games: half of them 0.5, by hand ± 1.96 * sqrt(0.125 / 4000)."""
     shares = np.array([0.0, 0.5, 0.5, 1.0] * 1000)
     result = estimate_share(shares)
     assert result.half_width == pytest.approx(1.959964 * np.sqrt(0.125 / 4000), rel=2e-3)
@@ -74,10 +76,10 @@ def test_share_in_the_middle_is_the_normal_approximation() -> None:
 
 
 def test_a_game_lost_does_not_narrow_the_interval() -> None:
-    """Lose a game of one deal, of two: the possible loss grows with the observed one."""
+    """With one lost game, then two: the interval's lower end falls with the observed losses."""
     ends = [estimate_share(np.append(np.ones(999), last)).low for last in (1.0, 0.5, 0.0)]
     assert ends[0] > ends[1] > ends[2]
-    assert 0 < estimate_share(np.full(100, 0.5)).half_width < 0.02  # nor are equal deals certain
+    assert 0 < estimate_share(np.full(100, 0.5)).half_width < 0.02  # equal deals are not certain either
 
 
 @pytest.mark.parametrize(
@@ -86,20 +88,20 @@ def test_a_game_lost_does_not_narrow_the_interval() -> None:
     + [(0.995, 100, 1.0), (1 - 0.17 / 512, 512, 1.0)],
 )
 def test_intervals_of_shares_hold_the_truth(truth: float, deals: int, together: float) -> None:
-    """Deals of two games, of which the second is the first again with probability `together`."""
+    """Deals of two games, of which the second repeats the first with probability `together`."""
     random, trials = np.random.default_rng(7), 1000
     games = random.random((2, trials, deals)) < truth
     games[1] = np.where(random.random((trials, deals)) < together, games[0], games[1])
     found = [estimate_share(shares) for shares in games.mean(axis=0)]
     held = np.mean([each.low <= truth <= each.high for each in found])
-    # Losses are whole games. By hand, one lost deal puts a truth of less than 0.176 lost deals outside; where 0.17 are
-    # to be expected, that comes in 1 - exp(-0.17) = 16% of cases.
+    # Losses are whole games. By hand, one lost deal excludes a truth of less than 0.176 lost deals; if 0.17 are
+    # expected, that happens in 1 - exp(-0.17) = 16% of cases.
     lost = (1 - truth) * deals
     assert (0.82 if lost < 0.2 else 0.9 if lost < 1 else 0.93) < held < (0.97 if truth <= 0.9 else 0.995)
 
 
 def test_a_duel_as_numbers() -> None:
-    """Three deals: won both plays, one of two, and none."""
+    """Three deals: both plays won, one of two, and none."""
     result = Duel(np.array([1.0, 0.5, 0.0]), np.array([7.0, 5.0, 3.0]), np.array([4.0, 6.0, 8.0]))
     assert result.win_rate.mean == 0.5
     assert result.points.mean == pytest.approx((3 - 1 - 5) / 3)
@@ -129,7 +131,7 @@ def test_one_against_one_is_the_same_either_way() -> None:
 
 
 def worked(game, players, seed: int) -> tuple[float, float, float, float]:
-    """Work through a deal of one against many, game by game: first places, results, the even share."""
+    """Compute one against many on one deal, game by game: first places, results, even share."""
     seats = int(game.occupied(game.deal(np.array([seed], np.uint64))).sum())
     wins, own, other = [], [], []
     for alone in range(seats):
@@ -145,7 +147,7 @@ def worked(game, players, seed: int) -> tuple[float, float, float, float]:
 
 @pytest.mark.parametrize("options", [{"seats": 3}, {"seats": 5, "min_seats": 2}])
 def test_one_against_many_deal_by_deal(options: dict[str, int]) -> None:
-    """First places, with games that draw how many take part: seats that nobody takes do not count."""
+    """First places, in games with a random number of players: empty seats do not count."""
     game, seeds = load_game("spike", options), stream(10, "many", 0, 25)
     players = [named_player(game, "cautious"), named_player(game, "initial")]
     result = duel(game, *players, seeds, ONE_AGAINST_MANY)
@@ -155,7 +157,7 @@ def test_one_against_many_deal_by_deal(options: dict[str, int]) -> None:
 
 
 def test_equals_win_their_share_of_first_places() -> None:
-    """A player against itself: over the seats of a deal the first places add up to one, exactly."""
+    """A player against itself: over the seats of a deal, first places add up to exactly one."""
     game = load_game("spike", {"seats": 4})
     player = named_player(game, "initial")
     result = duel(game, player, player, stream(11, "equal", 0, 40), ONE_AGAINST_MANY)
@@ -190,7 +192,7 @@ def test_swapping_the_players_mirrors_the_duel() -> None:
 def test_a_duel_seats_each_player_in_both_teams_of_every_deal() -> None:
     first, second = (Recorder(named_player(TRESSETTE, "greedy")) for _ in range(2))
     duel(TRESSETTE, first, second, stream(3, "seats", 0, 5))
-    # Games 0 to 4 are the deals as they are, 5 to 9 the same with the players swapped.
+    # Games 0 to 4 have the original seating, games 5 to 9 the swapped one.
     places = {(game, seat) for game, seat, _ in first.asked}
     assert places == {(game, seat) for game in range(10) for seat in range(4) if seat % 2 == game // 5}
     assert {(game, seat) for game, seat, _ in second.asked} == {

@@ -1,4 +1,4 @@
-"""Files that are whole or as they were."""
+"""Atomic writes: files are complete or unchanged."""
 
 from __future__ import annotations
 

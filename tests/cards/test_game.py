@@ -1,4 +1,4 @@
-"""Finding games by name, and what a game refuses."""
+"""Games by name, and their errors."""
 
 import numpy as np
 import pytest

@@ -29,7 +29,7 @@ def test_all_multisets_once_and_before_those_that_contain_them(values: list[int]
 def brute_force(
     values: list[int], max_total: int, held: tuple[int, ...], deck: tuple[int, ...], stop: int, replaced: bool
 ) -> dict[tuple[int, ...], Fraction]:
-    """Ends with their probabilities, by following every order of cards; the empty tuple is going past."""
+    """Return the final sums with probabilities, over all card orders; the empty tuple means bust."""
     total = sum(n * v for n, v in zip(held, values, strict=True))
     if total > max_total:
         return {(): Fraction(1)}

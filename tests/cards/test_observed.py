@@ -1,4 +1,4 @@
-"""The exact process by observations: what a player sees in each state, against games that are really played."""
+"""Exact process by observations, against games played by the engine."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def process(name: str, options: dict[str, Any]) -> tuple[Game, Model, Observed]:
 
 @pytest.mark.parametrize(("name", "options"), GAMES)
 def test_every_observation_of_a_game_is_one_state(name: str, options: dict[str, Any]) -> None:
-    """Each decision of random games is found by what the player sees, with the number that the model gives it."""
+    """Each decision of random games maps, by its observation, to the model's number of its state."""
     game, model, observed = process(name, options)
     decided = np.flatnonzero(legal(observed.mdp).any(axis=1))
     seen = game.observe(observed.records)
@@ -52,7 +52,7 @@ def test_every_observation_of_a_game_is_one_state(name: str, options: dict[str, 
 
 @pytest.mark.parametrize(("name", "options"), GAMES)
 def test_values_are_those_of_the_model(name: str, options: dict[str, Any]) -> None:
-    """Whatever the player sees besides, the exact values follow from what counts."""
+    """Exact values depend only on the relevant part of an observation."""
     _, model, observed = process(name, options)
     check_mdp(observed.mdp)
     met = reachable(observed.mdp, np.flatnonzero(observed.mdp.start)) & legal(observed.mdp).any(axis=1)

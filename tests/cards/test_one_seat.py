@@ -1,4 +1,4 @@
-"""Duels of games of one seat: both players get the same deals, and what they make of them is compared."""
+"""Duels in games of one seat: both players get the same deals, and their results are compared."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def test_duel_compares_what_each_makes_of_the_same_deals(name: str, first: str) 
     found = duel(game, players[0], players[1], seeds)
     alone = []
     for index in (0, 1):
-        # The generators of a player depend on its index, so both are given to `play`.
+        # The generators of a player depend on its index, so `play` gets both.
         states, _ = play(game, seeds, players, np.full((seeds.size, 1), index, np.uint8))
         alone.append(game.returns(states)[:, 0])
     assert (found.own == alone[0]).all() and (found.other == alone[1]).all()

@@ -1,4 +1,4 @@
-"""The loop in which games are played: who is asked, what is checked, what is earned."""
+"""Loop that plays games: seats of players, checks, and rewards."""
 
 from collections import Counter
 
@@ -20,7 +20,7 @@ TRESSETTE = load_game("tressette")
 
 
 class Recorder:
-    """Plays like another player, and notes each question: game, seat, and how many cards the seat has left."""
+    """Player that delegates to another and records each question: game, seat, and cards left."""
 
     def __init__(self, player: Player) -> None:
         self.asked: list[tuple[int, int, int]] = []
@@ -38,7 +38,7 @@ class Recorder:
 
 
 class Seeded(RandomPlayer):
-    """Notes the seeds of its generators."""
+    """Random player that records the seeds of its generators."""
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:
         self.seeds = seeds
@@ -46,7 +46,7 @@ class Seeded(RandomPlayer):
 
 
 class Fixed:
-    """Always the same action, legal or not."""
+    """Player that always takes the same action, legal or not."""
 
     def __init__(self, action: int) -> None:
         self._action = action
@@ -68,7 +68,7 @@ SEATINGS = {
 
 @pytest.mark.parametrize("rows", SEATINGS.values(), ids=SEATINGS)
 def test_each_seat_is_played_by_the_player_named_for_it(rows: list[list[int]]) -> None:
-    """Every player is asked for its own seats alone, and for each of their ten cards once."""
+    """Every player is asked for its own seats only, once for each of their ten cards."""
     seating = np.array(rows * 3, np.uint8)
     recorders = [Recorder(named_player(TRESSETTE, name)) for name in ("random", "greedy", "study_heuristic")]
     play(TRESSETTE, stream(1, "seats", 0, len(seating)), recorders, seating)
@@ -84,7 +84,7 @@ def test_each_player_has_a_generator_of_its_own_in_each_game() -> None:
 
 
 def test_players_choices_reach_the_game() -> None:
-    """In the toy game seat 1 plays its weakest cards; the order in which seat 0 plays is up to chance."""
+    """In the toy game seat 1 plays its weakest cards, seat 0 random ones."""
     played: list[tuple[int, int]] = []
 
     def watch(decisions: Decisions, actions: NDArray[np.uint8], totals: NDArray[np.float32]) -> None:
@@ -160,7 +160,7 @@ def test_rewarded_play_changes_only_the_games_named() -> None:
 
 
 def test_hands_as_dealt_are_played_on_in_place() -> None:
-    """Other deals than those of the seeds, with the generators that the seeds give the players."""
+    """Deals that differ from those of the seeds, with the players' generators from the seeds."""
     seeds, seating = stream(4, "states", 0, 6), np.zeros((6, 4), np.uint8)
     states = TRESSETTE.deal(stream(4, "other", 0, 6))
     start = states.copy()

@@ -1,4 +1,4 @@
-"""Players with options by name: what may be written, what is made of it, and what is refused in a line."""
+"""Players with options by name: syntax, construction, and one-line errors."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Counts:
 
 
 class Counting:
-    """Plays the card that stands at place `cards` of those that are legal."""
+    """Player that takes the legal card at index `cards`."""
 
     def __init__(self, game: Game, options: Counts) -> None:
         self.game, self.options = game, options
@@ -68,7 +68,7 @@ def test_other_players_as_before() -> None:
 
 
 def test_a_kind_plays_with_its_options() -> None:
-    """Seat 0 plays the second of its three cards first, then the second of two, as the option says."""
+    """Seat 0 plays the second of its three cards, then the second of two, as the option says."""
     seeds, first = stream(3, "kinds", 0, 5), []
 
     def watch(decisions: Decisions, actions: Actions, totals: Any) -> None:
@@ -80,7 +80,7 @@ def test_a_kind_plays_with_its_options() -> None:
 
 
 HAS = "counting has cards, ms, aloud, tone"
-BAD = {  # what is said, and the way out
+BAD = {  # problem and hint
     "counting:card:5": ("'card'", HAS),
     "counting:cards:x": ("cards: expected an integer, not 'x'", ""),
     "counting:cards:1.5": ("cards: expected an integer, not '1.5'", ""),

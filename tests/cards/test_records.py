@@ -1,4 +1,4 @@
-"""Reading lines of records, good and bad."""
+"""Reading of records, valid and invalid."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""splitmix64 against published numbers, and what its streams promise."""
+"""splitmix64 against published numbers, and guarantees of its streams."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from busso.cards.compiled.splitmix import below, below_wide, derive, mix, stream, uniform
 
 SEEDS = st.integers(0, 2**64 - 1)
-# The first outputs for the seed 1234567, as in the test suites of several implementations (Rosetta Code,
-# "Pseudo-random numbers/Splitmix64").
+# First outputs for the seed 1234567, as in the test suites of several implementations (Rosetta Code, "Pseudo-random
+# numbers/Splitmix64").
 PUBLISHED = [
     6457827717110365317,
     3203168211198807973,
@@ -26,7 +26,7 @@ def reference_mix(z: int) -> int:
 
 
 def test_published_numbers() -> None:
-    # A stream without a name starts at the seed itself.
+    # A stream without a name starts at the seed.
     assert stream(1234567, "", 0, 5).tolist() == PUBLISHED
 
 

@@ -1,4 +1,4 @@
-"""Games that are given up: between two decisions, whoever plays; and the same games where they are not."""
+"""Interruption of games between two decisions of any player, and unchanged results without an interruption."""
 
 import time
 
@@ -17,7 +17,7 @@ TRESSETTE = load_game("tressette")
 
 
 class Thinking:
-    """Takes 2 ms for each decision, the first card; notes how many it was asked for at a time."""
+    """Player that takes 2 ms for each decision and plays the first card; records the batch sizes."""
 
     def __init__(self) -> None:
         self.asked: list[int] = []
@@ -35,7 +35,7 @@ class Thinking:
 def test_in_pieces_it_is_the_same_player(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seeds, other = stream(3, "pieces", 0, 12), RandomPlayer()
     whole = duel(TRESSETTE, named_player(TRESSETTE, name), other, seeds)
-    monkeypatch.setattr("busso.cards.stopping.LOOK_SECONDS", 0.002)  # so that there are some
+    monkeypatch.setattr("busso.cards.stopping.LOOK_SECONDS", 0.002)  # so that interruptions are checked during the test
     pieces = stoppable(TRESSETTE, name, named_player(TRESSETTE, name), lambda: False)
     assert isinstance(pieces, InPieces)
     cut = duel(TRESSETTE, pieces, other, seeds)

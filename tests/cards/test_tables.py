@@ -1,4 +1,4 @@
-"""Policies in files: what is written is read again, and what is wrong with a file is named."""
+"""Policies in files: round trip, and errors that name the fault."""
 
 import json
 import re
@@ -22,7 +22,7 @@ NUMBERING = numbering_of(GAME)
 
 @pytest.fixture(scope="module")
 def policy() -> np.ndarray:
-    """Some legal action in every state of two players, the initial one elsewhere."""
+    """Return a random legal policy for all two-player states, with the initial policy elsewhere."""
     out = NUMBERING.initial.copy()
     random = np.random.default_rng(1)
     listed = NUMBERING.listed[:-1]
@@ -71,7 +71,7 @@ def error(path: Path) -> str:
 
 def test_bad_entries_are_named(text_file: Path, tmp_path: Path) -> None:
     path = tmp_path / "changed.json"
-    # What is wrong with an entry is said before what is missing.
+    # A wrong entry is reported before a missing one.
     for entry, says in (
         ('"12180050": 6', "state 12180050: action 6 is not legal there; legal: 3, 4"),
         ('"99999999": 1', "state 99999999: unknown round"),
@@ -84,7 +84,7 @@ def test_bad_entries_are_named(text_file: Path, tmp_path: Path) -> None:
     assert whole.count("\n") - without.count("\n") == 2
     path.write_text(without)
     assert "2 states are missing, first 12180050" in error(path)
-    # A state of three players: then all of theirs must be there.
+    # With one state of three players, all their states are required.
     path.write_text(whole.replace("{", '{"01180096": 1, ', 1))
     assert "108,299 states are missing" in error(path)
 

@@ -1,4 +1,4 @@
-"""Compiled loops in several threads of Python at a time."""
+"""Compiled loops in several Python threads at the same time."""
 
 import threading
 from typing import Any
@@ -57,5 +57,5 @@ def test_games_in_threads_are_those_of_one_thread(name: str) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (found[0] == alone).all()  # by fields: what lies between them is whatever was in memory
+    assert (found[0] == alone).all()  # compared by field: padding bytes are undefined
     assert not any((found[part] == alone).all() for part in (1, 2, 3))

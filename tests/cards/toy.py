@@ -1,7 +1,7 @@
-"""A game that fits on a page, for tests of what works with any game.
+"""Toy game, for tests of code that works with any game.
 
-Two seats get three of eight cards each and play one in turn, seat 0 first. The higher card of each pair scores a
-point, so a game shares out three. Nobody sees the other's hand.
+Two seats get three of eight cards each and play one in turn, seat 0 first. The higher card of each pair scores a point,
+so a game has three points. Hands are hidden.
 """
 
 import dataclasses
@@ -33,7 +33,7 @@ STATE = np.dtype(
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """None."""
+    """No options."""
 
 
 @njit
@@ -133,7 +133,7 @@ TOY = Game(
 
 
 def reshuffle_hidden(states: States, seat: int, random: np.random.Generator) -> None:
-    """Another hand for the other seat, of cards that `seat` has not seen."""
+    """Give the other seat a new hand of cards that `seat` has not seen, in place."""
     seen = int(states["hands"][0, seat] | states["played"][0, 0] | states["played"][0, 1])
     unseen = [card for card in range(CARDS) if not seen >> card & 1]
     count = int(states["hands"][0, 1 - seat]).bit_count()
@@ -141,5 +141,5 @@ def reshuffle_hidden(states: States, seat: int, random: np.random.Generator) -> 
 
 
 def toy_case(game: Game = TOY) -> Case:
-    """The toy game, or a variant of it, for the conformance kit."""
+    """Return the toy game, or a variant, for the conformance kit."""
     return Case(game, reshuffle_hidden, lambda result: result["points"], games=16, max_moves=50)

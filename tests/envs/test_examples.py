@@ -1,4 +1,4 @@
-"""The scripts under examples/ run as they are, for a short time, and so does the code in docs/howto/environments.md."""
+"""The scripts under examples/, run for a short time, and the code in docs/howto/environments.md."""
 
 import os
 import re
@@ -29,7 +29,7 @@ def run(script: str, *arguments: str, limit: float = 90) -> str:
 
 
 def share_won(text: str) -> tuple[float, float]:
-    """The share of hands won, and the lower end of its interval."""
+    """Return the share of hands won, and the lower end of its interval."""
     found = re.search(r"([\d.]+)% of [\d,]+ hands won \(95% interval ([\d.]+)% to ([\d.]+)%\)", text)
     assert found is not None, text
     share, low, high = map(float, found.groups())
@@ -47,7 +47,7 @@ def test_the_dqn_in_one_file_runs() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_dqn_in_one_file_learns() -> None:
-    """It is better than chance after a third of what it does by default."""
+    """It beats random play after a third of its default training."""
     text = run("dqn_tressette.py", "--decisions", "100000", "--games", "2048", limit=300)
     assert share_won(text)[1] > 52 and "better than random: yes" in text
 
@@ -63,7 +63,7 @@ def test_the_code_of_the_page_runs(block: str) -> None:
 
 @pytest.mark.timeout(200)
 def test_the_champion_plays_in_both() -> None:
-    """By what environments hand out it wins against chance, as it does in tournaments: 89 of 100 hands."""
+    """From the environments' observations it beats random play as in tournaments: 89 of 100 hands."""
     text = run("champion_in_environments.py", "--against", "random", "--turns", "20", "--batch", "256")
     for where in ("PettingZoo", "Gymnasium"):
         found = re.search(rf"{where}: \+[\d.]+ .* ([\d.]+)% of \d+ games won", text)

@@ -1,4 +1,4 @@
-"""The environments for Gymnasium that play one game at a time; tests/field has the checks of Gymnasium itself."""
+"""Gymnasium environments of a single game; tests/field has Gymnasium's own checks."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from tests.errors import error_about
 
 
 class Folding:
-    """Folds as soon as it may, and else plays the lowest of the legal actions."""
+    """Player that folds as soon as it may, and otherwise takes the lowest legal action."""
 
     def begin(self, seeds: np.ndarray) -> None:
         pass
@@ -40,7 +40,7 @@ GAMES = 3000
     [("blackjack", {}), ("blackjack", {"decks": 1, "ties": "push", "soft_17": "hit"}), ("sette_mezzo", {"limit": 6.5})],
 )
 def test_a_seed_is_its_game_and_earns_what_the_game_is_worth(game: str, options: dict[str, Any]) -> None:
-    """Of the same seeds, those too that the deal decides."""
+    """Includes seeds whose deal decides the game."""
     env = SoloEnv(game, **options)
     policy = next(iter(env.game.policies))
     player, rule = named_player(env.game, policy), env.game.policies[policy]
@@ -98,7 +98,7 @@ def test_a_game_that_the_deal_decides_is_over_by_the_first_step() -> None:
 
 @each_id
 def test_a_network_of_busso_plays(name: str) -> None:
-    """By observations and masks alone, as it does when it is shown the game."""
+    """From observations and masks alone, as from packed states."""
     env = gymnasium.make(name).unwrapped
     assert isinstance(env, SoloEnv)
     torch.manual_seed(1)
@@ -106,7 +106,7 @@ def test_a_network_of_busso_plays(name: str) -> None:
     seated, played = Seated(env.game, network), set()
     for seed in range(60):
         seen, info = env.reset(seed=seed)
-        over = env.game.over(env.table.states[:1])[0]  # by the deal: there is nothing to ask a player
+        over = env.game.over(env.table.states[:1])[0]  # decided by the deal: no player is asked
         while not over:
             action = seated.act_one({"observation": seen, **info})
             assert action == env.ask(network)
@@ -155,7 +155,7 @@ def test_what_is_no_action_is_refused() -> None:
     ],
 )
 def test_with_others_it_is_a_batch_of_one(game: str, options: dict[str, Any]) -> None:
-    """The same games from the same seed, with all that `info` has, and also where the others end them at once."""
+    """The same games from the same seed, with the same `info`, even if other seats end them at once."""
     one, many, random = SoloEnv(game, **options), SeatsVectorEnv(game, 1, **options), np.random.default_rng(4)
     seen, info = one.reset(seed=11)
     expected, told = many.reset(seed=11)
@@ -192,7 +192,7 @@ def test_the_next_legal_action_is_played_for_one_that_is_not() -> None:
 
 
 def test_what_is_rendered_is_what_the_learner_may_know() -> None:
-    """At the end of a game, too, its own cards are shown, and not those of another seat."""
+    """At the end of a game its own cards are shown, too, and no other seat's."""
     env = SoloEnv("spike", learner=1, others="random", hands=1, render_mode="ansi")
     env.reset(seed=2)
     own = next(line for line in (env.render() or "").splitlines() if line.startswith("own cards: "))

@@ -1,4 +1,4 @@
-"""The environments for PettingZoo: its own tests, and that they are the games they say they are."""
+"""PettingZoo environments: PettingZoo's own tests, and the same games as the engine."""
 
 import copy
 import pickle
@@ -40,7 +40,7 @@ def chance(seen: dict[str, np.ndarray], random: np.random.Generator) -> int:
 
 
 def played(env: SeatsEnv, seed: int, random: np.random.Generator) -> list[tuple[str, dict[str, np.ndarray], int]]:
-    """A game of chance: who moved, what it saw, what it did."""
+    """Play a random game and return who moved, the observations, and the actions."""
     env.reset(seed=seed)
     moves = []
     for agent in env.agent_iter():
@@ -57,7 +57,7 @@ def played(env: SeatsEnv, seed: int, random: np.random.Generator) -> list[tuple[
 @pytest.mark.filterwarnings("error::UserWarning")
 @plain_case
 def test_the_api_as_pettingzoo_tests_it(make: Make) -> None:
-    """Its warnings are errors, but for two that it has for every environment with masks that it does not know."""
+    """Warnings are errors, except for two that PettingZoo raises for every environment with masks it does not know."""
     api_test(make(), num_cycles=200)
 
 
@@ -109,7 +109,7 @@ def test_what_agents_earn_is_what_the_reward_says(reward: str) -> None:
         env.step(actions[-1])
 
     class Replays:
-        """Plays the same cards again."""
+        """Player that repeats the same cards."""
 
         def begin(self, seeds: Any) -> None:
             self._next = iter(action for action in actions if action is not None)
@@ -241,7 +241,7 @@ def test_render_shows_no_card_of_others(capsys: pytest.CaptureFixture[str]) -> N
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
 def test_a_copy_is_played_by_itself_and_sees_what_it_plays(copied: Callable[[SeatsEnv], SeatsEnv]) -> None:
-    """As whoever looks ahead, or sends an environment to another process, copies it."""
+    """As for look-ahead search, or to send an environment to another process."""
     env, random = tressette_v0.env(), np.random.default_rng(4)
     env.reset(seed=6)
     other, before = copied(env), env.last()[0]["observation"].copy()
@@ -254,7 +254,7 @@ def test_a_copy_is_played_by_itself_and_sees_what_it_plays(copied: Callable[[Sea
 
 
 def test_what_is_asked_follows_from_what_is_seen() -> None:
-    """Not from the bytes between the fields of a state, which may be any, nor from cards of others."""
+    """Independent of padding bytes of a state and of other seats' cards."""
     env, random = tressette_v0.env(), named_player(tressette_v0.env().game, "random")
     env.reset(seed=6)
     now = env.table.states

@@ -1,4 +1,4 @@
-"""Whole batches of games for Gymnasium: that they are the same games, and who moves in them."""
+"""Vector environments for Gymnasium: the same games as the engine, and their seats."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ from tests.errors import error_about
 
 
 class Lowest:
-    """Plays the lowest of the legal actions: without chance, so that the same games can be played in several ways."""
+    """Player that takes the lowest legal action, so that games are reproducible in several ways."""
 
     def begin(self, seeds: np.ndarray) -> None:
         pass
@@ -39,7 +39,7 @@ def lowest(seen: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def ended_games(env: SeatsVectorEnv, steps: int) -> dict[int, list[tuple[list[float], float]]]:
-    """Results and rewards of all games of each environment in so many steps of the lowest actions, from seed 100 on."""
+    """Return results and rewards of all games of each environment, from seed 100 on, with the lowest actions."""
     seen, _ = env.reset(seed=100)
     ended: dict[int, list[tuple[list[float], float]]] = {k: [] for k in range(env.num_envs)}
     running = np.zeros(env.num_envs)
@@ -67,7 +67,7 @@ def ended_games(env: SeatsVectorEnv, steps: int) -> dict[int, list[tuple[list[fl
 def test_environments_play_the_games_of_their_seeds(
     game: str, learner: list[int] | None, options: dict[str, Any]
 ) -> None:
-    """And, from there on, those that every environment of one game deals after the same seed."""
+    """And then the games that every environment of one game deals after that seed."""
     env = SeatsVectorEnv(game, num_envs=5, learner=learner, others=LOWEST, **options)
     ended = ended_games(env, 130)
     rules = load_game(game, {key: value for key, value in options.items() if key != "reward"})
@@ -143,7 +143,7 @@ def test_what_is_handed_out_stays_as_it_is() -> None:
 
 
 def test_players_of_other_seats() -> None:
-    """Each seat has its own; a team mate may be another one than the opponents."""
+    """Each seat has its own player; the partner may differ from the opponents."""
 
     class Watched(Lowest):
         def __init__(self) -> None:
@@ -199,7 +199,7 @@ def test_what_is_no_batch_of_actions_is_refused_and_changes_nothing() -> None:
 
 
 def test_made_by_name_and_wrapped_as_usual() -> None:
-    """Episodes are counted by Gymnasium's own wrapper; each hand is 20 decisions of the team."""
+    """Gymnasium's own wrapper counts episodes; each hand has 20 decisions of the team."""
     assert envs.__name__ == "busso.envs"
     env = RecordEpisodeStatistics(gymnasium.make_vec("busso/Tressette-v0", num_envs=3, others="greedy"))
     seen, _ = env.reset(seed=1)
@@ -212,7 +212,7 @@ def test_made_by_name_and_wrapped_as_usual() -> None:
 
 @given(seed=st.integers(0, 2**63), learner=st.integers(0, 1))
 def test_a_game_that_others_end_ends_with_the_next_step(seed: int, learner: int) -> None:
-    """In a hand of Spike the others may fold before the learner has had a decision."""
+    """In Spike, others may fold before the learner's first decision."""
     env = FOLDING[learner]
     seen, info = env.reset(seed=seed)
     for _ in range(3):
@@ -235,7 +235,7 @@ FOLDING = [SeatsVectorEnv("spike", 3, [learner], Folding(), hands=1) for learner
 
 @pytest.mark.parametrize("game", ["tressette", "spike"])
 def test_a_player_by_what_it_sees_is_the_player(game: str) -> None:
-    """`Seated` gets from observations and masks what a player is given elsewhere: packed bits and legal actions."""
+    """`Seated` makes of observations and masks what players get elsewhere: packed bits and legal actions."""
     env = SeatsVectorEnv(game, num_envs=7, others="random")
     seen, _ = env.reset(seed=3)
     asked: list[Any] = []

@@ -1,4 +1,4 @@
-"""Runs that several tests of reports share."""
+"""Runs shared by several tests of reports."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.train.runs import TrainedRuns
 
 @pytest.fixture(scope="session")
 def runs(trained_run: TrainedRuns, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two seeds of one kind, and one with another network. No test changes them."""
+    """Train two seeds of one kind, and one run with another network; tests must not change them."""
     folder, both = tmp_path_factory.mktemp("runs"), "evaluation.opponents=[random,greedy]"
     trained_run(both, "name=one", runs=folder)
     trained_run(both, "seed=2", "name=two", runs=folder)

@@ -1,4 +1,4 @@
-"""Pages of reports, for the tests of the commands that write them."""
+"""Parsed pages of reports, for tests of the commands that write them."""
 
 import re
 from html.parser import HTMLParser
@@ -13,7 +13,7 @@ _AFTER |= dict.fromkeys(("h1", "h2", "tr", "div", "p"), "\n")
 
 
 class _Reader(HTMLParser):
-    """Reader of the text of a page: headings after `##`, cells between `|`, names in backticks."""
+    """Reader of a page's text: headings after `##`, cells between `|`, names in backticks."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,12 +33,12 @@ class _Reader(HTMLParser):
 
 
 def text_of_page(folder: Path) -> str:
-    """The text of the report in a folder."""
+    """Return the text of the report in a folder."""
     reader = _Reader()
     reader.feed((folder / PAGE).read_text())
     return reader.text
 
 
 def sections(folder: Path) -> list[str]:
-    """The titles of the sections of the report in a folder."""
+    """Return the section titles of the report in a folder."""
     return re.findall(r"^## (.*)$", text_of_page(folder), re.M)

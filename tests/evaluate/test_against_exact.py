@@ -1,4 +1,4 @@
-"""Networks of the small games beside the exact values: with made-up action values, and from a run."""
+"""Networks of the small games against the exact values: with made-up action values, and from a run."""
 
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ def solved() -> Solved:
 
 @pytest.mark.parametrize("gamma", [0.95, 0.5])
 def test_exact_values_have_no_error(solved: Solved, gamma: float) -> None:
-    """Values at the discount of the network are right; what their policy loses is undiscounted."""
+    """Errors are against values at the network's discount; the loss of its policy is undiscounted."""
     mdp = solved.model.observed().mdp._replace(discount=gamma)
     learned = measure(solved, action_values(mdp, policy_iteration(mdp).values), gamma)
     assert learned.errors.greatest < 1e-9 and learned.met == learned.errors.states
@@ -38,12 +38,12 @@ def test_exact_values_have_no_error(solved: Solved, gamma: float) -> None:
     if gamma == 0.95:
         assert learned.errors.optimal_share == 1 and learned.decisions == pytest.approx(1)
         assert abs(learned.errors.loss) < 1e-9
-    else:  # who hardly looks ahead draws where a loss that comes later seems less
+    else:  # with a small discount, drawing is better where it delays a loss
         assert 0.5 < learned.errors.optimal_share < 1 and 0.001 < learned.errors.loss < 0.3
 
 
 def test_who_never_draws_loses_by_hand(solved: Solved) -> None:
-    """Values 0.5 for standing everywhere: the loss is the optimum less what `hit_below_4` expects."""
+    """With 0.5 for standing everywhere, the loss is the optimum minus the expectation of `hit_below_4`."""
     observed, model = solved.model.observed(), solved.model
     values = np.tile([0.5, 0.0], (observed.mdp.start.size, 1))
     learned = measure(solved, values, 0.95)
@@ -55,13 +55,13 @@ def test_who_never_draws_loses_by_hand(solved: Solved) -> None:
     assert learned.errors.greatest == pytest.approx(distance.max()) and learned.met == met.sum()
     assert learned.errors.mean == pytest.approx(distance.mean())
     assert learned.mean_in_games == pytest.approx(distance @ observed.mdp.start[met] / observed.mdp.start.sum())
-    # It decides once in each deal that is not decided, and is right where standing is best.
+    # Each undecided deal has one decision, which is right where standing is best.
     start, stands = observed.mdp.start, policy_iteration(observed.mdp).policy == 0
     assert learned.decisions == pytest.approx(start[stands].sum() / start.sum())
 
 
 def test_visits_are_those_of_games(solved: Solved) -> None:
-    """Decisions a game of `hit_below_17`, counted in 20,000 games."""
+    """Decisions per game of `hit_below_17`, counted in 20,000 games."""
     observed, game = solved.model.observed(), solved.game
     policy = solved.model.policies["hit_below_17"][observed.state]
     expected = visits(observed.mdp, np.eye(2)[policy]).sum()
@@ -78,7 +78,7 @@ def test_visits_are_those_of_games(solved: Solved) -> None:
 
 @pytest.fixture(scope="module")
 def run(trained_run: TrainedRuns) -> Path:
-    """A small DQN run of Blackjack."""
+    """Train a small DQN run of Blackjack."""
     more = ["game=blackjack", "episodes=8192", "rollout.games=512", "evaluation.opponents=[hit_below_17]"]
     more += ["learner.gamma=0.99"]
     often = ["log_every_episodes=2048", "evaluation.every_episodes=4096", "checkpoint.every_episodes=4096"]
@@ -102,7 +102,7 @@ def test_a_network_beside_the_exact_table(run: Path, capsys: pytest.CaptureFixtu
 
 
 def test_the_policy_that_is_measured_is_the_one_that_plays(run: Path, solved: Solved) -> None:
-    """In 2,000 games of the network each of its actions is that of its row in the comparison."""
+    """In 2,000 games of the network, each action is that of its row in the comparison."""
     path, state = checkpoint.load_named(run)
     player, settings = load_network(solved.game, path, state, torch.device("cpu"))
     observed, game = solved.model.observed(), solved.game
@@ -116,7 +116,7 @@ def test_the_policy_that_is_measured_is_the_one_that_plays(run: Path, solved: So
         compared.append(learned.policy[rows] == actions)
 
     play(game, stream(4, "same", 0, 2000), [player], np.zeros((2000, 1), np.uint8), watch=watch)
-    # Of values that differ by less than rounding in another batch, either may be the greater.
+    # If values differ by less than the rounding of another batch size, either action may be chosen.
     assert np.concatenate(compared).mean() > 0.999
 
 

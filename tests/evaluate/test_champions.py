@@ -1,4 +1,4 @@
-"""Champions: made of runs by a command, named wherever players are, and as strong as their cards say."""
+"""Champions: made from runs, named like other players, and as strong as their cards say."""
 
 import json
 import re
@@ -32,9 +32,9 @@ from tests.train.runs import TrainedRuns, settings, small
 
 CPU = torch.device("cpu")
 
-# The games that travel with a network; a folder GAME/champion comes with a line here.
+# Games that ship with a network; a folder GAME/champion needs an entry here.
 SHIPPED: tuple[str, ...] = ("spike", "tressette")
-MOST_BYTES = 1_000_000  # of one
+MOST_BYTES = 1_000_000  # greatest size of a champion
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def run(trained_run: TrainedRuns) -> Path:
 
 @pytest.fixture(scope="module")
 def made(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a champion."""
+    """Return the folder of a champion made from the run."""
     folder = tmp_path_factory.mktemp("made") / "champion"
     limits = "limits=It has learned for a second."
     assert main([f"run={run}", "format=safetensors", f"to={folder}", limits]) == 0
@@ -53,7 +53,7 @@ def made(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def as_champion(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets Tressette have it."""
+    """Install it as a champion of Tressette."""
     monkeypatch.setattr(player_specs, "champion_folder", lambda game: made if game == "tressette" else made / game)
 
 
@@ -65,7 +65,7 @@ def test_which_games_have_one() -> None:
 
 
 def test_options_have_a_champion_of_their_own(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the names of the options that are true, or these and additions; else it is that of the default options."""
+    """Named by the options that are true, with additions; else the champion of the default options."""
     monkeypatch.setattr(player_specs, "champion_folder", lambda game: tmp_path)
     for folder in (tmp_path, tmp_path / "signals_accusi"):
         folder.mkdir(exist_ok=True)
@@ -81,7 +81,7 @@ def test_options_have_a_champion_of_their_own(made: Path, tmp_path: Path, monkey
 
 @pytest.mark.parametrize("which", [*SHIPPED, "tressette/signals_accusi", "made here"])
 def test_it_is_as_strong_as_it_says(which: str, made: Path) -> None:
-    """The stated share of games won, and result, lie in intervals of fewer deals that no one has seen."""
+    """The stated win rate and result lie in intervals over fewer, unseen deals."""
     game, _, options = which.partition("/")
     folder = made if which == "made here" else player_specs.champion_folder(game) / options
     stated = json.loads((folder / "results.json").read_text())

@@ -1,4 +1,4 @@
-"""`busso compare`: kinds of runs, the table with its intervals over seeds, games played for it."""
+"""`busso compare`: groups of runs, the table with intervals over seeds, and games played for it."""
 
 import csv
 import json
@@ -17,13 +17,13 @@ from tests.evaluate.pages import sections, text_of_page
 
 
 def rows(folder: Path) -> dict[tuple[str, str], dict[str, str]]:
-    """The rows of results.csv by row of the table and seed."""
+    """Return the rows of results.csv by row of the table and seed."""
     with (folder / "results.csv").open(newline="") as file:
         return {(row["row"], row["seed"]): row for row in csv.DictReader(file)}
 
 
 def row_of(folder: Path, name: str) -> list[str]:
-    """The cells of a row of the first table."""
+    """Return the cells of a row of the first table."""
     lines = text_of_page(folder).partition("## Comparison")[2].partition("\n## ")[0].splitlines()
     (line,) = [line for line in lines if line.startswith(f"| `{name}` |")]
     return [cell.strip() for cell in line.strip("|").split("|")]
@@ -52,7 +52,7 @@ def test_a_comparison(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_what_keeps_a_difference_from_being_decided(runs: Path) -> None:
-    """Compare runs of one seed and of different lengths, as a sweep by minutes leaves them on a busy machine."""
+    """Runs of one seed and of different lengths, as left by a timed sweep on a busy machine."""
 
     def note(episodes: dict[str, int]) -> str:
         loaded = [load_run(runs / name) for name in episodes]
@@ -67,11 +67,11 @@ def test_what_keeps_a_difference_from_being_decided(runs: Path) -> None:
     assert "A difference without ± is of one seed: undecided." in found and "Episodes" not in found
     assert "Episodes differ: 2,560 to 4,400." in note({"one": 4096, "two": 4400, "wide": 2560})
     assert "undecided" not in note({"one": 4096, "two": 4096})
-    assert "One seed each: undecided." in note({"two": 4096, "wide": 4096})  # and no difference: the seeds are two
+    assert "One seed each: undecided." in note({"two": 4096, "wide": 4096})  # and no difference, since the seeds differ
 
 
 def test_games_are_played_for_it(runs: Path, tmp_path: Path) -> None:
-    """`baseline` is the run of the first row with the same seed. Played games are kept."""
+    """`baseline` is the first row's run with the same seed. Played games are kept."""
     given = [
         *(str(runs / name) for name in ("one", "two", "wide")),
         f"folder={tmp_path}",
@@ -90,7 +90,7 @@ def test_a_pattern_names_runs(runs: Path, tmp_path: Path, capsys: pytest.Capture
     pattern = f"{tmp_path}/g,seed=*"
     assert compare([pattern]) == 2
     assert key_of(capsys.readouterr().err) == "run"
-    (tmp_path / "multirun.yaml").touch()  # as a sweep leaves it
+    (tmp_path / "multirun.yaml").touch()  # as left by a sweep
     for seed, name in ((1, "one"), (3, "two")):
         shutil.copytree(runs / name, tmp_path / f"g,seed={seed}")
     for given in ([pattern], [f"{tmp_path}/*", str(tmp_path / "g,seed=1")]):
@@ -99,7 +99,7 @@ def test_a_pattern_names_runs(runs: Path, tmp_path: Path, capsys: pytest.Capture
 
 
 def test_tables_of_small_games(tmp_path: Path) -> None:
-    """The least error first."""
+    """Sorted by least error."""
     budget = ["episodes=60000", "log_every_episodes=20000", "min_visits=100", f"runs={tmp_path}"]
     assert train(["--multirun", "algo=q_learning", "game=blackjack", "epsilon=0.2,0.4", *budget]) == 0
     (page,) = (folder / "compare" for folder in tmp_path.iterdir())
@@ -115,7 +115,7 @@ def test_beyond_the_table_of_quantiles() -> None:
 
 
 def test_over_seeds_by_hand() -> None:
-    """0.5, 0.6 and 0.7: mean 0.6, standard deviation 0.1, and 4.303 for two degrees of freedom."""
+    """0.5, 0.6 and 0.7 have mean 0.6 and standard deviation 0.1; the quantile for two degrees of freedom is 4.303."""
     assert over_seeds([0.5, 0.6, 0.7]) == pytest.approx((0.6, 4.303 * 0.1 / 3**0.5))
 
 
@@ -126,7 +126,7 @@ def test_runs_of_the_same_seed_are_no_seeds_of_one(runs: Path, tmp_path: Path) -
 
 
 def test_runs_of_one_name_stay_apart(runs: Path, tmp_path: Path) -> None:
-    """Two clones: the last three parts of their paths are the same too."""
+    """In two clones, where the last three parts of the paths are the same too."""
     folders = [tmp_path / clone / "runs" / "tressette" / "default" for clone in ("a", "b")]
     for folder, name in zip(folders, ("one", "wide"), strict=True):
         shutil.copytree(runs / name, folder)

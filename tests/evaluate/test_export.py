@@ -1,4 +1,4 @@
-"""Exports: ONNX gives what the network gives, say what they are, and play without PyTorch."""
+"""Exports: ONNX models match the network, describe themselves, and play without PyTorch."""
 
 import io
 import json
@@ -74,7 +74,7 @@ def torch_values(source: ExportSource, words: np.ndarray[Any, Any]) -> Any:
         return source.network(torch.from_numpy(words.view(np.int64))).numpy()
 
 
-# How bits become words does not depend on what comes after them.
+# The packing of bits does not depend on later layers.
 @pytest.mark.parametrize(("shape", "form"), [*((shape, PACKED) for shape in SHAPES), *((s, BITS) for s in OTHER_BITS)])
 def test_every_kind_of_network_gives_the_same_values(shape: str, form: str) -> None:
     source = source_of(*SHAPES[shape])
@@ -102,7 +102,7 @@ def test_a_champion_plays_the_same_in_decisions_of_games(game: str, champions: C
 
 
 def decisions_of_games(game: Game) -> tuple[Any, Any]:
-    """Return observations and legal actions in games that random players play."""
+    """Return observations and legal masks of random games."""
     words, masks = [], []
 
     def keep(decisions: Decisions, *_: object) -> None:
@@ -115,7 +115,7 @@ def decisions_of_games(game: Game) -> tuple[Any, Any]:
 
 
 class Branching(QNetwork):
-    """A network whose operations depend on values, which no graph has."""
+    """Network with value-dependent operations, which a graph cannot have."""
 
     def forward(self, words: torch.Tensor) -> torch.Tensor:
         values = super().forward(words)
@@ -130,7 +130,7 @@ def test_a_network_that_cannot_be_followed_is_one_line() -> None:
 
 
 class RowByRow(QNetwork):
-    """A network with a loop over the rows, of which a graph has as many as the example."""
+    """Network with a loop over rows, which a graph unrolls to the example's number of rows."""
 
     def forward(self, words: torch.Tensor) -> torch.Tensor:
         values = super().forward(words)
@@ -182,7 +182,7 @@ def run(trained_run: TrainedRuns) -> Path:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command compares as many values as it takes to see that it does."""
+    """Make the command compare only a few values."""
     monkeypatch.setattr(command, "ROWS", 300)
 
 
@@ -265,7 +265,7 @@ def test_results_of_another_network_are_not_claimed(run: Path, tmp_path: Path) -
     assert not open_source(str(newest), load_game("tressette")).results
     assert open_source(str(run / "checkpoints" / "best.pt"), load_game("tressette")).results
     later = newest.with_name("episode_000000999999.pt")
-    shutil.copy(newest, later)  # the run went on
+    shutil.copy(newest, later)  # the run has continued
     try:
         assert not open_source(str(run), load_game("tressette")).results
         assert main([f"run={run}", "format=safetensors", f"to={tmp_path}"]) == 0

@@ -1,4 +1,4 @@
-"""`busso tournament records=`: what was played, and by whom."""
+"""`busso tournament records=`: recorded games and players' names."""
 
 import json
 from pathlib import Path

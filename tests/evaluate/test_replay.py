@@ -53,7 +53,7 @@ def test_an_unreadable_file_is_one_clear_line(tmp_path: Path, name: str, capsys:
 
 
 def test_a_reader_that_leaves_ends_it_quietly(tmp_path: Path) -> None:
-    """In a process, as the next."""
+    """In a process, as the next test."""
     path = tmp_path / "many.jsonl"
     path.write_text("[]\n" * 50_000)
     read, write = os.pipe()
@@ -81,7 +81,7 @@ def test_long_errors_are_cut(tmp_path: Path) -> None:
 
 
 def test_deep_values_are_errors_of_their_line(tmp_path: Path) -> None:
-    """At every depth: what can be read, what can be read but not shown, and what cannot be read."""
+    """At every depth: parsed, parsed but not printable, and not parsable."""
     lines = [b'{"game":"tressette","leader":0,"hands":' + b"[" * n + b"]" * n + b',"plays":[]}' for n in range(1, 1200)]
     lines += [line.replace(b'"leader":0', b'"leader":' + b"[" * n + b"]" * n) for n, line in enumerate(lines, start=1)]
     assert all("error" in result for result in results(tmp_path, *lines))
@@ -104,7 +104,7 @@ def test_any_value_in_any_field_is_a_result_or_an_error(tmp_path: Path, name: st
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 39), st.sampled_from(sorted(GOOD["plays"])))
 def test_any_other_play_is_named_with_its_number(tmp_path: Path, number: int, card: str) -> None:
-    """A card in a wrong place is an error there, or later where it was to come."""
+    """A card in the wrong place is an error there, or later at its proper place."""
     plays = [*GOOD["plays"]]
     plays[number] = card
     [result] = results(tmp_path, {**GOOD, "plays": plays})

@@ -1,4 +1,4 @@
-"""`busso report` from small runs of every game."""
+"""`busso report` on small runs of every game."""
 
 import csv
 import json
@@ -72,7 +72,7 @@ def test_what_cannot_be_reported_is_one_line(
 
 
 def test_a_run_that_has_just_begun(runs: Path, tmp_path: Path) -> None:
-    """No checkpoint, no results, no curves: the page says so. Another seed may be left out."""
+    """Without checkpoint, results or curves, the page says so. Other seeds may be left out."""
     (tmp_path / "new").mkdir()
     shutil.copy(runs / "one" / "config.yaml", tmp_path / "new")
     shutil.copytree(runs / "two", tmp_path / "two")
@@ -117,7 +117,7 @@ def test_a_seed_counts_once(runs: Path, tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def made_up(folder: Path, rows: list[tuple[float, float, float]], of: Run) -> Run:
-    """A run with rows of decisions, decisions a second, and a loss."""
+    """Write a run with rows of decisions, decisions a second, and loss."""
     folder.mkdir()
     with (folder / "metrics.csv").open("w", newline="") as file:
         writer = csv.writer(file)

@@ -1,4 +1,4 @@
-"""A run that went on since its results were written is not finished, whatever reads them."""
+"""A run that continued after its results were written counts as unfinished in every reader."""
 
 import shutil
 from pathlib import Path
@@ -21,7 +21,7 @@ from tests.train.runs import TrainedRuns, settings
 
 @pytest.fixture
 def run(trained_run: TrainedRuns) -> Path:
-    """A complete one, whose settings name the folder to which it was copied."""
+    """Train a run to its end, with settings that name the folder of the copy."""
     folder = trained_run()
     (folder / "config.yaml").write_text(as_yaml(of(folder)))
     return folder
@@ -32,7 +32,7 @@ def of(run: Path) -> TrainSettings:
 
 
 def results_everywhere(run: Path) -> list[bool]:
-    """Return whether each reader takes the run to have results."""
+    """Return whether each reader finds results in the run."""
     other = shutil.copytree(run, run.parent / "other_seed")
     (other / "config.yaml").write_text((run / "config.yaml").read_text().replace("\nseed: 1\n", "\nseed: 2\n"))
     beside = seeds_beside(load_run(other))

@@ -1,4 +1,4 @@
-"""Search with a network: likelihoods and play-outs a second time by the engine, what must not matter, whom it beats."""
+"""Search with a network: likelihoods and play-outs against the engine, invariances, and strength."""
 
 from math import exp, log
 from pathlib import Path
@@ -36,7 +36,7 @@ OPTIONS: list[dict[str, Any]] = [{}, {"signals": True, "accusi": True}]
 
 
 def network(seed: int = 1, game: Any = GAME) -> NetworkPlayer:
-    """Build an untrained network: its choices are as good as random, but always the same."""
+    """Build an untrained network, as weak as random play but deterministic."""
     torch.manual_seed(seed)
     return NetworkPlayer(QNetwork(game.bits, game.actions, [32], False))
 
@@ -57,7 +57,7 @@ def legal_cards(state: np.void) -> list[int]:
 
 
 def log_likelihood_by_hand(game: Any, asked: NetworkPlayer, world: np.void, heat: list[float], slack: float) -> float:
-    """Card by card from the deal on; `heat` is of the partner and of the opponents of who looks back."""
+    """Compute it card by card from the deal on; `heat` is for the partner and the opponents of the observer."""
     past, seat, total = world.copy(), int(world["turn"]), 0.0
     past["hands"] |= past["played"]
     begin(past, int(world["opener"]))
@@ -78,7 +78,7 @@ def test_how_likely_the_past_of_a_world_is(options: dict[str, Any]) -> None:
     asked, heat, slack = network(game=game), [0.2, 0.04], 0.1
     for states, _ in moments(game, stream(1, "past", 0, 4), "random", [0, 5, 14, 23, 34]):
         worlds = sampled_states(states, np.arange(states.size), 3, stream(2, "worlds", 0, states.size))
-        # Five at a time: the last batch is smaller than the others.
+        # In batches of five, the last of which is smaller.
         found = WorldSimulator(game, asked, 5).log_likelihood(worlds, np.array(heat), slack)
         by_hand = [log_likelihood_by_hand(game, asked, world, heat, slack) for world in worlds]
         assert found == pytest.approx(by_hand, abs=1e-4)
@@ -109,7 +109,7 @@ def test_how_worlds_go_on(options: dict[str, Any]) -> None:
 
 
 def test_worlds_are_picked_as_often_as_they_are_likely() -> None:
-    """Of shares 0.5, 0.3, 0.2 and none among 1,000: within one of 500, 300, 200 and 0; one that is alone, always."""
+    """Shares 0.5, 0.3, 0.2 and 0 of 1,000: within one of 500, 300, 200 and 0; a single world always."""
     likelihood = np.log(np.array([[0.5, 0.3, 0.2, 1e-300], [1e-200, 1.0, 1e-200, 1e-200]])) - 500
     picked, times, seeds = np.zeros((2, 1000), np.int64), np.zeros((2, 1000), np.int64), stream(1, "pick", 0, 6)
     generators = seeds.copy()
@@ -122,13 +122,13 @@ def test_worlds_are_picked_as_often_as_they_are_likely() -> None:
 
 
 def test_cards_that_are_clearly_worse_are_dropped() -> None:
-    """The difference counts on the same worlds: cards 0 and 1 go up and down together, card 2 on its own."""
+    """The difference over the same worlds counts: cards 0 and 1 rise and fall together, card 2 does not."""
     luck = np.array([1.0, -1.0] * 8)
     worth = np.stack([luck, luck - 0.5 - luck / 8, -luck - 0.5, luck]).astype(np.float32)[None]
     times, alive = np.ones((1, 16), np.int64), np.array([[True, True, True, False]])
     values = np.where(alive, worth.mean(axis=2), -np.inf)
     drop_clearly_worse(values, worth, times, 2.0, alive)
-    # The means are 0.5 apart; the errors of the difference are 1/8 / 4, and 2 / 4.
+    # The means differ by 0.5; the standard errors of the differences are 1/8 / 4 and 2 / 4.
     assert alive.tolist() == [[True, False, True, False]]
 
 
@@ -143,7 +143,7 @@ def test_cards_that_it_cannot_see_do_not_matter(options: dict[str, Any]) -> None
 
 
 def test_it_finds_what_its_network_does_not_know() -> None:
-    """Play-outs by a network that knows nothing still say that tricks are worth taking."""
+    """Even play-outs by an untrained network show that tricks are worth taking."""
     player = SearchPlayer(
         GAME, network(), TressetteSearchOptions(samples="16", draws="16", tricks=10, near=9.0, prior=0.0)
     )
@@ -153,9 +153,9 @@ def test_it_finds_what_its_network_does_not_know() -> None:
 @pytest.mark.parametrize(
     "holder, plays, kept",
     [
-        ("", "", "5D FD AC"),  # the 6 is gone: 4, 5 and 7 stand for each other; the F has a third
+        ("", "", "5D FD AC"),  # the 6 is gone: 4, 5 and 7 are equivalent; the F is worth a third
         ("6D", "", "5D 7D FD AC"),  # another seat has it
-        ("6D", "6D", "5D 7D FD"),  # it lies on the table, and the suit must be followed
+        ("6D", "6D", "5D 7D FD"),  # it lies on the table, and suit must be followed
     ],
 )
 def test_of_cards_that_come_to_the_same_one_is_tried(holder: str, plays: str, kept: str) -> None:
@@ -171,7 +171,7 @@ def test_of_cards_that_come_to_the_same_one_is_tried(holder: str, plays: str, ke
 
 
 def test_cards_that_say_something_else_when_led_are_tried_both() -> None:
-    """With the ace gone R and 2 take the same tricks, but R led says busso, the 2 striscio."""
+    """With the ace gone R and 2 take the same tricks, but leading R signals busso, leading 2 striscio."""
     hands = ["4D 5D RD 2D", "3D 4C 5C 6C", "4S 5S 6S 7S", "4B 5B 6B 7B"]
     held = " ".join(hands).split()
     gone = " ".join(name for name in names((1 << 40) - 1).split() if name not in held)
@@ -194,7 +194,7 @@ def test_forced_cards_are_played_at_once() -> None:
 
 
 def test_cards_of_much_less_value_are_not_tried() -> None:
-    """With `near=0` it plays as its network, at once; a hint says what all cards are worth all the same."""
+    """With `near=0` it plays its network's card at once; a hint still values all cards."""
     states, _ = next(moments(GAME, stream(11, "near", 0, 20), "random", [8]))
     asked = network()
     decisions, seeds = Decisions(GAME, states, np.arange(states.size)), stream(12, "generators", 0, states.size)
@@ -209,7 +209,7 @@ def test_cards_of_much_less_value_are_not_tried() -> None:
 
 
 def test_a_hint_counts_points_where_the_network_counts_the_win_too() -> None:
-    """Results of the hands picked alone, since the network's values are no points; of forced cards as well."""
+    """Hints have the results of hands only, since the network's values are not in points; forced cards included."""
     states, _ = next(moments(GAME, stream(14, "unit", 0, 12), "random", [21]))
     decisions, seeds = Decisions(GAME, states, np.arange(states.size)), stream(15, "generators", 0, states.size)
     found = []
@@ -225,7 +225,7 @@ def test_a_hint_counts_points_where_the_network_counts_the_win_too() -> None:
 
 
 def test_a_search_of_the_true_hands_is_the_bound_from_above() -> None:
-    """Its card is the best one by play-outs of the hands as they are; what it looks at is no hint."""
+    """It plays the best card by play-outs of the true hands; as it sees hidden cards, it gives no hint."""
     asked = network()
     player = cheating_search(GAME, None, asked, "points", False)
     for states, _ in moments(GAME, stream(13, "true", 0, 4), "greedy", [1, 12, 30]):
@@ -238,7 +238,7 @@ def test_a_search_of_the_true_hands_is_the_bound_from_above() -> None:
 
 @pytest.fixture(scope="module")
 def runs(trained_run: TrainedRuns, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three times the same network, in runs named after what they say that they have learned."""
+    """Copy the same network three times, into runs named after the reward in their settings."""
     folder = tmp_path_factory.mktemp("runs")
     for reward in ("points", "win", "points_and_win", "study"):
         best = trained_run().rename(folder / reward) / "checkpoints" / "best.pt"

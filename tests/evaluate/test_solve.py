@@ -1,4 +1,4 @@
-"""`busso solve`: what it prints, draws and asks, and the errors it names."""
+"""`busso solve`: output, pictures, dialogue, and errors."""
 
 import builtins
 import csv
@@ -73,7 +73,7 @@ def test_blackjack(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     optimal = next(line for line in lines if line.startswith("optimal play over all deals"))
     win, tie, lose, expected = (float(part.rsplit(" ", 1)[1]) for part in optimal.split(": ", 1)[1].split(", "))
     assert expected > float(policies["hit_below_17"])
-    # Ties lose, and nothing is discounted, whatever tables learn with.
+    # Ties lose, and nothing is discounted, whatever discount tables learn with.
     assert "discount" not in lines[0] and expected == pytest.approx(win - tie - lose, abs=2e-6)
     with (tmp_path / "states.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -85,7 +85,7 @@ def test_blackjack(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Type these answers, one after the other; then the input ends."""
+    """Answer `input` with these texts in turn; then the input ends."""
     typed: list[str] = []
 
     def answer(prompt: str) -> str:
@@ -103,10 +103,10 @@ def test_a_conversation(answers: list[str], capsys: pytest.CaptureFixture) -> No
     assert main(["interactive=true"]) == 0
     lines = lines_of(capsys)
     assert [line.split(": ")[-3].split()[-1] if "win" in line else "again" for line in lines] == [
-        "again",  # 9 is no card
+        "again",  # 9 is not a card
         "card",
         "drawn",
-        "again",  # nothing was typed
+        "again",  # empty input
         "drawn",
         "drawn",
     ]

@@ -1,4 +1,4 @@
-"""Tables as players: those of small games play what `busso solve` measures, and others are refused in a line."""
+"""Tables as players: those of small games play as `busso solve` measures; others are rejected in one line."""
 
 import csv
 import json
@@ -29,7 +29,7 @@ CPU = torch.device("cpu")
 
 @pytest.fixture(scope="module")
 def runs(trained_run: TrainedRuns, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Small runs: Q-learning of both games, and the values of a policy of Blackjack."""
+    """Train small runs: Q-learning of both games, and the values of a policy of Blackjack."""
     folder = tmp_path_factory.mktemp("runs")
     few = ("episodes=300000", "log_every_episodes=100000")
     for game in ("blackjack", "sette_mezzo"):
@@ -40,7 +40,7 @@ def runs(trained_run: TrainedRuns, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.mark.parametrize("name", ["blackjack", "sette_mezzo"])
 def test_a_table_plays_its_greedy_policy(runs: Path, name: str) -> None:
-    """Win in 60,000 games what the exact process expects of that policy, within the interval of chance."""
+    """In 60,000 games it wins what the exact process expects, within the statistical interval."""
     game, table = load_game(name), table_of(*checkpoint.load_named(runs / name / "q"))
     model = game.model(game.options, next(iter(game.rewards)))
     policy = learned_policy(model.mdp, table.values)
@@ -54,7 +54,7 @@ def test_a_table_plays_its_greedy_policy(runs: Path, name: str) -> None:
 
 
 def test_tables_sit_in_tournaments(runs: Path, tmp_path: Path) -> None:
-    """A run folder and a checkpoint file of it are the same player."""
+    """A run folder and its checkpoint file are the same player."""
     run = runs / "blackjack" / "q"
     file = checkpoint.listed(run / "checkpoints")[0]
     players = f"players=[{run},{file},hit_below_14,random]"
@@ -68,7 +68,7 @@ def test_tables_sit_in_tournaments(runs: Path, tmp_path: Path) -> None:
 
 
 def test_states_never_visited_get_the_first_action(runs: Path, tmp_path: Path) -> None:
-    """A table in which nothing was tried stands everywhere, as `busso.evaluate.solve` has it."""
+    """An empty table always stands, as in `busso.evaluate.solve`."""
     state = checkpoint.load(checkpoint.listed(runs / "blackjack" / "q" / "checkpoints")[0])
     nothing = torch.zeros_like(state["values"])
     checkpoint.save(tmp_path / "empty.pt", state | {"values": nothing, "visits": torch.zeros_like(state["visits"])})
@@ -94,7 +94,7 @@ def test_tables_that_are_no_players(runs: Path) -> None:
 
 @pytest.fixture(scope="module")
 def study(trained_run: TrainedRuns) -> Path:
-    """The run of a study of Corellian Spike, with few games."""
+    """Train a study run of Corellian Spike with few games."""
     few = ("games=20", "passes=2")
     return trained_run.of("algo=batch_q_learning", "game=spike", "experiment=study_2p_credits", *few)
 

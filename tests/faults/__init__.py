@@ -1,7 +1,7 @@
-"""Faults that the suite has to catch: a yardstick for changes of the tests themselves.
+"""Faults that the test suite must catch: a check on changes to the tests.
 
-Each table of the TOML files beside this one is a fault: the `file`, the text to `find` in it (exactly once), what to
-`put` there instead, what is then `wrong` in one line, and the `tests` that ought to catch it.
+Each table of the TOML files in this folder is a fault: the `file`, the text to `find` in it (exactly once), its
+replacement `put`, one line on what is `wrong`, and the `tests` that should catch it.
 """
 
 import tomllib
@@ -15,7 +15,7 @@ ROOT = FOLDER.parents[1]
 
 @dataclass(frozen=True)
 class Fault:
-    """`tests` are arguments of pytest, files or `FILE::TEST`; `keyword`, if any, is its `-k`."""
+    """A fault; `tests` are arguments of pytest, files or `FILE::TEST`, and `keyword` is pytest's `-k`."""
 
     name: str
     file: str
@@ -26,7 +26,7 @@ class Fault:
     keyword: str = ""
 
     def seeded(self, text: str) -> str:
-        """The text of the file with the fault in it. Raises ValueError unless what it replaces is there once."""
+        """Return the file's text with the fault. Raises ValueError unless `find` occurs exactly once."""
         count = text.count(self.find)
         if count != 1:
             raise ValueError(f"{self.name}: the text to find is {count} times in {self.file}, not once:\n{self.find}")
@@ -36,7 +36,7 @@ class Fault:
 
 
 def load(folder: Path = FOLDER) -> dict[str, Fault]:
-    """All faults by name, in the order of the files. Raises ValueError for a name given twice or a wrong key."""
+    """Load all faults by name, in file order. Raises ValueError for a repeated name or a wrong key."""
     found: dict[str, Fault] = {}
     for path in sorted(folder.glob("*.toml")):
         for name, fields in tomllib.loads(path.read_text()).items():

@@ -1,7 +1,7 @@
-"""`python -m tests.faults [NAME ...]`: seed faults one at a time, and see whether the tests catch them.
+"""`python -m tests.faults [NAME ...]`: seed faults one at a time, and check that the tests catch them.
 
-The working tree is never edited: each fault goes into a copy of it, in which pytest runs. Exit code: 0 when every fault
-is caught, 1 when one is not, 2 when one could not be tried: its text or its tests are gone, or nothing can be imported.
+The working tree is never edited: each fault goes into a copy, in which pytest runs. Exit code: 0 if every fault is
+caught, 1 if one is not, 2 if one cannot be tried because its text or tests are missing or imports fail.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from tests.faults.trial import try_fault
 
 
 def main(arguments: Sequence[str] | None = None, root: Path = ROOT, faults: dict[str, Fault] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line and return the exit code."""
     known = load() if faults is None else faults
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description="Seed faults that tests should catch.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="faults to try; all without any")

@@ -12,16 +12,16 @@ from pathlib import Path
 
 from tests.faults import Fault
 
-LIMIT = 1800.0  # seconds for one run of pytest, whose tests have limits of their own
+LIMIT = 1800.0  # seconds for one run of pytest; single tests have their own limits
 PASSED, FAILED, NO_TESTS = 0, 1, 5  # exit codes of pytest
 FAST, SLOW = "not slow", "slow"
-_CULPRIT = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.M)  # an id may have blanks in it
+_CULPRIT = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.M)  # ids may contain blanks
 _WHERE = "import importlib.util as u, sys; [print(u.find_spec(name).origin) for name in sys.argv[1:]]"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Outcome of a fault: a word, the seconds of pytest, and the test that caught it, or the problem."""
+    """Outcome of a fault: a word, pytest's seconds, and the test that caught it or the problem."""
 
     name: str
     word: str  # "caught", "NOT CAUGHT" or "untried"
@@ -30,7 +30,7 @@ class Verdict:
 
     @property
     def exit_code(self) -> int:
-        """Of the command, were it the only fault."""
+        """Exit code of the command if this were the only fault."""
         return {"caught": 0, "NOT CAUGHT": 1}.get(self.word, 2)
 
 
@@ -47,12 +47,12 @@ class _Run:
 
 
 def copy_of_tree(root: Path, folder: Path) -> Path:
-    """A copy of all files that git has or would take, as they are in the working tree. Returns the folder."""
+    """Copy all tracked and untracked, unignored files of the working tree, and return the folder."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=root, check=True, capture_output=True, text=True).stdout
     for name in filter(None, names.split("\0")):
         source, target = root / name, folder / name
-        if source.is_symlink() or source.is_file():  # one that was deleted is still listed
+        if source.is_symlink() or source.is_file():  # deleted files are still listed
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target, follow_symlinks=False)  # busso/train is a link
     if (root / ".venv").exists():  # tests run commands of the README
@@ -76,12 +76,12 @@ def try_fault(fault: Fault, root: Path, folder: Path) -> Verdict:
 
 
 def _judged(fault: Fault, folder: Path) -> Verdict:
-    """Fast tests first; slow ones only where these pass."""
+    """Run the fast tests, then the slow ones if these pass."""
     seconds, chose_any = 0.0, False
     for mark in (FAST, SLOW):
         run = _pytest(folder, fault.tests, fault.keyword, mark)
         seconds += run.seconds
-        if run.code == FAILED and "::" in run.culprit:  # else a file could not even be imported
+        if run.code == FAILED and "::" in run.culprit:  # else a file failed to import
             by = run.culprit + ("" if mark == FAST else " (slow)")
             return Verdict(fault.name, "caught", seconds, by)
         if run.code not in (PASSED, NO_TESTS):
@@ -103,7 +103,7 @@ def _pytest(folder: Path, tests: Sequence[str], keyword: str, mark: str) -> _Run
         try:
             code = process.wait(LIMIT)
         except BaseException:
-            process.terminate()  # as Ctrl-C: it ends what its tests have started
+            process.terminate()  # like Ctrl-C: it ends the processes of its tests
             process.wait()
             raise
         said.seek(0)
@@ -111,12 +111,12 @@ def _pytest(folder: Path, tests: Sequence[str], keyword: str, mark: str) -> _Run
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """Return an environment in which processes of the tests import the copy, and keep their compiled code in it."""
+    """Return an environment whose processes import the copy and cache compiled code there."""
     return os.environ | {"PYTHONPATH": str(folder), "BUSSO_CACHE": str(folder / ".compiled"), "COLUMNS": "200"}
 
 
 def _check_imports(folder: Path) -> None:
-    """Raise ValueError unless every package of the copy is the one that is imported, from wherever."""
+    """Raise ValueError unless every package is imported from the copy, from any folder."""
     packages = ["tests", *(f"busso.{path.parent.name}" for path in sorted((folder / "busso").glob("*/__init__.py")))]
     command = [sys.executable, "-c", _WHERE, *packages]
     asked = subprocess.run(command, cwd="/", env=_environment(folder), capture_output=True, text=True, check=False)

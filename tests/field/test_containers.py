@@ -1,4 +1,4 @@
-"""A container, a pod or a service with limits: its share of the machine counts, not the machine."""
+"""CPU and memory limits of containers, pods and services count, not the machine's totals."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ V2, V1 = "0::/{}\n", "4:memory:/{0}\n2:cpu,cpuacct:/{0}\n1:name=systemd:/\n0::/\
 
 
 def quotas(names: str, group: str, text: str) -> dict[str, str]:
-    """The files of a group with a quota of CPUs, as version 2 or 1 has them."""
+    """Return the files of a group with a CPU quota, in cgroup version 2 or 1."""
     if names == V2:
         return {f"{group}/cpu.max": text}
     quota, period = text.replace("max", "-1").split()
@@ -27,7 +27,7 @@ def memory(names: str, group: str, text: str) -> dict[str, str]:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine of 64 CPUs and its folder of groups, without those of Slurm."""
+    """Fake a machine of 64 CPUs and its cgroup folder, without Slurm's groups."""
     for name in [each for each in os.environ if each.startswith("SLURM_")]:
         monkeypatch.delenv(name)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
@@ -51,7 +51,7 @@ def given(machine: Path, names: str, group: str, *files: dict[str, str]) -> None
     {"400000 100000": 4, "150000 100000": 2, "50000 100000": 1, "max 100000": 64, "9900000 100000": 64}.items(),
 )
 def test_a_quota_counts_as_cpus(machine: Path, names: str, quota: str, cpus: int) -> None:
-    """Rounded up: what is left over of a CPU is used. The group of a container is the root that it sees."""
+    """Rounded up, to use a fraction of a CPU. A container sees its group as the root."""
     given(machine, names, ROOT, quotas(names, ROOT, quota))
     assert system.cpus() == resources.cpus() == cpus
 
@@ -66,13 +66,13 @@ def test_the_least_of_all_groups_above_counts(machine: Path, names: str) -> None
 
 
 def test_a_group_that_only_the_host_sees(machine: Path) -> None:
-    """Docker with version 1: the path is that of the host, the folders those of the container."""
+    """Docker with version 1: the path is the host's, the folders are the container's."""
     given(machine, V1, "docker/0123", quotas(V1, ROOT, "200000 100000"), memory(V1, ROOT, str(GIB)))
     assert resources.cpus() == 2 and resources.memory() == GIB
 
 
 def usage(names: str, group: str, limit: str, used: int, files: int) -> dict[str, str]:
-    """The files of a group that uses so much memory, some of it for the contents of files."""
+    """Return the files of a group with this memory usage, of which `files` is page cache."""
     folder, *those = (
         (group, "memory.max", "memory.current")
         if names == V2
@@ -85,7 +85,7 @@ def usage(names: str, group: str, limit: str, used: int, files: int) -> dict[str
 
 @pytest.mark.parametrize("names", [V2, V1], ids=["v2", "v1"])
 def test_memory_that_is_available(machine: Path, names: str) -> None:
-    """The least of the machine's and of what the groups leave; the kernel takes back what it keeps of files."""
+    """The least of the machine's and the groups' free memory; page cache counts as free."""
     none = usage(names, f"{POD}/me", "max" if names == V2 else UNLIMITED_V1, GIB, 0)
     given(machine, names, f"{POD}/me", none, usage(names, POD, str(4 * GIB), 3 * GIB, GIB // 2))
     assert system.available_memory() == 0, "nothing says how much the machine has"
@@ -105,5 +105,5 @@ def test_a_job_in_a_container_has_the_least(machine: Path, monkeypatch: pytest.M
 
 
 def test_no_groups(machine: Path) -> None:
-    """A kernel without them, or a system that is not Linux."""
+    """A kernel without cgroups, or a system other than Linux."""
     assert resources.cpus() == 64 and resources.memory() > 0

@@ -1,4 +1,4 @@
-"""Copies that file managers, synchronisers and macOS leave beside files of busso, and folders named by the second."""
+"""Copies that file managers, sync tools and macOS leave among busso's files, and folders named by the second."""
 
 import shutil
 from datetime import datetime
@@ -37,7 +37,7 @@ def copy_in_many_ways(path: Path) -> None:
 
 
 def test_a_copied_checkpoint_is_none_of_the_run(trained_run: TrainedRuns, tmp_path: Path) -> None:
-    """A run with copies had no results: `busso compare` said "seeds: 1 of 2", and the report left the run out."""
+    """Copies must not hide results: `busso compare` said "seeds: 1 of 2", and the report left the run out."""
     one, two = trained_run(runs=tmp_path), trained_run("seed=2", "name=two", runs=tmp_path)
     newest = checkpoint.listed(two / "checkpoints")
     for path in (newest[0], two / "checkpoints" / checkpoint.BEST):
@@ -59,7 +59,7 @@ def test_a_copied_policy_is_not_the_newest(tmp_path: Path) -> None:
 
 
 def test_what_macos_adds_to_archives_is_no_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tar made there has `._NAME` for each file, which is not text."""
+    """A tar archive made on macOS has a binary `._NAME` for each file."""
     conf = shutil.copytree(conf_folder.CONF, tmp_path / "conf")
     for path in [*conf.rglob("*.yaml")]:
         path.with_name(f"._{path.name}").write_bytes(b"\x00\x05\x16\x07\xb0")
@@ -71,7 +71,7 @@ def test_what_macos_adds_to_archives_is_no_setting(tmp_path: Path, monkeypatch: 
 def test_tournaments_of_one_second_have_a_folder_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Start them as a loop in a shell does, and a job array on several nodes."""
+    """Started as by a shell loop, and by a job array on several nodes."""
 
     class Clock(datetime):
         @classmethod
@@ -84,7 +84,7 @@ def test_tournaments_of_one_second_have_a_folder_each(
     assert [main([*given, f"seed={seed}"]) for seed in (1, 2)] == [0, 0]
     made = sorted(Path("tournaments", "blackjack").iterdir())
     assert [path.name for path in made] == ["20260101-120000", "20260101-120000-2"]
-    assert main([*given, "seed=1", f"folder={made[0]}"]) == 0  # a folder that is named is resumed
+    assert main([*given, "seed=1", f"folder={made[0]}"]) == 0  # a named folder is resumed
     capsys.readouterr()
     shutil.rmtree("tournaments")
     Path("tournaments").touch()

@@ -1,4 +1,4 @@
-"""First steps of users of Gymnasium and of stable-baselines3 work with each registered game."""
+"""First steps of users of Gymnasium and stable-baselines3, with each registered game."""
 
 import runpy
 import sys
@@ -15,7 +15,7 @@ import busso.envs
 from busso.cards.base.errors import InputError
 from tests.pages import ROOT
 
-assert busso.envs  # registers them
+assert busso.envs  # registers the environments
 NAMES = sorted(name for name in gymnasium.registry if name.startswith("busso/"))
 EXAMPLE = ROOT / "examples" / "maskable_ppo.py"
 each_name = pytest.mark.parametrize("name", NAMES)
@@ -36,7 +36,7 @@ def test_the_api_as_stable_baselines3_checks_it(name: str) -> None:
 
 
 def test_a_render_mode_that_there_is_not() -> None:
-    """`gymnasium.make` raises a TypeError of the environment again, as `type(error)(text)`."""
+    """`gymnasium.make` re-raises an environment's TypeError as `type(error)(text)`."""
     with pytest.raises(
         TypeError, match=r"^render_mode: expected ansi or human, not 'rgb_array' was raised from .*Tressette-v0"
     ):
@@ -45,7 +45,7 @@ def test_a_render_mode_that_there_is_not() -> None:
 
 @pytest.mark.filterwarnings("ignore:.*ERROR:UserWarning")
 def test_an_error_in_another_process() -> None:
-    """`AsyncVectorEnv` raises the error of an environment again, as `type(error)(error)`."""
+    """`AsyncVectorEnv` re-raises an environment's error as `type(error)(error)`."""
     env = gymnasium.vector.AsyncVectorEnv([partial(gymnasium.make, "busso/Blackjack-v0")])
     try:
         with pytest.raises(InputError, match=r"^seed: expected an integer") as caught:
@@ -56,7 +56,7 @@ def test_an_error_in_another_process() -> None:
 
 
 def test_episodes_of_a_batch_are_recorded() -> None:
-    """Statistics of Gymnasium's own wrapper, where games begin in the step that ends the one before."""
+    """By Gymnasium's own wrapper; games begin in the step that ends the one before."""
     env = gymnasium.wrappers.vector.RecordEpisodeStatistics(gymnasium.make_vec("busso/Blackjack-v0", num_envs=16), 9999)
     env.reset(seed=3)
     results, ended = 0.0, 0
@@ -70,7 +70,7 @@ def test_episodes_of_a_batch_are_recorded() -> None:
 
 @each_name
 def test_maskable_ppo_trains_and_is_loaded(name: str, tmp_path: Path) -> None:
-    """In a strict environment, which refuses what is not legal: it plays by the masks. Loaded, it makes its own."""
+    """A strict environment rejects illegal actions, so this shows that masks are used. A loaded model makes its own."""
     contrib = pytest.importorskip("sb3_contrib", reason="needs sb3-contrib")
     env = gymnasium.make(name, strict=True)
     model = contrib.MaskablePPO("MlpPolicy", env, n_steps=32, batch_size=32, n_epochs=1, seed=1, device="cpu")
@@ -84,7 +84,7 @@ def test_maskable_ppo_trains_and_is_loaded(name: str, tmp_path: Path) -> None:
 
 @each_name
 def test_the_batch_adapter_is_the_games_of_single_environments(name: str) -> None:
-    """From the same seed: observations, masks, rewards, ends, and what is seen at the end."""
+    """From the same seed: observations, masks, rewards, ends, and final observations."""
     pytest.importorskip("sb3_contrib", reason="needs sb3-contrib")
     from stable_baselines3.common.vec_env import DummyVecEnv
 

@@ -1,6 +1,6 @@
-"""Jobs submitted from inside another allocation, whose variables sbatch hands on.
+"""Jobs submitted from within another allocation, whose variables sbatch passes on.
 
-tests/slurm/test_nested.py has the same on a Slurm.
+tests/slurm/test_nested.py tests the same on a real Slurm.
 """
 
 import os
@@ -16,7 +16,7 @@ from busso.train.__main__ import main
 from tests.pages import ROOT
 
 SCRIPTS = sorted(path.name for path in (ROOT / "slurm").glob("*.sh") if path.name != "sweep.sh")
-# Slurm sets these for every job.
+# Set by Slurm for every job.
 OWN = {
     "SLURM_JOB_ID": "9",
     "SLURM_JOB_NAME": "x",
@@ -26,9 +26,9 @@ OWN = {
     "SLURM_CPUS_ON_NODE": "4",
     "SLURM_GPUS_ON_NODE": "1",
     "SLURM_CONF": "/etc/slurm.conf",
-    "SLURM_SCRATCH": "/scratch",  # by the prolog of a site
+    "SLURM_SCRATCH": "/scratch",  # set by a site's prolog
 }
-# Slurm 22.05 handed these on to a job from a step of an array task.
+# Passed on by Slurm 22.05 to a job from a step of an array task.
 FOREIGN = {
     "SLURM_ARRAY_JOB_ID": "6",
     "SLURM_ARRAY_TASK_COUNT": "8",
@@ -54,11 +54,11 @@ FOREIGN = {
     "SLURM_STEP_ID": "0",
     "SLURM_SUBMIT_HOST": "node2",
 }
-# Of the user's shell; srun would hide the log of a node.
+# From the user's shell; with these, srun would hide a node's log.
 OF_SRUN = {"SRUN_ERROR": "/dev/null", "SRUN_INPUT": "none", "SRUN_OUTPUT": "/dev/null"}
-PLAIN = "Account=(null) QOS=(null) Restarts=0 MinMemoryNode=0"  # as `scontrol show job` says it
+PLAIN = "Account=(null) QOS=(null) Restarts=0 MinMemoryNode=0"  # format of `scontrol show job`
 ARRAY = {name for name in FOREIGN if "ARRAY" in name}
-# Those that a job may have by itself, which its record tells.
+# Variables that a job may legitimately have; its record shows them.
 TOLD = ARRAY | {f"SLURM_{name}" for name in ("RESTART_COUNT", "JOB_ACCOUNT", "JOB_QOS", "NTASKS", "CPUS_PER_TASK")}
 TOLD |= {name for name in FOREIGN if "MEM_PER" in name}
 Job = Callable[..., subprocess.CompletedProcess[str]]
@@ -71,7 +71,7 @@ def write(path: Path, text: str) -> None:
 
 @pytest.fixture
 def job(tmp_path: Path) -> Iterator[Job]:
-    """Run a script as job 9, with what Slurm's record of it has; Python prints the variables."""
+    """Run a script as job 9 with a given Slurm record; Python prints the variables."""
     write(tmp_path / "python", "echo; env | grep -E '^S(LURM|RUN)_'; exit 3")
     write(tmp_path / "squeue", "echo 1:00:00")
     node = '[[ $* == "--oneliner show node node2" ]] && exec echo "NodeName=node2 "'
@@ -90,7 +90,7 @@ def job(tmp_path: Path) -> Iterator[Job]:
 
 
 def variables(found: subprocess.CompletedProcess[str]) -> dict[str, str]:
-    """The variables that Python has."""
+    """Return the variables seen by Python."""
     pairs = [line.partition("=") for line in found.stdout.splitlines() if line.startswith(("SLURM_", "SRUN_"))]
     return {name: value for name, _, value in pairs}
 
@@ -115,7 +115,7 @@ def test_a_job_has_nothing_of_the_allocation_around_its_sbatch(job: Job, script:
     ],
 )
 def test_a_job_keeps_what_is_in_its_own_record(job: Job, record: str, kept: set[str]) -> None:
-    """The last task of an array has the id of the array, for which Slurm shows the other tasks as well."""
+    """The last task of an array has the array's id, for which Slurm lists the other tasks as well."""
     other = "JobId=8 ArrayJobId=9 ArrayTaskId=2 Account=a QOS=b Restarts=1 MinMemoryCPU=1M MemPerTres=gres:gpu:1"
     found = job("evaluate.sh", f"{other} \nJobId=9 {record} ")
     assert variables(found) == OWN | {name: FOREIGN[name] for name in kept}, found.stderr
@@ -127,7 +127,7 @@ def test_an_array_around_its_sbatch_makes_no_array_of_a_sweep(job: Job) -> None:
 
 
 def test_a_job_keeps_the_login_node_that_submitted_it(job: Job) -> None:
-    """Through a compute node nobody outside reaches the cluster."""
+    """The cluster is not reachable from outside through a compute node."""
     found = job("evaluate.sh", f"JobId=9 {PLAIN} ", SLURM_SUBMIT_HOST="login")
     assert variables(found) == OWN | {"SLURM_SUBMIT_HOST": "login"}
 
@@ -141,7 +141,7 @@ def test_without_a_record_the_job_goes_on_and_says_so(job: Job) -> None:
 def test_submitit_submits_without_the_allocation_around_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The command itself has its variables again afterwards."""
+    """The command's own variables are restored afterwards."""
     write(tmp_path / "srun", "exit 1")
     write(tmp_path / "sbatch", f"env >{tmp_path}/handed_on; exit 1")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")

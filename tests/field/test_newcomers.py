@@ -1,4 +1,4 @@
-"""Mistakes of a newcomer are answered in one line with the way out; output explains itself."""
+"""Mistakes of newcomers get a one-line answer with the way out; output explains itself."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -35,7 +35,7 @@ OF_A_GAME: dict[str, Callable[[Any], object]] = {
 
 
 def refused(key: str, call: Callable[[], object]) -> str:
-    """The line of the error, which is about `key`."""
+    """Return the line of the error, which must be about `key`."""
     with pytest.raises(busso.BussoError) as error:
         call()
     assert error.value.key == key and "\n" not in str(error.value)
@@ -44,7 +44,7 @@ def refused(key: str, call: Callable[[], object]) -> str:
 
 @pytest.mark.parametrize("name", OF_A_GAME)
 def test_a_game_is_one_or_its_name(name: str) -> None:
-    """Each function takes a name for the game; anything else that is no game is one line."""
+    """Each function also takes a game's name; anything else is a one-line error."""
     assert OF_A_GAME[name](GAME) is not None
     for wrong in WRONG_GAMES:
         assert "load_game" in refused("game", lambda wrong=wrong: OF_A_GAME[name](wrong))  # type: ignore[misc]
@@ -72,7 +72,7 @@ def test_nothing_given_is_not_quoted() -> None:
 
 
 def test_the_opponents_of_evaluations_play_under_all_rules() -> None:
-    """Play the opponents of the recipe under all rules; a champion would refuse those that it has not learned with."""
+    """Under all rules; a champion would refuse rules that it was not trained with."""
     chosen = settings_of(["game.first_leader=four_of_denari", "game.signals=true", "game.accusi=true"])
     assert isinstance(chosen, TrainSettings)
     game = chosen.load_game()
@@ -81,7 +81,7 @@ def test_the_opponents_of_evaluations_play_under_all_rules() -> None:
 
 
 def test_an_evaluation_has_an_opponent_that_is_hard_to_beat() -> None:
-    """`greedy` and `study_heuristic` are beaten by it."""
+    """The champion beats `greedy` and `study_heuristic`."""
     chosen = settings_of([])
     assert isinstance(chosen, TrainSettings)
     hardest = chosen.evaluation.opponents[-1]
@@ -93,7 +93,7 @@ def test_an_evaluation_has_an_opponent_that_is_hard_to_beat() -> None:
     ("game", "lang"), [("tressette", "it"), ("spike", "en"), ("blackjack", "it"), ("sette_mezzo", "en")]
 )
 def test_words_that_everyone_types(lang: str, game: str) -> None:
-    """`?`, `h`, `q` and the word for the rules are understood; cards are explained before the first of them."""
+    """`?`, `h`, `q` and the word for the rules are understood; card notation is explained before the first use."""
     say = Language(lang)
     typed = iter(["?\n", "h\n", f"{say.say('word.rules')}\n", "rules\n", "q\n"])
     said, _ = talk(lambda session: next(typed), f"game={game}", "seed=7", f"lang={lang}")

@@ -1,4 +1,4 @@
-"""Settings files of one's own, paths with `~`, and values of a site: what other people write."""
+"""Users' own settings files, paths with `~`, and site-specific values."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ from tests.errors import error_about, key_of
 
 ROOT = Path(__file__).parents[2]
 GLOBAL = b"# @package _global_\n"
-# The content of a file, what its line says, and the way out.
+# Content of a file, problem, and hint.
 FAULTS = {
     "tab": (GLOBAL + b"learner:\n\tlr: 0.01\n", "line 3: found character '\\t'", "indent with spaces"),
     "bracket": (GLOBAL + b"learner: {lr: 0.01\nseed: 3\n", "line 3: expected ','", "brackets"),
@@ -42,7 +42,7 @@ FAULTS = {
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, bytes], Path]:
-    """Writes a file into the folder `experiment` below the working folder."""
+    """Return a function that writes a file into the folder `experiment` of the working folder."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "experiment").mkdir()
 
@@ -74,7 +74,7 @@ def test_a_file_of_ones_own_that_hydra_misreads(own: Callable[[str, bytes], Path
 def test_the_commands_say_the_same(
     own: Callable[[str, bytes], Path], capsys: pytest.CaptureFixture[str], flags: list[str], choice: str
 ) -> None:
-    """In a sweep before the first run."""
+    """In a sweep, before the first run."""
     name = choice.partition(",")[0]
     content, says, hint = FAULTS[name]
     own(f"{name}.yaml", content)
@@ -92,7 +92,7 @@ def test_a_file_in_a_folder_with_a_space(own: Callable[[str, bytes], Path], tmp_
 
 
 def test_a_file_that_is_right_is_not_blamed(own: Callable[[str, bytes], Path], tmp_path: Path) -> None:
-    """The wrong key is on the line, and a value that is not closed has its key."""
+    """The wrong key is on the command line, and an unclosed value is reported with its key."""
     own("mine.yaml", GLOBAL + b"seed: 3\n")
     own("open.yaml", GLOBAL + b"runs: ${oc.env:HOME\n")
     with error_about(SettingsError, "experiment", "unknown setting", "write experiment=NAME"):
@@ -109,7 +109,7 @@ def test_a_file_that_hydra_does_not_look_at(own: Callable[[str, bytes], Path], t
 
 
 def test_a_file_of_ones_own_with_a_wrong_key(own: Callable[[str, bytes], Path], tmp_path: Path) -> None:
-    """Propose another key than the one that was typed."""
+    """The hint proposes a key other than the one typed."""
     own("mine.yaml", GLOBAL + b"lerner: {lr: 0.01}\n")
     own("games.yaml", GLOBAL + b"defaults:\n  - game: spike\n")
     own("list.yaml", GLOBAL + b"- seed\n")
@@ -144,7 +144,7 @@ def test_the_home_folder_of_a_path(home: Path, text: str) -> None:
 
 
 def test_paths_in_settings_may_begin_at_home(home: Path, own: Callable[[str, bytes], Path], tmp_path: Path) -> None:
-    """On the line, where Hydra reads no ~ and shells leave many, in files, and in Python."""
+    """On the command line, where neither Hydra nor many shells expand ~, in files, and in Python."""
     own("mine.yaml", GLOBAL + b"runs: ~/scratch\nnetwork: {init_from: ~/n.pt}\n")
     typed = settings_of(["runs=~/a", "network.init_from=~/b", "opponents.only=~/c"])
     assert isinstance(typed, TrainSettings)
@@ -161,7 +161,7 @@ def test_paths_in_settings_may_begin_at_home(home: Path, own: Callable[[str, byt
 
 
 def test_a_file_that_a_command_reads_may_be_at_home(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of commands that are not Hydra's, too."""
+    """Also for commands without Hydra."""
     for command in (replay, review):
         assert command(["~/games.jsonl"]) == 2
         assert key_of(capsys.readouterr().err) == f"{home}/games.jsonl"
@@ -171,7 +171,7 @@ def test_a_file_that_a_command_reads_may_be_at_home(home: Path, capsys: pytest.C
 def test_a_run_is_at_home(
     home: Path, own: Callable[[str, bytes], Path], capsys: pytest.CaptureFixture[str], flags: list[str]
 ) -> None:
-    """Hydra makes its folder, which is not possible here."""
+    """Hydra creates its folder, which is not possible here."""
     home.mkdir()
     (home / "x").touch()
     own("mine.yaml", GLOBAL + b"runs: ~/x\n")
@@ -201,11 +201,11 @@ BUSSO_TMP="~/t"
 
 
 def test_values_of_a_site_are_taken_as_they_are(tmp_path: Path) -> None:
-    """With `~`, a comma and a quote, which Hydra would read otherwise."""
+    """With `~`, a comma and a quote, which Hydra would parse."""
     shutil.copytree(ROOT / "slurm" / "lib", tmp_path / "slurm" / "lib")
     (tmp_path / "slurm" / "site.env").write_text(SITE)
     script = 'scontrol() { :; }; source slurm/lib/job.sh; printf "%s\\n" "${python[@]}" "$tmp" "${overrides[@]}"'
-    with tempfile.TemporaryDirectory(prefix="b") as home:  # short
+    with tempfile.TemporaryDirectory(prefix="b") as home:  # a short path
         (Path(home) / "t").mkdir()
         environment = os.environ | {"HOME": home, "SLURM_JOB_ID": "7"}
         command = ["bash", "-c", script, "job", "seed=1"]
@@ -238,7 +238,7 @@ def test_a_hint_is_what_can_be_written(typed: str) -> None:
 
 
 def test_a_mistyped_key_of_a_sweep_over_choices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is said before the first run."""
+    """Reported before the first run."""
     assert train(["-m", "experiment=hour,gpu", "+learner.lrr=1", f"runs={tmp_path}"]) == 2
     assert "did you mean learner.lr?" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""With NUMBA_DISABLE_JIT=1 the rules run as plain Python, and play the same games."""
+"""Rules as plain Python, with NUMBA_DISABLE_JIT=1: the same games."""
 
 import json
 import os
@@ -36,7 +36,7 @@ RECORD = np.dtype([("word", np.uint64), ("sum", np.uint8), ("cards", np.uint8, 3
 
 
 def in_plain_python(arguments: list[str], folder: Path) -> str:
-    """Return the output of this Python command without compiled code."""
+    """Return the output of a Python command without compiled code."""
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-W", "error::RuntimeWarning", *arguments]
     done = subprocess.run(
@@ -47,7 +47,7 @@ def in_plain_python(arguments: list[str], folder: Path) -> str:
 
 
 def played(game_name: str, player: str, hands: int) -> list[Any]:
-    """All that hands come to: what was seen and played, the last states, results and rewards."""
+    """Return everything about the hands: observations, actions, last states, results and rewards."""
     game, seen = load_game(game_name, GAMES[game_name]), list[Any]()
     states, totals = play(
         game,
@@ -64,7 +64,7 @@ def played(game_name: str, player: str, hands: int) -> list[Any]:
 
 
 def both_ways(tables: list[tuple[str, str]], hands: int, folder: Path) -> None:
-    """Games and players; the other way is one process, which takes longer to start than to play."""
+    """Compare games and players with one plain-Python process for all, since its start takes longer than the games."""
     script = f"import json; from {__name__} import played; print(json.dumps([played(*t, {hands}) for t in {tables}]))"
     other = json.loads(in_plain_python(["-c", script], folder))
     for table, found in zip(tables, other, strict=True):
@@ -94,8 +94,8 @@ def test_numbers_are_those_of_compiled_code(as_record: Callable[[Any], Any]) -> 
     def rule(states: Any) -> Any:
         state = states[0] if isinstance(states, np.ndarray) else states
         state.word += np.uint64(3)  # wraps
-        wide = state.sum + 10  # does not
-        state.sum = wide  # is cut
+        wide = state.sum + 10  # does not wrap
+        state.sum = wide  # truncated
         state.cards[1] -= 1
         return wide, 1 << state.cards[1]
 

@@ -1,4 +1,4 @@
-"""Standard streams that know fewer letters than UTF-8, that are closed, or that are hardly streams, as in notebooks."""
+"""Standard streams with fewer characters than UTF-8, closed streams, and minimal ones as in notebooks."""
 
 import io
 import sys
@@ -21,7 +21,7 @@ RECORDED = ["players=[greedy,random]", "deals=2", "records=2", "folder=games", "
 
 
 class Written:
-    """As little of a stream as `print` needs."""
+    """Minimal stream for `print`."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -85,7 +85,7 @@ def test_commands_print_what_the_encoding_has(encoding: str, monkeypatch: pytest
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     monkeypatch.setattr(sys, "stdout", out)
     assert tournament(RECORDED) == 0
-    if encoding == "ascii":  # which has the fewest letters
+    if encoding == "ascii":  # the smallest character set
         assert review(["games/games.jsonl", "hands=1", "by=monte_carlo:samples:2"]) == 0
         assert solve(["game=blackjack"]) == 0
     out.flush()

@@ -1,4 +1,4 @@
-"""The library in a thread that is not the main one, and in a process that was forked from one that has played."""
+"""Library in a thread other than the main one, and in a fork of a process that has played."""
 
 import multiprocessing  # noqa: F401 - for the script
 import os
@@ -23,7 +23,7 @@ TINY = [*SMALL, "episodes=64"]
 
 
 def in_a_thread(work: Callable[[], Any]) -> Any:
-    """Return the result of the work in a thread; raises its errors."""
+    """Return the result of the work in a thread, or raise its error."""
     found = list[Any]()
 
     def run() -> None:
@@ -66,7 +66,7 @@ def test_a_second_thread_is_told_in_one_line() -> None:
 
 
 def played() -> list[float]:
-    """Return the champion's win rate, by a network large enough for several threads."""
+    """Return the champion's win rate; its network is large enough for several threads."""
     return busso.duel(busso.load_game("tressette"), "champion", "random", deals=16).wins.tolist()
 
 
@@ -74,7 +74,7 @@ def trained(name: str, *settings: str) -> int:
     return busso.train_agent(*TINY, f"name={name}", *settings).settings.episodes
 
 
-# In a process of its own: what is forked here is the process of the tests.
+# In a separate process, because a fork of this one would be a fork of pytest.
 SCRIPT = """
 import torch, {module} as here
 torch.set_num_threads(2)
@@ -87,7 +87,7 @@ assert before == after, (before, after)
 
 
 def test_a_fork_of_a_process_that_has_played_plays_and_trains(folder: Path) -> None:
-    """Also where another thread of the process trains as it forks."""
+    """Even if another thread trains during the fork."""
     script = SCRIPT.format(module=__name__, limit=seconds(50))
     done = subprocess.run(
         [sys.executable, "-c", script],

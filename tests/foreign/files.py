@@ -1,4 +1,4 @@
-"""Files as others might hand them on: a run, a checkpoint, a champion, a save, records, with something bad in them."""
+"""Malicious files as received from others: runs, checkpoints, champions, saves, records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Change = Callable[[dict[str, Any]], object]
 
 
 def change_config(run: Path, change: Change) -> Path:
-    """Change the settings in config.yaml of a run."""
+    """Change the settings in a run's config.yaml."""
     path = run / "config.yaml"
     settings = yaml.safe_load(path.read_text())
     change(settings)
@@ -29,7 +29,7 @@ def change_config(run: Path, change: Change) -> Path:
 
 
 def change_checkpoints(run: Path, change: Change) -> Path:
-    """Change the settings in all checkpoints of a run; returns the best."""
+    """Change the settings in all checkpoints of a run, and return the best one."""
     for path in run.glob("checkpoints/*.pt"):
         state = checkpoint.load(path)
         change(state["settings"])
@@ -38,7 +38,7 @@ def change_checkpoints(run: Path, change: Change) -> Path:
 
 
 def champion_of(run: Path, path: Path, change: Change) -> Path:
-    """The best network of a run as a file that travels, with changed settings and a right checksum."""
+    """Write the best network of a run as a champion file with changed settings and a valid checksum."""
 
     state = checkpoint.load(run / "checkpoints" / checkpoint.BEST)
     settings = settings_from_dict(champion.TrainSettings, state["settings"])
@@ -50,21 +50,21 @@ def champion_of(run: Path, path: Path, change: Change) -> Path:
 
 
 def header_of(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """Return the header of a file that travels, and its tensors."""
+    """Return the header and tensors of a champion file."""
     with safe_open(path, framework="pt") as file:
         tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 - it is no dictionary
         return json.loads(file.metadata()["busso"]), tensors
 
 
 def write_champion(path: Path, header: dict[str, Any], tensors: dict[str, torch.Tensor]) -> None:
-    """A file with this header and the checksum that belongs to it."""
+    """Write a champion file with this header and a matching checksum."""
     header = {key: value for key, value in header.items() if key != "sha256"}
     text = json.dumps(header | {"sha256": champion._digest(header, tensors)})
     path.write_bytes(save(tensors, {"busso": text}))
 
 
 def table(game: dict[str, Any], seats: list[str]) -> dict[str, Any]:
-    """A save of a table."""
+    """Return a save of a table."""
     score = {"games": 0, "ties": 0, "wins": [0, 0], "totals": [0.0] * len(seats)}
     saved = {"format": "busso table", "version": 2, "game": game, "code": "", "seats": seats, "seed": 1, "match": None}
     return {**saved, "number": 0, "score": score, "hands": [[]]}

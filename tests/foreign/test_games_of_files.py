@@ -1,4 +1,4 @@
-"""A file names a game: nothing runs for it but games of busso, installed ones, and those that the user names."""
+"""Games named in files: only busso's games, installed ones, and those named by the user run."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Main = Callable[[Sequence[str]], int]
 
 @pytest.fixture(autouse=True)
 def named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget after each test the files that it has named."""
+    """Forget the files named during a test."""
     monkeypatch.setattr(own_files, "_named", {})
     monkeypatch.setattr(own_files, "_games", {})
 
 
 @pytest.fixture
 def marker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Write a game file in the working folder that leaves a mark when it runs; Python would find it there."""
+    """Write a game file that leaves a mark when it runs, in the working folder, where Python would find it."""
     folder, path = tmp_path / "work", tmp_path / "marker"
     folder.mkdir(parents=True)
     (folder / f"{TRAP}.py").write_text(
@@ -53,7 +53,7 @@ def of_trap(settings: dict[str, Any]) -> None:
 
 @pytest.fixture
 def files(trained_run: Any, marker: Path) -> dict[str, Path]:
-    """Each kind of file with this game."""
+    """Write each kind of file with this game."""
     run = trained_run(runs=Path("runs"))
     champion = champion_of(run, Path("given.safetensors"), of_trap)
     change_config(run, of_trap)
@@ -67,7 +67,7 @@ def files(trained_run: Any, marker: Path) -> dict[str, Path]:
 
 
 TRAIN = ("rollout=local", "episodes=10", "name=new", "evaluation.opponents=[random]")
-# By who reads it: the module whose `main` does, its arguments, and the kind of file.
+# By reader: module with the `main`, arguments, and kind of file.
 READERS = {
     "play": ("busso.play.__main__", ["save={}", "ui=plain"], "save"),
     "play against": ("busso.play.__main__", ["opponents={}", "ui=plain", "seed=1"], "best"),
@@ -86,7 +86,7 @@ READERS = {
 def test_nothing_runs_for_a_file(
     reader: str, files: dict[str, Path], marker: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Run nothing for a file: one line names the file, the game and the way out."""
+    """The error line names the file, the game and the way out."""
     module, arguments, kind = READERS[reader]
     main: Main = __import__(module, fromlist=["main"]).main
     assert main([each.format(files[kind]) for each in arguments]) not in (0, None)
@@ -113,7 +113,7 @@ def test_named_on_the_command_line_it_runs(files: dict[str, Path], marker: Path)
 
 
 def test_the_library_refuses_a_run(files: dict[str, Path], marker: Path) -> None:
-    """Its docstring goes on with `load_game(run.game)`."""
+    """Its docstring continues with `load_game(run.game)`."""
     import busso
 
     with pytest.raises(busso.BussoError) as caught:
@@ -148,7 +148,7 @@ def test_what_is_no_game_stays_none(name: str, marker: Path) -> None:
 
 
 def test_an_installed_game_may_stand_in_a_file(marker: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the entry points of packages on the path, but not of those in the working folder."""
+    """Entry points of packages on the path count, those in the working folder do not."""
 
     def install(folder: Path) -> None:
         about = folder / f"{TRAP}-1.0.dist-info"
@@ -165,7 +165,7 @@ def test_an_installed_game_may_stand_in_a_file(marker: Path, tmp_path: Path, mon
 
 
 def test_settings_that_were_sent_name_their_game(tmp_path: Path, marker: Path) -> None:
-    """A process of the same run gets them as a pickle with the source, and has no command line, nor the file."""
+    """A process of the same run gets settings as a pickle with the source, but neither command line nor file."""
     from busso.command.settings.compose import compose
     from busso.evaluate.tournament.settings import TournamentSettings
     from busso.train.settings.resolve import settings_of
@@ -189,7 +189,7 @@ def test_settings_that_were_sent_name_their_game(tmp_path: Path, marker: Path) -
 
 
 def test_a_foreign_algo_reads_no_file_of_settings(trained_run: Any, tmp_path: Path, marker: Path) -> None:
-    """A report composes the defaults of a run's algorithm, and Hydra would follow `../` out of conf/."""
+    """A report composes the defaults of a run's algorithm; Hydra would follow `../` out of conf/."""
     from busso.train.run.read import load_run
 
     run = trained_run(runs=tmp_path / "runs")

@@ -1,4 +1,4 @@
-"""Pages and cards of what others wrote: nothing comes from elsewhere, whatever stands in a name or an error."""
+"""Pages and cards of untrusted runs: no external resources, whatever a name or an error contains."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ POLICY = "content-security-policy"
 
 
 class Loads(HTMLParser):
-    """Resources that a page would load or link to, and its policy."""
+    """Resources that a page would load or link to, and its content policy."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ def test_the_error_of_a_run_is_literal(trained_run: Any, monkeypatch: pytest.Mon
         assert foreign(to_html(report)) == []
 
 
-@pytest.mark.slow  # a whole report, with its drawings
+@pytest.mark.slow  # a whole report with its figures
 def test_results_and_starts_of_a_run_are_literal(trained_run: Any, tmp_path: Path) -> None:
     from busso.evaluate.report.__main__ import main
 

@@ -1,4 +1,4 @@
-"""Names and texts from files do nothing to a terminal, or to the lines of a log."""
+"""Untrusted names and texts must not affect a terminal or the lines of a log."""
 
 from __future__ import annotations
 

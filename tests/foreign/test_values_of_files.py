@@ -1,4 +1,4 @@
-"""Values in files are taken as they are, and are no larger than the files."""
+"""Values in files are taken literally, and need no more memory than the files' size suggests."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def test_what_a_champion_says_of_itself_has_a_form(about: Any, trained_run: Any,
 
 
 def grown(load: Callable[[], object]) -> int:
-    """Bytes that the process has more at its peak."""
+    """Return the growth of the process's peak memory in bytes."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     load()
     return 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
@@ -293,7 +293,7 @@ def test_a_small_checkpoint_holds_no_large_state(kind: str, tmp_path: Path) -> N
 
 
 def test_a_small_table_takes_no_memory(tmp_path: Path) -> None:
-    """A compressed table may unpack to anything."""
+    """A compressed table may unpack to any size."""
     import numpy as np
 
     path = tmp_path / "table.npz"
@@ -313,7 +313,7 @@ def test_a_small_table_takes_no_memory(tmp_path: Path) -> None:
 @pytest.mark.parametrize("game", own_games())
 @pytest.mark.parametrize("value", [10**9, -1, 10**30, 1e308, "x" * 1000, None, [], True])
 def test_options_of_a_game_have_bounds(game: str, value: object) -> None:
-    """Whatever a file says, a state stays as small as the game."""
+    """The size of a state is limited by the game, whatever a file says."""
     from dataclasses import fields
 
     from busso.command.settings.game import load_configured_game

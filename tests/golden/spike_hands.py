@@ -1,8 +1,8 @@
-"""Matches of Corellian Spike as readable text: a change of rule or of observation shows as a readable difference.
+"""Matches of Corellian Spike as readable text: a change of rules or observations shows as a diff.
 
-`tests/golden/*.txt` hold what `transcript` gives, and a test compares. After a change that is meant, write them anew
-with `python -m tests.golden.spike_hands` and read the difference before it is committed. Tressette has a second
-implementation, which says all of this (`tests/tressette/reference.py`).
+`tests/golden/*.txt` are outputs of `transcript`, compared by a test. After an intended change, rewrite them by `python
+-m tests.golden.spike_hands` and read the diff before committing it. Tressette needs none, because its second
+implementation covers all of this (`tests/tressette/reference.py`).
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ OWN = ("lower", "higher", "spike", "bought")
 
 
 class Script(NamedTuple):
-    """A match to write down: seed, options, who plays in each seat, and what the text has to show."""
+    """A match to write down: seed, options, player in each seat, and events that the text must contain."""
 
     seed: int
     options: dict[str, Any]
@@ -69,7 +69,7 @@ def transcript(script: Script) -> str:
     seats = ", ".join(f"seat {seat} {name}" for seat, name in enumerate(script.players))
     lines = [f"seed {script.seed}, options {script.options}, {seats}"]
     while True:
-        # Stop after each hand, so that its cards can be shown.
+        # Stop after each hand, to show its cards.
         states["hand_limit"] = states["hands_played"] + 1
         lines += ["", *_deal(states[0])]
         while not game.over(states)[0]:
@@ -112,7 +112,7 @@ def _decision(before: States, action: int, seen: NDArray[np.uint64]) -> Iterator
 
 
 def _after(before: np.void, after: np.void) -> Iterator[str]:
-    """Write the consequences of a decision: dice, new cards, the next round, the end of the hand."""
+    """Describe the consequences of a decision: dice, new cards, next round, end of the hand."""
     ended = after["hands_played"] > before["hands_played"]
     alone = int(after["in_hand"]).bit_count() == 1
     for number in range(max(1, before["round"]), ROUNDS + 1):
@@ -215,7 +215,7 @@ def _level(thermometer: list[int]) -> str:
 
 
 def _one(one_hot: list[int]) -> int | None:
-    """The place of the only bit, None when there is none."""
+    """Return the index of the only set bit, None if no bit is set."""
     assert sum(one_hot) <= 1
     return one_hot.index(1) if 1 in one_hot else None
 
@@ -225,7 +225,7 @@ def _listed(values: Any) -> str:
 
 
 def main() -> None:
-    """Write every transcript anew."""
+    """Rewrite every transcript."""
     for name, script in SCRIPTS.items():
         (FOLDER / f"{name}.txt").write_text(transcript(script))
 

@@ -1,4 +1,4 @@
-"""The transcripts are what the engine does today. `python -m tests.golden.spike_hands` writes them anew."""
+"""Transcripts match the engine. `python -m tests.golden.spike_hands` rewrites them."""
 
 import pytest
 

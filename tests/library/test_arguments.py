@@ -1,4 +1,4 @@
-"""Arguments as callers give them: numbers of NumPy, wrong kinds, and players of their own that are wrong."""
+"""Arguments of library calls: NumPy numbers, wrong types, and faulty players."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +17,7 @@ NOT_WHOLE = (1e3, None, -1, True, "3", [3], 2**65)
 
 
 class Own:
-    """Plays what a function makes of the decisions; by default the first legal action, as a list of integers."""
+    """Player that applies a function to the decisions; by default the first legal action, as a list of integers."""
 
     def __init__(self, act: Callable[[Decisions], Any] | None = None) -> None:
         self.function = act
@@ -90,7 +90,7 @@ def test_what_is_no_player_is_refused_and_what_is_one_plays() -> None:
     assert refused(SeatsVectorEnv, "spike", others=Own).key == "others"
     assert refused(Seated, busso.load_game("spike"), Own).key == "player"
     assert busso.duel("blackjack", Own(), Own(), deals=2).points.mean == 0
-    assert busso.choose("blackjack", Own(), busso.deal("blackjack", [])).size == 0  # a list of none has no integers
+    assert busso.choose("blackjack", Own(), busso.deal("blackjack", [])).size == 0  # an empty list has no integers
 
 
 @pytest.mark.parametrize("value", NOT_WHOLE, ids=repr)

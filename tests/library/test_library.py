@@ -1,4 +1,4 @@
-"""busso as a library: its examples run, its names are the stable ones, and games wait for no PyTorch."""
+"""busso as a library: examples, stable names, and games without PyTorch."""
 
 import doctest
 import inspect
@@ -27,7 +27,7 @@ from tests.train.runs import settings, small
 
 ROOT = Path(__file__).parent.parent.parent
 FUNCTIONS = [name for name in busso.__all__ if inspect.isfunction(getattr(busso, name))]
-# What others build on: a name goes only with a line in the changelog that says what takes its place.
+# Public names: removing one needs a changelog line with its replacement.
 STABLE = {
     *("load_game", "deal", "look", "step", "load_player", "choose", "duel", "tournament", "solve"),
     *("train_agent", "load_run", "export"),
@@ -54,7 +54,7 @@ def test_the_names_are_the_stable_ones_and_typed() -> None:
 
 
 def test_type_checkers_see_every_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They read the module as if this constant were true; at run time a name is imported when it is asked for."""
+    """They read the module as if this constant were true; at run time names are imported on first use."""
     monkeypatch.setattr(typing, "TYPE_CHECKING", True)
     seen = runpy.run_path(str(ROOT / "busso" / "__init__.py"), run_name="busso")
     assert [name for name in busso.__all__ if seen.get(name) is not getattr(busso, name)] == []
@@ -109,7 +109,7 @@ def test_what_a_caller_can_mend_is_one_line(tmp_path: Path) -> None:
     before = states.copy()
     assert refused(busso.load_game, "chess") == "game.name"
     assert all(refused(busso.deal, game, seed) == "seeds" for seed in (-1, 2**64, 1.5, [0.5], ["7"], None))
-    assert busso.deal(game, stream(7, "tournament", 0, 5)).size == 5  # of 64 bits
+    assert busso.deal(game, stream(7, "tournament", 0, 5)).size == 5  # 64-bit seeds
     held = busso.look(game, states).legal
     for wrong in ([0], [0.0, 1.0, 2.0], [40, 256, -1], held.argmin(1)):
         assert refused(busso.step, game, states, wrong) == "actions"
@@ -148,7 +148,7 @@ def test_a_tournament_is_that_of_the_command(tmp_path: Path, monkeypatch: pytest
 
 
 def test_settings_are_those_of_the_command_line() -> None:
-    """Keywords, dictionaries and strings come to the same, whatever the type."""
+    """Keywords, dictionaries and strings are equivalent, whatever the type."""
     from busso.runs import _overrides
 
     mixed = _overrides(
@@ -186,7 +186,7 @@ def test_a_run_is_that_of_the_command(tmp_path: Path, capfd: pytest.CaptureFixtu
     run = busso.train_agent(*small(tmp_path, "name=other")[:-2], "name=other", quiet=True)
     assert capfd.readouterr() == ("", "")
     assert run.game == "tressette" and run.folder == tmp_path / "tressette" / "other"
-    assert run.results == by_command.results  # local runs are the same to the bit
+    assert run.results == by_command.results  # local runs are bit-identical
     mine, other = run.curves(), by_command.curves()
     assert mine.keys() == other.keys() and "train/loss" in mine
     assert np.array_equal(mine["train/loss"][1], other["train/loss"][1])
@@ -194,7 +194,7 @@ def test_a_run_is_that_of_the_command(tmp_path: Path, capfd: pytest.CaptureFixtu
     states = busso.deal(game, range(30))
     chosen = [busso.choose(game, busso.load_player(game, each), states) for each in (run, by_command.folder)]
     assert np.array_equal(*chosen)
-    assert busso.train_agent(*small(tmp_path, "name=other"), quiet=True) == run  # complete: shown again
+    assert busso.train_agent(*small(tmp_path, "name=other"), quiet=True) == run  # complete: returned again
     file = busso.export(run, to=tmp_path / "out", input="bits")
     assert file == tmp_path / "out" / "model.onnx" and file.exists()
     assert read_results(run.folder) == run.results and run.results.keys() == {"random"}

@@ -1,4 +1,4 @@
-"""The notebook runs from a fresh kernel; what is stored in it is of such a run."""
+"""The notebook runs in a fresh kernel, and its stored output is from such a run."""
 
 import base64
 import os
@@ -49,7 +49,7 @@ def test_what_is_stored_is_whole() -> None:
 def test_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
     monkeypatch.setenv("BUSSO_MINUTES", "0.1")
-    for folder in ("JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "JUPYTER_CONFIG_DIR"):  # nothing of this user's is touched
+    for folder in ("JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "JUPYTER_CONFIG_DIR"):  # the user's own are not touched
         monkeypatch.setenv(folder, str(tmp_path / folder))
     notebook = nbformat.read(NOTEBOOK, 4)
     for cell in notebook.cells:
@@ -58,6 +58,6 @@ def test_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     where = {"metadata": {"path": str(tmp_path)}}
     sigterm = signal.getsignal(signal.SIGTERM)
     NotebookClient(notebook, timeout=int(seconds(200)), kernel_name="python3", resources=where).execute()
-    signal.signal(signal.SIGTERM, sigterm)  # asyncio, which it had handle the signal, leaves the system's default
+    signal.signal(signal.SIGTERM, sigterm)  # asyncio leaves the default handler after handling the signal
     check(notebook)
     assert (tmp_path / "runs" / "tressette" / "first_minute" / "results.json").exists()

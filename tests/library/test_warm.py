@@ -1,4 +1,4 @@
-"""`busso warm`: what it runs works, and what it cannot do is one line."""
+"""`busso warm`: what it compiles works, and errors are one line."""
 
 import os
 import re
@@ -23,7 +23,7 @@ def test_every_step_of_a_game_works(game: str) -> None:
 
 
 def test_every_kind_of_search_plays() -> None:
-    """Searches of the champion, too, where the game has one."""
+    """Including the champion's searches, if the game has a champion."""
     assert {"search:champion:samples:2", "cheating_search:champion", "monte_carlo:samples:2"} <= set(
         warm._searches(load_game("tressette"))
     )

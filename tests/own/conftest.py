@@ -1,4 +1,4 @@
-"""Files of a user, in a folder of its own; what one test names is not named in the next."""
+"""Users' files in a fresh folder; names do not carry over to the next test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def nothing_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Write a file below the working folder; returns how it is typed."""
+    """Return a function that writes a file below the working folder and returns its name as typed."""
     monkeypatch.chdir(tmp_path)
 
     def to(name: str, text: str) -> str:

@@ -1,4 +1,4 @@
-"""The files of examples/own, and changes of them that break the contract."""
+"""Files of examples/own, and variants that break the contract."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ WAR, BRISCOLA, TRICKS = (str(FOLDER / name) for name in ("war.py", "briscola.py"
 
 
 def changed(path: str, *changes: tuple[str, str]) -> str:
-    """The text of an example with each of these, which are there once, replaced."""
+    """Return an example's text with replacements, each of which must match exactly once."""
     text = Path(path).read_text()
     for old, new in changes:
         assert text.count(old) == 1, (old, text.count(old))
@@ -18,6 +18,6 @@ def changed(path: str, *changes: tuple[str, str]) -> str:
 
 
 def line_of(text: str, part: str) -> int:
-    """The line, from 1, on which a part stands that is there once."""
+    """Return the line, from 1, of a text that occurs exactly once."""
     (found,) = [number for number, line in enumerate(text.splitlines(), start=1) if part in line]
     return found

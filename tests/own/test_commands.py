@@ -1,4 +1,4 @@
-"""A game in one file by every command, from any folder, in other processes, and after it was edited."""
+"""A game in one file with every command, from any folder, in other processes, and after edits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SHORT = [each for each in SMALL if not each.startswith("evaluation.opponents")]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with war.py, a run of it and records of a tournament."""
+    """Create a folder with war.py, a run of it, and records of a tournament."""
     folder = tmp_path_factory.mktemp("war")
     shutil.copy(WAR, folder)
     with pytest.MonkeyPatch.context() as patch:
@@ -53,7 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def here(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of that folder, as the working folder."""
+    """Copy that folder and make it the working folder."""
     copied = tmp_path / "copy"
     shutil.copytree(folder, copied)
     monkeypatch.chdir(copied)
@@ -78,12 +78,12 @@ def called(command: str, *arguments: str) -> int:
 def test_a_command_reads_what_is_of_the_game_that_is_typed(
     command: str, arguments: list[str], made: str, here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
 ) -> None:
-    """In a folder below, too. Without the file one line says what to type."""
+    """From a subfolder too. Without the file, one line says what to type."""
     monkeypatch.setattr(own_files, "_named", {})
     monkeypatch.setattr(own_files, "_games", {})
     assert called(command, *arguments) != 0
     assert "game=./war.py" in capsys.readouterr().err
-    Path(made).unlink(missing_ok=True)  # a review of no record is a page, too
+    Path(made).unlink(missing_ok=True)  # a review without records still writes a page
     assert called(command, *arguments, "game=./war.py") == 0, capsys.readouterr().err
     assert Path(made).exists()
 
@@ -148,7 +148,7 @@ def test_a_game_without_teams_is_won_by_a_seat(
     lang: str, says: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cards = "".join(f"{rank}{suit}\n" for rank in (10, *range(1, 10)) for suit in "DCSB")
-    monkeypatch.setattr("sys.stdin", io.StringIO(10 * cards))  # those that are not legal are refused
+    monkeypatch.setattr("sys.stdin", io.StringIO(10 * cards))  # illegal ones are rejected
     assert called("play", "game=./war.py", "ui=plain", "seed=3", "opponents=sluff", f"lang={lang}") == 0
     assert says in capsys.readouterr().out
 
@@ -156,7 +156,7 @@ def test_a_game_without_teams_is_won_by_a_seat(
 def test_a_run_gives_hints_in_the_unit_of_the_game(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The values of the network, as a review by the run has them."""
+    """They are the network's values, as in a review by the run."""
     from busso.play.coach.hints import Coach
 
     monkeypatch.setattr("sys.stdin", io.StringIO("hint\nquit\n"))
@@ -185,7 +185,7 @@ def test_environments_and_the_library_take_the_file(here: Path) -> None:
     assert busso.duel(game, "sluff", "random", deals=64).win_rate.mean > 0
     assert busso.load_run("runs/war/r").game == "war"
     Path("war.py").write_text(Path("war.py").read_text().replace('unit="tricks"', 'unit="rounds"'))
-    assert (game.unit, busso.load_game("./war.py").unit) == ("tricks", "rounds")  # read anew
+    assert (game.unit, busso.load_game("./war.py").unit) == ("tricks", "rounds")  # reloaded
 
 
 def test_a_sweep_names_its_runs_by_the_file(here: Path) -> None:
@@ -197,7 +197,7 @@ def test_a_sweep_names_its_runs_by_the_file(here: Path) -> None:
 
 
 def test_other_processes_play_by_the_text_that_was_typed(here: Path) -> None:
-    """A tournament's, started anew: neither the file nor the folder is needed there."""
+    """In a new tournament process, which needs neither file nor folder."""
     settings = compose(TournamentSettings, "tournament", ["game=./war.py", "players=[sluff,random]", "deals=2"])
     sent = pickle.dumps(settings)
     Path("war.py").write_text("raise SystemExit('read from the disk')\n")
@@ -274,7 +274,7 @@ def test_a_variant_meets_the_champion_and_keeps_its_table(
     assert called("evaluate.tournament", typed, "players=[champion,random]", "deals=4", "processes=1") == 0
     monkeypatch.setattr("sys.stdin", io.StringIO("show\nquit\n"))
     assert called("play", typed, "ui=plain", "seed=3", "opponents=greedy") == 0
-    assert "Your hand: " in capsys.readouterr().out  # as Tressette's
+    assert "Your hand: " in capsys.readouterr().out  # Tressette's text
 
 
 def test_what_is_typed_without_a_path_has_a_hint(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -311,7 +311,7 @@ def test_check_says_which_check_fails(here: Path, capsys: pytest.CaptureFixture[
 
 
 def test_check_takes_a_variant(capsys: pytest.CaptureFixture[str]) -> None:
-    """The records of its game say no returns."""
+    """The records of its game have no returns."""
     from busso.evaluate.check import main as check
 
     assert check([TRICKS]) == 0

@@ -1,4 +1,4 @@
-"""`game(...)`: what each argument does, and what holds where it is left out; records, rewards and variants."""
+"""`game(...)`: meaning and defaults of each argument; records, rewards and variants."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.errors import error_about
 from tests.own.conftest import Write
 from tests.own.examples import TRICKS, WAR, changed
 
-# Here the same functions play with and without the field for the seed, which Numba finds worth a warning.
+# The same functions play with and without the field for the seed here, about which Numba warns.
 pytestmark = pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaExperimentalFeatureWarning")
 TAKE = [f"take {number}" for number in (1, 2, 3)]
 
@@ -74,7 +74,7 @@ def over(state: Any) -> bool:
 
 @njit
 def returns(state: Any, out: Any) -> None:
-    out[state.turn] = -1.0  # who took the last stone wins
+    out[state.turn] = -1.0  # the seat that takes the last stone wins
     out[1 - state.turn] = 1.0
 
 
@@ -108,7 +108,7 @@ def recorded(made: Game, seed: int = 5) -> dict[str, Any]:
 
 
 def test_what_is_left_out_has_defaults() -> None:
-    assert LEAST.name == "tests"  # the first part of the module's name; tests/own/test_trial.py has files
+    assert LEAST.name == "tests"  # first part of the module's name; tests/own/test_trial.py has files
     assert (LEAST.seats, LEAST.teams, LEAST.unit, LEAST.total) == (2, ((0,), (1,)), "points", None)
     assert list(LEAST.rewards) == ["result", "win"] and LEAST.policies == {}
     assert LEAST.dtype.names == (*(STATE.names or ()), "seed") and LEAST.dtype.isalignedstruct
@@ -142,7 +142,7 @@ def test_all_that_can_be_given_is_taken() -> None:
         additions=("unused",),
     )
     assert (made.name, made.teams, made.unit, made.total) == ("nim", ((1,), (0,)), "wins", 0.0)
-    assert made.dtype.names == STATE.names  # no seed is kept
+    assert made.dtype.names == STATE.names  # no seed is added
     assert made.deal(np.zeros(1, np.uint64))["left"] == 9 and list(made.policies) == ["least"]
     assert made.record(made.blank, []) == {"game": "nim"} and presentation_of(made).played == "a round"
     assert made.additions == ("unused",) and sum(paid_by(made, "paid")) >= 3
@@ -277,7 +277,7 @@ def test_a_game_is_shown_by_its_layout() -> None:
 
 
 def test_a_result_is_worth_tricks() -> None:
-    """Of 20 decided tricks seat 0 has (result + 1) / 2 of ten, as a review says it."""
+    """Of 20 decided tricks, seat 0 has (result + 1) / 2 of ten, as stated in a review."""
     war = name_game_file(WAR)
     shown = presentation_of(war)
     assert shown.judging.units(war)["result"] == ("tricks", 5.0, 5.0)

@@ -1,4 +1,4 @@
-"""Offsets, bits and rows of a layout, against numbers worked by hand; compiled code takes them for constants."""
+"""Offsets, bits and rows of a layout, by hand; compiled code treats them as constants."""
 
 from __future__ import annotations
 

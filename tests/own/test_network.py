@@ -1,4 +1,4 @@
-"""A network and a loss in a file: trained, stopped and resumed, played, refused where nobody names the file."""
+"""Network and loss in a file: training, resuming, play, and errors if the file is not named."""
 
 from __future__ import annotations
 
@@ -132,19 +132,19 @@ class Net(nn.Linear):
 
 
 def arguments(runs: Path, *given: str) -> list[str]:
-    """Return the arguments of a small run without those of busso's own networks."""
+    """Return the arguments of a small run, without those of busso's own networks."""
     short = small(runs, f"game={WAR}", "episodes=128", *given)
     return [each for each in short if not each.startswith("network.hidden")]
 
 
 def words(*rows: int) -> Tensor:
-    """Packed observations of two words, which begin with these."""
+    """Return packed observations of two words that begin with these."""
     return torch.tensor([[row, 0] for row in rows], dtype=torch.int64)
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of the network of examples/own, with its loss."""
+    """Train the network of examples/own with its loss."""
     runs = tmp_path_factory.mktemp("runs")
     assert train(arguments(runs, f"network={RESIDUAL}", f"learner.loss={NET}:quantile")) == 0
     return runs / "war" / "small"
@@ -268,7 +268,7 @@ def test_a_champion_of_it_plays_and_is_exported_with_its_file(
 
 
 def test_a_run_continues_from_its_network(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`network=./net.py` names the file; the options are those of the run."""
+    """`network=./net.py` names the file; the options are the run's."""
     start = f"network.init_from={trained}"
     assert train(arguments(tmp_path, f"network={NET}", start, "episodes=32")) == 0
     assert f"its shape, {RESIDUAL}" in (tmp_path / "war" / "small" / "train.log").read_text()
@@ -278,7 +278,7 @@ def test_a_run_continues_from_its_network(trained: Path, tmp_path: Path, capsys:
 
 
 def test_resumed_equals_uninterrupted_bit_for_bit(tmp_path: Path, norm: str) -> None:
-    """With BatchNorm's statistics and Dropout's draws; the targets choose by the online network."""
+    """With BatchNorm's statistics and Dropout's random numbers; the online network chooses targets."""
     given = [f"game={WAR}", norm, *TARGET_NETWORK, "target.double=true", "episodes=128"]
     whole = run_of(tmp_path / "a", *given)
     assert whole["learner"]["updates"] > 10
@@ -320,7 +320,7 @@ def test_statistics_follow_and_targets_leave_them_alone(tmp_path: Path, norm: st
     assert learner.online.state_dict()["module.frozen"].equal(torch.ones(1))
     playing = inference_network(chosen.load_game(), chosen, CPU)
     playing.load_state_dict(learner.inference_weights())
-    torch.testing.assert_close(playing(words(5)), playing(words(5, 9))[:1])  # no statistics of the batch
+    torch.testing.assert_close(playing(words(5)), playing(words(5, 9))[:1])  # no batch statistics
     assert playing.format == torch.float32
 
 
@@ -374,7 +374,7 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_fault_is_found_before_training(tmp_path: Path, write: Write, name: str) -> None:
-    """About its line, or that of the function where no line is at fault."""
+    """The line is the fault's, or the function's if no line is at fault."""
     part, says = WRONG[name]
     key = "network" if name[0].isupper() else "learner.loss"
     chosen = settings(tmp_path, f"game={WAR}", f"{key}={(typed := write('bad.py', BAD))}:{name}")
@@ -429,7 +429,7 @@ def test_what_is_for_bussos_networks_is_left_out_or_refused(tmp_path: Path) -> N
 
 
 def test_a_file_that_was_not_typed_does_not_run(trained: Path, write: Write, tmp_path: Path) -> None:
-    """Nor does a file of settings or weights make a network that its weights do not fill."""
+    """Nor does a settings or weights file create a network that its weights do not fill."""
     evil = write("evil.py", EVIL)
     name_game_file(WAR)
     values: dict[str, Any] = {"game": {"name": "war"}, "opponents": {"phases": [{"mix": {"network": 1.0}}]}}

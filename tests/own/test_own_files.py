@@ -1,4 +1,4 @@
-"""Typed files run, names in files are looked up; errors say file and line; other processes get the source."""
+"""Files named by the user run; names in files are only looked up; other processes get the source."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_a_folder_has_modules(write: Write) -> None:
 
 
 def test_a_file_may_name_what_a_person_has_named(write: Write) -> None:
-    """By its path, or by the base name where only one file has it."""
+    """By its path, or by a base name that only one file has."""
     write("a/mine.py", "x = 'a'\n")
     write("b/mine.py", "x = 'b'\n")
     with error_about(InputError, "players", "./a/mine.py is code", "players=./a/mine.py"):

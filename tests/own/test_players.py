@@ -1,4 +1,4 @@
-"""Players in files: a class, a function of what one seat sees, a compiled rule; by name everywhere, and in Python."""
+"""Players in files: a class, a function of one seat's view, a compiled rule; by name and in Python."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Valuer:
         return np.where(legal, worth, np.nan)
 """
 NAMES = [rank + suit for suit in "DCSB" for rank in "12345"]
-# By the name in bad.py: the part of its line, what is said and the way out.
+# By name in bad.py: part of the faulty line, problem, and hint.
 WRONG = {
     "Breaks": ("return self.table", "act: AttributeError: 'Breaks' object has no attribute 'table'", "legal: "),
     "Short": ("def act(self, decisions):\n        return decisions.legal[1:]", "one for each decision, not", "legal: "),
@@ -114,7 +114,7 @@ def war() -> busso.Game:
 
 @pytest.mark.parametrize("name", PLAYERS)
 def test_a_player_in_a_file_plays_by_its_rule(war: busso.Game, name: str) -> None:
-    """Against a copy of the rule that is worked out here, from the same seeds."""
+    """Compared with a copy of the rule in this test, from the same seeds."""
     found = busso.load_player(war, f"{MINE}:{name}")
     seeds, rows = np.arange(50, dtype=np.uint64), []
 
@@ -149,7 +149,7 @@ def test_what_one_seat_sees(war: busso.Game) -> None:
     once = list(looked)
     looked.clear()
     busso.duel(war, look, "random", deals=4)
-    assert looked == once and len({value for _, value in once}) >= len(once) / 2  # the two plays of a deal are alike
+    assert looked == once and len({value for _, value in once}) >= len(once) / 2  # both plays of a deal are equal
     assert {seat for seat, _ in once} == {0, 1}
 
 
@@ -174,7 +174,7 @@ def test_players_passed_in_python(war: busso.Game) -> None:
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_fault_names_file_line_and_player(war: busso.Game, write: Write, name: str) -> None:
-    """It is found by the trial, before anything starts."""
+    """The trial finds it before anything starts."""
     part, says, hint = WRONG[name]
     own_files.trust(typed := write("bad.py", BAD))
     line = BAD[: BAD.index(part)].count("\n") + 1
@@ -227,7 +227,7 @@ def test_in_a_tournament_of_processes(tmp_path: Path, capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_fault_in_any_process_is_one_line(write: Write, capsys: pytest.CaptureFixture[str], processes: int) -> None:
-    """The trial of 16 games, of at most 320 decisions, is passed."""
+    """After passing the trial of 16 games with at most 320 decisions."""
     typed = write("late.py", LATE)
     given = [f"game={WAR}", f"players=[{typed},random]", "deals=256", "folder=t", f"processes={processes}"]
     assert tournament(given) == 2
@@ -245,7 +245,7 @@ def test_a_fault_in_any_process_is_one_line(write: Write, capsys: pytest.Capture
 def test_as_an_opponent_in_training(
     write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str], rollout: tuple[str, ...]
 ) -> None:
-    """Workers get the source of the game, of the players and of the network."""
+    """Workers get the source of the game, the players and the network."""
     mix = f"opponents.phases=[{{until: null, mix: {{network: 0.7, {MINE}:Lowest:depth:2: 0.2, {MINE}:first: 0.1}}}}]"
     given = [f"network={write('norm.py', NORM)}", f"evaluation.opponents=[{MINE}:thrifty]", mix, "episodes=64"]
     assert train(arguments(tmp_path, *rollout, *given)) == 0
@@ -255,7 +255,7 @@ def test_as_an_opponent_in_training(
 
 
 def test_at_the_table(write: Write, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A save names a file, which runs if it is typed again."""
+    """A save names a file, which runs only if it is typed again."""
     mine = write("mine.py", Path(MINE).read_text())
     for words, code, says in (
         ((f"opponents={mine}:thrifty", "save=s.json", "seed=3"), 0, f"Seat 1: {mine}:thrifty."),
@@ -275,7 +275,7 @@ def test_at_the_table(write: Write, capsys: pytest.CaptureFixture[str], monkeypa
 
 
 def test_a_class_with_action_values_grades(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    """By the rule that a card is worth its number, the highest is the best, and `first` often plays another."""
+    """If a card is worth its number, the highest is best, and `first` often plays another."""
     given = [f"game={WAR}", f"players=[{MINE}:first,random]", "deals=2", "records=2", "folder=t", "processes=1"]
     assert tournament(given) == 0
     valuer = write("val.py", VALUER)

@@ -1,4 +1,4 @@
-"""The settings for training that a game in a file begins with."""
+"""Initial training settings of a game in a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def chosen(tmp_path: Path, text: str, *overrides: str, name: str = "mine") -> di
 
 
 def test_a_variant_has_the_recipe_of_its_game() -> None:
-    """Tressette's, all but the reward, which the variant replaces."""
+    """Tressette's, except for the reward, which the variant replaces."""
     found, shipped = asdict(settings_of([f"game={TRICKS}"])), asdict(settings_of(["game=tressette"]))
     assert found["game"] | {"name": "tressette", "reward": shipped["game"]["reward"]} == shipped["game"]
     assert found["game"]["reward"] == "tricks" and found | {"game": None} == shipped | {"game": None}
@@ -66,7 +66,7 @@ def test_no_recipe_names_what_a_variant_has_replaced(game: str, made: str, tmp_p
 
 @pytest.mark.parametrize("target", ["lambda_returns", "target_network"])
 def test_a_target_of_its_recipe(target: str, tmp_path: Path) -> None:
-    """Of a game that is no variant; what is typed comes before it."""
+    """Of a game that is not a variant; typed settings take precedence."""
     text = f"{Path(WAR).read_text()}\nRECIPE = {{'target': {{'kind': '{target}'}}}}\n"
     assert chosen(tmp_path, text)["target"]["kind"] == target  # type: ignore[index]
     typed = chosen(tmp_path, text, "target=lambda_returns")

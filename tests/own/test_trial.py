@@ -1,4 +1,4 @@
-"""Faults of a game in a file are one line with the function, found in 16 games before anything starts."""
+"""Faults of a game in a file: one line with the function, found in 16 games before anything starts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.errors import error_about
 from tests.own.conftest import Write
 from tests.own.examples import WAR, changed, line_of
 
-# By what is changed in war.py: the function, and what is said of it. The line is that of its `def`, or of the fault.
+# By change of war.py: function and problem. The reported line is that of the `def`, or of the fault.
 WRONG = {
     "an unknown block": (
         ("put(words, SEES.hand, state.hands[seat])", "put(words, SEES.hnad, state.hands[seat])"),
@@ -243,12 +243,12 @@ def test_a_file_is_not_called_like_a_game(write: Write) -> None:
 
 
 def test_the_examples_pass() -> None:
-    """They are tried when they are named; a second time they are not."""
+    """The trial runs once per named file."""
     assert name_game_file(WAR).name == "war"
 
 
 def test_options_are_tried_too(write: Write) -> None:
-    """The block is large enough for the default alone."""
+    """The block has room for the default option only."""
     text = changed(
         WAR,
         ("import numpy as np\n", "from dataclasses import dataclass\n\nimport numpy as np\n"),

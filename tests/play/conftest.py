@@ -1,4 +1,4 @@
-"""Every test of play has a folder of its own: no saves, no runs."""
+"""A new folder, without saves and runs, for every test of play."""
 
 import io
 from collections.abc import Callable
@@ -16,7 +16,7 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.fixture
 def piped(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Piped:
-    """`busso play` with this input in this process: its exit code, and what it wrote to both streams."""
+    """Return a function that runs `busso play` with piped input in this process: exit code and both outputs."""
     from busso.play.__main__ import main
 
     def run(typed: str, *arguments: str) -> tuple[int, str, str]:

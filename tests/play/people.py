@@ -1,4 +1,4 @@
-"""Tables for tests, and people who sit at them: they answer when they are asked, as a pipe would."""
+"""Tables for tests, and simulated people who answer when asked, as a pipe would."""
 
 import io
 import os
@@ -18,11 +18,11 @@ from busso.play.table.settings import PlaySettings
 from busso.play.table.table import Table
 
 ROOT = Path(__file__).parent.parent.parent
-Answer = Callable[[Session], str]  # what to type now, "" at the end of the input
+Answer = Callable[[Session], str]  # next line to type, "" at the end of the input
 
 
 class Person(io.TextIOBase):
-    """Types what `answer` says, line by line, and keeps what was typed."""
+    """Input stream that types the lines of `answer` and keeps them."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
@@ -37,14 +37,14 @@ class Person(io.TextIOBase):
 
 
 def sit_down(*overrides: str) -> Session:
-    """The session that `busso play` would open."""
+    """Return the session that `busso play` would open."""
     chosen = with_game_options(overrides, "tressette", PlaySettings)
     settings = compose(PlaySettings, "play", chosen)
     return open_session(settings, given_by(chosen))
 
 
 def talk(answer: Answer, *overrides: str) -> tuple[str, Session]:
-    """Play in lines to the end; what was said, and the session."""
+    """Play in line mode to the end; return the output and the session."""
     session, person, out = sit_down(*overrides), Person(answer), io.StringIO()
     person.session = session
     options = dict(override.partition("=")[::2] for override in overrides)
@@ -54,31 +54,31 @@ def talk(answer: Answer, *overrides: str) -> tuple[str, Session]:
 
 
 def lines(*typed: str) -> Answer:
-    """Types these lines and then no more."""
+    """Return an answer that types these lines and then ends."""
     left = iter(typed)
     return lambda session: next((f"{line}\n" for line in left), "")
 
 
 def choice(table: Table) -> int:
-    """A legal action that follows from the position alone."""
+    """Return a legal action that depends only on the position."""
     legal = table.hand.legal
     return legal[(7 * len(table.hand.moves) + len(table.hands)) % len(legal)]
 
 
 def steady(session: Session) -> str:
-    """Plays every game by `choice`, and leaves when it is over."""
+    """Play every game by `choice`, and leave when it is over."""
     return "quit\n" if session.table.hand.over else session.table.game.action_text(choice(session.table)) + "\n"
 
 
 def reply(table: Table) -> Table:
-    """The players play up to a decision of a person, or the end of the hand."""
+    """Let the players play until a person must decide or the hand ends."""
     while table.turn is not None and not table.person_to_move:
         table.reply()
     return table
 
 
 def play_on(table: Table, decisions: int = 1_000) -> None:
-    """Play by `choice` to the end of the game, or so many decisions of people."""
+    """Play by `choice` to the end of the game, or for this number of human decisions."""
     while decisions and not table.game_over:
         if table.hand.over:
             table.deal()
@@ -94,5 +94,5 @@ ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
 
 
 def start(folder: Path, arguments: Sequence[str], **streams: int) -> "subprocess.Popen[bytes]":
-    """`busso play` in a folder of its own."""
+    """Start `busso play` in the folder."""
     return subprocess.Popen([*COMMAND, *arguments], cwd=folder, env=ENVIRONMENT, **streams)

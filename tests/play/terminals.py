@@ -1,4 +1,4 @@
-"""`busso play` at a terminal of its own."""
+"""`busso play` at a new terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.limits import seconds, until
 from tests.play.people import ENVIRONMENT
 
 _CODES = re.compile(r"\x1b(?:\[[0-9;?<>=]*[a-zA-Z]|\].*?(?:\x1b\\|\x07)|P.*?\x1b\\|[()][A-Z0-9]|[=>])", re.S)
-# The terminal becomes the one of the new session, so that its end is heard as SIGHUP.
+# The terminal becomes the new session's controlling one, so that closing it sends SIGHUP.
 _OWN_TERMINAL = """
 import fcntl, runpy, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -27,7 +27,7 @@ runpy.run_module("busso.play", run_name="__main__")
 
 
 class Terminal:
-    """The command at a terminal of that size; it is the session's own, as one of ssh is."""
+    """The command at a terminal of this size, which is its session's controlling terminal, as with ssh."""
 
     def __init__(self, folder: Path, *arguments: str, size: tuple[int, int] = (80, 24), term: str = "xterm") -> None:
         self._main, side = pty.openpty()
@@ -50,12 +50,12 @@ class Terminal:
         return _CODES.sub("", self._heard)
 
     def listen(self) -> bool:
-        """Hear what is written; False once the other side has gone."""
+        """Read output; return False once the other side has closed."""
         ready, _, _ = select.select([self._main], [], [], 0.05)
         if ready:
             try:
                 self._heard += os.read(self._main, 65536).decode(errors="replace")
-            except OSError:  # the end of a terminal on Linux
+            except OSError:  # end of a terminal on Linux
                 return False
         return True
 
@@ -63,7 +63,7 @@ class Terminal:
         until(f"{text!r} at the terminal", lambda: self.listen() and text in self.said, 60, every=0)
 
     def press(self, keys: str) -> None:
-        """Type; what was said before is forgotten."""
+        """Type keys, after discarding earlier output."""
         self._heard = ""
         os.write(self._main, keys.encode())
 
@@ -71,6 +71,6 @@ class Terminal:
         os.close(self._main)
 
     def end(self) -> int:
-        """Hear it to its end; the exit code."""
+        """Read to the end and return the exit code."""
         until("the end", lambda: not self.listen() or self.process.poll() is not None, 60, every=0)
         return self.process.wait(seconds(30))

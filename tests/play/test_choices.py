@@ -1,4 +1,4 @@
-"""Choices before a table starts, and their equality with a command line."""
+"""Choices before a table starts, and their equivalence to a command line."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def test_whatever_is_offered_can_be_chosen(name: str, tmp_path: Path) -> None:
             choices = Choices(name, tmp_path)
             choices.choose(row.key, value)
             assert choices.row(row.key).value == value
-        if row.key.startswith("game."):  # the last of them, as composing takes a while
+        if row.key.startswith("game."):  # the last one only, as composing is slow
             written = settings_of(choices).game[row.key.removeprefix("game.")]
             assert str(written).lower() == value
 

@@ -1,4 +1,4 @@
-"""The coach that looks at every decision: its costs are those of the exact solution."""
+"""Coach that evaluates every decision: its costs equal those of the exact solution."""
 
 import pytest
 

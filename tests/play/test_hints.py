@@ -1,4 +1,4 @@
-"""Hints, odds and reviews: the numbers are those of the solvers and the samplers, for what the seat knows."""
+"""Hints, odds and reviews: equal to the solvers' and samplers' numbers, given the seat's information."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_exact_hints_are_those_of_the_solution(game: str, options: dict[str, int
         hint = coach.hint(table.hand)
         assert hint[0].action == solved.solution.policy[state]
         assert hint[0].value == pytest.approx(solved.solution.values[state])
-        # The other action, once, and then optimal play.
+        # The other action once, then optimal play.
         policy = solved.solution.policy.copy()
         policy[state] = hint[1].action
         assert hint[1].value == pytest.approx(evaluate_policy(solved.model.mdp, policy)[state])
@@ -43,7 +43,7 @@ def test_exact_hints_are_those_of_the_solution(game: str, options: dict[str, int
         best = list(odds[hint[0].action].values())
         assert best == pytest.approx(solved.outcomes[state].tolist())
         tie = -1 if game == "blackjack" else 0
-        for worth in hint:  # what is advised is what the odds say
+        for worth in hint:  # advice matches the odds
             win, tied, lose = odds[worth.action].values()
             assert worth.value == pytest.approx(win + tie * tied - lose)
         seen += 1
@@ -110,7 +110,7 @@ def test_a_review_says_what_each_decision_cost() -> None:
 
 
 def test_odds_of_spike_by_a_slow_count() -> None:
-    """Count for a seat at the last bets how often its sum beats all pairs that the other may hold, and all dice."""
+    """For a seat in the last betting round, count how often it beats all possible pairs of the other, with all dice."""
     table = sit_down("game=spike", "hands=1", "seed=8").table
     while not (table.hand.turn == 0 and int(table.hand.state[0]["round"]) == 3 and 1 in table.hand.legal):
         table.play(4 if 4 in table.hand.legal else 1)

@@ -1,4 +1,4 @@
-"""Learning that can be looked at: the tables are those of `busso train`, however they are cut."""
+"""Learning shown at the table: the same tables as `busso train`, however the steps are split."""
 
 import numpy as np
 import pytest
@@ -80,7 +80,7 @@ def test_two_at_once_start_pause_and_go_on_where_they_were(lessons: Lessons, sub
 
 
 def _settled(learner: BackgroundLearner) -> None:
-    """Until a paused learner has shown its last step."""
+    """Wait until a paused learner has shown its last step."""
     with learner._turn:
         last = learner._process
     until("the last progress", lambda: learner.learned.episodes == last.episodes, 20)

@@ -1,4 +1,4 @@
-"""The line mode: as a person, a pipe or a terminal would use it."""
+"""Line mode, as used by a person, a pipe or a terminal."""
 
 import re
 import signal
@@ -31,7 +31,7 @@ def first_legal(session: Session) -> str:
 
 @pytest.mark.parametrize("name", GAMES)
 def test_a_whole_game_through_a_pipe(name: str, tmp_path: Path, piped: Piped) -> None:
-    """The lines of a game played here, piped to the command, say the same."""
+    """The lines of a game played in this process, piped to the command, give the same output."""
     typed: list[str] = []
 
     def noting(session: Session) -> str:
@@ -50,7 +50,7 @@ def test_a_whole_game_through_a_pipe(name: str, tmp_path: Path, piped: Piped) ->
 
 
 def test_a_game_at_a_terminal(tmp_path: Path) -> None:
-    """Left in the middle by the end of the input, Ctrl-D, and taken up again."""
+    """Left halfway by the end of the input, Ctrl-D, and resumed."""
     terminal = Terminal(tmp_path, "ui=plain", "game=sette_mezzo", "seed=5", "record=games.jsonl")
     terminal.wait_for("Your turn, seat 0:")
     for word, answer in (
@@ -93,7 +93,7 @@ GARBAGE += ["\t", "\x00\x1b[31m", "%s {line}", "sì", "HELP"]
 
 @pytest.mark.parametrize(("name", "lang"), zip([*own_games(), "match"], ["en", "it", "en", "it", "it"], strict=True))
 def test_random_lines_do_no_harm(name: str, lang: str, tmp_path: Path) -> None:
-    """120 lines at each table: 600 in all; every game that ends can be replayed."""
+    """120 lines at each table, 600 in all; every finished game can be replayed."""
     random, typed = np.random.default_rng([len(name), len(lang), ord(lang[0])]), [0]
     overrides = ("match=11", "accusi=true", "seed=1") if name == "match" else (f"game={name}", "seed=1")
     hint = ("hint=monte_carlo:samples:2",) if name in ("tressette", "match", "spike") else ()
@@ -127,7 +127,7 @@ def test_two_people_at_one_table() -> None:
     assert "Seat 0: you.\nSeat 1: greedy.\nSeat 2: greedy.\nSeat 3: you.\n" in said
     asked = re.findall(r"Your turn, seat (\d):", said)
     assert asked == [str(move.seat) for move in session.table.hand.moves if move.seat in (0, 3)]
-    # Whoever is asked sees the own hand alone.
+    # The person to move sees only their own hand.
     hands = re.findall(r"Your hand: (.*)\n", said)
     assert len(hands) == 20 and not set(hands[0].split()) & set(hands[1].split())
 
@@ -174,7 +174,7 @@ def test_an_error_is_one_clear_line(arguments: tuple[str, ...], capsys: pytest.C
 
 
 def test_the_first_line_waits_for_nothing_slow() -> None:
-    """Neither PyTorch nor what is compiled: they are not there yet when it is said."""
+    """PyTorch and compiled code are not loaded yet when it is printed."""
     code = (
         "import builtins, sys\n"
         "from busso.play.__main__ import main\n"

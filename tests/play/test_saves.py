@@ -1,4 +1,4 @@
-"""Saves: what is resumed is the same game; what is broken is one line, and stays as it is."""
+"""Saves: a resumed game is the same game; a broken save gives one line and is left untouched."""
 
 import json
 import os
@@ -27,7 +27,7 @@ TABLES = {
 
 
 def impatient(decisions: int, word: str) -> Any:
-    """Plays so many decisions by `choice` and then says `word`: "" for the end of the input."""
+    """Return an answer that plays `decisions` by `choice` and then types `word`, "" for the end of the input."""
     left = [decisions]
 
     def answer(session: Session) -> str:
@@ -46,7 +46,7 @@ def test_a_game_in_pieces_is_the_game_in_one(name: str, tmp_path: Path) -> None:
     for piece in range(200):
         if session.table.score.games >= games:
             break
-        # Nothing but the file is named: the game is that of the save.
+        # The save alone determines the game.
         _, session = talk(impatient(3, "" if piece % 2 else "quit\n"), f"save={save}", f"record={pieces}")
     assert session.table.score == expected.table.score
     assert pieces.read_text() == whole.read_text()
@@ -88,7 +88,7 @@ def test_a_finished_table_goes_on_with_the_next_game(tmp_path: Path) -> None:
 
 
 def test_a_match_goes_into_a_file_without_its_beginning(tmp_path: Path) -> None:
-    """Another file on the way, and two matches of one name in one file."""
+    """With a change of file on the way, and two matches of one name in one file."""
     save, one, other = tmp_path / "table.json", tmp_path / "one.jsonl", tmp_path / "other.jsonl"
     _, first = talk(impatient(15, "quit\n"), *TABLES["match"], f"save={save}", f"record={one}")
     assert 0 < len(one.read_text().splitlines()) == len(first.table.records)

@@ -21,7 +21,7 @@ from tests.play.people import choice
 
 @pytest.fixture
 def one_thread() -> Iterator[None]:
-    """As `seated_player` has it."""
+    """Use one thread, as `seated_player`."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -31,7 +31,7 @@ def one_thread() -> Iterator[None]:
 @pytest.mark.usefixtures("one_thread")
 def test_a_move_of_a_network_takes_less_than_a_tenth_of_a_second() -> None:
     game = load_game("tressette")
-    network = NetworkPlayer(QNetwork(game.bits, game.actions, [256, 256, 256], False))  # the default's shape
+    network = NetworkPlayer(QNetwork(game.bits, game.actions, [256, 256, 256], False))  # shape of the default network
     seats = (HUMAN, *["network"] * (game.seats - 1))
     table, took = Table(Setup(game, seats, 7), lambda game, spec: network), []
     while not table.hand.over:
@@ -39,11 +39,11 @@ def test_a_move_of_a_network_takes_less_than_a_tenth_of_a_second() -> None:
         table.play(choice(table)) if by_person else table.reply()
         took += [] if by_person else [time.perf_counter() - before]
     assert len(took) == 30
-    assert sorted(took)[len(took) * 9 // 10 - 1] < seconds(0.1)  # the first moves compile, once
+    assert sorted(took)[len(took) * 9 // 10 - 1] < seconds(0.1)  # the first moves compile
 
 
 def test_a_search_is_compiled_when_it_sits_down(monkeypatch: pytest.MonkeyPatch, one_thread: None) -> None:
-    """It replays what was played and plays on, as for a hint, and not in its first tricks alone, without a search."""
+    """By replay and play-outs, as for a hint; the first tricks alone would not start a search."""
     replayed: list[int] = []
 
     class Watched(WorldSimulator):

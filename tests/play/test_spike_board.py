@@ -1,4 +1,4 @@
-"""Text of Corellian Spike beyond its view: endings, prices, sums, and the log."""
+"""Text of Corellian Spike beyond its view: endings, prices, sums, log."""
 
 from busso.cards.hand import Hand
 from busso.play.table.session import Session

@@ -1,4 +1,4 @@
-"""The table: the same line of play gets the same replies, matches follow their rules, the score is kept."""
+"""Table: deterministic replies, match rules, and score."""
 
 import pytest
 
@@ -117,7 +117,7 @@ def test_scores_by_hand() -> None:
 
 
 def test_an_empty_seat_wins_nothing() -> None:
-    """Two of three seats are taken. Each wins a hand, and both lose what lies in the second pot."""
+    """Two of three seats are taken. Each wins a hand, and both lose the second pot."""
     rules = ("seats=3", "min_seats=2", "hands=2", "sabacc_pot=true", "opponents=human")
     tables = (sit_down("game=spike", *rules, f"seed={seed}").table for seed in range(9))
     table = next(table for table in tables if table.hand.state["players"][0] == 2)

@@ -1,4 +1,4 @@
-"""Every text is there in every language, with the same places, and everything that is said has one."""
+"""Texts: every one in every language, with the same placeholders, and all used."""
 
 from string import Formatter
 
@@ -10,7 +10,7 @@ from busso.play.language import LANGUAGES, Language, message, texts_of
 from busso.play.plain.loop import WORDS
 
 ENGLISH = texts_of("en")
-CARDS = 40  # a game of so many actions plays cards, which have the same names in every language
+CARDS = 40  # games with this many actions play cards, whose names do not depend on the language
 
 
 def places(text: str) -> set[str]:

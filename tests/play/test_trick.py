@@ -1,4 +1,4 @@
-"""A Tressette table laid out before a seat, without drawing it."""
+"""Tressette table as laid out for a seat, without a screen."""
 
 from dataclasses import replace
 
@@ -59,7 +59,7 @@ def test_what_is_known_of_a_seat() -> None:
     declared = (message("accuso.three", rank="A", suit="denari"), message("accuso.four", rank="3"))
     told = replace(EMPTY, signals=said, accusi=((), (), declared, ()))
     language = Language("en")
-    # What was said of a suit that is gone since says nothing any more.
+    # Declarations about a suit that has been played out are dropped.
     assert list(map(language.render, facts(told, 2))) == ["no C", "volo D", "busso S B", "3 × A, no D", "4 × 3"]
     assert list(map(language.render, facts(told, 3))) == ["no D S", "striscio B"]
     assert facts(told, 0) == []

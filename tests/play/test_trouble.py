@@ -1,4 +1,4 @@
-"""Files that cannot be written while one plays: it is said, the game goes on, and nothing is lost that can be kept."""
+"""Files that cannot be written during a game: an error is shown, the game continues, and nothing else is lost."""
 
 import errno
 import os
@@ -21,7 +21,7 @@ from tests.play.people import ROOT, choice, sit_down, steady, talk
 
 @contextmanager
 def files_up_to(size: int) -> Iterator[None]:
-    """As on a disk that is full: no file may be longer."""
+    """Limit the file size, like a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -41,13 +41,13 @@ def test_lines_are_added_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_what_fails_leaves_the_lines_of_another_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other table begins to write while this one, whose disk fails, has written and has not taken it back."""
+    """The other table starts writing after this one's write has failed and before it is undone."""
     path, others = tmp_path / "games.jsonl", list[subprocess.Popen[str]]()
     append_lines(path, ["one"])
 
     def failing_disk(_: int) -> None:
         if threading.current_thread() is not threading.main_thread():
-            return  # a thread of an earlier test, such as one that keeps a lock
+            return  # called by a thread of an earlier test, such as one that holds a lock
         script = (
             "from pathlib import Path; from busso.play.table.files import append_lines; print();"
             f"append_lines(Path({str(path)!r}), ['other'])"
@@ -58,7 +58,7 @@ def test_what_fails_leaves_the_lines_of_another_table(tmp_path: Path, monkeypatc
         )  # fmt: skip
         others.append(other)
         assert other.stdout is not None and other.stdout.readline() == "\n"
-        time.sleep(0.3)  # for a table that does not wait
+        time.sleep(0.3)  # a table that does not wait would write now
         raise OSError(errno.EIO, "Input/output error")
 
     with monkeypatch.context() as patched, pytest.raises(OSError, match="Input/output"):
@@ -91,7 +91,7 @@ def test_records_that_could_not_be_written_follow_with_the_next(more: tuple[str,
 
 
 def test_in_lines_too_the_game_goes_on(tmp_path: Path) -> None:
-    """Two games, of which none can be written; that they are lost is said when one leaves."""
+    """Two games that cannot be written; their loss is reported on leaving."""
     record, asked = tmp_path / "games.jsonl", []
 
     def answer(session: Session) -> str:

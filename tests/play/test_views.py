@@ -1,4 +1,4 @@
-"""Views: what is in them, and that nothing is in them that the seat must not know."""
+"""Views: their content, and no hidden information."""
 
 from collections.abc import Callable
 from typing import Any
@@ -40,7 +40,7 @@ GAMES: dict[str, tuple[str, dict[str, Any], Reshuffle]] = {
 
 
 class Reshuffled(Hand):
-    """A hand in whose newest position, and deal if nothing was played, hidden cards were dealt anew."""
+    """A hand in which the hidden cards of the last position (or of the deal) were reshuffled."""
 
     def __init__(self, hand: Hand, seat: int, reshuffle: Reshuffle, random: np.random.Generator) -> None:
         state = hand.state.copy()
@@ -100,7 +100,7 @@ def test_tressette_adds_up() -> None:
 
 
 def test_what_is_declared_and_signalled_is_told_once() -> None:
-    """A hand worked by hand: seat 1 holds three threes without coppe, and leads the 4 of bastoni with nothing above."""
+    """By hand: seat 1 holds three threes and no coppe, and leads the 4 of bastoni with nothing above."""
     game = load_game("tressette", {"signals": True, "accusi": True})
     names = {game.action_text(card): card for card in range(40)}
     hands = [
@@ -131,7 +131,7 @@ def test_what_is_declared_and_signalled_is_told_once() -> None:
 
 
 def spike_end(seats: list[tuple[str, int]], special: bool = False) -> list[str]:
-    """The showdown of seats with these cards, `low high spike`, as it is told."""
+    """Return the text of a showdown of seats with these cards, `low high spike`."""
     game = load_game("spike", {"seats": len(seats), "special_hands": special})
     state = game.deal(np.array([3], np.uint64))[0]
     first = {value: k for k, value in reversed(list(enumerate(_values())))}

@@ -1,4 +1,4 @@
-"""Games that are looked on at: agents and files, forwards and backwards, without a screen."""
+"""Watched games: agents and files, forwards and backwards, without a screen."""
 
 import json
 from pathlib import Path
@@ -46,7 +46,7 @@ def played_out(watch: WatchedGames) -> None:
 
 
 def recorded(path: Path, *overrides: str, games: int = 3) -> list[list[str]]:
-    """Play so many games by `choice` into a file; what was said of each hand, and how it ended."""
+    """Play games by `choice` into a file; return the messages and result of each hand."""
     session = sit_down(*overrides, f"record={path}", "seed=5")
     said: list[list[str]] = [[]]
     while True:
@@ -91,7 +91,7 @@ def test_the_way_back_is_the_way_forth() -> None:
         assert watch.back() and view(watch.table.hand, 0) == seen[k] and watch.following is not None
     assert not watch.back()
     for k in range(1, 10):
-        watch.think()  # what was played is not thought of again
+        watch.think()  # a position is evaluated only once
         assert watch.step() and view(watch.table.hand, 0) == seen[k]
 
 

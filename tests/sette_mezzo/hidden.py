@@ -1,4 +1,4 @@
-"""Hidden cards of Sette e mezzo: the cards to come."""
+"""Hidden cards of Sette e mezzo: the deck."""
 
 import numpy as np
 
@@ -6,5 +6,5 @@ from busso.cards.game import States
 
 
 def reshuffle_hidden(states: States, seat: int, random: np.random.Generator) -> None:
-    """Shuffle the deck, in place."""
+    """Shuffle the deck in place."""
     states["random"] = random.integers(0, 2**64, dtype=np.uint64)

@@ -1,4 +1,4 @@
-"""The exact process of Sette e mezzo against every order of cards, against the engine, and by hand."""
+"""Exact process of Sette e mezzo against enumeration of all card orders, the engine, and values by hand."""
 
 from fractions import Fraction
 
@@ -22,7 +22,7 @@ REWARDS = {"value": (1, 0, -1), "study": (1, 1, -1)}
 
 
 class BruteForce:
-    """Expected results by following every order of cards of a deck `[kind]`, in fractions, without any state."""
+    """Enumeration of every order of cards of a deck `[kind]`, in fractions and without states."""
 
     def __init__(self, limit: int, deck: tuple[int, ...], reward: str) -> None:
         self.limit, self.deck, self.reward = limit, deck, REWARDS[reward]
@@ -110,7 +110,7 @@ def test_policies_of_the_process_and_of_the_engine_are_the_same() -> None:
         wanted = GAME.policies["hit_below_5"](state, np.uint64(0))
         assert exact.policies["hit_below_5"][exact.index(state)] == wanted
     below = evaluate_policy(exact.mdp, np.where(legal(exact.mdp).any(axis=1), exact.policies["hit_below_1"], -1))
-    # Sticking with 5 against a 5, which stops at once.
+    # Standing on 5 against a 5, which stops at once.
     assert below[exact.locate(["5"], "5")] == 0
     assert exact.policies["hit_below_5"][exact.locate(["5"], "5")] == STICK
 

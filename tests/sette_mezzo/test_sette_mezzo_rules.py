@@ -1,4 +1,4 @@
-"""The engine of Sette e mezzo against the rules played once more in plain Python, by hand and by record."""
+"""Engine of Sette e mezzo against a second implementation in plain Python, cases by hand, and records."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def halves(card: str) -> int:
 
 
 def referee(player: list[str], opponent: list[str], limit: float) -> int:
-    """The rules once more: the result, after checking that every card was drawn rightly."""
+    """Return the result by a second implementation of the rules, after checking every draw."""
     for rank in RANK_TEXT:
         assert [*player, *opponent].count(rank) <= 4
     score = sum(map(halves, player))
@@ -62,7 +62,7 @@ def test_every_first_pair_is_as_likely_as_the_deck_has_it() -> None:
     pairs = np.zeros((10, 10))
     np.add.at(pairs, (states["player_rank"], states["opponent_rank"]), 1)
     wanted = 200_000 * np.where(np.eye(10) == 1, 4 * 3, 4 * 4) / (40 * 39)
-    # Chi-squared over 100 cells: 99 degrees of freedom, 170 is beyond five standard deviations.
+    # Chi-squared over 100 cells, 99 degrees of freedom: 170 is beyond five standard deviations.
     assert ((pairs - wanted) ** 2 / wanted).sum() < 170
 
 
@@ -80,7 +80,7 @@ def test_observation() -> None:
     cards = np.split(bits[OWN_CARDS:], np.cumsum(WIDTHS)[:-1])
     assert [int(kind.sum()) for kind in cards] == [1, 1, 0, 0, 0, 0, 0, 1]
     assert all((np.diff(kind) <= 0).all() for kind in cards)
-    # Of the three face cards, the player may not tell one from another: their scores are the same.
+    # The three face cards have the same score, so the player cannot tell them apart.
     assert (GAME.observe(state_with("2CA", "F")) == GAME.observe(state_with("2FA", "R"))).all()
     assert unpack(GAME.observe(state_with("77", "2")), GAME.bits)[0, SCORE + 16] == 1
 

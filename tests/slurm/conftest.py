@@ -13,13 +13,13 @@ from tests.slurm.cluster import Cluster, checkout, why_not
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    """Skipped with the reason where there can be none. The nodes' names are the machine's: one cluster at a time."""
+    """Start a cluster, or skip with the reason. Node names are machine-wide, so only one can run at a time."""
     reason = why_not()
     if reason:
         pytest.skip(reason)
     with Path("/run/lock/busso-slurm-lab.lock").open("w") as alone:
         fcntl.flock(alone, fcntl.LOCK_EX)
-        # Not pytest's folder: Ray's and Slurm's paths have to be short, and a node mounts this one.
+        # Not pytest's folder: Ray and Slurm need short paths, and a node mounts this one.
         base = Path(tempfile.mkdtemp(prefix="slurm-lab-"))
         cluster = Cluster(Path("/run") / base.name, checkout(base / "busso"))
         try:
@@ -32,7 +32,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture(autouse=True)
 def clean(request: pytest.FixtureRequest) -> Iterator[None]:
-    """No job of a test that failed disturbs the next."""
+    """Cancel leftover jobs of a failed test."""
     yield
     if "cluster" in request.fixturenames:
         cluster: Cluster = request.getfixturevalue("cluster")

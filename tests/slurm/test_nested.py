@@ -1,4 +1,4 @@
-"""Jobs submitted from inside another allocation: a notebook's, an array task's, or one that salloc made."""
+"""Jobs submitted from within another allocation: a notebook's, an array task's, or salloc's."""
 
 import shlex
 
@@ -19,9 +19,9 @@ TRAINING = (
 
 
 def test_a_step_of_an_array_task_submits_a_job_of_two_nodes(cluster: Cluster) -> None:
-    """The task has other memory, tasks, binding, GPUs and restarts than the job, which has none of its array.
+    """The task differs from the job in memory, tasks, binding, GPUs and restarts, and the job has no array.
 
-    That each script drops what an allocation hands on: tests/field/test_nested_allocation.py.
+    tests/field/test_nested_allocation.py tests that each script drops the variables of an allocation.
     """
     inner = ("--mem=4G", "--time=20", "slurm/train_dqn.sh", *TRAINING, "evaluation.final_deals=8")
     command = ("sbatch", "--parsable", "-N2", "--cpus-per-task=2", "--gres=none", *inner)

@@ -1,4 +1,4 @@
-"""Jobs that need no training: options, mistakes, tournaments, TensorBoard."""
+"""Jobs without training: options, mistakes, tournaments, TensorBoard."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ def test_slurm_would_run_them(cluster: Cluster) -> None:
 
 
 def test_submitted_from_elsewhere(cluster: Cluster) -> None:
-    """With an output that can be written, the job says why; Slurm makes the folder of the output from 23.02 on."""
+    """With a writable output, the job prints the reason; Slurm creates the output's folder from 23.02 on."""
     script, home = str(cluster.home / "slurm" / "train_dqn.sh"), str(cluster.home.parent)
     told = cluster.run("env", "-C", home, "sbatch", "--parsable", "--output=told.out", script)
     untold = cluster.run("env", "-C", home, "sbatch", "--parsable", script)
@@ -47,7 +47,7 @@ def test_before_make_install(cluster: Cluster) -> None:
 
 
 def test_a_setting_that_is_wrong_ends_the_job_with_one_line(cluster: Cluster) -> None:
-    """On one node and on two, side by side."""
+    """On one node and on two, concurrently."""
     train = ("--cpus-per-task=1", "slurm/train_dqn.sh", "learner.lr=fast")
     for job in [cluster.sbatch(f"--nodes={nodes}", *train) for nodes in (1, 2)]:
         cluster.ended(job, "FAILED", 60)
@@ -79,7 +79,7 @@ def test_tournament_and_site_env(cluster: Cluster, tmp_path: Path) -> None:
 
 
 def test_tensorboard_says_how_to_reach_it(cluster: Cluster) -> None:
-    """By default on its node alone; from the login node only when that was asked for. Both side by side."""
+    """By default only on its node; from the login node only on request. Both run concurrently."""
     ways = [
         r"ssh -N -J \S+@login -L 6006:127\.0\.0\.1:(\d+) \S+@(node\d)\n",
         r"ssh -N -L 6006:node\d:(\d+) \S+@login\n",
@@ -101,9 +101,9 @@ def test_tensorboard_says_how_to_reach_it(cluster: Cluster) -> None:
 
 
 def test_a_table_says_how_to_reach_it(cluster: Cluster) -> None:
-    """On its node alone, by the address in its log alone, which nobody else can read.
+    """Only on its node, by the address in its log, which is private.
 
-    From a compute node, as in an allocation, the job is submitted by no host that one can log in to.
+    It is submitted from a compute node, as in an allocation, where no host for logging in is known.
     """
     job = cluster.run("sbatch", "--parsable", "slurm/play.sh", "game=sette_mezzo", node="node1")
     line = re.compile(r"ssh -N -J \S+@LOGIN-NODE -L (\d+):127\.0\.0\.1:\1 \S+@(node\d)\n")
@@ -122,7 +122,7 @@ def test_a_table_says_how_to_reach_it(cluster: Cluster) -> None:
 
 
 def _answers(cluster: Cluster, address: str, port: str, host: str) -> bool:
-    """Return whether there is a page, seen from a host; a path may follow the port."""
+    """Return whether a host can open the page; `port` may include a path."""
     page = f"import urllib.request; print(urllib.request.urlopen('http://{address}:{port}', timeout=20).status)"
     try:
         return cluster.run(".venv/bin/python", "-c", page, node=host) == "200"

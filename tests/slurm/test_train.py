@@ -1,4 +1,4 @@
-"""Training by slurm/train_dqn.sh: to the end, through interruptions, on two nodes, beside other jobs."""
+"""Training by slurm/train_dqn.sh: to the end, through interruptions, on two nodes, alongside other jobs."""
 
 import re
 import time
@@ -15,7 +15,7 @@ from tests.slurm.cluster import Cluster, column
 pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.ray, pytest.mark.timeout(400)]
 
 SMALL = (
-    "device=cpu",  # a job with a GPU does not train on a CPU by itself
+    "device=cpu",  # a job with a GPU does not train on the CPU by default
     "rollout.games=32",
     "network.hidden=[16,16]",
     "learner.learning_starts=1000",
@@ -39,7 +39,7 @@ ENDLESS = "episodes=100000000"
 
 
 def submit(cluster: Cluster, name: str, *arguments: str) -> str:
-    """Options of sbatch come first, then settings."""
+    """Submit a training with sbatch options first, then settings."""
     options = [argument for argument in arguments if argument.startswith("-")]
     settings = [argument for argument in arguments if not argument.startswith("-")]
     return cluster.sbatch(*NODE, *options, "slurm/train_dqn.sh", *SMALL, f"name={name}", *settings)
@@ -50,13 +50,13 @@ def played(cluster: Cluster, name: str) -> int:
 
 
 def first_update(cluster: Cluster, name: str, job: str) -> float:
-    """Seconds from now to the first row of metrics that counts updates."""
+    """Return the seconds until the first row of metrics with updates."""
     run = cluster.home / "runs" / "tressette" / name
     return cluster.until("an update", lambda: max(column(run, "train/updates"), default=0) > 0, 90, job)
 
 
 def plays_on(cluster: Cluster, name: str, job: str, seconds: float = 90, games: int = 256) -> float:
-    """Wait until some more games are played."""
+    """Wait until `games` more games are played; return the seconds."""
     before = played(cluster, name)
     return cluster.until("more games", lambda: played(cluster, name) >= before + games, seconds, job)
 
@@ -66,13 +66,13 @@ def counters(cluster: Cluster, name: str) -> dict[str, int]:
     state = checkpoint.load(checkpoint.listed(folder)[0])
     assert state["open_requests"] == []
     counted = state["counters"]
-    # Forced moves are not learned from; their number depends on the weights that played, so it differs between runs.
+    # Forced moves are not learned from; their number depends on the playing weights, so it differs between runs.
     assert state["learner"]["updates"] == counted["inserted"] * 2 // 64
     return {key: counted[key] for key in ("episodes", "env_steps", "next_episode", "rollouts")}
 
 
 def test_requeues_end_where_an_uninterrupted_run_ends(cluster: Cluster) -> None:
-    """Two jobs side by side on one node; one is preempted, and told that its time is up."""
+    """Two concurrent jobs on one node; one is preempted, and gets the signal before its time limit."""
     games = "episodes=3200"
     job = submit(cluster, "interrupted", "--nodelist=node1", games)
     beside = submit(cluster, "beside", "--nodelist=node1", "--partition=safe", "--time=20", games)
@@ -101,7 +101,7 @@ def test_requeues_end_where_an_uninterrupted_run_ends(cluster: Cluster) -> None:
 
 
 def _interrupt(cluster: Cluster, job: str, preempt: bool) -> float:
-    """By a job that wants the CPUs of this one, or by the signal that comes before the time limit."""
+    """Preempt the job by one that wants its CPUs, or send the signal that precedes the time limit."""
     start = time.monotonic()
     if preempt:
         most = ["--cpus-per-task=13", "--mem=1G", "--nodelist=node1", "--partition=urgent", "--output=/dev/null"]
@@ -114,10 +114,10 @@ def _interrupt(cluster: Cluster, job: str, preempt: bool) -> float:
 
 @pytest.mark.timeout(600)
 def test_loss_of_ray_on_a_node_of_all_of_ray_and_of_the_node(cluster: Cluster) -> None:
-    """Ray killed on a node comes back; a node that is gone is gone, and the job goes on.
+    """Ray restarts after being killed on a node; the loss of a node reduces the job.
 
-    Meanwhile a job on node2 wants the same run: it ends at the next sign of life of the first. Ray's head is beside the
-    trainer; without its `gcs_server` it is gone, and the job goes back into the queue.
+    Meanwhile a job on node2 that wants the same run ends at the first one's next sign of life. Ray's head runs next to
+    the trainer; killing its `gcs_server` ends it, and the job is requeued.
     """
     job = submit(cluster, "nodes", "-N2", "--nodelist=node[1-2]", ENDLESS)
     begun = first_update(cluster, "nodes", job)
@@ -137,7 +137,7 @@ def test_loss_of_ray_on_a_node_of_all_of_ray_and_of_the_node(cluster: Cluster) -
     cluster.kill_host("node2")
     try:
         plays_on(cluster, "nodes", job, games=512)
-        # Not sinfo, which may call it mixed for minutes, as long as its CPUs count as used.
+        # Not sinfo, which may report "mixed" for minutes while the CPUs count as used.
         node2 = ("scontrol", "--oneliner", "show", "node", "node2")
         down = cluster.until("Slurm misses node2", lambda: "State=DOWN" in cluster.run(*node2), 60, job)
         plays_on(cluster, "nodes", job)
@@ -150,11 +150,11 @@ def test_loss_of_ray_on_a_node_of_all_of_ray_and_of_the_node(cluster: Cluster) -
     (newest, *_) = checkpoint.listed(cluster.home / "runs" / "tressette" / "nodes" / "checkpoints")
     assert checkpoint.load(newest)["counters"]["episodes"] >= before > saved["counters"]["episodes"]
     cluster.until("node2 is back", lambda: "idle" in cluster.run("sinfo", "-hNn", "node2", "-o%T"), 60)
-    cluster.run("rm", "-rf", f"/tmp/busso-{job}", node="node2")  # it died with its files, as a real one would
+    cluster.run("rm", "-rf", f"/tmp/busso-{job}", node="node2")  # a real node would have lost its files too
 
 
 def _ray_dies(cluster: Cluster, name: str, job: str) -> dict[str, Any]:
-    """Kill Ray's head on the first of two nodes; nobody sends a signal. The checkpoint with which the job waits."""
+    """Kill Ray's head on the first of two nodes; return the checkpoint of the requeued job."""
     before, heard = played(cluster, name), len(cluster.log(job))
     cluster.run("pkill", "-KILL", "gcs_server", node="node1")
     took = cluster.until("back in the queue", lambda: cluster.job(job).state == "PENDING", 90, job)
@@ -172,7 +172,7 @@ def _ray_dies(cluster: Cluster, name: str, job: str) -> dict[str, Any]:
 
 
 def _resumes(cluster: Cluster, name: str, job: str, saved: dict[str, Any]) -> None:
-    """The job that waits goes on from that checkpoint."""
+    """Check that the waiting job resumes from that checkpoint."""
     cluster.start_now(job)
     plays_on(cluster, name, job)
     assert f"resumed from {state_path(name, saved)}" in cluster.log(job)
@@ -184,10 +184,10 @@ def state_path(name: str, state: dict[str, Any]) -> Path:
 
 @pytest.mark.timeout(700)
 def test_loss_of_the_first_node_puts_the_job_back(cluster: Cluster) -> None:
-    """Learner, batch shell and Ray's head are gone with it; the other node asks for another start.
+    """Learner, batch shell and Ray's head are lost with it; the other node requeues the job.
 
-    That one waits until the owner of the run counts as dead: a node that Slurm has lost may still write. Here it may
-    know at once: a node that is started again can have the number of its old namespace of processes, now gone.
+    The new start waits until the owner of the run counts as dead, because a node lost to Slurm may still write. Here it
+    may know at once: a restarted node can have the number of its old, vanished PID namespace.
     """
     job = submit(cluster, "first", "-N2", ENDLESS, "checkpoint.every_episodes=64")
     first_update(cluster, "first", job)
@@ -199,7 +199,7 @@ def test_loss_of_the_first_node_puts_the_job_back(cluster: Cluster) -> None:
         cluster.lab("start-host", "node1")
     print(f"\nnode1, with learner and head, killed: back in the queue after {took:.0f} s")
     cluster.until("node1 is back", lambda: "idle" in cluster.run("sinfo", "-hNn", "node1", "-o%T"), 60)
-    cluster.run("bash", "-c", "rm -rf /tmp/busso-*", node="node1")  # it died with its files, as a real one would
+    cluster.run("bash", "-c", "rm -rf /tmp/busso-*", node="node1")  # a real node would have lost its files too
     before = played(cluster, "first")
     cluster.start_now(job)
     cluster.until("more games", lambda: played(cluster, "first") >= before + 256, 90 + STALE, job)
@@ -226,7 +226,7 @@ def test_node_that_stays_away(cluster: Cluster) -> None:
     number = int(cluster.sbatch("--output=/dev/null", "--wrap=true")) + 1
     folder = f"/tmp/busso-{number}"
     cluster.run("mkdir", folder, node="node2")
-    cluster.run("mount", "-t", "tmpfs", "busy", folder, node="node2")  # can be neither removed nor made
+    cluster.run("mount", "-t", "tmpfs", "busy", folder, node="node2")  # can be neither removed nor created
     try:
         job = submit(cluster, "alone", "-N2", ENDLESS, "rollout.join_seconds=4")
         assert job == str(number)
@@ -246,7 +246,7 @@ def test_sweep_requeues_one_task_and_ends_with_a_table(cluster: Cluster) -> None
     last = f"{array}_2"
     cluster.until("both run", lambda: all("start 1" in cluster.log(f"{array}_{k}") for k in (1, 2)), 30, last)
     assert all("time limit 4:00:00: 233.0 minutes" in cluster.log(f"{array}_{k}") for k in (1, 2))
-    cluster.usr1(last)  # of an array the last task has the array's own id
+    cluster.usr1(last)  # the last array task has the array's own id
     cluster.start_now(last)
     assert cluster.ended(last, "COMPLETED", 120).restarts == 1
     assert cluster.ended(f"{array}_1", "COMPLETED", 120).restarts == 0
@@ -261,7 +261,7 @@ def test_sweep_requeues_one_task_and_ends_with_a_table(cluster: Cluster) -> None
 
 
 def test_submitit_requeues_a_run_after_its_checkpoint(cluster: Cluster) -> None:
-    """By Hydra's launcher. USR2 is what Slurm sends before its time is up."""
+    """With Hydra's launcher, on USR2, which Slurm sends before its time limit."""
     node = ("hydra.launcher.cpus_per_task=2", "hydra.launcher.mem_gb=4")
     sweep = ("hydra/launcher=submitit_slurm", *node, "rollout=local", *SMALL, "minutes=0.25", "name=trial", "seed=1,2")
     with ThreadPoolExecutor(1) as pool:
@@ -280,5 +280,5 @@ def test_submitit_requeues_a_run_after_its_checkpoint(cluster: Cluster) -> None:
 
 
 def _array(cluster: Cluster) -> str:
-    """The id of the array that submitit has submitted."""
+    """Return the id of the array that submitit has submitted."""
     return cluster.run("squeue", "--noheader", "--me", "--name=train", "--format=%F").partition("\n")[0]

@@ -1,10 +1,9 @@
-"""`python -m tests.soak [--minutes M] [--to FOLDER]`: a run with Ray that is killed again and again, and watched.
+"""`python -m tests.soak [--minutes M] [--to FOLDER]`: a run with Ray, killed repeatedly and monitored.
 
-The first half of the time the trainer is killed (`kill -9`) or stopped (SIGTERM) after a random while, and started
-again; in the second half one trainer lives to the end. All the time a random Ray worker is killed now and then.
-Checkpoints are written every ten seconds. Fails when a start does not go on from its checkpoint, when a process is left
-behind, or when something grows by more than `judging.TOLERANCES` in the second half of its life: memory, descriptors,
-threads, processes, files.
+In the first half of the time, the trainer is killed (`kill -9`) or stopped (SIGTERM) at random and restarted; in the
+second half one trainer lives to the end. Random Ray workers are killed throughout, and checkpoints are written every
+ten seconds. The soak fails if a start does not resume from its checkpoint, if a process is left behind, or if memory,
+descriptors, threads, processes or files grow by more than `judging.TOLERANCES` in the second half of a life.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ from tests.soak.judging import faults
 from tests.soak.samples import Samples
 from tests.train.processes import alive
 
-EVERY = 3.0  # seconds between two samples
+EVERY = 3.0  # seconds between samples
 TRAINER_LIVES = (60.0, 240.0)  # seconds, in the first half
 WORKER_LIVES = (20.0, 120.0)  # seconds between two kills of workers
-START_SECONDS = 300.0  # until a start has made its first update, on a loaded machine
+START_SECONDS = 300.0  # for the first update after a start, on a loaded machine
 END_SECONDS = 120.0
-REQUEUE = 75  # of a trainer that lost Ray: the same command goes on
+REQUEUE = 75  # exit code of a trainer that lost Ray; the same command resumes
 SETTINGS = (
     "rollout=ray",
     "rollout.workers=2",
@@ -57,7 +56,7 @@ SETTINGS = (
 
 @dataclass
 class Soak:
-    """A soak into a folder; its faults are in `problems`."""
+    """A soak into a folder; faults are collected in `problems`."""
 
     to: Path
     seconds: float
@@ -66,20 +65,20 @@ class Soak:
     record: Samples
     problems: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
-    started: float = 0.0  # the newest start, in seconds since the soak began
-    logged: int = 0  # length of train.log then
+    started: float = 0.0  # latest start, in seconds since the soak began
+    logged: int = 0  # length of train.log at that time
 
     @property
     def run(self) -> Path:
-        """The folder of the run."""
+        """Folder of the run."""
         return self.to / "runs" / "tressette" / "soak"
 
     def now(self) -> float:
-        """Seconds since the soak began."""
+        """Return the seconds since the soak began."""
         return time.monotonic() - self.began
 
     def live(self) -> None:
-        """Start after start, until the time is over or something is wrong."""
+        """Restart until the time is over or a problem occurs."""
         while self.now() < self.seconds and not self.problems:
             lasts = self.choose.uniform(*TRAINER_LIVES)
             last = self.now() + lasts > self.seconds / 2
@@ -116,7 +115,7 @@ class Soak:
             )
 
     def _watch(self, process: subprocess.Popen[bytes], end: float, seen: Callable[[], bool]) -> None:
-        """Sample, and kill a worker now and then, until then, or until something is seen or the trainer has ended."""
+        """Sample, and kill workers now and then, until `end`, until `seen`, or until the trainer has ended."""
         kill = self.now() + self.choose.uniform(*WORKER_LIVES)
         while process.poll() is None and self.now() < end and not seen():
             self._sample(process.pid)
@@ -137,12 +136,12 @@ class Soak:
         self.record.add(at, f"all of trainer {trainer}", everybody | {"processes": len(found)})
         self.record.add(at, f"run folder of trainer {trainer}", samples.of_folder(self.run))
         there = samples.of_folder(self.temporary)
-        # Not judged: Ray keeps the log of each worker that it ever had, and workers are killed all the time.
+        # Not judged: Ray keeps the log of every worker, and workers are killed all the time.
         there["files of Ray"] = there.pop("files")
         self.record.add(at, f"temporary folder of trainer {trainer}", there)
 
     def _end(self, process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-        """End a trainer, and see that nothing of it is left."""
+        """End a trainer, and check that no process is left."""
         below = descendants(process.pid)
         self.record.event(self.now(), f"{number.name} of the trainer")
         with suppress(ProcessLookupError):
@@ -173,7 +172,7 @@ class Soak:
 
 
 def judged(to: Path, problems: Sequence[str] = ()) -> int:
-    """Say what grows in the samples of a soak; returns the exit code."""
+    """Print the growth in a soak's samples and return the exit code."""
     series, events = samples.read(to / "samples.csv")
     lines = [*problems, *faults(series)]
     lives = len({owner for owner, _ in series if owner.startswith("trainer ")})
@@ -185,7 +184,7 @@ def judged(to: Path, problems: Sequence[str] = ()) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line and return the exit code."""
     parser = argparse.ArgumentParser("python -m tests.soak", description="A run that is killed and watched.")
     parser.add_argument("--minutes", type=float, default=60.0, help="how long")
     parser.add_argument("--to", type=Path, default=Path("soak"), help="folder for the run and samples.csv")
@@ -197,7 +196,7 @@ def main(arguments: Sequence[str]) -> int:
     shutil.rmtree(options.to, ignore_errors=True)
     options.to.mkdir(parents=True)
     with ExitStack() as stack:
-        # Short: a socket's path has at most 107 letters, and Ray adds 70.
+        # Socket paths are limited to 107 characters, of which Ray needs 70.
         temporary = stack.enter_context(tempfile.TemporaryDirectory(prefix="soak-", ignore_cleanup_errors=True))
         record = stack.enter_context(Samples(options.to / "samples.csv"))
         soak = Soak(options.to.resolve(), 60 * options.minutes, Path(temporary), random.Random(options.seed), record)

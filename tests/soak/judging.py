@@ -1,4 +1,4 @@
-"""Growth of a sampled measure of a process or a folder: a slope that a few outliers do not move."""
+"""Growth of a sampled measure of a process or folder: a slope that is robust to outliers."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-FEWEST, FEWEST_AT_REST = 40, 3  # samples that are judged: those of two minutes, or after three lives
-_MOST = 400  # of these, evenly, for the slope: all pairs of them are looked at
+FEWEST, FEWEST_AT_REST = 40, 3  # fewest judged samples: two minutes, or three lives
+_MOST = 400  # samples used for the slope, evenly spread: it compares all pairs
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Maximum growth within the judged time: a share of the median, or an amount if that is more."""
+    """Greatest growth within the judged time: a share of the median or an amount, whichever is more."""
 
     share: float
     amount: float
-    whole: bool = False  # judged from the first sample on, not in its second half: few samples, each at rest
+    whole: bool = False  # judged from the first sample, not only in the second half: few samples, each at rest
 
 
 MEGABYTE = 1e6
@@ -43,12 +43,12 @@ class Verdict:
 
     @property
     def grows(self) -> bool:
-        """True if that is too much."""
+        """True if the growth exceeds the tolerance."""
         return self.growth > self.allowed
 
 
 def judge(seconds: Sequence[float], values: Sequence[float], tolerance: Tolerance) -> Verdict | None:
-    """The verdict on the samples of one life, in their order; None if it is too short to be judged."""
+    """Return the verdict on the samples of one life, in order; None if it is too short."""
     at, seen = np.asarray(seconds, np.float64), np.asarray(values, np.float64)
     if not at.size:
         return None
@@ -61,7 +61,7 @@ def judge(seconds: Sequence[float], values: Sequence[float], tolerance: Toleranc
 
 
 def slope(at: NDArray[np.float64], values: NDArray[np.float64]) -> float:
-    """By Theil and Sen: the median of the slopes between all pairs. 29% of the values may be anything."""
+    """Return the Theil-Sen slope: the median over all pairs. Up to 29% of the values may be outliers."""
     if at.size > _MOST:
         chosen = np.linspace(0, at.size - 1, _MOST).round().astype(int)
         at, values = at[chosen], values[chosen]
@@ -71,7 +71,7 @@ def slope(at: NDArray[np.float64], values: NDArray[np.float64]) -> float:
 
 
 def faults(lives: Mapping[tuple[str, str], tuple[Sequence[float], Sequence[float]]]) -> list[str]:
-    """A line for each series, by its owner and measure, that grows by more than the tolerance of its measure."""
+    """Return a line for each series, by owner and measure, that grows by more than its tolerance."""
     lines = []
     for (owner, measure), series in lives.items():
         verdict = judge(*series, TOLERANCES[measure]) if measure in TOLERANCES else None

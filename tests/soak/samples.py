@@ -1,4 +1,4 @@
-"""Samples of processes and folders in a soak, as a CSV: seconds, owner, measure, value."""
+"""Samples of processes and folders in a soak, as CSV: seconds, owner, measure, value."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 from busso.train.dqn.rollout.ray.supervisor import descendants
 
-EVENT = "event"  # the measure of a line that says what was done
+EVENT = "event"  # measure of a line that records an event
 _MONITOR = "log monitor"
-# What is in the command line of a process, and what it is called.
+# Names of processes, by a part of their command line.
 _ROLES = {
     "ray::WorkerActor": "worker",
     "ray::EvaluatorActor": "evaluator",
@@ -27,7 +27,7 @@ Series = tuple[list[float], list[float]]
 
 
 class Samples:
-    """Writes samples to a file, each line at once. Use as a context."""
+    """Writer of samples, each line flushed at once. Use as a context manager."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w", newline="", buffering=1)
@@ -41,7 +41,7 @@ class Samples:
         self._file.close()
 
     def add(self, seconds: float, owner: str, measures: Mapping[str, float]) -> None:
-        """Add a measurement of a process or folder."""
+        """Add measurements of a process or folder."""
         for measure, value in measures.items():
             self._rows.writerow((f"{seconds:.1f}", owner, measure, f"{value:.0f}"))
 
@@ -51,7 +51,7 @@ class Samples:
 
 
 def read(path: Path) -> tuple[dict[tuple[str, str], Series], list[tuple[float, str]]]:
-    """The series by owner and measure, and the events."""
+    """Read the series by owner and measure, and the events."""
     series: dict[tuple[str, str], Series] = {}
     events = []
     with path.open(newline="") as file:
@@ -66,20 +66,20 @@ def read(path: Path) -> tuple[dict[tuple[str, str], Series], list[tuple[float, s
 
 
 def of_processes(trainer: int) -> dict[str, dict[str, float]]:
-    """The measures of a trainer and all that descends from it and lives, by role and process id."""
+    """Return the measures of a trainer and its live descendants, by role and process id."""
     found = {}
     for pid in (trainer, *descendants(trainer)):
         with suppress(OSError, ValueError, KeyError):
             role = "trainer" if pid == trainer else _role(pid)
             measures = _of_process(Path("/proc") / str(pid))
-            if role == _MONITOR:  # not judged: it opens the log of each worker that there ever was, up to 200
+            if role == _MONITOR:  # not judged: it opens the log of every worker so far, up to 200
                 measures["descriptors of Ray"] = measures.pop("descriptors")
             found[f"{role} {pid}"] = measures
     return found
 
 
 def workers(trainer: int) -> list[int]:
-    """The processes of Ray that play and evaluate."""
+    """Return the Ray processes that play and evaluate."""
     found = []
     for pid in descendants(trainer):
         with suppress(OSError):
@@ -89,7 +89,7 @@ def workers(trainer: int) -> list[int]:
 
 
 def of_folder(folder: Path) -> dict[str, float]:
-    """The files below a folder, and their bytes on disk."""
+    """Return the number of files below a folder, and their bytes on disk."""
     files = bytes_ = 0
     for parent, _, names in os.walk(folder):
         for name in names:
@@ -104,7 +104,7 @@ def _role(pid: int) -> str:
 
 
 def _of_process(process: Path) -> dict[str, float]:
-    """`memory` is its part of all memory but that of files: PSS and RSS also follow who else maps a library."""
+    """Return the measures of a process; `memory` is its private memory, as PSS and RSS depend on shared libraries."""
     sizes = dict(line.split(":", 1) for line in (process / "smaps_rollup").read_text().splitlines()[1:])
     status = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
     bytes_ = {name: 1024.0 * int(size.split()[0]) for name, size in sizes.items()}

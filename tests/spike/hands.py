@@ -1,4 +1,4 @@
-"""Hands of Corellian Spike written down by their cards."""
+"""Hands of Corellian Spike given by their cards."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ QUIET = {2: [1, 1] + 3 * [4, 4, 1, 1], 3: [1] * 3 + 3 * [4, 4, 4, 1, 1, 1]}  # e
 
 
 def deck(*front: int) -> list[int]:
-    """All 62 values, beginning with `front`."""
+    """Return all 62 values, beginning with `front`."""
     rest = VALUES.tolist()
     for value in front:
         rest.remove(value)
@@ -17,7 +17,7 @@ def deck(*front: int) -> list[int]:
 
 
 def hand(*front: int, players: int = 2, **changes: Any) -> dict[str, Any]:
-    """A record in which everybody matches and nobody buys, unless `changes` say otherwise."""
+    """Return a record in which everybody matches and nobody buys, except for `changes`."""
     record = {
         "game": "spike",
         "players": players,
@@ -31,5 +31,5 @@ def hand(*front: int, players: int = 2, **changes: Any) -> dict[str, Any]:
 
 
 def dealt(*cards: tuple[int, int, int]) -> list[int]:
-    """The front of a deck from which each seat gets its (first hand card, second, spike card)."""
+    """Return the front of a deck that deals each seat its (first hand card, second, spike card)."""
     return [cards[seat][place] for place in range(3) for seat in range(len(cards))]

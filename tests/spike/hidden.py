@@ -1,4 +1,4 @@
-"""The cards that a seat of Corellian Spike cannot see, dealt anew in keeping with all that it knows."""
+"""Cards hidden from a seat of Corellian Spike, redealt consistently with its knowledge."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,12 +11,12 @@ from busso.spike.state import MAX_SEATS
 
 
 def reshuffle_hidden(states: States, seat: int, random: np.random.Generator) -> None:
-    """Permute, in place, the deck, the others' hands and a card that another seat has bought; roll chance anew."""
+    """Permute in place the deck, others' hands and other seats' bought cards, and reroll future dice."""
     state = states[0]
     for name in ("random", "shuffle"):
         state[name] = random.integers(1, 2**63, dtype=np.uint64)
     state["lot"] = random.integers(0, 840)
-    rolled = max(int(state["round"]) - 1, 0)  # by now, before all
+    rolled = max(int(state["round"]) - 1, 0)  # already rolled, in public
     state["dice"][rolled:] = random.integers(1, 7, (3, 2))[rolled:]
     players = int(state["players"])
     others = [other for other in range(players) if other != seat]
@@ -32,7 +32,7 @@ def reshuffle_hidden(states: States, seat: int, random: np.random.Generator) -> 
 
 
 def replayed_returns(seats: int, credits: int = 50) -> Callable[[dict[str, Any]], Sequence[float]]:
-    """Return credits won by each of `seats`, 0 for those not taken, as `busso.cards.conformance.Case` asks."""
+    """Return a function of the credits won by each of `seats`, 0 for empty seats, for `conformance.Case`."""
 
     def returns(result: dict[str, Any]) -> Sequence[float]:
         won = [float(held - credits) for held in result["credits"]]

@@ -1,7 +1,7 @@
-"""A second implementation of Corellian Spike in plain Python, slow and after the text of the rules.
+"""Second implementation of Corellian Spike in plain Python, slow and close to the text of the rules.
 
-A hand is a generator: it yields at every decision and is sent the action. Cards are values. Chance comes from a
-`Script`, so that nothing here depends on how the engine stores a deck.
+A hand is a generator that yields at every decision and is sent the action. Cards are values. Random events come from a
+`Script`, so that nothing here depends on the engine's decks.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ def mix(z: int) -> int:
 
 @dataclass
 class Script:
-    """The chance of one hand."""
+    """Random events of one hand."""
 
     deck: list[int]
     dice: list[tuple[int, int]]
@@ -229,7 +229,7 @@ class Hand:
         return self.winner is not None
 
     def check_cards(self) -> None:
-        """Every card is in exactly one place."""
+        """Check that every card is in exactly one place."""
         held = [card for hand in self.hands for card in hand] + [card for card in self.spikes if card is not None]
         held += [] if self.bought is None else [self.bought]
         assert Counter(held + self.deck + self.discards) == Counter(ALL_CARDS)

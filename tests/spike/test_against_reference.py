@@ -1,4 +1,4 @@
-"""The engine against the second implementation, decision by decision over thousands of random hands."""
+"""Engine against the second implementation, decision by decision over thousands of random hands."""
 
 from collections import Counter
 from collections.abc import Generator
@@ -20,7 +20,7 @@ PHASES = {"bet": 0, "buy": 1, "exchange": 2}
 
 
 class Match:
-    """A match of the second implementation; the chance of every hand is read off the engine when it is dealt."""
+    """Match of the second implementation; random events of a hand are read from the engine at the deal."""
 
     def __init__(self, state: States, rules: Rules, hands: int, rotate: bool) -> None:
         self.rules, self.limit, self.rotate = rules, hands, rotate
@@ -55,7 +55,7 @@ class Match:
 
 
 def expect_same(state: np.void, told: dict[str, Any], match: Match) -> None:
-    """`told` are the fields of the state, as plain Python, and its `legal` actions as a mask."""
+    """Compare; `told` has the fields of the state in plain Python, and the `legal` actions as a mask."""
     n = len(match.credits)
     assert (told["phase"] == OVER) == match.over()
     assert told["credits"][:n] == match.credits
@@ -91,7 +91,7 @@ def value(card: int) -> int | None:
     return None if card == NO_CARD else CARD_VALUES[card]
 
 
-PATIENT = [0.25, 0.7, 0.05, 0.7, 0.3, 0.25, 0.25, 0.25, 0.25]  # few folds, so that decks run low
+PATIENT = [0.25, 0.7, 0.05, 0.7, 0.3, 0.25, 0.25, 0.25, 0.25]  # folds rarely, so that decks run low
 EVEN = [1.0] * 9
 
 

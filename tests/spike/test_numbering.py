@@ -1,4 +1,4 @@
-"""The eight-digit states of the published study."""
+"""Eight-digit state numbers of the published study."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The observation: the table in `busso.spike.observation`, hidden cards, and equal cards that must look the same."""
+"""Observation: the table in `busso.spike.observation`, hidden cards, and cards of equal value."""
 
 import re
 from typing import Any
@@ -39,7 +39,7 @@ def test_a_position_bit_by_bit() -> None:
         layout.OWN_CARDS + 19,
         layout.OWN_CARDS + 21 + 19,
         layout.OWN_SUM + 30,  # 18, capped at 15
-        *range(layout.OTHERS, layout.OTHERS + 2),  # taken, in the hand
+        *range(layout.OTHERS, layout.OTHERS + 2),  # taken, still in the hand
         *range(layout.OTHERS + 25, layout.OTHERS + 25 + levels_46),
         *range(layout.OWN_CREDITS, layout.OWN_CREDITS + levels_48),
         *range(layout.POOL, layout.POOL + levels_6),
@@ -76,7 +76,7 @@ def test_discards_are_counted_by_value() -> None:
 
 
 def renamed_equal_cards(states: States, random: np.random.Generator) -> States:
-    """The same games with cards of equal value swapped for one another."""
+    """Swap cards of equal value with one another."""
     new = np.arange(256)
     for value in range(-10, 11):
         cards = np.flatnonzero(value == VALUES)

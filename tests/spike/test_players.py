@@ -1,4 +1,4 @@
-"""The players without a network: what they do, and who beats whom."""
+"""Players without a network: choices and relative strength."""
 
 import numpy as np
 import pytest
@@ -23,9 +23,9 @@ def test_initial_matches_and_never_buys() -> None:
 @pytest.mark.parametrize(
     ("cards", "bought", "action"),
     [
-        ((-1, 1, -1), 7, 5),  # -1 is best as it is
+        ((-1, 1, -1), 7, 5),  # -1 is best unchanged
         ((1, 2, 9), -3, 6),  # 12 becomes 0 without the spike card
-        ((-6, 9, 7), -1, 8),  # 10 becomes 9, 16 or 0 in the order of rising hand cards
+        ((-6, 9, 7), -1, 8),  # 10 becomes 9, 16 or 0, with hand cards in ascending order
         ((-8, 1, -5), 4, 7),  # -12 becomes 0 without -8
     ],
 )
@@ -38,7 +38,7 @@ def test_cautious_bets_by_its_sum() -> None:
     assert cautious(played(dealt((3, 4, 9), (9, 9, 8)), []), BITS) == 1
     assert cautious(played(dealt((3, 4, 9), (9, 9, 8)), [0]), BITS) == 2
     assert cautious(played(dealt((3, 4, 9), (5, 4, 9)), [0]), BITS) == 1
-    # |1| is no raise after three of them.
+    # |1| does not justify a raise after three.
     assert cautious(played(dealt((3, -2, 0), (5, 0, 1)), [1, 0, 0, 0]), BITS) == 1
 
 

@@ -1,4 +1,4 @@
-"""Records: what is written can be replayed, and what breaks a rule is named."""
+"""Records: round trip by replay, and errors that name the broken rule."""
 
 import json
 from typing import Any
@@ -72,7 +72,7 @@ def test_a_reshuffled_hand_replays() -> None:
     ],
 )
 def test_what_breaks_a_rule_is_named(change: dict[str, Any], message: str) -> None:
-    """Beside what the golden records say."""
+    """In addition to the golden records."""
     assert error(hand(**change)).startswith(message)
 
 

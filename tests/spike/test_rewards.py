@@ -1,4 +1,4 @@
-"""The rewards, worked by hand."""
+"""Rewards, worked by hand."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def test_credits() -> None:
     assert earned("credits", played(FRONT, [0]), 1) == [0, -2]
     assert earned("credits", played(FRONT, [1, 1]), 3) == [-2, 0]
     assert earned("credits", played(FRONT, [1, 1]), 4) == [0, 0]
-    # Seat 0 folds to a raise: the pool of two antes and the raise goes to seat 1.
+    # Seat 0 folds to a raise: seat 1 wins the pool of two antes and the raise.
     assert earned("credits", played(FRONT, [1, 0]), 2) == [0, 6]
 
 
@@ -47,7 +47,7 @@ def test_weighted() -> None:
     assert earned("weighted", played(FRONT, [0]), 1) == [0, -2 * (1 + 1)]
     # With its spike card seat 0 has 6 + 2 + 5 = 13.
     assert earned("weighted", played(FRONT, [1, 1, 4, 4]), 0) == [-2 * (1 + 13), 0]
-    # It buys -8: of 13, 0 (for 5), 3 (for 2), -1 (for 6) the least is 0.
+    # It buys -8: of 13, 0 (for 5), 3 (for 2), -1 (for 6), the least in absolute value is 0.
     assert earned("weighted", played(FRONT, [1, 1]), 3) == [-2, 0]
     assert earned("weighted", played([*FRONT[:-1], -6], [1, 1]), 3) == [-2 * (1 + 0.75 * 1), 0]
     assert earned("weighted", played(FRONT, [1, 1, 3]), 5) == [0, 0]
@@ -75,7 +75,7 @@ def test_stack_adds_up_to_the_returns(seats: int) -> None:
 
 
 class Bold:
-    """Raises and buys wherever it may: of its legal actions it plays the first."""
+    """Player of the first legal action, which raises and buys whenever possible."""
 
     def begin(self, seeds: Any) -> None:
         pass
@@ -89,7 +89,7 @@ class Bold:
     [
         ({}, RandomPlayer(), 100, 50),
         ({"seats": 3, "credits": 6, "ante": 4}, RandomPlayer(), 100, 6),
-        # A seat takes more in a long match than 16 bits hold, though there are 4,000 credits.
+        # In a long match a seat wins more than 16 bits hold, with only 4,000 credits in play.
         ({"credits": 2000, "bet": 30, "ante": 30, "hands": 255, "raise_cap": 1}, Bold(), 20, 32_768),
     ],
     ids=["default", "few credits", "many pools"],

@@ -1,4 +1,4 @@
-"""Hands worked out on paper: showdowns, betting, buying, dice, reshuffles, all-in."""
+"""Hands worked by hand: showdowns, betting, buying, dice, reshuffles, all-in."""
 
 from typing import Any
 
@@ -57,10 +57,10 @@ SPECIAL = {"options": {"special_hands": True}}
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        ((0, 0, 5), (10, -10, 1)),  # pure sabacc before anything, whatever the third card
+        ((0, 0, 5), (10, -10, 1)),  # pure sabacc beats anything, whatever the third card
         ((0, 0, 5), (9, -8, -1)),
-        ((10, -10, 0), (9, -9, 0)),  # prime sabacc before yee-haa
-        ((1, -1, 0), (10, -7, -3)),  # yee-haa before an ordinary zero
+        ((10, -10, 0), (9, -9, 0)),  # prime sabacc beats yee-haa
+        ((1, -1, 0), (10, -7, -3)),  # yee-haa beats an ordinary zero
     ],
 )
 def test_special_hands(first: Cards, second: Cards) -> None:
@@ -69,7 +69,7 @@ def test_special_hands(first: Cards, second: Cards) -> None:
 
 
 def played(front: list[int], actions: list[int], credits: tuple[int, ...] = (50, 50), **changes: Any) -> np.void:
-    """The state after some actions of a hand that begins with these cards."""
+    """Return the state after some actions of a hand that begins with these cards."""
     state = np.array([blank(Options(hands=1))], STATE)
     state["players"] = len(credits)
     state["credits"][0, : len(credits)] = credits
@@ -103,7 +103,7 @@ def test_equal_dice_replace_the_hands_but_not_the_spikes() -> None:
 
 
 def test_reshuffle_without_a_seed_puts_the_discards_under_the_deck() -> None:
-    # Eight seats leave 38 cards; a double takes 16; with 22 left the next dice bring the discards back.
+    # Eight seats leave 38 cards; a double takes 16; with 22 left, the next dice reshuffle the discards.
     quiet = [1] * 8 + [4] * 8 + [1] * 8
     state = played([], quiet, (50,) * 8, dice=[[2, 2], [1, 2], [1, 2]])
     assert state["drawn"] == 40 and len(cards_of(int(state["discards"]))) == 16
@@ -149,7 +149,7 @@ def test_number_of_players_is_drawn_for_each_game() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"seats": 8, "min_seats": 3, "rotate": True}], ids=["two", "three to eight"])
 def test_each_hand_of_a_match_is_the_same_whatever_was_played_before(options: dict[str, Any]) -> None:
-    """So both plays of a duplicate deal have the same cards and dice in all of their hands."""
+    """Therefore both plays of a duplicate deal have the same cards and dice in all hands."""
     game = load_game("spike", options)
     seeds, seating = np.arange(20, dtype=np.uint64), np.zeros((20, game.seats), np.uint8)
     recorders = [Recorder(game, seeds.size) for _ in range(3)]
@@ -162,12 +162,12 @@ def test_each_hand_of_a_match_is_the_same_whatever_was_played_before(options: di
             for name in ("deck", "dice", "tie_break"):
                 assert all(hand[name] == hands[0][name] for hand in hands)
             shared.add((number, tuple(hands[0]["deck"])))
-    assert len(shared) == len({cards for _, cards in shared}) > 50  # and no two hands are the same
+    assert len(shared) == len({cards for _, cards in shared}) > 50  # and all hands are different
     assert {number for number, _ in shared} >= {0, 1, 2}
 
 
 def bad(options: dict[str, Any]) -> str:
-    """The option that is named."""
+    """Return the option named in the error."""
     with pytest.raises(InputError) as error:
         GAME.configure(options)
     return error.value.key.removeprefix("game.")

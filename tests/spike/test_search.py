@@ -1,4 +1,4 @@
-"""The player `monte_carlo` of Corellian Spike: what it draws, what it chooses, what it must not know, whom it beats."""
+"""Player `monte_carlo` of Corellian Spike: samples, choices, no hidden information, strength."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ TABLES = [TWO, load_game("spike", {"seats": 5, "raise_cap": 2, "sabacc_pot": Tru
 
 
 def positions(game: Game, deals: int, every: int) -> Iterator[States]:
-    """Yield states from games between the legal actions and `cautious`."""
+    """Yield states of games between the legal actions and `cautious`."""
     kept: list[States] = []
     seeds, players = stream(1, "positions", 0, deals), [named_player(game, "cautious"), named_player(game, "random")]
     seating = np.tile(np.arange(game.seats, dtype=np.uint8) % 2, (deals, 1))
@@ -51,7 +51,7 @@ def test_a_seat_sees_no_difference_in_what_is_drawn(game: Game) -> None:
         open_cards = [card for card in range(CARDS) if int(state["discards"]) >> card & 1]
         on_table = [int(card) for card in [*state["spikes"], state["bought"]] if card != NO_CARD]
         hands = state["hands"][: int(state["players"])].ravel().tolist()
-        # All cards are there, once.
+        # Every card occurs exactly once.
         assert sorted([*open_cards, *on_table, *hands, *state["deck"][left:].tolist()]) == list(range(CARDS))
         assert np.all(state["hands"][:, 0] <= state["hands"][:, 1])
 
@@ -92,7 +92,7 @@ def test_the_choice_has_the_best_mean(game: Game) -> None:
 
 
 def credits_after(state: np.void, action: int, seat: int) -> int:
-    """Return the seat's credits once the pool of this hand is given away."""
+    """Return the seat's credits after the pool of this hand is paid out."""
     hand = int(state["hands_played"])
     while True:
         apply(state, action)

@@ -1,4 +1,4 @@
-"""Kuhn poker in one file, as anybody's own game may be."""
+"""Kuhn poker in one file, like a user-defined game."""
 
 from pathlib import Path
 

@@ -1,8 +1,8 @@
-"""Kuhn poker: two seats, three cards, one bet. Its value is known exactly: seat 0 loses 1/18 of a chip a game.
+"""Kuhn poker: two seats, three cards, one bet; its exact value for seat 0 is -1/18 chip per game.
 
 Three cards, jack, queen and king. Each seat antes a chip and gets one card; the third stays face down. Seat 0 begins: a
-seat may pass or bet, and whoever faces a bet passes (folds) or bets as much (calls). Two passes or a call end the game:
-the higher card takes what both have put in. A fold leaves it to the other seat.
+seat may pass or bet, and a seat that faces a bet passes (folds) or bets as much (calls). After two passes or a call,
+the higher card wins both stakes; after a fold, the other seat wins them.
 
 H. W. Kuhn (1950), "A simplified two-person poker", Contributions to the Theory of Games 1.
 """
@@ -19,10 +19,10 @@ CARD_TEXT, ACTION_TEXT = "JQK", ("pass", "bet")
 JACK, QUEEN = 0, 1
 PASS, BET = 0, 1
 STATE = np.dtype([
-    ("cards", np.uint8, 2),  # of each seat: 0 jack, 1 queen, 2 king
-    ("chips", np.uint8, 2),  # that each seat has put in
+    ("cards", np.uint8, 2),  # by seat: 0 jack, 1 queen, 2 king
+    ("chips", np.uint8, 2),  # staked by each seat
     ("moves", np.uint8),  # actions so far
-    ("turn", np.uint8),  # the seat to move
+    ("turn", np.uint8),  # seat to move
     ("bet", np.uint8),  # option
 ])  # fmt: skip
 SEES = Layout(own_card=list(CARD_TEXT), own_bet=1, other_bet=1, first=1)
@@ -37,7 +37,7 @@ class Options:
 
 @njit
 def deal(state, seed):
-    """Two of the three cards, which follow from the seed."""
+    """Deal two of the three cards, determined by the seed."""
     first, second = below(mix(seed), 3), below(mix(seed + GAMMA), 2)
     state.cards[0], state.cards[1] = first, second + 1 if second >= first else second
     state.chips[:] = 1
@@ -46,7 +46,7 @@ def deal(state, seed):
 
 @njit
 def legal(state):
-    """Pass or bet, until the game is over."""
+    """Return the mask of pass and bet, until the game is over."""
     return np.uint64(0) if over(state) else bit(PASS) | bit(BET)
 
 
@@ -61,7 +61,7 @@ def apply(state, action):
 
 @njit
 def observe(state, seat, words):
-    """The own card, who has bet, and who acts first."""
+    """Write the observer's card, the bets, and the first seat."""
     put(words, SEES.own_card, bit(state.cards[seat]))
     put(words, SEES.own_bet, np.uint64(state.chips[seat] > 1))
     put(words, SEES.other_bet, np.uint64(state.chips[1 - seat] > 1))
@@ -70,13 +70,13 @@ def observe(state, seat, words):
 
 @njit
 def over(state):
-    """Return whether both have acted, unless the second has bet after a pass and the first has not answered."""
+    """Return whether both have acted, except after pass and bet, which the first seat must answer."""
     return state.moves == 3 or (state.moves == 2 and state.chips[0] >= state.chips[1])
 
 
 @njit
 def returns(state, out):
-    """The chips that each seat has won or lost."""
+    """Write the chips that each seat has won or lost."""
     if state.chips[0] == state.chips[1]:
         winner = 0 if state.cards[0] > state.cards[1] else 1
     else:
@@ -87,16 +87,16 @@ def returns(state, out):
 
 @njit
 def honest(state, random_bits):
-    """Bets and calls with the king alone."""
+    """Bet and call with the king only."""
     return BET if state.cards[state.turn] > QUEEN else PASS
 
 
 @njit
 def equilibrium(state, random_bits):
-    """An optimal play for bets of one chip: whoever sits across wins nothing from it.
+    """Play an equilibrium strategy for bets of one chip: no opponent can win from it.
 
-    A bet is called with the king, with the queen one time in three, never with the jack. After a pass seat 1 bets its
-    king, and its jack one time in three. Seat 0 passes first, whatever its card: of Kuhn's optimal plays the simplest.
+    It calls with the king, with the queen one time in three, never with the jack. After a pass, seat 1 bets its king,
+    and its jack one time in three. Seat 0 always passes first: the simplest of Kuhn's equilibria.
     """
     seat = state.turn
     card = state.cards[seat]
@@ -109,7 +109,7 @@ def equilibrium(state, random_bits):
 
 
 def rows(hand, seat):
-    """The own card and all that was played."""
+    """Return the rows for the seat's card and all moves."""
     yield Row("own card", (CARD_TEXT[hand.start[0]["cards"][seat]],), cards=True)
     yield Row("played", tuple(ACTION_TEXT[action] for action in hand.actions) or ("nothing",))
 
@@ -133,7 +133,7 @@ GAME = game(
     actions=ACTION_TEXT, sees=SEES, options=Options, unit="chips", total=0, policies=[honest, equilibrium],
     presentation=PRESENTATION,
 )  # fmt: skip
-RECIPE = {  # twelve situations in all, so that a small network has learned it in seconds
+RECIPE = {  # small: there are only twelve situations, learned in seconds
     "network": {"hidden": [64]},
     "target": {"kind": "target_network", "n_step": 1},
     "learner": {"batch_size": 256, "learning_starts": 1000},

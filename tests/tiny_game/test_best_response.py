@@ -1,4 +1,4 @@
-"""A best response to a player of Kuhn poker, whose worth is worked out by hand."""
+"""Best response to a player of Kuhn poker, whose value is worked out by hand."""
 
 from pathlib import Path
 
@@ -10,9 +10,9 @@ from tests.tiny_game import TYPED
 
 SHORT = ("rollout=local", "minutes=null", "episodes=20000", "learner.samples_per_insert=16", "evaluation.deals=64")
 
-# `honest` bets and calls with the king alone. Whoever begins bets the jack (the queen folds, the king calls: -1/2),
-# passes the queen (0) and wins 1 with the king: 1/6. Whoever is second bets whenever honest passes, which then folds: 0
-# with jack and queen, 1 with the king: 1/3. On average 1/4 a game, so 1/2 more than honest.
+# `honest` bets and calls with the king only. As first seat, a best response bets the jack (queen folds, king calls:
+# -1/2), passes the queen (0) and wins 1 with the king: 1/6. As second, it bets whenever honest passes, which then
+# folds: 0 with jack and queen, 1 with the king: 1/3. On average 1/4 a game, so 1/2 more than honest.
 OF_HONEST = 0.5
 
 

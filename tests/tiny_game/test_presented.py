@@ -1,4 +1,4 @@
-"""A game from outside of the repository appears wherever games are shown, without a line elsewhere."""
+"""A game from outside the repository is shown wherever games are shown, without changes elsewhere."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`python -m tests.train.memory save|load RUNS [key=value ...]`: what a checkpoint takes, in a process of its own.
+"""`python -m tests.train.memory save|load RUNS [key=value ...]`: memory of a checkpoint, in a fresh process.
 
-Prints one JSON line: the peak of the process's memory, the bytes of the buffer, and a sum over it.
+Prints one JSON line: the process's peak memory, the bytes of the buffer, and a checksum of it.
 """
 
 import json
@@ -19,17 +19,17 @@ from busso.train.run.folder import RunFolder
 from busso.train.run.runner import Runner
 from tests.train.runs import settings
 
-ROWS = 20_000  # added at once
+ROWS = 20_000  # added at a time
 
 
 def peak() -> int:
-    """The maximum of memory that this process has held, in bytes."""
+    """Return the peak memory of this process in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 def transitions(words: int) -> LambdaTransitions:
-    """Random transitions, of no game in particular."""
+    """Return random transitions of no particular game."""
     draws = np.random.default_rng(1)
 
     words_of_rows = draws.integers(0, 1 << 63, (ROWS, words), np.uint64)
@@ -37,15 +37,15 @@ def transitions(words: int) -> LambdaTransitions:
 
 
 def seen(trainer: DqnTrainer) -> dict[str, Any]:
-    """Return the common content of a restored buffer and the one that was saved."""
+    """Return values that a restored buffer and the saved one have in common."""
     replay = trainer.replay
     columns = (replay._data[name] for name in ("action", "target"))
-    total = sum(float(column.numpy().sum(dtype=np.float64)) for column in columns)  # with no copy of them
+    total = sum(float(column.numpy().sum(dtype=np.float64)) for column in columns)  # without copying them
     return {"peak": peak(), "buffer": replay.nbytes, "inserted": replay.inserted, "total": total}
 
 
 def save(trainer: DqnTrainer, runner: Runner, folder: RunFolder) -> dict[str, Any]:
-    """Fill the buffer and half as much again, then save it twice while more is added."""
+    """Fill the buffer one and a half times, then save it twice while more is added."""
     replay, some = trainer.replay, transitions(trainer._game.words)
     while replay.inserted < 1.5 * replay.capacity:
         replay.add(some)
@@ -59,17 +59,17 @@ def save(trainer: DqnTrainer, runner: Runner, folder: RunFolder) -> dict[str, An
 
 
 def measure(what: str, runs: Path, *overrides: str) -> dict[str, Any]:
-    """The same in a new process: a peak is that of a process's whole life."""
+    """Measure in a new process, because a peak covers a process's whole life."""
     command = [sys.executable, "-m", "tests.train.memory", what, str(runs), *overrides]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 def over_buffer(what: str, runs: Path, rows: int, *overrides: str) -> tuple[float, dict[str, Any]]:
-    """Peak over what the same process has with a tenth of the buffer, in buffers; and all that was measured.
+    """Return the peak above that with a tenth of the buffer, in units of the buffer, and all measurements.
 
-    Not with next to none: whatever the size, 20 to 60 MB of arenas and of what is added while the writer writes come
-    and go with how the threads take turns, and that is not what a buffer costs.
+    The baseline is not an empty buffer: independently of its size, 20 to 60 MB of arenas and of rows added during the
+    write vary with thread timing, and are not the buffer's cost.
     """
     little = measure(what, runs / "little", f"replay.capacity={rows // 10}", *overrides)
     much = measure(what, runs / "much", f"replay.capacity={rows}", *overrides)

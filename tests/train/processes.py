@@ -1,4 +1,4 @@
-"""Trainers and clusters as processes, for tests that end them. Whatever happens, nothing stays behind."""
+"""Trainers and clusters as processes, for tests that end them; nothing is ever left behind."""
 
 import os
 import signal
@@ -13,11 +13,11 @@ from tests.limits import until
 from tests.processes import alive
 from tests.train.runs import small
 
-LIMIT = 300.0  # seconds, for anything at all: a loaded machine is no fault
+LIMIT = 300.0  # seconds for anything, even on a loaded machine
 
 
 def named(ancestor: int, name: str) -> list[int]:
-    """The descendants of a process that have this in their command line; ended ones have none."""
+    """Return the descendants of a process with `name` in their command line; ended ones have none."""
     found = []
     for pid in descendants(ancestor):
         with suppress(OSError):
@@ -28,7 +28,7 @@ def named(ancestor: int, name: str) -> list[int]:
 
 @contextmanager
 def ended(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
-    """A process that is killed at the end, if it still runs, with all that descends from it then."""
+    """Kill the process at the end if it still runs, with all its descendants."""
     try:
         yield process
     finally:
@@ -45,7 +45,7 @@ def ended(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
 def trainer(
     runs: Path, *overrides: str, seen: str = "first update", **environment: str
 ) -> Iterator[subprocess.Popen[str]]:
-    """An endless `busso train` that has logged or said this; what it says is in the file `stderr` of the folder."""
+    """Start an endless `busso train` and wait for its log or output; output goes to the file `stderr` of the folder."""
     command = [sys.executable, "-m", "busso.train", *small(runs, "episodes=1000000", *overrides)]
     errors, log = runs / "stderr", runs / "tressette" / "small" / "train.log"
     before = log.stat().st_size if log.exists() else 0
@@ -64,8 +64,8 @@ def trainer(
         yield process
 
 
-# Its raylet is its child here, and init's where `ray start` has started it: whoever is its parent has to wait for it,
-# because Ray's workers take one that has ended and was not waited for to be alive.
+# Here the raylet is a child of this process; with `ray start` it is init's. Either parent must reap it, because Ray's
+# workers take an unreaped process to be alive.
 _HEAD = """
 import sys, threading
 from ray.cluster_utils import Cluster
@@ -79,7 +79,7 @@ sys.stdin.read()
 
 @contextmanager
 def outside_cluster(**environment: str) -> Iterator[tuple[str, int]]:
-    """Address of a cluster that others have started, and the process whose descendants are its processes."""
+    """Yield the address of a cluster as started by others, and the process whose descendants form it."""
     process = subprocess.Popen(
         [sys.executable, "-c", _HEAD],
         env=os.environ | {"RAY_worker_niceness": "0"} | environment,

@@ -1,4 +1,4 @@
-"""Transitions to put into replay buffers."""
+"""Made-up transitions for replay buffers."""
 
 import numpy as np
 
@@ -6,9 +6,9 @@ from busso.train.dqn.replay.transitions import LambdaTransitions, NStepTransitio
 
 
 def rows(first: int, count: int, discount: float = 0.5) -> NStepTransitions:
-    """Row k carries k everywhere, so that a mix-up between columns shows.
+    """Return rows in which row k has k in every column, so that mixed-up columns are noticed.
 
-    Its successor is k + 1 + k % 3, or none if that is not among these rows or the discount is 0.
+    Its successor is k + 1 + k % 3; it has none if that is not among these rows or if the discount is 0.
     """
     numbers = np.arange(first, first + count)
     words = np.stack([numbers, numbers + 1000], axis=1).astype(np.uint64)
@@ -25,6 +25,6 @@ def rows(first: int, count: int, discount: float = 0.5) -> NStepTransitions:
 
 
 def lambda_rows(first: int, count: int) -> LambdaTransitions:
-    """The same rows with targets in place of successors."""
+    """Return the same rows with targets instead of successors."""
     whole = rows(first, count)
     return LambdaTransitions(whole.observation, whole.action, whole.n_step_return)

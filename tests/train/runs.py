@@ -14,10 +14,10 @@ from busso.command.settings.compose import compose
 from busso.train.run.checkpoint import archive, checkpoint
 from busso.train.settings.dqn import TrainSettings
 
-OWN_TO_A_RUN = (".settings.runs", ".counters.seconds", ".run")  # what differs between two with the same settings
-FINISHED = "finished"  # the file beside a run that nobody trains any more
+OWN_TO_A_RUN = (".settings.runs", ".counters.seconds", ".run")  # differences between runs with the same settings
+FINISHED = "finished"  # marks a shared run as complete
 
-# The recipe of each game as it ships, in a small size: for Tressette with lambda returns, Muon and an average.
+# Each game's shipped recipe in a small size: for Tressette with lambda returns, Muon and an average.
 SMALL = (
     "rollout=local",
     "rollout.games=32",
@@ -37,17 +37,17 @@ SMALL = (
     "checkpoint.max_seconds=0",
     "replay.capacity=4000",
 )
-LAMBDA_RETURNS = ("target=lambda_returns",)  # which other games than Tressette do not have by themselves
+LAMBDA_RETURNS = ("target=lambda_returns",)  # not the default of games other than Tressette
 TARGET_NETWORK = ("target=target_network",)
 
 
 def small(runs: Path, *overrides: str) -> list[str]:
-    """Arguments of a run that takes a second or two."""
+    """Return the arguments of a run that takes a second or two."""
     return [*SMALL, f"runs={runs}", "name=small", *overrides]
 
 
 def settings(runs: Path, *overrides: str) -> TrainSettings:
-    """The same as settings."""
+    """Return the settings of that run."""
     return compose(TrainSettings, "train", small(runs, *overrides))
 
 
@@ -57,14 +57,14 @@ def folder(runs: Path) -> Path:
 
 
 def newest(runs: Path) -> dict[str, Any]:
-    """Its newest checkpoint."""
+    """Load the latest checkpoint."""
     return checkpoint.load(checkpoint.listed(folder(runs) / "checkpoints")[0])
 
 
 class TrainedRuns:
-    """Runs of `busso train`, each trained once in a session, by whichever worker of pytest asks first.
+    """Runs of `busso train`, each trained once per session, by the first pytest worker that needs it.
 
-    They lie in `shared`. Who asks gets a copy, in a new folder below `own`, and may change it.
+    They are kept in `shared`. Each request gets a copy, in a new folder below `own`, that it may change.
     """
 
     def __init__(self, shared: Path, own: Path) -> None:
@@ -72,11 +72,11 @@ class TrainedRuns:
         self._copies = 0
 
     def __call__(self, *overrides: str, runs: Path | None = None) -> Path:
-        """The folder of a run of DQN with the settings of `small`; it is put into `runs` if that is given."""
+        """Return the folder of a DQN run with the settings of `small`, in `runs` if given."""
         return self.of(*SMALL, "name=small", *overrides, runs=runs)
 
     def of(self, *arguments: str, runs: Path | None = None) -> Path:
-        """The folder of the run that this command trains, `GAME/NAME` in `runs` or in a new folder."""
+        """Return the folder of the run that this command trains, `GAME/NAME` in `runs` or in a new folder."""
         there = self._trained(arguments)
         self._copies += 1
         into = self._own / str(self._copies) if runs is None else runs
@@ -95,7 +95,7 @@ class TrainedRuns:
             if not (folder / FINISHED).exists():
                 from busso.train.__main__ import main
 
-                shutil.rmtree(folder, ignore_errors=True)  # of a worker that was killed
+                shutil.rmtree(folder, ignore_errors=True)  # left by a killed worker
                 assert main([*arguments, f"runs={folder}"]) == 0, arguments
                 (folder / FINISHED).touch()
         finally:
@@ -104,7 +104,7 @@ class TrainedRuns:
 
 
 def write_checkpoint(path: Path, body: bytes) -> Path:
-    """Write a checkpoint of this body with a right checksum, as `busso.train.run.checkpoint.archive` has it."""
+    """Write a checkpoint of this body with a valid checksum, as `busso.train.run.checkpoint.archive`."""
     comment = b"\n" + archive.MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n"
     path.write_bytes(body[:-2] + len(comment).to_bytes(2, "little") + comment)
     return path
@@ -118,7 +118,7 @@ def saved(state: Any, **how: bool) -> bytes:
 
 
 def equal(a: Any, b: Any, path: str = "") -> list[str]:
-    """Compare two nested states; returns the differing path, tensors by every bit."""
+    """Return the paths at which two nested states differ, comparing tensors bit by bit."""
     if isinstance(a, dict):
         assert a.keys() == b.keys(), path
         return [found for key in a for found in equal(a[key], b[key], f"{path}.{key}")]

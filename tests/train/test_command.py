@@ -1,4 +1,4 @@
-"""`busso train` as a user meets it: exit codes, messages, signals, and folders that are in use."""
+"""`busso train` for its user: exit codes, messages, signals, and folders in use."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ CPU = torch.device("cpu")
 
 
 def message(capsys: pytest.CaptureFixture[str]) -> str:
-    """The error line, the only one."""
+    """Return the only error line."""
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
     assert len(lines) == 1
     return lines[0]
@@ -49,7 +49,7 @@ def test_folder_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_a_run_keeps_the_opponents_that_it_began_with(tmp_path: Path) -> None:
-    """Keep the opponents that a run began with: a newer version may have others, its best network and table do not."""
+    """A newer version may have other defaults, which its best network and table lack."""
     plain = [each for each in small(tmp_path) if not each.startswith("evaluation.opponents")]
     own = "evaluation.opponents=[random,study_heuristic]"
     assert main([*plain, "episodes=64", own]) == 0
@@ -67,7 +67,7 @@ def test_without_opponents_the_newest_is_best(tmp_path: Path) -> None:
 
 
 def test_damaged_checkpoint_does_not_cost_the_good_one(tmp_path: Path) -> None:
-    """With one checkpoint kept, the damaged newest one must not count as it."""
+    """If one checkpoint is kept, a damaged latest one must not count as it."""
     keep = "checkpoint.keep=1"
     assert main(small(tmp_path, "episodes=128", "checkpoint.keep=2")) == 0
     newest, before = checkpoint.listed(folder(tmp_path) / "checkpoints")
@@ -109,7 +109,7 @@ def test_early_usr1_waits_a_second_term_is_harmless_and_ctrl_c_ends_at_once() ->
 def test_the_same_command_without_a_budget_goes_on_to_the_end_of_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A job of two hundred minutes is stopped and started by hand: it is not taken for complete after nine."""
+    """A job of two hundred minutes, stopped and restarted by hand, is not taken for complete after nine."""
     monkeypatch.setenv("BUSSO_MINUTES", "233")
     chosen = settings(tmp_path, "episodes=null")
     with RunFolder(chosen) as its:

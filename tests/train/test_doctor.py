@@ -1,4 +1,4 @@
-"""`busso doctor`: what it finds, and whether it says that a run would start."""
+"""`busso doctor`: findings, and whether a run would start."""
 
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from tests.train.runs import TrainedRuns, settings, small
 
 @pytest.fixture
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each stage is measured for a moment."""
+    """Measure each stage only briefly."""
     monkeypatch.setattr(measure, "measure", partial(measure.measure, seconds=0.1))
 
 
@@ -25,21 +25,21 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_run_that_would_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # a long path would break a line of the table
+    monkeypatch.chdir(tmp_path)  # a long path would wrap a line of the table
     assert main(["doctor", *small(Path("runs"))]) == 0
     text = capsys.readouterr().out
     assert all(stage in text for stage in ("rollout", "replay", "learner")) and text.count("limits") == 1
     assert text.count("limited by the ") == 1
     words = " ".join(text.replace("│", " ").split())
     assert torch.__version__ in words and "starts from scratch" in words
-    assert not any(tmp_path.iterdir())  # looking leaves nothing behind
+    assert not any(tmp_path.iterdir())  # checks write nothing
 
 
 @pytest.mark.usefixtures("_short")
 def test_players_of_files_below_the_current_folder(
     tmp_path: Path, trained_run: TrainedRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run that would start is in a folder of its own, so they are not the run itself."""
+    """The run would have its own folder, so they are not the run itself."""
     run = trained_run("episodes=64", runs=tmp_path)
     monkeypatch.chdir(tmp_path)
     opponent = f"evaluation.opponents=[{run.relative_to(tmp_path)}]"
@@ -79,7 +79,7 @@ def test_runs_that_could_not_be_resumed(tmp_path: Path, trained_run: TrainedRuns
         assert folder().verdict == "error" and "in use by another process" in folder().says
     (newest,) = checkpoint.listed(settings(tmp_path).folder / "checkpoints")
     newest.write_bytes(b"damaged")
-    assert folder().verdict == "error" and newest.exists()  # looking changes nothing
+    assert folder().verdict == "error" and newest.exists()  # checks change nothing
 
 
 def test_exit_code_and_what_it_does_not_look_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,7 +90,7 @@ def test_exit_code_and_what_it_does_not_look_at(tmp_path: Path, capsys: pytest.C
 
 
 def test_what_a_job_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The least of what the machine has and what Slurm gave."""
+    """The minimum of the machine's and Slurm's numbers."""
     for name in ("SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE", "SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU"):
         monkeypatch.delenv(name, raising=False)
     everything, all_memory = resources.cpus(), resources.memory()

@@ -1,4 +1,4 @@
-"""Memory of a GPU or a job is checked before a run begins; the error names the key to lower."""
+"""Memory of a GPU or job is checked before a run begins; the error names the key to lower."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def test_a_buffer_that_is_too_large_for_a_job_is_told_what_would_fit(tmp_path: P
 
 
 def test_checkpoints_of_a_buffer_on_a_gpu_need_memory_beside_it(tmp_path: Path) -> None:
-    """Not what is on the GPU."""
+    """Parts of the buffer on the GPU do not count."""
     large = settings(tmp_path, *LARGE)
     with error_about(SettingsError, "replay.capacity", "checkpoints of 100,000,000", hint="replay.capacity=") as caught:
         check_job_memory(large, 2 * GIB, on_gpu=True)

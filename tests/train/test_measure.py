@@ -31,7 +31,7 @@ def test_side_by_side_the_slowest_stage_limits_the_run() -> None:
 
 
 def test_in_turn_each_waits_for_the_others() -> None:
-    """10 ms and 2.5 ms a decision."""
+    """10 ms and 2.5 ms per decision."""
     found = measure.Measured([FAST, SLOW], in_turn=True)
     assert (found.limit, found.decisions) == (SLOW, pytest.approx(80))
     assert (found.busy(FAST), found.busy(SLOW)) == (pytest.approx(0.2), pytest.approx(0.8))
@@ -70,7 +70,7 @@ def test_workers_and_learner_share_the_cpus(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_of_a_learner_on_a_gpu_compiling_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of one on CPUs its threads are, and a GPU."""
+    """For a learner on CPUs, the threads and a GPU are named."""
     plain = chosen(tmp_path, "local")
     monkeypatch.setattr(measure.resources, "cpus", lambda: 8)
     on_gpu, paid = measure._learner(plain, 0.01, 128, on_gpu=True)
@@ -78,7 +78,7 @@ def test_of_a_learner_on_a_gpu_compiling_is_named(tmp_path: Path, monkeypatch: p
     assert on_gpu.change.startswith("learner.compile=true, ") and "threads" not in on_gpu.how
     assert "compile" not in on_cpu.change and "learner.threads=1" in on_cpu.how
     assert on_cpu.change.startswith("learner.threads=2, a GPU, ") and "learner.batch_size" in on_cpu.change
-    monkeypatch.setattr(measure.resources, "cpus", lambda: 2)  # on which nothing would play beside two threads
+    monkeypatch.setattr(measure.resources, "cpus", lambda: 2)  # too few to play beside two learner threads
     assert measure._learner(plain, 0.01, 128, on_gpu=False)[0].change.startswith("a GPU, ")
     assert paid == 64 / 0.5 and on_gpu.decisions == on_cpu.decisions == pytest.approx(paid / 0.01)
 
@@ -92,7 +92,7 @@ def test_the_learner_that_is_measured_is_the_run_s(tmp_path: Path, monkeypatch: 
 
 
 def test_a_gpu_is_waited_for_before_the_clock_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call takes 0.1 s to hand its work over and leaves the GPU 0.4 s to do: 0.5 s, but 0.1 s on a CPU."""
+    """A call takes 0.1 s to submit and leaves the GPU 0.4 s of work: 0.5 s, but 0.1 s on a CPU."""
     now, queued = 0.0, 0.0
 
     def call() -> None:

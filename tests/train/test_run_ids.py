@@ -1,4 +1,4 @@
-"""Files in a run folder belong to its run, or are set aside: a start without a checkpoint was another run."""
+"""Files in a run folder belong to its run or are set aside: a start without a checkpoint was another run."""
 
 import json
 import os
@@ -19,12 +19,12 @@ from busso.train.run.launches import read_launches
 from busso.train.run.results import read_results
 from tests.train.runs import TrainedRuns, folder, small
 
-# One evaluation on the way, and nothing that is not needed.
+# One evaluation on the way, and everything else minimal.
 QUICK = ("episodes=96", "evaluation.every_episodes=64", "checkpoint.every_episodes=64", "network.hidden=[8]")
 
 
 class KilledError(Exception):
-    """As by `kill -9`: no checkpoint is written."""
+    """Like `kill -9`: no checkpoint is written."""
 
 
 def arguments(runs: Path, *more: str) -> list[str]:
@@ -54,7 +54,7 @@ def killed_after_the_first_evaluation(path: Path, without_checkpoints: bool = Tr
 
 
 def left_by_a_start_without_checkpoint(runs: Path) -> None:
-    """The best network of a start with the settings of `arguments`, with a score that no other has."""
+    """Write the best network of a start with the settings of `arguments`, with an unbeatable score."""
     with killed_after_the_first_evaluation(best_of(runs)):
         main(arguments(runs))
     assert not checkpoint.listed(folder(runs) / "checkpoints")
@@ -90,7 +90,7 @@ def test_a_run_keeps_its_id_and_its_best_network(tmp_path: Path) -> None:
 
 
 def test_the_table_of_a_complete_run_is_never_of_another_network(tmp_path: Path, trained_run: TrainedRuns) -> None:
-    """Copied into its folder, of another shape even."""
+    """Even one of another shape, copied into its folder."""
     run, other = trained_run(*QUICK, runs=tmp_path), trained_run(*QUICK, "network.hidden=[16]")
     expected = read_results(run)
     best_of(tmp_path).write_bytes((other / "checkpoints" / checkpoint.BEST).read_bytes())
@@ -101,7 +101,7 @@ def test_the_table_of_a_complete_run_is_never_of_another_network(tmp_path: Path,
 
 
 def test_what_a_start_without_checkpoint_wrote_of_itself_is_gone(tmp_path: Path) -> None:
-    """Its rows, its points and its place among the starts; what another run measured is renamed."""
+    """Its rows, points and entry among the starts; results of another run are renamed."""
     left_by_a_start_without_checkpoint(tmp_path)
     with (folder(tmp_path) / "metrics.csv").open("a") as file:
         file.write("77,\n")

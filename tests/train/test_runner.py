@@ -1,4 +1,4 @@
-"""Promises of every kind of run, whatever learns in it."""
+"""Guarantees of every kind of run."""
 
 import csv
 import io
@@ -35,7 +35,7 @@ BATCHES = ("iterations=5", "games=20", "passes=2", "save_every=2", "evaluation.f
 
 @dataclass(frozen=True)
 class Kind:
-    """A small run: its settings, what learns in it, and what it counts."""
+    """A small run: settings, trainer, and counters."""
 
     game: str
     settings: tuple[str, ...]
@@ -43,7 +43,7 @@ class Kind:
     total: int
     unit: str
     raise_more: str
-    idle_codes: tuple[int, ...]  # of starts in a row that USR1 ends before they got anywhere
+    idle_codes: tuple[int, ...]  # exit codes of consecutive starts that USR1 ends before any progress
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -68,13 +68,13 @@ EveryKind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 @pytest.fixture(scope="module")
 def uninterrupted(trained_run: TrainedRuns) -> Callable[[Kind], Path]:
-    """Parent folder of a run of each kind from its first step to its last."""
+    """Return the parent folder of an uninterrupted run of each kind."""
     return cache(lambda kind: trained_run.of(*kind.arguments).parents[1])
 
 
 @contextmanager
 def each_step(kind: Kind, then: Callable[[int], None]) -> Iterator[None]:
-    """After each step of a trainer call this with how many there were."""
+    """Call `then` with the number of steps after each step of a trainer."""
     step, count = kind.trainer.step, 0
 
     def counted(trainer: Any) -> None:
@@ -103,19 +103,19 @@ def newest(kind: Kind, runs: Path) -> dict[str, Any]:
 
 
 def rows(folder: Path) -> list[dict[str, str]]:
-    """Of the curves, but for the time that things took."""
+    """Read the rows of metrics.csv without measured times."""
     with (folder / "metrics.csv").open() as file:
         return [{k: v for k, v in row.items() if not k.endswith("_per_second")} for row in csv.DictReader(file)]
 
 
 def files(folder: Path) -> set[str]:
-    """All but the checkpoints on the way and the events of each start."""
+    """Return all files but intermediate checkpoints and event files."""
     names = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     return {name for name in names if not name.startswith(("tensorboard/", "checkpoints/episode_"))}
 
 
 def assert_same_end(kind: Kind, one: Path, other: Path) -> None:
-    """The same bits in the last checkpoint, the same curves and histograms, the same results, the same files."""
+    """Check for the same bits in the last checkpoint, and the same curves, histograms, results and files."""
     found = equal(newest(kind, one), newest(kind, other))
     assert [path for path in found if path not in OWN_TO_A_RUN] == []
     first, second = kind.folder(one), kind.folder(other)
@@ -128,7 +128,7 @@ def assert_same_end(kind: Kind, one: Path, other: Path) -> None:
 
 
 def test_small_runs_of_dqn_have_the_recipe_as_it_ships(uninterrupted: Callable[[Kind], Path]) -> None:
-    """Check that the tests of this file cover Muon's momenta, the average, and lambda returns in the buffer."""
+    """So that the tests of this file cover Muon's momenta, the average, and lambda returns in the buffer."""
     state, shipped = newest(KINDS["dqn"], uninterrupted(KINDS["dqn"])), asdict(settings_of([]))
     of_size = {
         "network": ["hidden"],
@@ -265,7 +265,7 @@ def test_a_checkpoint_of_another_kind_of_run_is_refused_in_one_line(
     uninterrupted: Callable[[Kind], Path],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """As it is, and with the right settings beside what the other has learned."""
+    """Unchanged, and with the right settings around the other's weights."""
     kind, other = KINDS[name], KINDS[others]
     state, own = newest(other, uninterrupted(other)), newest(kind, uninterrupted(kind))
     path = checkpoint.path_for(kind.folder(tmp_path) / "checkpoints", 1)
@@ -288,7 +288,7 @@ def test_a_checkpoint_of_another_kind_of_run_is_refused_in_one_line(
 def test_curves_have_no_point_twice_and_none_is_lost_when_a_run_is_cut_off(
     tmp_path: Path, kind: Kind, uninterrupted: Callable[[Kind], Path]
 ) -> None:
-    """The power fails some time after the first checkpoint, when there are rows that it does not know."""
+    """The power fails some time after the first checkpoint, when there are later rows."""
     saved, save = [], RunFolder.save_checkpoint
 
     def once(folder: RunFolder, done: int, *rest: Any) -> Future[None]:
@@ -324,7 +324,7 @@ def test_what_was_learned_before_an_error_is_kept(
     assert 0 < int(checkpoints(kind, tmp_path)[0].stem.partition("_")[2]) < kind.total
     assert kind.train(tmp_path) == 0
     found = equal(newest(kind, uninterrupted(kind)), newest(kind, tmp_path))
-    # What the failed step would have logged, evaluated and saved is done after the next one.
+    # The next step logs, evaluates and saves in place of the failed one.
     assert [path for path in found if not path.startswith((".settings.runs", ".counters.", ".evaluat", ".run"))] == []
 
 
@@ -335,7 +335,7 @@ def test_what_was_learned_before_an_error_is_kept(
 def test_half_a_step_of_a_table_leaves_no_trace(
     tmp_path: Path, name: str, learns: str, uninterrupted: Callable[[Kind], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The table was changed when something went wrong, and the step is made again after it."""
+    """The error comes after the table was changed, and the step is repeated."""
     kind, calls = KINDS[name], 0
     module, _, function = learns.rpartition(".")
     real = getattr(__import__(module, fromlist=[function]), function)
@@ -362,7 +362,7 @@ def test_a_complete_run_is_shown_again_and_left_as_it_is(
     runs = uninterrupted(kind)
     written = [kind.folder(runs) / "metrics.csv", checkpoints(kind, runs)[0], *kind.folder(runs).glob("tensorboard/*")]
     before = [path.read_bytes() for path in written]
-    capsys.readouterr()  # of its training, if this test is the first that wants the run
+    capsys.readouterr()  # output of its training, if this test is the first to need the run
     assert kind.train(runs) == 0
     first = capsys.readouterr()
     assert kind.train(runs) == 0
@@ -375,7 +375,7 @@ def test_a_complete_run_is_shown_again_and_left_as_it_is(
 
 @pytest.mark.parametrize("name", ["dqn", "batch_q"])
 def test_a_stop_request_while_the_results_are_made(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another start makes them, but a job is not started for ever by one that never has the time to."""
+    """Another start makes them, but a job that never has the time is not restarted forever."""
     kind = KINDS[name]
     report, path = kind.trainer.report, kind.folder(tmp_path) / "results.json"
 
@@ -401,7 +401,7 @@ class NoReader(io.StringIO):
 def test_a_run_has_its_results_whatever_becomes_of_the_screen(
     tmp_path: Path, kind: Kind, uninterrupted: Callable[[Kind], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A complete run whose results are not there makes them: in a folder that looks like markup, with no reader."""
+    """A complete run without results computes them: in a folder that looks like markup, with no reader."""
     runs = tmp_path / "[" / "x]"
     shutil.copytree(uninterrupted(kind), runs)
     path = kind.folder(runs) / "results.json"

@@ -4,7 +4,7 @@ import pytest
 
 from busso.train.doctor.scaling import LEARNER, WORKERS, Scaled, Scaling
 
-# A worker plays 1,000 decisions/s; the learner makes 10 updates/s, of 2,048 decisions each: 20,480 decisions/s.
+# A worker plays 1,000 decisions/s; the learner makes 10 updates/s of 2,048 decisions each: 20,480 decisions/s.
 PLAIN = Scaling(worker=1_000.0, updates=10.0, decisions=2_048.0)
 
 
@@ -14,10 +14,10 @@ PLAIN = Scaling(worker=1_000.0, updates=10.0, decisions=2_048.0)
         (PLAIN, 8, 7_000.0, 7_000 / 2_048, WORKERS),
         (PLAIN, 16, 15_000.0, 15_000 / 2_048, WORKERS),
         (PLAIN, 64, 20_480.0, 10.0, LEARNER),
-        (PLAIN, 1, 1_000.0, 1_000 / 2_048, WORKERS),  # one CPU has both, and one worker
+        (PLAIN, 1, 1_000.0, 1_000 / 2_048, WORKERS),  # one CPU shared by learner and worker
         (Scaling(1_000.0, 17.0, 2_048.0, threads=2), 16, 14_000.0, 14_000 / 2_048, WORKERS),
         (Scaling(1_000.0, 17.0, 2_048.0, threads=2), 64, 34_816.0, 17.0, LEARNER),
-        # A floor of a quarter: up to 8,192 decisions for an update.
+        # A floor of a quarter: up to 8,192 decisions per update.
         (Scaling(1_000.0, 1.0, 2_048.0, floor=0.25), 8, 7_000.0, 1.0, WORKERS),
         (Scaling(1_000.0, 1.0, 2_048.0, floor=0.25), 16, 8_192.0, 1.0, LEARNER),
     ],

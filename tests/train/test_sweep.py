@@ -1,4 +1,4 @@
-"""`busso train -m`: the runs of a sweep, their names and rows, their check, and what signals do to them."""
+"""`busso train -m`: runs of a sweep, their names and rows, checks, and signals."""
 
 import os
 import signal
@@ -34,14 +34,14 @@ ROWS = [path.stem for path in (CONF / "row").glob("[!_]*.yaml")]
 
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[Chosen]:
-    """The runs that were to be trained; each is complete at once, or ends as `ends` says."""
+    """Record the runs to be trained; each completes at once, or ends as `ends` says."""
     found = list[Chosen]()
     monkeypatch.setattr("busso.train.app.train_chosen", lambda chosen: found.append(chosen) or 0)
     return found
 
 
 def ends(monkeypatch: pytest.MonkeyPatch, errors: list[Exception | int]) -> list[int]:
-    """End the runs by these errors, or with these codes; returns the seeds of those that have begun."""
+    """End the runs with these errors or exit codes; return the seeds of those started."""
     seeds = list[int]()
 
     def train(chosen: Chosen) -> int:
@@ -88,7 +88,7 @@ def test_every_run_has_its_settings_and_a_folder_of_its_own(tmp_path: Path, begu
 
 
 def test_every_row_differs_from_the_recipe() -> None:
-    """The command line goes before what all rows have."""
+    """The command line overrides the settings that all rows share."""
     recipe, *rows = [settings_of([f"row={row}", "episodes=640"]) for row in ("recipe", *sorted(set(ROWS) - {"recipe"}))]
     assert str(recipe.runs) == "runs/ablation" and recipe.rollout.kind == "local"
     assert recipe.evaluation.every_episodes > recipe.episodes == 640
@@ -164,7 +164,7 @@ def test_one_run_that_fails_or_is_taken_does_not_stop_the_others(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """At the end a line says which have failed; 75 where the same command may do better."""
+    """A final line lists the failed ones; the exit code is 75 if the same command may do better."""
     seeds = list(range(1, len(errors) + 1))
     begun = ends(monkeypatch, errors)
     assert main([f"runs={tmp_path}", "-m", f"seed={','.join(map(str, seeds))}"]) == code and begun == seeds
@@ -191,7 +191,7 @@ def test_a_worker_of_joblib_that_is_killed_is_one_line(
 def test_a_signal_to_a_run_that_is_complete_all_the_same_ends_the_sweep(
     ends_with: int, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As one that has stopped a run."""
+    """Like a signal that has stopped a run."""
     begun = list[int]()
 
     def train(chosen: Chosen) -> int:
@@ -254,7 +254,7 @@ def test_the_folder_of_a_task_may_be_named_by_its_values(
 
 @contextmanager
 def sweep(runs: Path, *more: str, learn: int) -> Iterator[subprocess.Popen[str]]:
-    """A sweep of three endless runs in a process group of its own, as a shell starts it."""
+    """Start a sweep of three endless runs in a new process group, like a shell."""
     command = [
         sys.executable,
         "-m",
@@ -280,18 +280,18 @@ def sweep(runs: Path, *more: str, learn: int) -> Iterator[subprocess.Popen[str]]
 
 
 def checkpoints(runs: Path) -> int:
-    """Count the runs that have begun. Checks that each has a checkpoint, and that no process holds its lock."""
+    """Count the started runs; check that each has a checkpoint and that no process holds its lock."""
     folders = [path for path in (runs / "tressette").glob("seed=*") if (path / "config.yaml").exists()]
     assert all(list((path / "checkpoints").glob("episode_*.pt")) for path in folders)
     return len(folders)
 
 
 def jobs_of(process: subprocess.Popen[str]) -> list[int]:
-    """The processes of submitit in which the runs are."""
+    """Return the submitit processes that contain the runs."""
     return named(process.pid, "core._submit")
 
 
-@pytest.mark.slow  # processes, which import PyTorch
+@pytest.mark.slow  # processes that import PyTorch
 @pytest.mark.parametrize(
     ("launcher", "number", "code"),
     [
@@ -310,7 +310,7 @@ def test_a_stopped_sweep_leaves_every_checkpoint_and_no_process(
     with sweep(tmp_path / "runs", f"hydra/launcher={launcher}", *more, learn=learn) as process:
         below = descendants(process.pid)
         if number == signal.SIGINT:
-            os.killpg(process.pid, number)  # as a terminal does
+            os.killpg(process.pid, number)  # like a terminal
         else:
             process.send_signal(number)
         assert process.wait(seconds(60)) == code, (tmp_path / "runs" / "said").read_text()
@@ -336,7 +336,7 @@ def test_jobs_of_submitit_resume_after_their_limit_and_go_on_without_the_command
     with sweep(runs, "hydra/launcher=submitit_local", learn=3) as process:
         below, first = descendants(process.pid), jobs_of(process)
         for pid in first:
-            os.kill(pid, signal.SIGUSR2)  # as submitit does shortly before a time limit
+            os.kill(pid, signal.SIGUSR2)  # like submitit shortly before a time limit
         logs = [*runs.glob("tressette/*/train.log")]
         until("all have resumed", lambda: all("resumed from" in log.read_text() for log in logs), 120)
         said = [path.read_text() for path in runs.glob("tressette/.submitit/*/*_log.err")]
@@ -344,7 +344,7 @@ def test_jobs_of_submitit_resume_after_their_limit_and_go_on_without_the_command
         again = jobs_of(process)
         process.send_signal(signal.SIGUSR1)
         assert process.wait(seconds(10)) == 75 and alive(again) == again
-        for pid in again:  # as scancel does: without a result, so that the job may come back
+        for pid in again:  # like scancel: without a result, so that the job may be requeued
             os.kill(pid, signal.SIGTERM)
         until("all have ended", lambda: not alive([*below, *again]), 60)
     assert checkpoints(runs) == 3 and not list(runs.glob("**/*result.pkl"))

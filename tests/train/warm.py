@@ -1,4 +1,4 @@
-"""Imported once by a fork server, so that a test can start and kill dozens of drivers that have everything compiled."""
+"""Module preloaded by a fork server, so that tests can start and kill dozens of drivers with compiled code."""
 
 import os
 import tempfile
@@ -9,7 +9,7 @@ from tests.train.runs import small
 
 
 def train(arguments: list[str]) -> None:
-    """Run the command in this process, without a word."""
+    """Run the command in this process, silently."""
     with Path(os.devnull).open("w") as nothing:
         os.dup2(nothing.fileno(), 1)
         os.dup2(nothing.fileno(), 2)

@@ -1,4 +1,4 @@
-"""The cards that a seat of Tressette cannot see, dealt anew in keeping with all that it knows."""
+"""Cards hidden from a seat of Tressette, redealt consistently with its knowledge."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ Known = Mapping[str, Any] | np.void  # these fields of a state
 
 
 def reshuffle_hidden(states: States, seat: int, random: np.random.Generator) -> None:
-    """Swap cards between the other three hands, in place, as far as `seat` cannot tell."""
+    """Swap cards between the other three hands in place, consistently with the knowledge of `seat`."""
     state = states[0]
     state["random"] = random.integers(0, 2**64, dtype=np.uint64)
     known = {name: state[name].tolist() for name in KNOWN}
@@ -59,7 +59,7 @@ def _fits_what_was_shown(state: Known, seat: int, suit: int, hand: int) -> bool:
 
 
 def declared(state: Known, seat: int) -> set[str]:
-    """The accusi of a seat in the words of `tests.tressette.reference.accusi`."""
+    """Return the accusi of a seat, worded as in `tests.tressette.reference.accusi`."""
     bits = int(state["accusi"][seat])
     words = [f"napoletana {suit}" for suit in "DCSB"]
     for rank in "A23":

@@ -1,4 +1,4 @@
-"""Tressette a second time, as slowly as it reads: lists of card names, written from the rules on paper alone."""
+"""Second implementation of Tressette: slow and readable, with lists of card names, from the rules alone."""
 
 from collections.abc import Sequence
 
@@ -22,14 +22,14 @@ def is_high(card: str) -> bool:
     return card[0] in "A23"
 
 
-# What may be declared, in the order of the observation, and what it is worth.
+# Possible declarations in the order of the observation, with their points.
 ACCUSI = {f"napoletana {suit}": 3 for suit in SUITS}
 for _rank in "A23":
     ACCUSI |= {f"three {_rank} without {suit}": 3 for suit in SUITS} | {f"four {_rank}": 4}
 
 
 def accusi(cards: Sequence[str]) -> set[str]:
-    """All that ten dealt cards declare."""
+    """Return all declarations of ten dealt cards."""
     found = {f"napoletana {suit}" for suit in SUITS if {"A" + suit, "2" + suit, "3" + suit} <= set(cards)}
     for rank in "A23":
         missing = [suit for suit in SUITS if rank + suit not in cards]
@@ -41,9 +41,9 @@ def accusi(cards: Sequence[str]) -> set[str]:
 
 
 class Hand:
-    """A hand, from the deal on. `history` is public: who played which card, and the signals of leaders.
+    """A hand from the deal on; `history` is public: seat and card of each play, and the leaders' signals.
 
-    `declared` is what it heard from each seat before its first card.
+    `declared` is each seat's declaration before its first card.
     """
 
     def __init__(
@@ -59,17 +59,17 @@ class Hand:
         self.rewards = {"points": [0.0] * 4, "win": [0.0] * 4, "points_and_win": [0.0] * 4, "study": [0.0] * 4}
 
     def trick(self) -> list[tuple[int, str]]:
-        """The trick on the table: seats and cards in order; empty when the next card opens one."""
+        """Return the current trick: seats and cards in order; empty when the next card opens one."""
         start = len(self.history) // 4 * 4
         return [(seat, card) for seat, card, _ in self.history[start:]]
 
     def tricks(self) -> list[list[tuple[int, str]]]:
-        """The closed tricks."""
+        """Return the closed tricks."""
         plays = [(seat, card) for seat, card, _ in self.history]
         return [plays[k : k + 4] for k in range(0, len(plays) // 4 * 4, 4)]
 
     def leader(self) -> int:
-        """Return the seat that leads the trick on the table, or will."""
+        """Seat that leads or will lead the current trick."""
         trick = self.trick()
         if trick:
             return trick[0][0]
@@ -103,24 +103,24 @@ class Hand:
         return "striscio" if rest else "volo"
 
     def thirds(self) -> list[int]:
-        """Thirds of a point in the tricks of each team."""
+        """Return the thirds of a point in each team's tricks."""
         both = [0, 0]
         for trick in self.tricks():
             both[taker(trick) % 2] += sum(THIRDS.get(card[0], 0) for _, card in trick)
         return both
 
     def points(self) -> list[int]:
-        """Points of each team after the hand."""
+        """Return each team's points after the hand."""
         both = [thirds // 3 for thirds in self.thirds()]
         both[taker(self.tricks()[-1]) % 2] += 1
         return both
 
     def signals(self) -> dict[tuple[int, str], str]:
-        """The newest that each seat said of each suit."""
+        """Return the latest signal of each seat in each suit."""
         return {(seat, suit_of(card)): word for seat, card, word in self.history if word}
 
     def owed(self) -> set[tuple[int, str]]:
-        """The seats that have not yet shown what the newest they said of a suit promised: a 2 or 3, or any card."""
+        """Return seats and suits whose latest signal promised a card (a 2 or 3, or any) not yet played."""
         found = set()
         for number, (seat, card, word) in enumerate(self.history):
             suit = suit_of(card)
@@ -131,7 +131,7 @@ class Hand:
         return found
 
     def _says_again(self, number: int) -> bool:
-        """Return whether the seat of this play later signals something else about the same suit."""
+        """Return whether the seat of this play later gives another signal in the same suit."""
         seat, card, _ = self.history[number]
         later = self.history[number + 1 :]
         return any(who == seat and suit_of(other) == suit_of(card) and word for who, other, word in later)
@@ -141,7 +141,7 @@ class Hand:
         return [sum(ACCUSI[word] for seat in (team, team + 2) for word in self.declared[seat]) for team in (0, 1)]
 
     def known_voids(self) -> set[tuple[int, str]]:
-        """The seats that showed that they hold no more of a suit: by not following it, or by saying volo."""
+        """Return the seats known to be void in a suit, by not following it or by saying volo."""
         voids = {key for key, word in self.signals().items() if word == "volo"}
         for trick in [*self.tricks(), self.trick()]:
             led = [suit_of(card) for _, card in trick[:1]]
@@ -217,6 +217,6 @@ class Hand:
 
 
 def taker(trick: list[tuple[int, str]]) -> int:
-    """The seat of the highest card of the suit led."""
+    """Return the seat of the highest card of the suit led."""
     following = [(strength(card), seat) for seat, card in trick if suit_of(card) == suit_of(trick[0][1])]
     return max(following)[1]

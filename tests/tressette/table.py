@@ -1,4 +1,4 @@
-"""Positions of Tressette laid out by hand, as text: cards apart by spaces."""
+"""Positions of Tressette given as text, with blanks between cards."""
 
 from collections.abc import Sequence
 
@@ -13,9 +13,10 @@ GAME = load_game("tressette")
 SIGNALLING = load_game("tressette", {"signals": True})
 WORDS = {"busso": BUSSO, "striscio": STRISCIO, "volo": VOLO}
 
-# Denari to seat 0, coppe to seat 1, spade to seat 2, bastoni to seat 3, each from the weakest card up.
+# Seat 0 has denari, seat 1 coppe, seat 2 spade, seat 3 bastoni, each in ascending order.
 A_SUIT_EACH = [" ".join(rank + suit for rank in "4567FCRA23") for suit in SUIT_TEXT]
-# Seats 0 and 1 hold the best five of denari and coppe, and the other's worst five; so do 2 and 3 of spade and bastoni.
+# Seats 0 and 1 have the best five of denari and coppe, and the other's worst five; so have 2 and 3 of spade and
+# bastoni.
 CROSSED = [
     "3D 2D AD RD CD 4C 5C 6C 7C FC",
     "4D 5D 6D 7D FD 3C 2C AC RC CC",
@@ -30,22 +31,22 @@ CROSSED_PLAYS = """
 
 
 def mask(cards: str) -> np.uint64:
-    """The set of the named cards."""
+    """Return the set of the named cards."""
     return np.uint64(sum(int(bit(parse_card(card))) for card in cards.split()))
 
 
 def names(cards: int) -> str:
-    """The cards of a set, in the order of the deck."""
+    """Return the names of a set's cards, in deck order."""
     return " ".join(card_text(card) for card in range(40) if int(cards) >> card & 1)
 
 
 def table(
     hands: Sequence[str], leader: int = 0, plays: str = "", gone: str = "", voids: str = "", signals: str = ""
 ) -> States:
-    """The hands before `plays`, as an array of one state.
+    """Return the hands before `plays`, as an array of one state.
 
-    `gone` are cards of earlier tricks; `voids` are seat and suit, like `3D`; `signals` seat, suit and word, like
-    `2D:busso`, which also lets leaders signal.
+    `gone` are cards of earlier tricks; `voids` are seat and suit, like `3D`; `signals` are seat, suit and word, like
+    `2D:busso`, and enable the option for signals.
     """
     game = SIGNALLING if signals else GAME
     states = np.full(1, game.blank, game.dtype)
@@ -61,7 +62,7 @@ def table(
 
 
 def play(states: States, cards: str) -> States:
-    """Play the cards in their order, in place, and give the states back."""
+    """Play the cards in order, in place, and return the states."""
     game = SIGNALLING if states[0]["with_signals"] else GAME
     for card in cards.split():
         game.apply(states, np.array([parse_card(card)], np.uint8))

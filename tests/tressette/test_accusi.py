@@ -1,4 +1,4 @@
-"""Accusi, and what a signal still owes, worked by hand."""
+"""Accusi, and promises of signals, worked by hand."""
 
 from collections.abc import Sequence
 
@@ -17,8 +17,8 @@ from tests.tressette.reference import ACCUSI, DECK, accusi
 from tests.tressette.table import CROSSED, CROSSED_PLAYS, mask, play, table
 
 GAME = load_game("tressette", {"accusi": True})
-# The worked case of the rules in seat 0: napoletana in coppe and three aces, spade missing. Seats 1
-# and 2 hold three twos and three threes, coppe missing.
+# The rules' example in seat 0: napoletana in coppe and three aces, spade missing. Seats 1 and 2 hold three twos and
+# three threes, coppe missing.
 WORKED = [
     "AC 2C 3C AD AB 4D 5D 6D 7D FD",
     "2D 2S 2B 4C 5C 6C 7C FC CC RC",

@@ -1,4 +1,4 @@
-"""The engine against the second implementation, move by move over thousands of random hands."""
+"""Engine against the second implementation, move by move over thousands of random hands."""
 
 from typing import Any
 
@@ -18,14 +18,14 @@ BIT = {card: 1 << number for number, card in enumerate(DECK)}
 
 
 def expect_same(game: Game, states: States, references: list[Hand], number: int) -> None:
-    """Compare all that the states tell with the second implementation, the observation for one hand in sixteen."""
+    """Compare everything in the states; for one hand in sixteen the observation, too."""
     legal, turns, leaders = game.legal(states).tolist(), states["turn"].tolist(), states["leader"].tolist()
     thirds = states["thirds"].tolist()
     for k, hand in enumerate(references):
         assert legal[k] == (0 if hand.over() else sum(BIT[card] for card in hand.legal()))
         assert turns[k] == hand.turn
         assert leaders[k] == hand.leader()
-        if number % 4 == 0:  # where a trick has been closed; in between they stay
+        if number % 4 == 0:  # they change only when a trick is closed
             assert thirds[k] == hand.thirds()
         if (k + number) % 8 == 0:
             expect_same_knowledge(states[k], hand)
@@ -61,7 +61,7 @@ def dealt(game: Game, states: States) -> list[Hand]:
         ({}, 300),
         ({"signals": True}, 200),
         ({"accusi": True}, 200),
-        ({"signals": True, "first_leader": "four_of_denari", "accusi": True}, 500),  # reaches what the others reach
+        ({"signals": True, "first_leader": "four_of_denari", "accusi": True}, 500),  # covers the others
     ],
     ids=["default", "signals", "accusi", "all"],
 )
@@ -102,7 +102,7 @@ def test_deals_are_of_whole_decks() -> None:
 
 
 def test_deals_are_uniform() -> None:
-    """Each card comes to each seat, and each seat to lead, in a quarter of many deals (5 standard deviations)."""
+    """Each card is dealt to each seat, and each seat leads, in a quarter of many deals (5 standard deviations)."""
     game = load_game("tressette")
     states = game.deal(stream(9, "reference", 0, 20_000))
     bound = 5 * np.sqrt(20_000 * 3 / 16)

@@ -1,4 +1,4 @@
-"""Matches of Tressette: ends worked by hand, whole matches against the second implementation, and their records."""
+"""Matches of Tressette: ends by hand, whole matches against the second implementation, and records."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ NAPOLETANA_IN_DENARI, FOUR_ACES = 1 << 0, 1 << 8
 
 
 def ended(matches: Matches, *points: tuple[int, int], accusi: tuple[int, int, int, int] = (0, 0, 0, 0)) -> States:
-    """The next hands of these matches, as they end with these points: the last trick is the first team's."""
+    """Return the next hands of these matches, ended with these points; the first team took the last trick."""
     _, states = matches.deal()
     for state, (own, other) in zip(states, points, strict=True):
         state["thirds"], state["last_taker"], state["accusi"] = [3 * own - 3, 3 * other], 2, accusi
@@ -36,7 +36,7 @@ def ended(matches: Matches, *points: tuple[int, int], accusi: tuple[int, int, in
 
 
 def recorded(game: Game, seed: int, deals: int, target: int) -> list[list[Record]]:
-    """Matches of random players, each as the records of its hands."""
+    """Return matches of random players, each as the records of its hands."""
     plays = plays_of(game, stream(seed, "matches", 0, deals))
     history = MatchHistory(game, target, [f"match {k}" for k in range(plays.seeds.size)])
     both = [RandomPlayer(), RandomPlayer()]
@@ -57,7 +57,7 @@ def replayed(tmp_path: Path, records: list[Record]) -> list[Record]:
         ((11, 10), 11, True),
         ((0, 11), 11, True),
         ((20, 20), 21, False),
-        ((22, 25), 21, True),  # both have reached it: the higher score wins
+        ((22, 25), 21, True),  # both reached the target: the higher score wins
         ((22, 22), 21, False),  # equal: another hand
         ((30, 31), 31, True),
         ((45, 44), 41, True),
@@ -82,7 +82,7 @@ def test_a_match_goes_on_until_one_team_is_ahead_at_the_target() -> None:
 
 
 def test_accusi_count_in_the_match() -> None:
-    """Napoletana by seat 1 and four aces by seat 3 beside 3 : 8 are 3 : 15."""
+    """Napoletana by seat 1 and four aces by seat 3 turn 3 : 8 into 3 : 15."""
     matches = Matches(ACCUSI, stream(1, "accusi", 0, 1), 11)
     states = ended(matches, (3, 8), accusi=(0, NAPOLETANA_IN_DENARI, 0, FOUR_ACES))
     matches.add(states)
@@ -158,7 +158,7 @@ def test_no_such_match(name: str, target: int, says: str) -> None:
 
 
 def test_recorded_matches_replay(tmp_path: Path) -> None:
-    """In any order that leaves the hands of each match in theirs."""
+    """In any interleaving that keeps the hands of each match in order."""
     matches = recorded(ACCUSI, 6, 4, 21)
     longest = max(len(match) for match in matches)
     by_hand = [match[k] for k in range(longest) for match in matches if k < len(match)]
@@ -196,7 +196,7 @@ def test_a_line_that_does_not_fit(tmp_path: Path, line: int, change: Record, mes
 
 
 def test_the_lead_goes_round(tmp_path: Path) -> None:
-    """The hand is played by the rules, but its leader is the one of the hand before."""
+    """The hand follows the rules, except that its leader is the same as in the hand before."""
     match = recorded(PLAIN, 7, 1, 21)[0]
     first, second = match[:2]
     hand = Hand(second["hands"], first["leader"])

@@ -1,4 +1,4 @@
-"""The players of Tressette without a network: every branch of what their descriptions say."""
+"""Players of Tressette without a network: every branch of their descriptions."""
 
 from collections.abc import Callable
 
@@ -20,12 +20,12 @@ def choice(policy: Callable[..., int], states: States) -> str:
 
 
 def lead(policy: Callable[..., int], hand: str, gone: str = "", signals: str = "") -> str:
-    """The card with which seat 0 opens a trick."""
+    """Return the card with which seat 0 opens a trick."""
     return choice(policy, table([hand, "", "", ""], gone=gone, signals=signals))
 
 
 def answer(policy: Callable[..., int], trick: str, hand: str, gone: str = "", voids: str = "") -> str:
-    """The card with which the next seat answers a trick that seat 0 opened."""
+    """Return the card with which the next seat follows in a trick opened by seat 0."""
     hands = [*trick.split(), hand, "", "", ""][:4]
     return choice(policy, table(hands, plays=trick, gone=gone, voids=voids))
 
@@ -34,13 +34,13 @@ def answer(policy: Callable[..., int], trick: str, hand: str, gone: str = "", vo
     "hand, gone, expected",
     [
         ("3D 4C 5C 6C", "", "3D"),  # nothing beats a 3
-        ("2D 4C 5C 6C", "", "4C"),  # the 3 of denari is about
+        ("2D 4C 5C 6C", "", "4C"),  # the 3 of denari is still out
         ("2D 4C 5C 6C", "3D", "2D"),  # now nothing beats the 2
         ("3D 2D AD 4C", "", "AD"),  # all three are safe, the ace is worth most
         ("3D 2D 4C 5C", "", "2D"),  # both are safe and worth a third, the 2 is the weaker
-        ("3D AD 4C", "", "3D"),  # the ace is not safe while the 2 is about
+        ("3D AD 4C", "", "3D"),  # the ace is not safe while the 2 is out
         ("7D 4C", "FD CD RD AD 2D 3D", "7D"),  # safe though worthless
-        ("3D 3C", "", "3D"),  # alike: the first suit
+        ("3D 3C", "", "3D"),  # equal: the first suit
     ],
 )
 def test_greedy_leads_what_cannot_be_beaten(hand: str, gone: str, expected: str) -> None:
@@ -50,10 +50,10 @@ def test_greedy_leads_what_cannot_be_beaten(hand: str, gone: str, expected: str)
 @pytest.mark.parametrize(
     "hand, expected",
     [
-        ("4D 5C 6C 7S", "5C"),  # the longest suit, its weakest card
-        ("7D 6D FC CC RC", "6D"),  # coppe are more but hold nothing worthless
-        ("FC 7C 5D", "7C"),  # worth counts before strength: not the fante
-        ("7C 4S", "7C"),  # suits as long as one another: the first
+        ("4D 5C 6C 7S", "5C"),  # the weakest card of the longest suit
+        ("7D 6D FC CC RC", "6D"),  # coppe is longer but has no worthless card
+        ("FC 7C 5D", "7C"),  # worth counts before strength: not the jack
+        ("7C 4S", "7C"),  # suits of equal length: the first
     ],
 )
 def test_greedy_else_leads_a_worthless_card(hand: str, expected: str) -> None:
@@ -68,16 +68,16 @@ def test_greedy_without_worthless_cards_leads_the_least_valuable(hand: str, expe
 @pytest.mark.parametrize(
     "trick, hand, gone, voids, expected",
     [
-        ("3D 4D", "5D AD RD", "", "", "AD"),  # the partner's 3 stands against the seat to come
-        ("3D 4D", "AC 4S 3B", "", "", "AC"),  # so it does when there is no suit to follow
+        ("3D 4D", "5D AD RD", "", "", "AD"),  # the partner's 3 stands against the last seat
+        ("3D 4D", "AC 4S 3B", "", "", "AC"),  # also without a card of the suit
         ("3D 4D", "FC 2S 3B", "", "", "FC"),  # all worth a third: the weakest
-        ("RD 4D", "5D AD", "", "", "5D"),  # the king may yet be beaten
-        ("RD 4D", "5D FD", "AD 2D 3D", "", "FD"),  # not any more
-        ("RD 4D", "5D AD", "2D 3D", "", "AD"),  # the ace that would beat it is one's own
-        ("RD 4D", "5D AD", "", "3D", "AD"),  # the last seat has shown that it has no denari
-        ("RD 4D", "5D AD", "", "3C", "5D"),  # having no coppe is another matter
-        ("4D RD 5D", "6D AD", "", "", "AD"),  # nobody is to come
-        ("4D RD AC", "AS 4B", "", "", "AS"),  # nobody is to come, nothing to follow
+        ("RD 4D", "5D AD", "", "", "5D"),  # the king may still be beaten
+        ("RD 4D", "5D FD", "AD 2D 3D", "", "FD"),  # it can no longer be beaten
+        ("RD 4D", "5D AD", "2D 3D", "", "AD"),  # the ace that could beat it is in this hand
+        ("RD 4D", "5D AD", "", "3D", "AD"),  # the last seat is void in denari
+        ("RD 4D", "5D AD", "", "3C", "5D"),  # a void in coppe does not matter
+        ("4D RD 5D", "6D AD", "", "", "AD"),  # last seat to play
+        ("4D RD AC", "AS 4B", "", "", "AS"),  # last seat to play, and void
     ],
 )
 def test_greedy_feeds_a_partner_who_surely_wins(trick: str, hand: str, gone: str, voids: str, expected: str) -> None:
@@ -87,14 +87,14 @@ def test_greedy_feeds_a_partner_who_surely_wins(trick: str, hand: str, gone: str
 @pytest.mark.parametrize(
     "trick, hand, gone, voids, expected",
     [
-        ("FD 4D RD", "5D AD 2D 3D", "", "", "AD"),  # the last seat takes with the weakest that will do
+        ("FD 4D RD", "5D AD 2D 3D", "", "", "AD"),  # the last seat takes with the weakest sufficient card
         ("FD 4D 5D", "6D CD RD", "", "", "CD"),
-        ("4D", "5D 3D", "", "", "3D"),  # the second seat takes for certain only with the best card
-        ("4D", "5D 2D", "", "", "5D"),  # not for certain: the 3 is about
+        ("4D", "5D 3D", "", "", "3D"),  # only the best card takes for certain
+        ("4D", "5D 2D", "", "", "5D"),  # not for certain: the 3 is out
         ("4D", "6D 2D", "3D", "", "2D"),
-        ("4D", "5D 6D 3D", "", "2D", "5D"),  # the other opponent has no denari; the partner does not matter
-        ("4D", "5D 6D 3D", "", "3D", "3D"),  # that the partner has none is no help
-        ("RD 4D", "5D 3D", "", "", "3D"),  # not sure of the partner, sure of oneself
+        ("4D", "5D 6D 3D", "", "2D", "5D"),  # the other opponent is void in denari; the partner does not matter
+        ("4D", "5D 6D 3D", "", "3D", "3D"),  # the partner's void does not help
+        ("RD 4D", "5D 3D", "", "", "3D"),  # the partner's card may be beaten, the 3 cannot
         ("4D 6D", "5D 3D 2D", "", "", "2D"),  # with the 3 in hand, the 2 is certain too
     ],
 )
@@ -105,11 +105,11 @@ def test_greedy_takes_when_it_is_certain(trick: str, hand: str, gone: str, voids
 @pytest.mark.parametrize(
     "trick, hand, expected",
     [
-        ("3D 4D 5D", "AD RD FD 6D", "6D"),  # cannot take: the least valuable that follows
-        ("3D 4D 5D", "AD 2D RD", "RD"),  # a third each, the king is the weaker
+        ("3D 4D 5D", "AD RD FD 6D", "6D"),  # cannot take: the least valuable card of the suit
+        ("3D 4D 5D", "AD 2D RD", "RD"),  # a third each, the king is weaker
         ("3D 4D 5D", "AD", "AD"),
-        ("4D", "AC 2S 7B 4S", "4S"),  # nothing to follow: worthless and weakest
-        ("4D", "AC 5S 5B", "5S"),  # alike: the first suit
+        ("4D", "AC 2S 7B 4S", "4S"),  # void: worthless and weakest
+        ("4D", "AC 5S 5B", "5S"),  # equal: the first suit
     ],
 )
 def test_greedy_else_throws_the_least_valuable_card(trick: str, hand: str, expected: str) -> None:
@@ -125,7 +125,7 @@ def test_greedy_else_throws_the_least_valuable_card(trick: str, hand: str, expec
         ("2D:busso 2S:busso", "4S"),  # no denari in hand
         ("2C:volo", "CB"),  # not an invitation
         ("1C:busso 3S:busso", "CB"),  # the opponents'
-        ("0C:busso", "CB"),  # one's own
+        ("0C:busso", "CB"),  # its own
     ],
 )
 def test_seed_heuristic_follows_the_partners_signal(signals: str, expected: str) -> None:
@@ -135,14 +135,14 @@ def test_seed_heuristic_follows_the_partners_signal(signals: str, expected: str)
 @pytest.mark.parametrize(
     "hand, expected",
     [
-        ("3D 2D 5D 4C 7C", "4C"),  # 10 against 11: the first card of the suit
-        ("RD 4C 5C", "RD"),  # 10 against 9: values printed on the cards
-        ("5D 5C", "5D"),  # as much: the first suit
+        ("3D 2D 5D 4C 7C", "4C"),  # 10 against 11: first card of the suit
+        ("RD 4C 5C", "RD"),  # 10 against 9 by the printed values
+        ("5D 5C", "5D"),  # equal: the first suit
         ("AD 2D 3D", "AD"),  # the ace with 2 and 3
         ("AD 2D 3D RD 2C 4C", "AD"),  # before a 2 with one other card
         ("AD 3D CD", "CD"),  # without the 2 not the ace, but the first card
         ("AD 2D FD", "FD"),
-        ("AD 2D 4C 5C 6C", "2D"),  # a 2 with exactly one other card of its suit, whatever suit is greatest
+        ("AD 2D 4C 5C 6C", "2D"),  # a 2 with exactly one other card of its suit, whatever suit is strongest
         ("2D 4C 5C 6C", "4C"),  # a 2 with none
         ("AD FD", "FD"),
         ("AD AC", "AD"),  # bare aces: the first of the first suit
@@ -162,7 +162,7 @@ def test_seed_heuristic_answers_with_the_first_legal_card(trick: str, hand: str,
 
 @pytest.mark.parametrize("name", GAME.policies)
 def test_players_know_only_what_their_seat_knows(name: str) -> None:
-    """The same decision over 240 positions when the other hands are dealt anew, signals and voids still true."""
+    """The same decisions over 240 positions after the other hands are redealt, consistently with signals and voids."""
     random = np.random.default_rng(3)
     positions: list[States] = []
 

@@ -1,4 +1,4 @@
-"""The rewards of Tressette, worked by hand."""
+"""Rewards of Tressette, worked by hand."""
 
 from typing import Any
 
@@ -27,10 +27,10 @@ def earned(reward: str, states: States, cards: str) -> Any:
     "trick, closing",
     [
         ("AD 2D 4D 3D", -0.1 + 0.5 + 3 * 0.3),  # takes ace and 2 with the 3
-        ("4D 3D 5D 6D", 0.05 + 0.5 + 0.3),  # the partner takes, with a 3
-        ("4D 5D 6D 7D", 0.05 + 0.5),  # takes nothing of worth
+        ("4D 3D 5D 6D", 0.05 + 0.5 + 0.3),  # the partner takes with a 3
+        ("4D 5D 6D 7D", 0.05 + 0.5),  # takes nothing of value
         ("4D 5D 6D AD", -0.2 + 0.5 + 0.3),  # takes with the ace itself
-        ("4D RD AC 2C", -0.1 + 0.5 + 2 * 0.3),  # the partner takes what two seats throw
+        ("4D RD AC 2C", -0.1 + 0.5 + 2 * 0.3),  # the partner takes what two seats discard
         ("3D 5D 4D AD", -0.2 - 0.5),  # loses the ace
         ("4D 5D FD 6D", 0.05 - 0.5),
     ],
@@ -57,7 +57,7 @@ def test_rewards_at_the_end(reward: str, own: float) -> None:
     plays = CROSSED_PLAYS.split()
     assert earned(reward, states, " ".join(plays[:-1])) == [0, 0, 0, 0]
     assert earned(reward, states, plays[-1]) == [own, -own, own, -own]
-    assert paid(np.array([3.0, 8.0]), reward) == pytest.approx([own, -own])  # what search makes of these points
+    assert paid(np.array([3.0, 8.0]), reward) == pytest.approx([own, -own])  # as computed in search
 
 
 def test_the_default_reward_is_points() -> None:

@@ -1,4 +1,4 @@
-"""The rules of Tressette, worked by hand."""
+"""Rules of Tressette, worked by hand."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_an_illegal_card_is_named_with_seat_and_legal_cards() -> None:
 
 
 def test_the_deal_of_a_seed_stays() -> None:
-    """Everywhere and in all versions, as environments and records promise."""
+    """On all platforms and in all versions, as guaranteed for environments and records."""
     (state,) = GAME.deal(np.array([1], np.uint64))
     hands = ("CD AD 2D 3C 4S 6S FS 3S AB 2B", "4D FC CC 2C 5S 7S RS 2S FB 3B", "5D 6D 7D 3D 5C 6C CS AS 7B RB")
     assert state["hands"][:3].tolist() == [mask(cards) for cards in hands] and state["leader"] == 0

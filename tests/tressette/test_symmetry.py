@@ -1,4 +1,4 @@
-"""No suit is better than another: a hand with the suits renamed is the same hand, in all that is seen and won."""
+"""Symmetry of suits: a hand with renamed suits is the same hand in observations and results."""
 
 from itertools import permutations
 
@@ -21,12 +21,12 @@ TURN_ROUND = [suits for suits in permutations(range(SUITS)) if suits != (0, 1, 2
 
 
 def old_cards(suits: tuple[int, ...]) -> NDArray[np.int64]:
-    """New card -> old card, when the new suit `k` is the old suit `suits[k]`."""
+    """Return the old card of each new card, if the new suit `k` is the old suit `suits[k]`."""
     return np.concatenate([np.arange(RANKS) + RANKS * suit for suit in suits])
 
 
 def old_bits(suits: tuple[int, ...]) -> NDArray[np.int64]:
-    """The same for the bits of an observation."""
+    """Return the old bit of each new bit of an observation."""
     bits = np.arange(BITS_WITH_ACCUSI)
     for start in [*range(HAND, VOIDS, CARDS), *range(LED, TAKING, CARDS), UNBEATEN, HIGHEST]:
         bits[start : start + CARDS] = start + old_cards(suits)
@@ -51,7 +51,7 @@ def renamed_deal(states: States, suits: tuple[int, ...]) -> States:
 
 @pytest.mark.parametrize("suits", TURN_ROUND)
 def test_the_symmetry_that_networks_are_told(suits: tuple[int, ...]) -> None:
-    """A bit trades places with that of the same place of the other suit, and those of no suit stay."""
+    """Bits are permuted between corresponding places of the suits; bits of no suit stay."""
     symmetry = GAME.symmetry
     assert symmetry is not None
     there = {pair: bit for bit, pair in enumerate(zip(symmetry.part.tolist(), symmetry.place.tolist(), strict=True))}

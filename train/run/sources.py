@@ -35,7 +35,7 @@ def write_sources(folder: Path, settings: RunSettings) -> dict[str, Path]:
 
 
 def _kept(folder: Path, file: OwnFile) -> set[str]:
-    """The modules of a game in a folder that an earlier start has kept."""
+    """Return the modules of a folder game that an earlier start has kept."""
     found = (folder / CODE / PurePath(file.path).name).rglob("*.py")
     return {str(path.relative_to(folder / CODE)) for path in found if "." not in path.stem}
 

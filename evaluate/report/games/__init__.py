@@ -1,1 +1,1 @@
-"""Parts of reports for one game: the module with the game's name has `blocks` and `sections`."""
+"""Game-specific parts of reports: the module named after a game has `blocks` and `sections`."""

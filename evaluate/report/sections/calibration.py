@@ -1,4 +1,4 @@
-"""Predicted values against results: whether the values of a network are right."""
+"""Calibration: predicted values against outcomes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _BINS = 12
 
 @dataclass(frozen=True)
 class Reliability:
-    """Decisions in bins by the value of what was done, as many in each: means of values and outcomes of each bin.
+    """Mean value and mean outcome of decisions in bins of equal size by the value of the action taken.
 
-    `half_width` is of the 95% interval of the mean outcome, over games: decisions of one game are not independent. It
-    is nan where all are of one game, whose spread is unknown.
+    `half_width` is that of the 95% interval of the mean outcome, clustered by game because decisions of one game are
+    not independent. It is NaN for a bin with decisions of a single game.
     """
 
     value: Numbers  # [bins]
@@ -32,12 +32,12 @@ class Reliability:
 
     @property
     def error(self) -> float:
-        """The expected calibration error: mean distance of the two, each bin by its decisions (Guo et al., 2017)."""
+        """Expected calibration error (Guo et al., 2017): mean distance of the two, weighted by decisions."""
         return float(np.average(np.abs(self.value - self.outcome), weights=self.count))
 
 
 def reliability(value: Numbers, outcome: Numbers, game: NDArray[np.int64], bins: int = _BINS) -> Reliability:
-    """Bin decisions by their value. Fewer bins where many values are the same."""
+    """Bin decisions by value; ties may leave fewer than `bins` bins."""
     edges = np.unique(np.quantile(value, np.linspace(0, 1, bins + 1)[1:-1]))
     number = np.searchsorted(edges, value, side="right")
     found = [_bin(value[number == k], outcome[number == k], game[number == k]) for k in np.unique(number)]
@@ -54,13 +54,13 @@ def _bin(value: Numbers, outcome: Numbers, game: NDArray[np.int64]) -> tuple[flo
 
 
 def explained(value: Numbers, outcome: Numbers) -> float:
-    """The share of the variance of outcomes that the values explain, 1 - var(outcome - value) / var(outcome)."""
+    """Return the explained share of the variance of outcomes, 1 - var(outcome - value) / var(outcome)."""
     spread = float(outcome.var())
     return 1 - float((outcome - value).var()) / spread if spread > 0 else float("nan")
 
 
 def section(watched: Watched, unit: str, scale: float) -> Section | None:
-    """The section on values; `scale` makes them `unit`. None for a player without values."""
+    """Return the section on values, multiplied by `scale` to be in `unit`; None for a player without values."""
     rows = np.flatnonzero(watched.choices > 1)
     if watched.agent.network is None or not rows.size:
         return None
@@ -97,7 +97,7 @@ def _says(found: Reliability, value: Numbers, outcome: Numbers, unit: str, watch
 
 
 def _by_stage(watched: Watched, rows: NDArray[np.int64], value: Numbers, outcome: Numbers) -> dict[str, float]:
-    """The share explained in each stage of the game that comes up often enough."""
+    """Return the explained share in each stage of the game with at least 100 decisions."""
     stages = watched.phases[rows]
     shares = {}
     for number, name in enumerate(presentation_of(watched.agent.game).phases):
@@ -119,7 +119,7 @@ def _draw(found: Reliability, by_stage: dict[str, float], unit: str) -> str:
             found.value, found.outcome, found.half_width, fmt="o-", markersize=3.5, capsize=2, color=COLOURS[0]
         )
         left.set_xlabel(f"value ({unit})")
-        left.set_ylabel("outcome")  # in the unit of the value: a long one does not fit
+        left.set_ylabel("outcome")  # the unit is on the other axis; a long one would not fit here
         left.set_title("reliability")
         names = list(by_stage)
         right.barh(range(len(names)), [max(0.0, share) for share in by_stage.values()], color=COLOURS[0], height=0.7)

@@ -1,4 +1,4 @@
-"""The legal actions and the choices of an agent, by the stages of the game."""
+"""Legal actions and choices of an agent by stage of the game."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from busso.evaluate.report.content import Block, Figure, TextTable
 from busso.evaluate.report.drawing import COLOURS, Numbers, new_figure, style, to_svg
 from busso.evaluate.report.sections.observing import Watched
 
-_FEW = 12  # actions that have a column each
+_FEW = 12  # most actions that get a column each
 
 
 def by_action(watched: Watched) -> list[Block]:
-    """Shares of each action by stage as a table, and decisions without a choice; for a game of few actions."""
+    """Return the shares of each action by stage, as a figure and a table; empty for a game of many actions."""
     game = watched.agent.game
     if game.actions > _FEW:
         return []
@@ -58,7 +58,7 @@ def _figure(watched: Watched, counts: NDArray[np.int64]) -> Figure:
 
 
 def stacked(name: str, panels: Mapping[str, tuple[Sequence[str], Numbers]], labels: Sequence[str]) -> str:
-    """Bars from 0 to 1 that are made of shares, `{title: (rows, shares [rows, labels])}`, as SVG."""
+    """Draw stacked bars of shares, `{title: (rows, shares [rows, labels])}`, as SVG."""
     with style():
         most = max(len(rows) for rows, _ in panels.values())
         figure, axes = new_figure(0.9 + 0.24 * most, 1, len(panels))

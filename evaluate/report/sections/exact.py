@@ -1,4 +1,4 @@
-"""A small game: the learned policy beside the exact solution."""
+"""Learned policy of a small game compared with the exact solution."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from busso.train.run.read import Run
 
 
 def section(run: Run) -> Section:
-    """Errors against the exact values, and for each table of the game the learned policy beside the optimal one."""
+    """Return the errors against the exact values, and a figure of the learned and the optimal policy for each table."""
     solved = solve(run.settings.game)
     found = beside_exact(solved, run.folder)
     rows = [line.split(": ", 1) for line in found.lines if ": " in line]

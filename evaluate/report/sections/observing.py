@@ -1,4 +1,4 @@
-"""Games of an agent with every decision: legal actions, choice, values and result."""
+"""Games of an agent with legal actions, choice, values and outcome of every decision."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ from busso.train.run.read import Run
 from busso.train.settings.dqn import TrainSettings
 
 _CPU = torch.device("cpu")
-_STREAM = "report"  # of the deals: none that a run has seen
-_OTHER = 1  # index of the player that is not the agent, where there is one
+_STREAM = "report"  # of deals that no run has seen
+_OTHER = 1  # index of the agent's opponent
 
 
 class Valued(Protocol):
-    """A network, or several as one."""
+    """A network or an ensemble of networks."""
 
     def values(self, words: NDArray[np.uint64]) -> NDArray[np.float32]:
-        """Values `[rows, actions]` of packed observations."""
+        """Return values `[rows, actions]` of packed observations."""
 
 
 @dataclass(frozen=True)
 class Agent:
-    """The player of a report: `network` is None for a table, which has no values by observation."""
+    """Player of a report; `network` is None for a table, which has no values by observation."""
 
     game: Game
     player: Player
     network: Valued | None
     reward: str
     gamma: float
-    opponent: Player | None = None  # whom it learned against, where that was one fixed player
+    opponent: Player | None = None  # in training, if that was a single fixed player
     opponent_name: str = ""
 
 
 def load_agent(run: Run) -> Agent:
-    """The best network of a run, or its table. Raises CheckpointError and SettingsError as `load_player` does."""
+    """Load the best network of a run, or its table. Raises CheckpointError and SettingsError as `load_player`."""
     settings = run.settings
     game = settings.load_game()
     reward = settings.reward_name(game)
@@ -62,17 +62,17 @@ def load_agent(run: Run) -> Agent:
 
 @dataclass(frozen=True)
 class Watched:
-    """Decisions of the agent in the order in which they were taken, a row each.
+    """Decisions of the agent in the order played, one row each.
 
-    `values` are NaN where there are none, and for illegal actions. `outcome` is what its seat earned by the run's
-    reward from there to the end of the game, discounted as the run does: what the value of the action estimates.
+    `values` are NaN for illegal actions and without a network. `outcome` is the return of the seat from this decision
+    on, by the run's reward and discount: the quantity that the value of the action estimates.
     """
 
     agent: Agent
     games: int
-    game: NDArray[np.int64]  # [decisions], the number of the game
+    game: NDArray[np.int64]  # [decisions], index of the game
     seat: NDArray[np.int64]
-    states: States  # as they were when the decision was taken
+    states: States  # before the decision
     legal: NDArray[np.bool_]  # [decisions, actions]
     action: NDArray[np.int64]
     values: NDArray[np.float32]  # [decisions, actions]
@@ -81,12 +81,12 @@ class Watched:
 
     @property
     def chosen(self) -> Numbers:
-        """The value of what it did, `[decisions]`."""
+        """Values of the actions taken, `[decisions]`."""
         return np.take_along_axis(self.values, self.action[:, None], axis=1)[:, 0].astype(np.float64)
 
     @property
     def phases(self) -> NDArray[np.int64]:
-        """The phase of the game in which each decision was taken, by number, `[decisions]`."""
+        """Phase of the game at each decision, by number, `[decisions]`."""
         return presentation_of(self.agent.game).phase(self.states)
 
     @property
@@ -97,7 +97,7 @@ class Watched:
 
 
 class _ByValue:
-    """Plays the legal action of greatest value, as the network's own player does, and keeps the values it asked for."""
+    """Player that takes the legal action of greatest value, as the network's own player, and keeps the values."""
 
     def __init__(self, agent: Agent) -> None:
         assert agent.network is not None
@@ -114,12 +114,12 @@ class _ByValue:
 
 
 def unpacked(masks: NDArray[np.uint64], actions: int) -> NDArray[np.bool_]:
-    """Bit masks `[rows]` as `[rows, actions]`."""
+    """Unpack bit masks `[rows]` to `[rows, actions]`."""
     return (masks[:, None] >> np.arange(actions, dtype=np.uint64)) & np.uint64(1) != 0
 
 
 def watch_games(agent: Agent, games: int, seed: int) -> Watched:
-    """Play `games` games, the agent in all seats, or against the player that it learned against."""
+    """Play `games` games with the agent in all seats, or against its opponent if it has one."""
     game, by_value = agent.game, _ByValue(agent) if agent.network is not None else None
     players: list[Player] = [by_value or agent.player]
     seats = np.zeros((games, game.seats), np.uint8)
@@ -159,7 +159,7 @@ class _Kept:
         self._values.append(none if self._by_value is None else self._by_value.values)
 
     def watched(self, agent: Agent, games: int, totals: NDArray[np.float32], results: NDArray[np.float32]) -> Watched:
-        """All of it, once the games are over."""
+        """Return all decisions, after the games have ended."""
         number, seat, states, masks, actions = (np.concatenate(column) for column in zip(*self._rounds, strict=True))
         return Watched(
             agent,
@@ -175,7 +175,7 @@ class _Kept:
         )
 
     def _outcomes(self, gamma: float, totals: NDArray[np.float32]) -> Numbers:
-        """From the last round to the first: what a seat earns until its next decision, and what then follows."""
+        """Return the outcomes `[decisions]`, accumulated from the last round to the first."""
         following = np.zeros(totals.shape)
         earned_then = totals.astype(np.float64)
         outcomes: list[Numbers] = []
@@ -187,7 +187,7 @@ class _Kept:
 
 
 def rules_choose(watched: Watched, rows: NDArray[np.int64], name: str, seed: int) -> NDArray[np.int64]:
-    """Return the actions that a player of the game by name would have taken in these decisions, `[rows]`."""
+    """Return the actions that a named player takes in these decisions, `[rows]`."""
     player = named_player(watched.agent.game, name)
     player.begin(stream(seed, _STREAM, 1, rows.size))
     decisions = Decisions(watched.agent.game, watched.states[rows], np.arange(rows.size))

@@ -1,4 +1,4 @@
-"""Training of a run: its settings, program and machine, its speed and bottleneck, and its curves."""
+"""Sections on the training of a run: settings, program and machine, speed and bottleneck, curves, results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from busso.train.settings.resolve import defaults_of
 
 _MEASURE_SECONDS = 0.25  # for each stage
 _GIB = 1 << 30
-# Of runs without evaluations, and beside them: (name, title, form).
+# (name, title, form) of the learning curves.
 _LEARNING = (
     ("train/loss", "loss", "log"),
     ("train/td_error", "TD error", "plain"),
@@ -46,7 +46,7 @@ _LEARNING = (
 
 
 def facts(run: Run, seeds: int) -> dict[str, str]:
-    """The few facts that a reader looks for first."""
+    """Return the key figures of a run."""
     found = {"game": run.settings.game_name, "algorithm": run.settings.algo}
     found["seeds"] = str(run.settings.seed) if seeds == 1 else f"{seeds}, of which {run.settings.seed}"
     steps = run.counters.get("env_steps") or max((steps[-1] for steps, _ in run.curves().values()), default=0)
@@ -64,14 +64,14 @@ def _seconds(run: Run) -> float:
 
 
 def in_words(seconds: float) -> str:
-    """`76 min`, `2.5 h`."""
+    """Format a duration as `76 min`, `2.5 h`."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def settings_section(run: Run) -> Section:
-    """Return the settings that differ from the defaults: first those of learning, then length and machine."""
+    """Return the section of the settings that differ from the defaults, those that affect learning first."""
     plain = defaults_of(run.settings)
     if plain is None:
         return Section(
@@ -92,7 +92,7 @@ def _kind(key: str) -> str:
 
 
 def origin_section(run: Run) -> Section | None:
-    """With which program, on what machine; None for a run that does not say."""
+    """Return the section on program and machine; None if the run has no record of them."""
     if not run.launches:
         return None
     rows = [(*_of_launch(launch), str(launch.get("learner", ""))) for launch in _distinct(run.launches)]
@@ -147,7 +147,7 @@ def _speed_row(name: str, values: Any) -> list[str]:
 
 
 def _limits(run: Run, settings: TrainSettings) -> Iterator[Block]:
-    """Measure the capacity of each stage of the run on this machine, and find the one that limits it."""
+    """Yield the capacity of each stage of the run on this machine, and the bottleneck."""
     try:
         measured = stages.measure(settings, _MEASURE_SECONDS)
     except (SettingsError, RuntimeError, MemoryError) as error:
@@ -165,7 +165,7 @@ def _limits(run: Run, settings: TrainSettings) -> Iterator[Block]:
 
 
 def curves_section(runs: Sequence[Run]) -> Section | None:
-    """Evaluations and learning curves over decisions and over time; runs differ in their seed alone."""
+    """Return the section of evaluations over decisions and time, and learning curves; runs differ only in the seed."""
     games = [
         Panel("games won", _evaluations(runs, "win_rate", axis), "", "percent") for axis in (by_decisions, by_minutes)
     ]
@@ -201,7 +201,7 @@ def _learning(runs: Sequence[Run]) -> Iterator[Panel]:
 
 
 def results_section(runs: Sequence[Run]) -> Section | None:
-    """Return the finished runs' results against each opponent, a row each; None where none has results of games."""
+    """Return the section of results against each opponent, one row per finished run; None without results of games."""
     unit = runs[0].settings.load_game().unit
     runs = [run for run in runs if run.against("win_rate")]
     opponents = list(dict.fromkeys(name for run in runs for name in run.against("win_rate")))

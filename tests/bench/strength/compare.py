@@ -1,7 +1,7 @@
-"""`python -m tests.bench time_to_strength`: busso and two peers, from the command to a given strength, in one run.
+"""`python -m tests.bench time_to_strength`: time of busso and two peers to a given strength, in one run.
 
-First busso alone on all CPUs of this machine, then both peers side by side, each with one thread. `--commit` keeps the
-curves (KEPT), draws the picture and writes the table into the page; `--page` does so from the curves that are kept.
+First busso runs alone on all CPUs, then both peers side by side, with one thread each. `--commit` keeps the curves
+(KEPT), draws the picture and writes the table into the page; `--page` does the last two from the kept curves.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def measured(names: Sequence[str], minutes: float, peer_minutes: float, command: str) -> dict[str, Any]:
-    """All that is kept of a comparison of these sides."""
+    """Measure these sides and return the data to keep."""
     about = {"date": date.today().isoformat(), "machine": figures.machine(), "load": figures.load()}
     about |= {"command": command, "minutes": minutes, "peer_minutes": peer_minutes}
     found = []
@@ -67,7 +67,7 @@ def measured(names: Sequence[str], minutes: float, peer_minutes: float, command:
 
 
 def page(kept: dict[str, Any]) -> list[str]:
-    """The lines of the page: how it was measured, and the table."""
+    """Return the lines of the page: method and table."""
     found = curves.of_json(kept)
     spent = [f"{each.evaluating:.0f} s of {each.name}" for each in found if each.evaluating is not None]
     return [
@@ -86,7 +86,7 @@ def page(kept: dict[str, Any]) -> list[str]:
 
 
 def write_page(kept: dict[str, Any]) -> None:
-    """Draw the picture, and put the lines between the marks of the page."""
+    """Draw the picture, and write the lines between the page's markers."""
     curves.draw(curves.of_json(kept), PICTURE)
     text = PAGE.read_text()
     before, after = text.split(BEGIN)[0], text.split(END)[1]

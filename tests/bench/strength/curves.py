@@ -1,4 +1,4 @@
-"""Curves of strength over time: when they reach a level, as a table and as a picture."""
+"""Curves of strength over time: when they reach a level, in a table and a picture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NEVER = "not reached"
 
 @dataclass(frozen=True)
 class Point:
-    """An evaluation: hands won against each opponent, and the seconds from the command until that was known."""
+    """An evaluation: hands won against each opponent, and the seconds since the start of the command."""
 
     cpu: float
     wall: float
@@ -22,9 +22,9 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """Learning curve of a side. `evaluating`: CPU seconds of its evaluations; None if unknown.
+    """Learning curve of a side; `cpu` and `wall` are its total seconds.
 
-    `cpu` and `wall` are the seconds of all of it.
+    `evaluating` are the CPU seconds of its evaluations; None if unknown.
     """
 
     name: str
@@ -35,9 +35,9 @@ class Curve:
     evaluating: float | None = None
 
     def reached(self, opponent: str, level: float) -> Point | None:
-        """The first evaluation that is at `level`, if the next one is too or there is none; None without one.
+        """Return the first evaluation at `level` whose successor, if any, is at `level` too; None without one.
 
-        Two in a row, because the first of many evaluations that reaches a level may be one of luck.
+        Two in a row are required because a single one may be luck.
         """
         shares = [point.won[opponent] for point in self.points]
         for point, share, following in zip(self.points, shares, [*shares[1:], 1.0], strict=True):
@@ -47,18 +47,18 @@ class Curve:
 
 
 def to_json(curves: Sequence[Curve], about: Mapping[str, Any]) -> dict[str, Any]:
-    """All that is kept of a measurement; `about` says how it was made."""
+    """Return the data to keep of a measurement; `about` describes the method."""
     return {**about, "curves": [asdict(curve) for curve in curves]}
 
 
 def of_json(kept: Mapping[str, Any]) -> list[Curve]:
-    """The curves of `to_json`."""
+    """Read the curves of `to_json`."""
     curves = [dict(each) for each in kept["curves"]]
     return [Curve(**(each | {"points": [Point(**point) for point in each["points"]]})) for each in curves]
 
 
 def table(curves: Sequence[Curve]) -> Iterator[str]:
-    """Markdown: CPU seconds and wall-clock seconds of each side to each level."""
+    """Yield a Markdown table of CPU and wall-clock seconds of each side to each level."""
     yield f"| hands won against | {' | '.join(curve.name for curve in curves)} |"
     yield "|---" * (1 + len(curves)) + "|"
     for opponent, levels in LEVELS.items():
@@ -79,7 +79,7 @@ def _shares(curve: Curve, opponent: str) -> list[float]:
 
 
 def draw(curves: Sequence[Curve], out: Path) -> None:
-    """A picture with a panel for each opponent: hands won over CPU seconds, on a logarithmic axis."""
+    """Draw a panel for each opponent: hands won over CPU seconds, on a logarithmic axis."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, PercentFormatter
 

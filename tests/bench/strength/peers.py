@@ -1,8 +1,8 @@
-"""`python -m tests.bench.strength.peers NAME FILE --seconds S`: a peer learns Tressette, and is evaluated on the way.
+"""`python -m tests.bench.strength.peers NAME FILE --seconds S`: train a peer on Tressette with evaluations.
 
 `dqn` is the single file examples/dqn_tressette.py, `ppo` MaskablePPO of sb3-contrib with the batches of
-examples/maskable_ppo.py. FILE gets one JSON line for each evaluation. Both use one thread for S seconds of the CPU
-from the start of the process, evaluations included. The learning rate falls to 0 over that time.
+examples/maskable_ppo.py. FILE gets one JSON line for each evaluation. Both use one thread for S CPU seconds from the
+start of the process, including evaluations. The learning rate falls to 0 over that time.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from busso.tressette import GAME
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 OPPONENTS = ("random", "greedy")
-DEALS, SEED = 1024, 1  # of an evaluation of `busso train seed=1`: the same deals
-EVALUATIONS = 180  # evenly over the budget, at first; later each after a tenth more of the time
+DEALS, SEED = 1024, 1  # same deals as the evaluations of `busso train seed=1`
+EVALUATIONS = 180  # evenly spread at first; later each after another tenth of the elapsed time
 ITSELF = "itself"
 
 Bits = NDArray[np.int8]
@@ -39,14 +39,14 @@ Choose = Callable[[Bits, Bits], NDArray[Any]]
 
 
 class ChoosingPlayer:
-    """A player of busso by a function of observations `[rows, bits]` and masks `[rows, actions]`. None: by chance."""
+    """Player by a function of observations `[rows, bits]` and masks `[rows, actions]`; None plays at random."""
 
     def __init__(self, choose: Choose | None = None) -> None:
         self.choose = choose
         self._chance = RandomPlayer()
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:
-        """It has no chance of its own once it chooses."""
+        """Do nothing: a choosing player is deterministic."""
         self._chance.begin(seeds)
 
     def act(self, decisions: Decisions) -> Actions:
@@ -60,7 +60,7 @@ class ChoosingPlayer:
 
 
 class Watch:
-    """The budget of a peer, and its evaluations, which go to a file. The clock is that of the CPU."""
+    """CPU-time budget of a peer, and its evaluations, which are written to a file."""
 
     def __init__(
         self,
@@ -77,11 +77,11 @@ class Watch:
         self._evaluating = 0.0
 
     def spent(self) -> float:
-        """The share of the budget that is spent, 0 to 1."""
+        """Share of the budget used so far, 0 to 1."""
         return min(1.0, self._clock() / self._seconds)
 
     def look(self, choose: Choose, decisions: int) -> None:
-        """Evaluate, if it is due, what chooses after so many decisions."""
+        """Evaluate `choose` after `decisions` decisions, if an evaluation is due."""
         if self._clock() >= self._due or self.spent() >= 1:
             self._evaluate(choose, decisions)
             now = self._clock()
@@ -98,7 +98,7 @@ class Watch:
 
 
 def dqn(watch: Watch, words: Sequence[str]) -> None:
-    """The single file with these options. `--opponents itself`: the newest network without exploration."""
+    """Train by the single file with these options. `--opponents itself`: the latest network without exploration."""
     example = runpy.run_path(str(EXAMPLES / "dqn_tressette.py"))
     args = example["parse"](["--reward", "points_and_win", *words])
     itself = ChoosingPlayer()
@@ -117,7 +117,10 @@ def dqn(watch: Watch, words: Sequence[str]) -> None:
 
 
 def ppo(watch: Watch, words: Sequence[str]) -> None:
-    """MaskablePPO with a network of the same size. Its partner is the newest policy; `--opponents itself`: all are."""
+    """Train MaskablePPO with an equal-sized network and the latest policy as partner.
+
+    `--opponents itself`: the latest policy plays the opponents too.
+    """
     from sb3_contrib import MaskablePPO
     from stable_baselines3.common.callbacks import BaseCallback
 
@@ -165,7 +168,7 @@ PEERS = {"dqn": dqn, "ppo": ppo}
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Learn. What is not known here goes to the peer."""
+    """Train a peer; unknown options are passed on to it."""
     parser = argparse.ArgumentParser("peers")
     parser.add_argument("name", choices=PEERS)
     parser.add_argument("file", type=Path)

@@ -1,4 +1,4 @@
-"""The three sides of `time_to_strength`: each a process, whose evaluations are timed from outside as they appear."""
+"""The three sides of `time_to_strength`: processes whose evaluations are timed from outside as they appear."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ SETTINGS = {
 }
 NAMES = {"busso": "busso train", "dqn": "single-file DQN", "ppo": "MaskablePPO"}
 
-Row = dict[str, Any]  # hands won against each opponent; "evaluating" where it is known
+Row = dict[str, Any]  # hands won against each opponent, and "evaluating" if known
 
 
 @dataclass(frozen=True)
 class Side:
-    """A command, and how to read the evaluations that it has made so far."""
+    """A command, and the reader of its evaluations so far."""
 
     name: str
     command: list[str]
     read: Callable[[], list[Row]]
-    threads: int | None = None  # of PyTorch and what it uses; None: as they come
+    threads: int | None = None  # for PyTorch and its libraries; None leaves the default
 
 
 def busso(folder: Path, minutes: float, overrides: Sequence[str] = ()) -> Side:
-    """`busso train` as it comes, evaluated more often, and against the two opponents alone."""
+    """Return `busso train` with default settings but more evaluations, against the two opponents only."""
     look = 60 * minutes / EVALUATIONS
     often = [f"evaluation.opponents=[{','.join(OPPONENTS)}]", f"evaluation.deals={DEALS}"]
     often += ["evaluation.every_episodes=500", f"evaluation.min_seconds={look:g}", f"evaluation.max_seconds={look:g}"]
@@ -53,14 +53,14 @@ def busso(folder: Path, minutes: float, overrides: Sequence[str] = ()) -> Side:
 
 
 def peer(name: str, folder: Path, minutes: float) -> Side:
-    """A peer with one thread, for so many minutes of the CPU."""
+    """Return a peer with one thread, for `minutes` of CPU time."""
     file = folder / f"{name}.jsonl"
     command = [sys.executable, "-m", "tests.bench.strength.peers", name, str(file), f"--seconds={60 * minutes:g}"]
     return Side(NAMES[name], [*command, *SETTINGS[name].split()], lambda: of_lines(file), threads=1)
 
 
 def of_metrics(file: Path) -> list[Row]:
-    """The evaluations in a metrics.csv."""
+    """Read the evaluations in a metrics.csv."""
     columns = {opponent: evaluation_scalar("win_rate", opponent) for opponent in OPPONENTS}
     return [
         {opponent: float(row[column]) for opponent, column in columns.items()}
@@ -70,18 +70,18 @@ def of_metrics(file: Path) -> list[Row]:
 
 
 def of_lines(file: Path) -> list[Row]:
-    """The evaluations in a file of JSON lines."""
+    """Read the evaluations in a file of JSON lines."""
     return [json.loads(line) for line in _whole_lines(file)]
 
 
 def _whole_lines(file: Path) -> Iterator[str]:
-    """Return the complete lines of the file; none before it exists."""
+    """Yield the complete lines of a file; none before it exists."""
     with suppress(FileNotFoundError):
         yield from (line for line in file.read_text().splitlines(keepends=True) if line.endswith("\n"))
 
 
 class Watched:
-    """A side that runs, from its start to its end."""
+    """A running side, from start to end."""
 
     def __init__(self, side: Side, folder: Path) -> None:
         self._side, self._points, self._cpu = side, list[Point](), 0.0
@@ -93,7 +93,7 @@ class Watched:
         self.process = subprocess.Popen(side.command, stdout=self._log, stderr=self._log, env=os.environ | threads)
 
     def look(self) -> bool:
-        """Time what is new; returns whether it still runs."""
+        """Record new evaluations, and return whether the side is still running."""
         running = self.process.poll() is None
         rows = self._side.read()
         new = rows[len(self._points) :]
@@ -106,7 +106,7 @@ class Watched:
         return running
 
     def curve(self) -> Curve:
-        """Return its learning curve. Raises RuntimeError, with the end of its log, without an evaluation."""
+        """Return the learning curve. Raises RuntimeError, with the tail of the log, if there are no evaluations."""
         self._log.close()
         name, code = self._side.name, self.process.returncode
         if code or not self._points:
@@ -118,7 +118,7 @@ class Watched:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Seconds of the CPU that a process, what it started and what of that has ended took until now."""
+    """Return CPU seconds used so far by a process and its descendants, including ended ones."""
     total = 0.0
     with suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)
@@ -130,13 +130,13 @@ def cpu_seconds(pid: int) -> float:
 
 
 def run(sides: Sequence[Side], folder: Path, limit: float) -> list[Curve]:
-    """Run them side by side. Raises TimeoutError after twice `limit` seconds and a grace: other programs run, too."""
+    """Run sides in parallel. Raises TimeoutError after twice `limit` seconds (for other load) and a grace time."""
     watched = [Watched(side, folder) for side in sides]
     most = 2 * limit + GRACE_SECONDS
     end = time.perf_counter() + most
     try:
         while True:
-            running = [each.look() for each in watched]  # all of them, whether or not one runs
+            running = [each.look() for each in watched]  # no short-circuit: every side must be read
             if not any(running):
                 break
             if time.perf_counter() > end:

@@ -1,4 +1,4 @@
-"""Values against outcomes: made-up decisions whose calibration is known."""
+"""Calibration of made-up decisions whose calibration is known."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from busso.evaluate.report.sections.calibration import explained, reliability
 def test_true_values_lie_on_the_diagonal_within_their_intervals() -> None:
     random = np.random.default_rng(3)
     value = random.uniform(-1, 1, 20_000)
-    outcome = np.where(random.uniform(-1, 1, value.size) < value, 1.0, -1.0)  # whose mean is the value
+    outcome = np.where(random.uniform(-1, 1, value.size) < value, 1.0, -1.0)  # with mean `value`
     found = reliability(value, outcome, np.arange(value.size))
     assert found.count.sum() == value.size and found.count.size == 12
     assert (np.abs(found.value - found.outcome) < 2 * found.half_width).all()
@@ -23,7 +23,7 @@ def test_values_that_are_too_high_are_seen() -> None:
 
 
 def test_intervals_are_over_games() -> None:
-    """Each game counted ten times makes no interval narrower."""
+    """Counting each game ten times does not narrow the interval."""
     random = np.random.default_rng(4)
     value, outcome = random.normal(size=500), random.normal(size=500)
     once = reliability(value, outcome, np.arange(500))

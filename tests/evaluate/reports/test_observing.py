@@ -1,4 +1,4 @@
-"""Games written down decision by decision: what was seen, done and earned is what the games have."""
+"""Observed games: states, actions and outcomes match the games."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_the_games_are_those_that_the_player_plays(agent: Agent, watched: Watche
     seats = np.zeros((40, 4), np.uint8)
     states, _ = play(agent.game, stream(5, "report", 0, 40), [agent.player], seats)
     assert np.array_equal(agent.game.returns(states), watched.results)
-    order = watched.action.reshape(40, 40).T  # rounds are a card in each game
+    order = watched.action.reshape(40, 40).T  # each round is one card in each game
     assert np.array_equal(states["order"], order)
 
 
@@ -50,13 +50,13 @@ def test_outcomes_are_what_the_seat_earns_by_the_end(watched: Watched) -> None:
 
 
 def test_outcomes_are_discounted_and_sum_what_comes_on_the_way(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Corellian Spike pays after each hand. By hand from the states: the credits with which each hand began."""
+    """Corellian Spike pays after each hand: compared with the credits at the start of each hand."""
     gamma = 0.5
     spike = agent_of(load_game("spike", {"hands": 3}), tmp_path_factory, gamma)
     found = watch_games(spike, 6, seed=2)
     for game, seat in sorted({*zip(found.game.tolist(), found.seat.tolist(), strict=True)}):
         rows = np.flatnonzero((found.game == game) & (found.seat == seat))
-        start = [float(found.states["stakes"][row, seat]) for row in rows]  # credits when the hand began
+        start = [float(found.states["stakes"][row, seat]) for row in rows]  # credits at the start of the hand
         following = [*start[1:], 50 + float(found.results[game, seat])]
         expected = 0.0
         for own, then, row in zip(start[::-1], following[::-1], rows[::-1], strict=True):
@@ -78,7 +78,7 @@ def test_an_opponent_sits_where_the_agent_does_not(agent: Agent) -> None:
 
 
 def test_the_highest_card_left_takes_the_trick(watched: Watched) -> None:
-    """Whoever leads the highest card left of its suit leads again, and nobody takes that trick from it."""
+    """A seat that leads the highest card left of its suit takes the trick and leads again."""
     leads = np.flatnonzero(watched.states["plays"] % 4 == 0)
     highest = tressette_play._is_highest(watched, leads)
     plays = watched.states["plays"][leads]
@@ -90,7 +90,7 @@ def test_the_highest_card_left_takes_the_trick(watched: Watched) -> None:
 
 
 def test_who_sees_all_hands_loses_nothing_in_the_endgame(agent: Agent) -> None:
-    """The player that solves the last tricks plays a best card in each of them, and a card at random does not."""
+    """The player that solves the last tricks plays a best card in each; a random card is not always best."""
     cheating = Agent(agent.game, named_player(agent.game, "cheating:tricks:3"), None, "points", 1.0)
     found = solve_endgame(watch_games(cheating, 60, seed=6), tricks=3, seed=1)
     assert found.tricks_left.size > 30 and found.tricks_left.max() <= 3

@@ -1,4 +1,4 @@
-"""A report as a page: it says all of it, loads nothing, and escapes what comes from outside."""
+"""Page of a report: complete, self-contained, and with untrusted text escaped."""
 
 from html.parser import HTMLParser
 from pathlib import Path
@@ -38,7 +38,7 @@ def report() -> Report:
 
 
 class Parsed(HTMLParser):
-    """Tags that are open, ids, and what the page would load."""
+    """Parser that collects open tags, ids, and external resources."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The solver of open hands as a grader: all hands there can be, and cards that come to the same."""
+"""Solver of open hands as a grader: all possible hands, and equivalent cards."""
 
 from itertools import combinations
 from typing import Any
@@ -29,7 +29,7 @@ SEEDS = stream(1, "endgame", 0, 1)
 
 
 def positions(count: int, plays: int, seed: int = 2, options: dict[str, Any] | None = None) -> States:
-    """Positions of random games after so many cards."""
+    """Return positions of random games after `plays` cards."""
     game, random = GAME.configure(options or {}), np.random.default_rng(seed)
     states = game.deal(stream(seed, "positions", 0, count))
     for _ in range(plays):
@@ -40,7 +40,7 @@ def positions(count: int, plays: int, seed: int = 2, options: dict[str, Any] | N
 
 
 def all_hands(state: np.void) -> set[tuple[int, ...]]:
-    """Every way to deal the cards that the seat to move does not see, by trying all of them."""
+    """Return every deal of the cards hidden from the seat to move, by brute force."""
     seat = int(state["turn"])
     others = [(seat + k) % 4 for k in (1, 2, 3)]
     unseen = [card for other in others for card in range(40) if int(state["hands"][other]) >> card & 1]

@@ -47,7 +47,7 @@ def hand_of_tressette() -> Hand:
 
 
 class Says:
-    """An adviser whose looks find one after the other of `looks`: the worth of the first card, and of all others."""
+    """Adviser whose successive looks return the pairs in `looks`: value of the first card, and of all others."""
 
     unit = "points"
 
@@ -69,10 +69,10 @@ class Says:
 @pytest.mark.parametrize(
     ("looks", "cost", "grade"),
     [
-        ([(5.0, 4.0)], 0.0, "best"),  # the first card is what is played
+        ([(5.0, 4.0)], 0.0, "best"),  # the first card is played
         ([(4.8, 5.0)], 0.2, "fine"),
         ([(3.0, 5.0), (4.4, 5.0)], 0.6, "mistake"),  # the second look counts
-        ([(3.0, 5.0), (5.5, 5.0)], 0.0, "best"),  # what looked bad was luck
+        ([(3.0, 5.0), (5.5, 5.0)], 0.0, "best"),  # the first look was noise
         ([(3.0, 5.0), (2.0, 5.0)], 3.0, "blunder"),
     ],
 )
@@ -81,7 +81,7 @@ def test_what_seems_bad_is_looked_at_again(looks: list[tuple[float, float]], cos
     grader = Grader("says", adviser, limits_of(hand.game, "points"))
     judged = grader.judge(hand, 0)
     assert judged is not None and judged.cost == pytest.approx(cost) and grader.grade(judged) == grade
-    assert adviser.looks == [] and len(set(adviser.asked)) == len(looks)  # other draws each time
+    assert adviser.looks == [] and len(set(adviser.asked)) == len(looks)  # fresh samples each time
     assert (judged.best.action == judged.action) == (grade == "best")
 
 

@@ -1,4 +1,4 @@
-"""`busso review`: grades of recorded games, what must not enter them, and what is written."""
+"""`busso review`: grades of recorded games, what must not affect them, and the output."""
 
 import json
 import re
@@ -193,7 +193,7 @@ def test_a_page_that_needs_nothing_else(capsys: pytest.CaptureFixture[str], tres
     assert reviewed(capsys, tressette, "by=exact:tricks:3", "format=html") == ""
     page = tressette.with_suffix(".html").read_text()
     assert not re.search(r"https?://|src=|@import|<link", page)
-    assert "<b>Ada" not in page and "&lt;b&gt;Ada" in page  # names come from elsewhere
+    assert "<b>Ada" not in page and "&lt;b&gt;Ada" in page  # names are untrusted
     assert page.count("<details") == page.count("<dt>hand</dt>") > 10 and 'class="card coppe"' in page
     assert 'class="unknown"' in page and "what the seat knew" in page
     assert "not graded" in reviewed(capsys, tressette, "by=exact:tricks:3", "show=summary")
@@ -236,7 +236,7 @@ def test_a_review_never_replaces_its_records(
     capsys: pytest.CaptureFixture[str], tressette: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = tressette.read_text()
-    monkeypatch.setattr(review, "_review", None)  # all of it is said before anything is graded
+    monkeypatch.setattr(review, "_review", None)  # all of these are reported before any grading
     for to in (tressette, tressette.parent, tressette.parent / "none" / "x"):
         assert review.main([str(tressette), f"to={to}"]) == 2
         assert key_of(capsys.readouterr().err) == "to" and tressette.read_text() == before

@@ -1,6 +1,6 @@
-"""`python bot.py MODE [MARKER]`: programs that play by the lines alone, well and badly. No busso in here.
+"""`python bot.py MODE [MARKER]`: programs that play over the line protocol, well or badly, without importing busso.
 
-A bad one does what it does once, while there is no file MARKER, or without MARKER always.
+A faulty mode shows its fault once, while the file MARKER is missing, or always without MARKER.
 """
 
 import json
@@ -27,7 +27,7 @@ def weakest(cards, sign=1):
 
 
 def greedy(line):
-    """As `busso.tressette.players.greedy`, from what the line says."""
+    """Choose as `busso.tressette.players.greedy`, from the fields of the line."""
     seat, known, names = line["seat"], line["known"], line["names"]
     rivals = set(DECK) - set(known["hand"]) - {card for _, card in known["played"]}
     if not known["table"]:
@@ -71,7 +71,7 @@ def misbehave(mode, line):
 
 
 def lines():
-    """Return the lines that are there, the newest first."""
+    """Return the available lines, the latest first."""
     rest = b""
     while read := os.read(0, 1 << 22):
         *whole, rest = (rest + read).split(b"\n")

@@ -1,4 +1,4 @@
-"""Players with options and those made of a file, in tournaments."""
+"""Players with options and players in files, in tournaments."""
 
 import dataclasses
 from collections.abc import Callable
@@ -25,7 +25,7 @@ CPU = torch.device("cpu")
 
 
 def test_players_made_of_a_network(trained_run: TrainedRuns) -> None:
-    """`name:RUN:key=value` comes to the maker of that kind with its options and its network."""
+    """`name:RUN:key=value` passes options and network to the kind's constructor."""
     made: list[tuple[Any, ...]] = []
 
     def make(game: Game, *given: Any) -> Player:
@@ -51,7 +51,7 @@ def test_players_made_of_a_network(trained_run: TrainedRuns) -> None:
 def test_another_file_is_another_player(
     tmp_path: Path, trained_run: TrainedRuns, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The journal would mix two networks of one name: it is told by what is in the file."""
+    """The journal must not mix two networks of one name: files are identified by content."""
 
     def sha256(text: str) -> str:
         return resolve(GAME, text).sha256

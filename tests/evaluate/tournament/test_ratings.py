@@ -1,4 +1,4 @@
-"""Ratings: cases worked by hand, a second way to the same numbers, and intervals that hold at their rate."""
+"""Ratings: cases by hand, a second algorithm, and coverage of the intervals."""
 
 from itertools import combinations
 from math import exp, log, log10, sqrt
@@ -23,10 +23,10 @@ def elo(found: Ratings) -> dict[str, float]:
 
 
 def test_two_players_by_hand() -> None:
-    """75 of 100 deals won, half a deal each added: 75.5 to 25.5, so Elo differs by 400 log10(75.5 / 25.5) = 188.56.
+    """75 of 100 deals won plus half a deal each is 75.5 to 25.5, or 400 log10(75.5 / 25.5) = 188.56 Elo points.
 
-    The chance is p = 75.5 / 101, the information 101 p (1 - p); the squares of the scores are 75 (1 - p)^2 + 25 p^2
-    and (1 - p)^2 + p^2 for a deal won and one lost; each player is half of the difference away from the mean.
+    The chance is p = 75.5 / 101, the information 101 p (1 - p); the squared scores are 75 (1 - p)^2 + 25 p^2, and (1 -
+    p)^2 + p^2 for a deal won and one lost; each player is half of the difference away from the mean.
     """
     found = rate({("a", "b"): duel(np.repeat([1.0, 0.0], [75, 25]))})
     difference, p = 400 * log10(75.5 / 25.5), 75.5 / 101
@@ -41,23 +41,23 @@ def test_two_players_by_hand() -> None:
 
 
 def test_a_player_that_wins_all_has_a_finite_rating() -> None:
-    """10.5 to 0.5, 21 to 1: the interval must reach down to what 10 of 10 may well be, 3 of 4 games."""
+    """10.5 to 0.5 is 21 to 1; the interval must include what 10 of 10 allows, 3 of 4 games."""
     best, worst = rate({("a", "b"): duel(np.ones(10))}).rows
     assert best.elo - worst.elo == pytest.approx(400 * log10(21))
     assert best.low - worst.high < 400 * log10(3) < best.high - worst.low
 
 
 def test_one_against_many_by_hand() -> None:
-    """Rate a player alone among four that wins 2 of 5: odds of 2 to 3 for 1 to 3 of equals, so 2 times as strong."""
+    """Winning 2 of 5 as one of four has odds of 2 to 3, against 1 to 3 for equals: twice as strong."""
     alone = duel(np.full(100_000, 0.4), even=0.25)
-    back = duel(np.full(100_000, 1 / 7), even=0.25)  # the other, half as strong: odds of 1/2 to 3
+    back = duel(np.full(100_000, 1 / 7), even=0.25)  # the other way round, half as strong: odds of 1/2 to 3
     found = rate({("a", "b"): alone, ("b", "a"): back})
     assert elo(found)["a"] - elo(found)["b"] == pytest.approx(400 * log10(2), abs=0.01)
     assert [row.won for row in found.rows] == [pytest.approx(0.4), pytest.approx(1 / 7)]
 
 
 def test_the_pair_that_fits_least() -> None:
-    """Each beats the next by the same, and the last beats the first: all are equal, which every pair denies alike."""
+    """Each beats the next by the same share, and the last beats the first: all are equal, which misfits every pair."""
     duels = {pair: duel(np.full(100, 0.6)) for pair in (("a", "b"), ("b", "c"), ("c", "a"))}
     found = rate(duels)
     assert elo(found) == {name: pytest.approx(0, abs=1e-9) for name in "abc"}
@@ -75,7 +75,7 @@ def test_an_anchor_is_zero_and_moves_nothing_else() -> None:
 
 
 def by_hunter(duels: dict[Pair, Duel]) -> dict[str, float]:
-    """The same ratings by the iteration of Zermelo (1929), in the form of Hunter (2004, Annals of Statistics 32)."""
+    """Compute the same ratings by Zermelo's iteration (1929), in the form of Hunter (2004, Annals of Statistics 32)."""
     names = sorted({name for pair in duels for name in pair})
     won = dict.fromkeys(names, 0.0)
     for (a, b), each in duels.items():
@@ -107,10 +107,10 @@ def test_ratings_are_those_of_another_way(data: st.DataObject) -> None:
 
 
 def simulated(random: np.random.Generator, strengths: np.ndarray, deals: int, apart: bool) -> dict[Pair, Duel]:
-    """A tournament of two plays a deal in which what a deal does for a player shows in all of its pairs.
+    """Simulate a tournament of two plays a deal, with an effect of the deal on a player common to all its pairs.
 
-    The wins of a pair have exactly the chances of its strengths. Half of the variance of a play is the luck of the two
-    players with this deal, unless the pairs are dealt `apart`.
+    The chances of a pair are exactly those of its strengths. Half of the variance of a play is the two players' luck
+    with this deal, unless the pairs are dealt `apart`.
     """
     luck, duels = random.normal(size=(strengths.size, deals)), {}
     for i, j in combinations(range(strengths.size), 2):
@@ -125,7 +125,7 @@ def simulated(random: np.random.Generator, strengths: np.ndarray, deals: int, ap
 
 @pytest.mark.parametrize(("deals", "apart"), [(60, False), (400, False), (400, True)])
 def test_intervals_hold_the_truth_in_95_of_100_tournaments(deals: int, apart: bool) -> None:
-    """500 tournaments of five players: each interval for itself, over all players."""
+    """500 tournaments of five players, counting each player's interval separately."""
     random = np.random.default_rng(deals + apart)
     strengths = np.array([1.2, 0.5, 0.0, -0.2, -1.5])
     held, times = np.zeros(5), 500
@@ -138,7 +138,7 @@ def test_intervals_hold_the_truth_in_95_of_100_tournaments(deals: int, apart: bo
 
 
 def test_pairs_on_the_same_deals_are_not_independent() -> None:
-    """The intervals know: luck that a player has with a deal in all pairs makes its own rating less certain."""
+    """Luck that a player has with a deal in all its pairs widens its interval."""
     strengths, random = np.zeros(5), np.random.default_rng(5)
     widths = [
         np.mean([row.high - row.low for row in rate(simulated(random, strengths, 2000, apart)).rows])

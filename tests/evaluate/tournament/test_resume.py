@@ -1,4 +1,4 @@
-"""A tournament that was stopped goes on where it was, and ends as one that was not; several processes play the same."""
+"""A stopped tournament resumes and ends with the same files; several processes give the same results."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def files(folder: Path) -> list[bytes]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tournament that nobody stopped: 10 batches of each of three pairs."""
+    """Play a tournament without a stop: 10 batches of each of three pairs."""
     folder = tmp_path_factory.mktemp("whole")
     assert main([*SMALL, "deals=150", f"folder={folder}"]) == 0
     return folder
@@ -60,7 +60,7 @@ def test_stopped_in_the_middle_of_a_pair(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Ctrl-C after some batches; perhaps the last line on disk was cut off. Nothing that was kept is played again."""
+    """Ctrl-C after some batches, with the last line perhaps incomplete; kept batches are not played again."""
     add, count, again = Journal.add, 0, 0
 
     def adding(self: Journal, batch: Played) -> None:
@@ -89,11 +89,11 @@ def test_stopped_in_the_middle_of_a_pair(
         assert main(arguments) == 0
     assert again == 30 - stop + bool(torn)
     assert files(tmp_path) == files(whole)
-    assert main(arguments) == 0 and files(tmp_path) == files(whole)  # once more: nothing is left
+    assert main(arguments) == 0 and files(tmp_path) == files(whole)  # nothing is left to play
 
 
 def test_more_deals_and_more_players_go_on(whole: Path, tmp_path: Path) -> None:
-    """Count earlier deals: the result is that of a tournament with these settings from the beginning."""
+    """Earlier deals count: the result is that of a tournament with these settings from the start."""
     assert (
         main(["game=blackjack", "players=[hit_below_14,random]", "deals=70", "batch_deals=16", f"folder={tmp_path}"])
         == 0
@@ -104,11 +104,11 @@ def test_more_deals_and_more_players_go_on(whole: Path, tmp_path: Path) -> None:
     lines = (tmp_path / BATCHES).read_bytes()
     kept = [json.loads(line.partition(b" ")[2])["unit"] for line in lines[:size].splitlines()]
     added = [json.loads(line.partition(b" ")[2])["unit"] for line in lines[size:].splitlines()]
-    assert len(added) == 30 - 4 and not [unit for unit in kept if unit in added]  # the fifth batch was a short one
+    assert len(added) == 30 - 4 and not [unit for unit in kept if unit in added]  # the fifth batch was shorter
 
 
 def test_several_processes_play_the_same(tmp_path: Path) -> None:
-    """Also where `until` says when it is enough, and one of them has played on in vain."""
+    """Also with `until`, where one process may play batches that are not needed."""
     for processes in (1, 2):
         folder = tmp_path / str(processes)
         assert main([*SMALL, "until=6%", f"folder={folder}", f"processes={processes}"]) == 0
@@ -120,7 +120,7 @@ def test_several_processes_play_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_killed_with_its_processes(tmp_path: Path) -> None:
-    """SIGKILL in mid-pair: the processes that played end by themselves, and the same command goes on."""
+    """SIGKILL in mid-pair: worker processes end by themselves, and the same command resumes."""
     arguments = ["game=blackjack", PLAYERS, "batch_deals=16", "deals=60000"]
     command = [sys.executable, "-m", "busso.evaluate.tournament", *arguments, "processes=2", f"folder={tmp_path}"]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
@@ -163,7 +163,7 @@ def test_a_player_whose_file_has_changed_is_refused(tmp_path: Path) -> None:
     with error_about(SettingsError, "players", "runs/x", hint="another folder"):
         Journal(tmp_path, about | {"players": {"runs/x": "another"}})
     assert json.loads((tmp_path / ABOUT).read_text())["players"] == {"runs/x": "one", "greedy": "", "runs/y": "two"}
-    Journal(tmp_path, about).close()  # the one that was refused does not hold it
+    Journal(tmp_path, about).close()  # the rejected one has released the folder
 
 
 def test_who_lost_the_folder_writes_no_batch(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ def test_what_goes_wrong_in_a_process_is_raised_here(
 
 
 def test_a_file_that_changes_while_it_plays_is_one_line(tmp_path: Path) -> None:
-    """As the best network of a run that is still being trained does, before another process loads it."""
+    """Like the best network of a run in training, before another process loads it."""
     table = tmp_path / "policy.json"
     table.write_text(json.dumps({}))
     settings = small_settings(players=[str(table), "random"])

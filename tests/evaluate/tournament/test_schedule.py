@@ -32,7 +32,7 @@ def test_pairs_one_after_the_other() -> None:
 
 
 def test_of_a_tournament_that_goes_on_only_the_rest_is_played() -> None:
-    """Batches 0 and 2 are known, 1 was under way: it comes first, and then all is counted."""
+    """Batches 0 and 2 are known, 1 was running: it comes first, and then all count."""
     plan = Plan(deals=50, batch=10)
     schedule, wins = Schedule(PAIRS[:1], plan), np.ones(10)
     for number in (0, 2):
@@ -44,7 +44,7 @@ def test_of_a_tournament_that_goes_on_only_the_rest_is_played() -> None:
 
 
 def test_what_another_plan_played_is_not_known() -> None:
-    """The last batch of 25 deals was a short one: with 40 it is played anew."""
+    """The last batch of 25 deals was shorter: with 40 it is played again."""
     before, now = Plan(25, 10), Schedule(PAIRS, Plan(40, 10))
     assert [now.known(before.at(PAIRS[1], number)) for number in range(3)] == [True, True, False]
     assert not now.known(Batch(("a", "d"), 0, 10)) and not now.known(Batch(PAIRS[0], 5, 10))
@@ -54,7 +54,7 @@ def test_what_another_plan_played_is_not_known() -> None:
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.03, 0.06, 0.2]), st.permutations(range(12)))
 def test_a_pair_is_played_until_its_interval_is_small_enough(seed: int, until: float, order: list[int]) -> None:
-    """The same as looking at all deals so far after each batch, in whatever order the batches come."""
+    """Equivalent to a check of all deals so far after each batch, in whatever order the batches come."""
     random, plan = np.random.default_rng(seed), Plan(118, 10, until)
     wins = shares(random, 118)
     schedule = Schedule(PAIRS[:1], plan)
@@ -72,7 +72,7 @@ def test_a_pair_is_played_until_its_interval_is_small_enough(seed: int, until: f
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 7))
 def test_every_crew_counts_the_same(seed: int, size: int) -> None:
-    """Crews of any size that end their batches in any order: what counts is what one process counts."""
+    """With any number of workers and any order of completion, the same batches count as with one process."""
     random, plan = np.random.default_rng(seed), Plan(2000, 20, 0.07)
     wins = {pair: shares(random, 2000) for pair in PAIRS}
 
@@ -93,12 +93,12 @@ def test_every_crew_counts_the_same(seed: int, size: int) -> None:
 
 
 def test_what_will_be_needed() -> None:
-    """Half-width 0.0961 after 100 deals, 0.02 wanted: 23.1 times as many deals, by the law of the square root."""
+    """Half-width 0.0961 after 100 deals, 0.02 wanted: 23.1 times as many deals, by the square-root law."""
     plan, wins = Plan(10_000, 100, 0.02), np.tile([0.0, 1.0], 50)
     state = PairState(PAIRS[0], plan)
     assert (state.needed, state.seconds_left) == (1, 0.0)
     state.add(played(plan.at(PAIRS[0], 0), wins, seconds=5.0))
-    assert state.half_width == pytest.approx(0.0961, abs=1e-4)  # as Wilson's for 50 of 100
+    assert state.half_width == pytest.approx(0.0961, abs=1e-4)  # Wilson's interval for 50 of 100
     wanted = int(np.ceil((0.0961 / 0.02) ** 2))
     assert state.needed == wanted == 24 and state.seconds_left == pytest.approx(23 * 5.0)
     whole = PairState(PAIRS[0], Plan(250, 100))
@@ -113,7 +113,7 @@ EVEN, STRONG = (0.3, 0.4, 0.3), (0.06, 0.18, 0.76)
 def test_intervals_hold_the_truth_although_they_say_when_to_stop(
     chances: tuple[float, float, float], until: float, batch: int
 ) -> None:
-    """500 pairs of which each is played until its interval is small enough; the intervals that are then shown."""
+    """500 pairs, each played until its interval is narrow enough; coverage of the final intervals."""
     random, times, held, deals = np.random.default_rng(3), 500, 0, 0
     truth = chances[1] / 2 + chances[2]
     for _ in range(times):

@@ -1,4 +1,4 @@
-"""Tournaments: who sits where, what is written, and what is refused."""
+"""Tournaments: seatings, output files, and errors."""
 
 import csv
 import json
@@ -30,7 +30,7 @@ CPU = torch.device("cpu")
 
 @pytest.fixture(scope="module")
 def runs(trained_run: TrainedRuns) -> Path:
-    """A folder with one small trained run."""
+    """Return a folder with one small trained run."""
     return trained_run().parents[1]
 
 
@@ -58,7 +58,7 @@ def test_tournament_writes_table_csv_json_and_games(
         assert pair["margin"] == pytest.approx(pair["first_result"] - pair["second_result"])
     points = [line["points"] for line in replay_file(out / "games.jsonl")]
     assert len(points) == 3 * 2 * 3 and all(sum(both) == 11 for both in points)
-    # The records are the games that were counted: the last pair's first deal, both seatings.
+    # The records are the counted games: the last pair's first deal, in both seatings.
     result = duel(GAME, named_player(GAME, "greedy"), named_player(GAME, "random"), stream(7, "tournament", 0, 64))
     assert (points[12][0] + points[15][1]) / 2 == result.own[0]
 
@@ -71,7 +71,7 @@ SPIKE = ["game=spike", "players=[cautious,random]", "deals=32"]
 
 
 def test_one_against_many(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each pair both ways round, every game of the table recorded: two deals, one in each of four seats, twice."""
+    """Each pair in both orders, every game recorded: two deals, the one in each of four seats, twice."""
     out = [f"folder={tmp_path}", "records=2"]
     assert main([*SPIKE, "game.seats=4", "seating=one_against_many", *out]) == 0
     table = " ".join(capsys.readouterr().out.split())
@@ -84,7 +84,7 @@ def test_one_against_many(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_seats_that_nobody_takes_are_not_played(tmp_path: Path) -> None:
-    """Games of two to five players: as many plays of a deal as it has players."""
+    """In games of two to five players, a deal is played once for each player."""
     some = ["game.seats=5", "game.min_seats=2", "seating=one_against_many", f"folder={tmp_path}", "records=8"]
     assert main([*SPIKE, *some]) == 0
     game = load_game("spike", {"seats": 5, "min_seats": 2})
@@ -129,7 +129,7 @@ def test_bad_setting_is_one_line(override: str, tmp_path: Path, capsys: pytest.C
 
 
 def test_ratings_and_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Print and write ratings that add up, and every decision of 64 deals, played twice, of two pairs each."""
+    """Ratings are consistent, and times cover every decision of 64 deals, played twice, of two pairs each."""
     players = ["greedy", "study_heuristic", "random"]
     assert main([f"players=[{','.join(players)}]", "deals=64", f"folder={tmp_path}", "anchor=random"]) == 0
     text = " ".join(capsys.readouterr().out.split())
@@ -148,13 +148,13 @@ def test_ratings_and_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert float(random["won"]) == pytest.approx(1 - (won["greedy", "random"] + won["study_heuristic", "random"]) / 2)
     for player in players:
         times = document["times"][player]
-        # Half of the seats, 40 decisions a game; the last card of each hand is forced at least.
+        # Half of the seats, 40 decisions a game; at least the last card of each hand is forced.
         assert times["decisions"] + times["forced"] == 2 * 64 * 2 * 20 and times["forced"] >= 2 * 64 * 2 * 2
         assert 0 < times["seconds"] < 5 and times["cpu_seconds"] > 0
 
 
 def test_a_network_plays_on_every_chip_whatever_it_was_trained_in(runs: Path, tmp_path: Path, chip: Chip) -> None:
-    """A checkpoint of a run with bfloat16 on a GPU plays on a CPU."""
+    """A checkpoint of a bfloat16 run on a GPU plays on a CPU."""
     state = checkpoint.load(runs / "tressette" / "small" / "checkpoints" / "best.pt")
     trained = state["settings"]["learner"] | {"precision": "bfloat16"}
     file = changed(runs, tmp_path / "half.pt", settings=state["settings"] | {"learner": trained})
@@ -183,7 +183,7 @@ def test_damaged_best_falls_back_and_says_so(runs: Path, tmp_path: Path, caplog:
 
 
 def changed(runs: Path, path: Path, **changes: object) -> str:
-    """A checkpoint file with some of its entries replaced."""
+    """Write a checkpoint with some entries replaced."""
     state = checkpoint.load(runs / "tressette" / "small" / "checkpoints" / "best.pt")
     checkpoint.save(path, state | changes)
     return str(path)

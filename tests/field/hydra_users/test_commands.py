@@ -1,4 +1,4 @@
-"""Commands of Hydra's users do here what Hydra's manual says."""
+"""Hydra commands behave as described in Hydra's manual."""
 
 import os
 import subprocess
@@ -27,18 +27,18 @@ GAME = Path("runs/sette_mezzo")
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The empty one in which the user stands."""
+    """Change to an empty working folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def complete() -> set[str]:
-    """The runs that have their results."""
+    """Return the runs that have results."""
     return {path.parent.name for path in GAME.glob("*/results.json")}
 
 
 def process(*words: str) -> subprocess.CompletedProcess[str]:
-    """`busso train`, from another folder than that of the program."""
+    """Run `busso train` from outside the repository."""
     line = [sys.executable, "-m", "busso.train", *TINY, *words]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(line, check=False, env=environment, capture_output=True, text=True, timeout=seconds(100))
@@ -53,14 +53,14 @@ def test_cfg_job_resolve(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.slow
 def test_a_launcher() -> None:
-    """Try a launcher. Submitit is in `tests/slurm`, stops of both are in `tests/train/test_sweep.py`."""
+    """Submitit is tested in `tests/slurm`, stops of both in `tests/train/test_sweep.py`."""
     ended = process("-m", "hydra/launcher=joblib", "seed=1,2")
     assert ended.returncode == 0, ended.stderr
     assert complete() == {"seed=1", "seed=2"}
 
 
 def optuna(*words: str) -> int:
-    """Exit code of a search by Optuna's sweeper."""
+    """Return the exit code of a search by Optuna's sweeper."""
     pytest.importorskip(
         "hydra_plugins.hydra_optuna_sweeper", reason="no hydra-optuna-sweeper, see docs/howto/tuning.md"
     )
@@ -68,7 +68,7 @@ def optuna(*words: str) -> int:
 
 
 def test_optuna() -> None:
-    """Its best run is the best by what runs are compared by."""
+    """The best trial is the best run by the metric that compares runs."""
     assert optuna("+search=lr", "hydra.sweeper.n_trials=2") == 0
     results = [result(load_run(GAME / name).settings)[0] for name in complete()]
     best = yaml.safe_load((GAME / "optimization_results.yaml").read_text())
@@ -76,7 +76,7 @@ def test_optuna() -> None:
 
 
 def test_optuna_is_not_let_search_the_worst(capsys: pytest.CaptureFixture[str]) -> None:
-    """Its sweeper minimizes where nothing else is said."""
+    """The sweeper minimizes by default."""
     assert optuna("hydra/sweeper=optuna", "learner.lr=interval(1e-4,1e-3)", "hydra.sweeper.n_trials=1") == 2
     assert "use hydra.sweeper.direction=maximize" in capsys.readouterr().err and not complete()
 

@@ -1,4 +1,4 @@
-"""The environment of commands that shall not see what Linux alone has."""
+"""Environment of commands that must not see Linux-only features."""
 
 import os
 from pathlib import Path

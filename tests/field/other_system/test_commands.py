@@ -1,4 +1,4 @@
-"""Commands where nothing is of what Linux alone has: `hide/sitecustomize.py` hides it in each process, as on macOS."""
+"""Commands without Linux-only features, which `hide/sitecustomize.py` hides in each process, as on macOS."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ from tests.train.runs import newest
 
 
 def busso(folder: Path, *words: str, typed: str = "") -> str:
-    """Return the output of `busso` with these words, which ends well."""
+    """Run `busso` with these words successfully and return its output."""
     found = subprocess.run(
         [sys.executable, "-m", "busso.command.commands", *words],
         cwd=folder,
@@ -33,7 +33,7 @@ def busso(folder: Path, *words: str, typed: str = "") -> str:
 
 
 def test_it_is_hidden() -> None:
-    """Else the others would try nothing."""
+    """Otherwise the other tests would prove nothing."""
     sees = """
 import ctypes, os, pathlib
 assert not {"memfd_create", "pidfd_open", "sched_getaffinity"} & set(dir(os))
@@ -49,7 +49,7 @@ def test_a_training(tmp_path: Path) -> None:
     assert "random" in busso(tmp_path, "train", "game=sette_mezzo", *tiny)
 
 
-# So few deals are not worth other processes: these are made to start at once, and say so.
+# So few deals would not justify worker processes: start them at once, and print that.
 TWO = """
 import os, sys
 from busso.evaluate.tournament import executors
@@ -80,13 +80,13 @@ def test_a_tournament_of_two_processes(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_a_training_with_ray_leaves_no_process(tmp_path: Path) -> None:
-    """The driver that speaks Ray is killed. By themselves Ray's processes end some seconds later."""
+    """The Ray driver is killed; Ray's own processes would end only seconds later."""
     with trainer(tmp_path, "rollout=ray", "rollout.workers=1", "rollout.games=32", **HIDDEN) as process:
         pids = descendants(process.pid)
         supervisor, driver = named(process.pid, "busso.train.dqn.rollout.ray.supervisor")
         assert len(pids) > 6
         os.kill(driver, signal.SIGKILL)
         until("the supervisor has ended", lambda: not alive([supervisor]), 30, every=0.01)
-        assert not alive(pids)  # it ends them, orphans too, and waits
+        assert not alive(pids)  # it ends them, including orphans, and waits
         process.wait(LIMIT)
         assert process.returncode == 75 and newest(tmp_path)["learner"]["updates"] > 0

@@ -1,4 +1,4 @@
-"""A headless Chromium that plays in a served page, by the DevTools protocol, and what the page shows as text."""
+"""Headless Chromium, driven over the DevTools protocol, that plays in a served page and reads its text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CODES = re.compile(r"\x1b\[(?P<numbers>[0-9;?]*)(?P<kind>[A-Za-z])|\x1b.|[\r\n]
 
 
 class Terminal:
-    """The letters on the screen of a terminal, after what Textual writes: places, and text from there on."""
+    """Screen of a terminal after Textual's output, which consists of positions and text."""
 
     def __init__(self) -> None:
         self._rows: dict[int, dict[int, str]] = {}
@@ -53,7 +53,7 @@ class Terminal:
         return "\n".join(lines)
 
     def place(self, text: str) -> tuple[int, int]:
-        """Row and column of the middle of a text that is there."""
+        """Return row and column of the middle of a visible text."""
         for row, line in enumerate(self.text.splitlines()):
             if text in line:
                 return row, line.index(text) + len(text) // 2
@@ -61,19 +61,19 @@ class Terminal:
 
 
 class Browser:
-    """A page of a Chromium of its own."""
+    """A page in a new Chromium."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "chromium"
         self._number = 0
         self._replies: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self.terminal = Terminal()
-        self.asked: list[str] = []  # every address that the page wanted something from
+        self.asked: list[str] = []  # all requested addresses
 
     async def __aenter__(self) -> Browser:
         assert CHROMIUM is not None
         options = ("--headless=new", "--no-sandbox", "--remote-debugging-port=0", "--window-size=1280,800")
-        # `--test-type`: no bar about the sandbox, which comes late and takes two lines of the terminal.
+        # `--test-type` suppresses the bar about the sandbox, which appears late and takes two terminal lines.
         quiet = (
             "--test-type",
             "--no-first-run",
@@ -148,14 +148,14 @@ class Browser:
         return found["result"].get("value")
 
     async def press(self, key: str) -> None:
-        """A letter or a digit."""
+        """Press a letter or digit."""
         code = f"Digit{key}" if key.isdigit() else f"Key{key.upper()}"
         common = {"key": key, "code": code, "windowsVirtualKeyCode": ord(key.upper())}
         await self.call("Input.dispatchKeyEvent", type="keyDown", text=key, **common)
         await self.call("Input.dispatchKeyEvent", type="keyUp", **common)
 
     async def click(self, text: str) -> None:
-        """On a text of the terminal; its letters are all of the same size."""
+        """Click on a text in the terminal, whose characters all have the same size."""
         row, column = self.terminal.place(text)
         size = await self.evaluate(
             "(() => { const box = document.querySelector('.xterm-screen').getBoundingClientRect();"

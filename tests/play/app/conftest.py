@@ -1,7 +1,7 @@
-"""Pilots wait until the application's loop has nothing to do, where Textual's wait until the process takes no CPU time.
+"""Pilots that wait until the application's event loop is idle, instead of until the process uses no CPU time.
 
-On a busy machine no loop looks idle that is not, and no thread that thinks or learns makes one look busy. Tests that
-want what a thread does wait for that.
+This is reliable on a busy machine and with threads that think or learn; tests that need a thread's result wait for it
+explicitly.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from textual._compositor import Compositor
 
-PERIOD = 0.012  # seconds between updates of the screen; Textual's 60 a second are for people's eyes
-QUIET = 0.016  # seconds: an update, and what follows a new size, come sooner
+PERIOD = 0.012  # seconds between screen updates; Textual's 60 a second are for people
+QUIET = 0.016  # seconds: longer than an update and the response to a resize take
 
 
 async def _idle(min_sleep: float = 0, max_sleep: float = 1) -> None:
-    """Until the loop was seen twice with nothing to run, in so many seconds."""
+    """Wait until the loop had nothing to run at two checks."""
     loop: Any = asyncio.get_running_loop()
     end, quiet = loop.time() + max_sleep, 0
     while quiet < 2 and loop.time() < end:
@@ -26,7 +26,7 @@ async def _idle(min_sleep: float = 0, max_sleep: float = 1) -> None:
 
 
 async def _at_once(pilot: object, timeout: float = 0) -> bool:
-    """In place of a message to every widget: wherever a pilot sends these it waits for the loop as well."""
+    """Wait for the loop instead of sending a message to every widget."""
     return True
 
 
@@ -40,7 +40,7 @@ def _pilots_wait_for_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _screens_are_drawn_for_who_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody reads what goes to the terminal. `text_of` and pictures draw the whole screen themselves."""
+    """Skip drawing: `text_of` and pictures draw the whole screen themselves."""
     draw = Compositor.render_update
 
     def only_whole(self: Compositor, full: bool = False, **more: Any) -> Any:

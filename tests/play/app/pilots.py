@@ -1,4 +1,4 @@
-"""The application for tests, driven by Textual's Pilot."""
+"""Application for tests, driven by Textual's Pilot."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def application(*overrides: str) -> TableApp:
 
 
 def far_on(decisions: int, *overrides: str, hint: str = "monte_carlo:samples:2") -> TableApp:
-    """The application at a table that was saved after that number of decisions of people."""
+    """Return the application at a table saved after this number of human decisions."""
     session = sit_down(*overrides)
     session.path = Path("far_on.json")
     play_on(session.table, decisions)
@@ -38,22 +38,22 @@ def far_on(decisions: int, *overrides: str, hint: str = "monte_carlo:samples:2")
 
 
 async def wait(pilot: Pilot[int], what: str, holds: Callable[[], bool], limit: float = 60) -> None:
-    """Until it holds."""
+    """Wait until `holds` returns true."""
     end = time.monotonic() + seconds(limit)
     while not holds():
         assert time.monotonic() < end, f"{what} did not come\n{text_of(pilot.app)}"
-        await asyncio.sleep(0.01)  # not `pilot.pause`, which would have every widget work
+        await asyncio.sleep(0.01)  # not `pilot.pause`, which would make every widget work
     await pilot.pause()
 
 
 def table_of(pilot: Pilot[int]) -> TableScreen:
-    """The table at which one sits."""
+    """Return the current table."""
     assert isinstance(pilot.app.screen, TableScreen)
     return pilot.app.screen
 
 
 async def seated(pilot: Pilot[int]) -> TableScreen:
-    """The table, once it is there and waits for a person, who has sat down before the screen."""
+    """Return the table once it waits for a person who has taken the seat."""
     await wait(pilot, "a table", lambda: isinstance(pilot.app.screen, TableScreen))
     table = table_of(pilot)
     await wait(pilot, "a turn", lambda: table.is_quiet and (table.table.hand.over or table.table.person_to_move))
@@ -63,7 +63,7 @@ async def seated(pilot: Pilot[int]) -> TableScreen:
 
 
 async def asked(pilot: Pilot[int]) -> TableScreen:
-    """The table, once a person is to move or the hand is over."""
+    """Return the table once a person is to move or the hand is over."""
     table = table_of(pilot)
     await wait(pilot, "a turn", lambda: table.may_act or (table.table.hand.over and table.is_quiet))
     return table
@@ -76,7 +76,7 @@ def text_of(app: TableApp) -> str:
 
 
 def driven(app: TableApp, script: Callable[[Pilot[int]], Awaitable[None]], size: tuple[int, int] = SMALL) -> None:
-    """Run the application by a script."""
+    """Run the application with a script."""
 
     async def run() -> None:
         async with app.run_test(size=size) as pilot:

@@ -1,4 +1,4 @@
-"""A person who plays Corellian Spike on its screen, by letters, digits or mouse, and looks at all that is on it."""
+"""Simulated person who plays Corellian Spike by letters, digits or mouse, and checks the whole screen."""
 
 from collections.abc import Awaitable, Callable
 
@@ -17,7 +17,7 @@ Do = Callable[[TableScreen], Awaitable[object]]
 
 
 async def settled(pilot: Pilot[int], table: TableScreen) -> None:
-    """Until a person is to move and has the buttons for it, or an end is to be looked at."""
+    """Wait until a person can move, with buttons, or the end of a hand is shown."""
 
     def holds() -> bool:
         buttons = [button.name for button in table.query(".action")]
@@ -31,7 +31,7 @@ async def settled(pilot: Pilot[int], table: TableScreen) -> None:
 async def play_through(
     pilot: Pilot[int], table: TableScreen, do: Do, look: Callable[[TableScreen, str], None] = lambda *_: None
 ) -> None:
-    """Play the game to its end, `do` at every turn, looking at every position and every end."""
+    """Play the game to its end with `do` at every turn, checking every position and every end."""
     while not (table.table.hand.over and not table.waits):
         look(table, text_of(pilot.app))
         await do(table)
@@ -40,7 +40,7 @@ async def play_through(
 
 
 def staying_in(table: TableScreen) -> str:
-    """The letter of what leads to most cards and dice."""
+    """Return the letter of the action that leads to the most cards and dice."""
     return GameBoard.LETTERS[next(action for action in (BUY, SWAP_LOWER, MATCH) if action in table.table.hand.legal)]
 
 
@@ -66,12 +66,12 @@ def by_mouse(pilot: Pilot[int]) -> Do:
 
 
 def rows_of(text: str) -> list[str]:
-    """The lines of a screen without borders and with single spaces."""
+    """Return the lines of a screen without borders and with single spaces."""
     return [" ".join(line.replace("│", " ").split()) for line in text.splitlines()]
 
 
 def look_at_the_table(table: TableScreen, text: str) -> None:
-    """Everything that one must see to play is on the screen, and nothing is cut off."""
+    """Check that all information needed to play is on the screen, uncut."""
     if table.waits or table.table.hand.over:
         return look_at_the_end(table, text)
     seen: SpikeView = view(table.table.hand, table.viewer)
@@ -96,7 +96,7 @@ def look_at_the_table(table: TableScreen, text: str) -> None:
 
 
 def look_at_the_end(table: TableScreen, text: str) -> None:
-    """All hands that were shown are laid open, with who won and why."""
+    """Check that all shown hands are face up, with winner and reason."""
     hand = table.table.hand
     end = endings(hand, hand.moves[-1])[-1]
     assert f"Hand {end.number} is over" in text and f"takes {end.won}" in text

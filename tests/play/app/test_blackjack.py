@@ -1,4 +1,4 @@
-"""Blackjack on its screen: played by key, by mouse and by itself, while MC, TD and Q-learning fill their tables."""
+"""Blackjack on its screen: by key, by mouse and by itself, while MC, TD and Q-learning learn."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_methods_are_started_and_paused_and_the_heatmap_changes() -> None:
     async def script(pilot: Pilot[int]) -> None:
         table = await seated(pilot)
         await pilot.press("b", "l")
-        # Compiled already where another test of this process has done so.
+        # The code may have been compiled by another test.
         assert "l …QL" in text_of(pilot.app) or "l ●QL" in text_of(pilot.app)
         assert table.lessons.choices.speed == 10_000
         await learned(pilot, table, "ql", 2_000)
@@ -108,7 +108,7 @@ def test_methods_are_started_and_paused_and_the_heatmap_changes() -> None:
 
 
 async def _still(pilot: Pilot[int], table: GameScreen, name: str) -> None:
-    """Until a paused learner has done its last step, and it is shown."""
+    """Wait until a paused learner has shown its last step."""
     last = -1
     while last != table.lessons[name].learned.episodes:
         last = table.lessons[name].learned.episodes

@@ -1,4 +1,4 @@
-"""`make pictures`: the script that takes the pictures of README."""
+"""`make pictures`: the script that takes README's screenshots."""
 
 import asyncio
 import runpy
@@ -19,7 +19,7 @@ def pictures() -> SimpleNamespace:
 def test_the_same_picture_each_time(pictures: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     first = asyncio.run(pictures.take("sette_mezzo", tmp_path / "first")).read_text()
-    assert first.startswith("<svg") and "Sette" in first and "56.8%" in first  # the exact odds of seed 3
+    assert first.startswith("<svg") and "Sette" in first and "56.8%" in first  # exact odds with seed 3
     assert asyncio.run(pictures.take("sette_mezzo", tmp_path / "second")).read_text() == first
     assert not (tmp_path / "saves").exists()
 

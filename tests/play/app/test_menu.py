@@ -1,4 +1,4 @@
-"""The menu by keys and by mouse: what is chosen is what is played, and what cannot be is one line."""
+"""Menu by keys and mouse: the chosen game starts, and impossible choices give one line."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ ENGLISH, ITALIAN = texts_of("en"), texts_of("it")
 
 
 def in_menu(*overrides: str) -> TableApp:
-    """Open the menu that `busso play` shows at a terminal, with keys that say how one plays and not what."""
+    """Open the menu that `busso play` shows at a terminal, given options on how, but not what, to play."""
     return TableApp(compose(PlaySettings, "play", ["pace=0", *overrides]))
 
 
 async def ready(pilot: Pilot[int]) -> Form:
-    """The settings on the right, once they are there."""
+    """Return the settings on the right once they are shown."""
     app = pilot.app
     assert isinstance(app, TableApp)
     await wait(pilot, "the menu", lambda: app.screen is app.menu and len(app.menu._choices) == 4)
@@ -38,7 +38,7 @@ async def ready(pilot: Pilot[int]) -> Form:
 
 
 async def at(pilot: Pilot[int], key: str) -> None:
-    """Go to that row, by keys."""
+    """Go to a row by keys."""
     form = await ready(pilot)
     form.focus()
     await pilot.press("home")
@@ -47,7 +47,7 @@ async def at(pilot: Pilot[int], key: str) -> None:
 
 
 async def click_line(pilot: Pilot[int], text: str) -> None:
-    """Click on what says that."""
+    """Click on a text."""
     for y, line in enumerate(text_of(pilot.app).splitlines()):
         if text in line:
             await pilot.click(offset=(line.index(text), y))
@@ -57,7 +57,7 @@ async def click_line(pilot: Pilot[int], text: str) -> None:
 
 
 def test_settings_by_keys() -> None:
-    """With the arrows, from the list, and typed."""
+    """By arrow keys, from the list, and typed."""
 
     async def script(pilot: Pilot[int]) -> None:
         form = await ready(pilot)
@@ -68,7 +68,7 @@ def test_settings_by_keys() -> None:
         assert "5.5" in text_of(pilot.app)
         await pilot.press("enter")
         assert isinstance(pilot.app.screen, ChooserScreen)
-        await pilot.press("6", ".", "6", "enter")  # whoever types goes to where it is typed
+        await pilot.press("6", ".", "6", "enter")  # typing moves the focus to the input
         assert "✗ game.limit: expected 0.5 to 7.5 in steps of 0.5, not 6.6" in text_of(pilot.app) and "5.5" in text_of(
             pilot.app
         )
@@ -214,7 +214,7 @@ def test_a_terminal_that_is_too_small_is_one_line_and_goes_on_when_it_grows() ->
             await pilot.resize_terminal(width, height)
             said = " ".join(text_of(pilot.app).split())
             assert said == ENGLISH["app.too_small"].format(columns=width, rows=height, width=80, height=24)
-            await pilot.press("1", "2", "q")  # nobody can see what that does
+            await pilot.press("1", "2", "q")  # the input is not visible
             await pilot.click(offset=(2, 2))
             assert pilot.app.screen is table and not table.table.hand.moves
         await pilot.resize_terminal(*SMALL)
@@ -236,7 +236,7 @@ def test_a_terminal_that_is_too_small_is_one_line_and_goes_on_when_it_grows() ->
 
 @pytest.mark.slow
 def test_looking_on_from_the_menu() -> None:
-    """Agents at the table that is chosen, and a file."""
+    """Agents at the chosen table, and a file."""
 
     async def script(pilot: Pilot[int]) -> None:
         await ready(pilot)

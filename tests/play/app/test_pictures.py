@@ -28,7 +28,7 @@ def in_the_menu(*keys: str) -> Moment:
 
 
 def after_cards(number: int, *keys: str) -> Moment:
-    """After so many decisions for the first legal action, and these keys."""
+    """Return the moment after `number` first legal actions and these keys."""
 
     async def moment(pilot: Pilot[int]) -> None:
         table = await seated(pilot)

@@ -1,4 +1,4 @@
-"""Any keys and clicks: nothing breaks, and nothing is played that may not be."""
+"""Random keys and clicks cause no errors and no illegal moves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KEYS = (
     "down",
 )
 KEYS += ("space", "backspace", "delete", "home", "end", "pageup", "pagedown", "f1", "ctrl+t", "ctrl+a", "ctrl+k")
-CLICKS = 0.3  # of all that is done
+CLICKS = 0.3  # share of clicks
 GAMES = {
     "tressette": ("game=tressette", "accusi=true", "signals=true", "match=11", "hint=monte_carlo:samples:2"),
     "two people": ("game=tressette", "opponents=[human,greedy]", "hint=monte_carlo:samples:2"),
@@ -37,11 +37,11 @@ GAMES = {
 
 @pytest.fixture
 def _screens_are_drawn_for_who_looks() -> None:
-    """Here each update is drawn, as at a terminal."""
+    """Draw each update, as at a terminal."""
 
 
 async def press_anything(pilot: Pilot[int], number: int, chance: random.Random) -> int:
-    """So many keys and clicks, or fewer if one of them was to leave; how many."""
+    """Press up to `number` random keys and clicks, until one leaves the application; return the count."""
     for done in range(number):
         if not pilot.app.is_running:
             return done
@@ -63,8 +63,8 @@ async def press_anything(pilot: Pilot[int], number: int, chance: random.Random) 
     ],
 )
 def test_keys_and_clicks(name: str, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The application is started anew when it was left."""
-    # One that learns as fast as it can leaves little of the process to the keys.
+    """The application is restarted when it was left."""
+    # A learner at full speed would leave too little of the process to the keys.
     monkeypatch.setattr("busso.play.blackjack_lab.lessons.SPEEDS", (100, 10_000))
     chance, record, left = random.Random(len(name)), Path("games.jsonl"), number
 

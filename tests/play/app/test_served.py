@@ -1,4 +1,4 @@
-"""Tables in a browser: who may, what comes from where, and that every page saves."""
+"""Tables in a browser: access, resources, and saves by every page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.processes import alive
 
 
 class Served:
-    """`busso play serve=true` in a folder of its own."""
+    """`busso play serve=true` in a new folder."""
 
     def __init__(self, folder: Path, *arguments: str, python: Sequence[str] = ("-m", "busso.play")) -> None:
         self.folder = folder
@@ -49,7 +49,7 @@ class Served:
 
 
 def folder_in(path: Path) -> Path:
-    made = path / "it's a $folder"  # through a shell
+    made = path / "it's a $folder"  # needs shell quoting
     made.mkdir()
     return made
 
@@ -61,7 +61,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server for the tests that do not end it, started as by nohup."""
+    """Start a server as by nohup, for the tests that do not end it."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     folder = folder_in(tmp_path_factory.mktemp("served"))
     server = Served(folder, "game=sette_mezzo", "limit=4", "seed=3", "pace=0", 'record="it\'s a $record.jsonl"')
@@ -97,19 +97,19 @@ def test_who_does_not_know_the_address_is_refused(served: Served) -> None:
                 assert refused.value.status == 403
 
     asyncio.run(script())
-    # Said once, to the person who started it; no log of requests has it.
+    # Printed once, to the person who started it; never in a request log.
     assert served.said.count(token) == 1 and f"ssh -N -L {served.port}:127.0.0.1:{served.port} " in served.said
 
 
 def test_nohup_stays_nohup_for_the_server_and_its_tables(served: Served) -> None:
-    """And what is not over when its page is closed is saved."""
+    """Unfinished games are saved when their pages are closed."""
 
     async def script() -> None:
         async with aiohttp.ClientSession() as http, http.ws_connect(f"{served.address}ws?width=80&height=24") as page:
             await _turn(page)
             server = psutil.Process(served.process.pid)
             processes = [server, *server.children(recursive=True)]
-            assert len(processes) == 3  # with the lifeline and the table
+            assert len(processes) == 3  # including lifeline and table
             for each in processes:
                 status = Path(f"/proc/{each.pid}/status").read_text()
                 assert int(re.findall(r"SigIgn:\s*(\w+)", status)[0], 16) >> (signal.SIGHUP - 1) & 1, each
@@ -122,7 +122,7 @@ def test_nohup_stays_nohup_for_the_server_and_its_tables(served: Served) -> None
 
 
 def _saves(folder: Path) -> set[str]:
-    """The saves of whole files; one that is being written has another name."""
+    """Return the complete saves; one being written has another name."""
     return {path.name for path in (folder / "saves").glob("[!.]*.json")}
 
 
@@ -156,7 +156,7 @@ def test_a_hand_in_the_browser(served: Served, tmp_path: Path) -> None:
             await browser.until("a card", lambda: "Seat 0: hit" in browser.terminal.text)
             own = f"{served.address.rsplit('/', 2)[0]}/".removeprefix("http")
             away = [address for address in browser.asked if own not in address and not address.startswith("data:")]
-            assert away == []  # nothing from elsewhere
+            assert away == []  # no external requests
 
     asyncio.run(script())
     results = list(replay_file(served.folder / "it's a $record.jsonl"))
@@ -164,7 +164,7 @@ def test_a_hand_in_the_browser(served: Served, tmp_path: Path) -> None:
 
 
 async def _turn(page: aiohttp.ClientWebSocketResponse) -> None:
-    """Until the page is asked."""
+    """Wait until the page asks for a move."""
     said = ""
     while "Your turn" not in said:
         said += (await page.receive_bytes(timeout=seconds(40))).decode()
@@ -184,10 +184,10 @@ SHORT_GRACE = (
 )
 
 
-@pytest.mark.slow  # two tables start, and one gets its grace
+@pytest.mark.slow  # starts two tables, and one runs into its grace time
 @pytest.mark.parametrize("ending", ["page", signal.SIGHUP, signal.SIGKILL])
 def test_a_table_that_hangs_ends_with_its_page_and_with_the_server(folder: Path, ending: str | int) -> None:
-    """Also with a server that is killed; the other table saves."""
+    """Also if the server is killed; the other table saves."""
     server = Served(folder, "game=sette_mezzo", "limit=4", "seed=3", "pace=0", python=("-c", SHORT_GRACE))
     tables: list[psutil.Process] = []
 

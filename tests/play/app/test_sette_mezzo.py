@@ -1,4 +1,4 @@
-"""Sette e mezzo on its screen: whole games by keys and by mouse, odds, and what the coach says."""
+"""Sette e mezzo on its screen: whole games by keys and mouse, odds, and the coach."""
 
 from pathlib import Path
 
@@ -14,13 +14,13 @@ from tests.play.app.pilots import LARGE, SMALL, application, asked, driven, seat
 
 
 async def judged(pilot: Pilot[int], table: GameScreen, decisions: int) -> None:
-    """Until the coach has looked at so many decisions."""
+    """Wait until the coach has judged this number of decisions."""
     await asked(pilot)
     await wait(pilot, "the coach", lambda: table.coaching.decisions == decisions)
 
 
 def look_at_the_table(table: GameScreen, text: str) -> None:
-    """Both hands, what they count, how it stands or ended, and what to press."""
+    """Check that the screen shows both hands, their values, the score or result, and the keys."""
     hand = table.table.hand
     seen: SmallView = view(hand, 0)
     assert f"You: {seen.counts}" in text and "The opponent: " in text

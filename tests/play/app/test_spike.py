@@ -1,4 +1,4 @@
-"""Corellian Spike on its screen: whole games by keys and by mouse, what is seen in them, and what is not."""
+"""Corellian Spike on its screen: whole games by keys and mouse, and visible and hidden information."""
 
 import json
 from collections.abc import Callable
@@ -56,7 +56,7 @@ def test_whole_games(
     driven(application("game=spike", *given), script, size)
     [line] = record.read_text().splitlines()
     [result] = replay_file(record)
-    played = json.loads(line).get("hands", [line])  # a game of one hand is that hand
+    played = json.loads(line).get("hands", [line])  # a single-hand game is that hand
     assert len(played) == sum(held) + 1 and len(result["credits"]) == seats
 
 
@@ -143,7 +143,7 @@ def test_the_second_person_at_the_table_does_not_see_the_cards_of_the_first() ->
 
 
 def test_the_longest_words_fit_at_80_columns() -> None:
-    """The longest that there can be: eight seats, two lines of discards, a bought card, values and odds."""
+    """The longest possible: eight seats, two lines of discards, a bought card, values and odds."""
 
     async def script(pilot: Pilot[int]) -> None:
         table = await seated(pilot)
@@ -171,7 +171,7 @@ def test_the_longest_words_fit_at_80_columns() -> None:
 
 
 def test_who_takes_a_move_back_leaves_nothing_on_the_buttons_for_the_person_before() -> None:
-    """The table is covered then, and buttons would say what the coach has said of the cards of the other."""
+    """The table is then covered, and buttons would reveal the coach's values for the other person's cards."""
 
     async def script(pilot: Pilot[int]) -> None:
         table = await seated(pilot)

@@ -1,4 +1,4 @@
-"""`busso play` at a terminal: it starts in the menu, ends well, and keeps what was played."""
+"""`busso play` at a terminal: starts in the menu, exits cleanly, and keeps the game."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Common parts of all tables: visible keys, the review, saves, and files that cannot be written."""
+"""Features of all tables: visible keys, review, saves, and files that cannot be written."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.play.app.pilots import application, asked, driven, seated, text_of, w
 
 
 def all_keys() -> dict[str, tuple[Key, ...]]:
-    """Of every class of the application that has some, by its module and name."""
+    """Return the keys of every class of the application, by module and name."""
     found = {}
     for module in pkgutil.walk_packages(app.__path__, "busso.play.app."):
         for name, each in vars(importlib.import_module(module.name)).items():
@@ -35,7 +35,7 @@ def test_all_keys_of_a_screen_are_seen_at_80_columns(lang: str) -> None:
     assert len(found) > 5
     for name, keys in found.items():
         shown = str(KeyBar(keys, Language(lang)).render())
-        room = 80 if name.endswith("WatchScreen") else 78  # no blanks at both ends where one looks on
+        room = 80 if name.endswith("WatchScreen") else 78  # no margins when watching
         assert len(shown) <= room, f"{name}: {shown}"
 
 
@@ -59,7 +59,7 @@ def test_a_game_goes_on_where_nothing_can_be_written_and_may_be_left() -> None:
     async def script(pilot: Pilot[int]) -> None:
         table = await seated(pilot)
         Path("table.json").unlink()
-        Path("table.json").mkdir()  # in the way from now on
+        Path("table.json").mkdir()  # blocks the file from now on
         before = len(table.table.hand.moves)
         table.action_choose(table.table.hand.legal[0])
         await asked(pilot)
@@ -82,7 +82,7 @@ def test_a_signal_ends_it_saved_or_not() -> None:
         assert isinstance(app, TableApp)
         await seated(pilot)
         Path("saves").write_text("in the way")
-        app.action_leave(unsaved=True)  # what a signal does
+        app.action_leave(unsaved=True)  # like a signal
         await wait(pilot, "the end", lambda: app.return_code == 0)
         assert "saves cannot be written: " in app.last_words
 

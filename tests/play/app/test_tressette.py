@@ -1,4 +1,4 @@
-"""The Tressette table, by keys and by mouse, with what is on the screen."""
+"""Tressette table by keys and mouse, and its screen."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def own(table: TableScreen) -> list[str]:
 
 
 def hand_shown(pilot: Pilot[int]) -> list[str]:
-    """The row of cards at the bottom, as on the screen; each with the digit that plays it."""
+    """Return the row of cards at the bottom of the screen, each with the digit that plays it."""
     lines = text_of(pilot.app).splitlines()
     row = max((k for k, line in enumerate(lines) if re.search(SUITS, line)), default=0)
     suits, ranks = re.findall(SUITS, lines[row]), re.findall(r"[║│╎]  (\w) [ ×][║│╎]", lines[row - 1])
@@ -54,7 +54,7 @@ def barred(table: TableScreen) -> list[int]:
 
 
 async def play_a_hand(pilot: Pilot[int], table: TableScreen, pick: Callable[[int], object], size: int) -> int:
-    """Plays to the end of the hand by `pick(place in the hand)`; how often a card was refused."""
+    """Play to the end of the hand by `pick(index in the hand)`; return the number of rejected cards."""
     refused = 0
     while not table.table.hand.over:
         cards = own(table)
@@ -75,7 +75,7 @@ async def play_a_hand(pilot: Pilot[int], table: TableScreen, pick: Callable[[int
 
 
 async def refusal(pilot: Pilot[int], table: TableScreen, pick: Callable[[int], object]) -> int:
-    """An illegal card is answered with the reason, and nothing has changed."""
+    """Check that an illegal card is answered with the reason and changes nothing."""
     assert "×" in text_of(pilot.app)
     before, moves = table.table.hand.state.copy(), len(table.table.hand.moves)
     place = barred(table)[0]
@@ -155,7 +155,7 @@ def test_a_match_to_its_end_is_a_record(tmp_path: Path) -> None:
     driven(application("seed=9", "match=11", "accusi=true", "signals=true", f"record={file}"), script)
     found = list(replay_file(file))
     assert len(found) > 1 and not [line for line in found if "error" in line]
-    assert (tmp_path / "saves" / "tressette-9.json").exists()  # the second match was not over
+    assert (tmp_path / "saves" / "tressette-9.json").exists()  # the second match was unfinished
 
 
 def test_hint_undo_and_the_last_trick() -> None:
@@ -185,7 +185,7 @@ def test_hint_undo_and_the_last_trick() -> None:
 
 
 def test_nobody_sees_the_cards_of_another_person() -> None:
-    """Two opponents at one table: on no screen are cards that the person who may look does not hold."""
+    """Two opponents at one table: no screen shows cards that the current person does not hold."""
 
     async def script(pilot: Pilot[int]) -> None:
         await wait(pilot, "a table", lambda: isinstance(pilot.app.screen, TableScreen))
@@ -195,7 +195,7 @@ def test_nobody_sees_the_cards_of_another_person() -> None:
 
         def refreshed() -> None:
             refresh()
-            frames.append(text_of(pilot.app))  # what a frame that comes before the next layout shows
+            frames.append(text_of(pilot.app))  # a frame before the next layout
 
         table.refresh_table = refreshed  # type: ignore[method-assign]
         while not table.table.hand.over:
@@ -223,7 +223,7 @@ def test_nobody_sees_the_cards_of_another_person() -> None:
         assert covers == 8
         held_up, reply = threading.Event(), table.session.reply
         table.session.reply = lambda: (held_up.wait(60), reply())[1]  # type: ignore[method-assign]
-        await pilot.press("n")  # the next deal is covered from its beginning, while the players lead
+        await pilot.press("n")  # the next deal is covered from the start, while players lead
         await wait(pilot, "a deal", lambda: "is thinking" in text_of(pilot.app))
         assert table.table.turn in (2, 3) and not re.search(SUITS, text_of(pilot.app))
         held_up.set()
@@ -252,7 +252,7 @@ def test_the_review_by_keys_and_by_mouse() -> None:
         assert decisions == sorted(decisions) and 3 <= len(decisions) <= 10 and "as played" in text
         first, second = decisions[:2]
         assert f"Before move {first}, seat 0:" in text and "← played" in text and "★" in text
-        for _, card in seen_before(table, first).trick:  # gone, so in brackets among the hands laid open
+        for _, card in seen_before(table, first).trick:  # played cards, so in brackets among the revealed hands
             assert f"({card})" in text
         assert len(re.findall(r"\b[2-7AFCR][DCSB]\b", text[text.index("All hands") :])) >= 40
         await pilot.press("down")

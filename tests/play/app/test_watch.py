@@ -1,4 +1,4 @@
-"""Looking on, on the screen: every game, forwards and backwards, open and closed, from a file."""
+"""Spectator screen: every game, forwards and backwards, hidden and open, and from a file."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from busso.play.views import open_hands, view
 from tests.play.app.pilots import LARGE, SMALL, application, driven, text_of, wait
 from tests.play.test_watching import recorded
 
-SLOW = "pace=60"  # nothing goes on by itself while a test looks
+SLOW = "pace=60"  # nothing moves by itself during a test
 
 
 async def looked_at(pilot: Pilot[int]) -> WatchScreen:
-    """The screen, once it is there and nothing is computed."""
+    """Return the screen once nothing is being computed."""
     await wait(pilot, "a board", lambda: isinstance(pilot.app.screen, WatchScreen))
     return await settled(pilot)
 
@@ -27,7 +27,7 @@ async def looked_at(pilot: Pilot[int]) -> WatchScreen:
 async def settled(pilot: Pilot[int]) -> WatchScreen:
     screen = pilot.app.screen
     assert isinstance(screen, WatchScreen)
-    # What the title says is there as soon as the first position is thought about.
+    # The title appears as soon as the first position is being evaluated.
     await wait(
         pilot, "an end of thinking", lambda: screen.is_mounted and shown(pilot, "#title") and not screen._thinking
     )
@@ -46,7 +46,7 @@ def shown(pilot: Pilot[int], which: str) -> str:
 
 
 def told(pilot: Pilot[int]) -> str:
-    """The notes in the corner, which tests do not draw."""
+    """Return the notes in the corner, which tests do not draw."""
     return "\n".join(note.message for note in pilot.app._notifications)
 
 
@@ -55,7 +55,7 @@ def cards_of(screen: WatchScreen) -> list[str]:
 
 
 def test_closed_hands_stay_closed() -> None:
-    """No card that the seat one looks from does not know is anywhere on the screen."""
+    """The screen shows no card that is unknown to the seat of the view."""
 
     async def script(pilot: Pilot[int]) -> None:
         screen = await looked_at(pilot)
@@ -182,7 +182,7 @@ def test_its_keys_fit_and_can_be_clicked(lang: str) -> None:
 def test_leaving_does_not_wait_for_a_whole_hand() -> None:
     async def script(pilot: Pilot[int]) -> None:
         screen = await looked_at(pilot)
-        await pilot.press("space", "n")  # a hand of 40 slow moves is played to its end
+        await pilot.press("space", "n")  # a hand of 40 slow moves is fast-forwarded to its end
         await pilot.press("q")
         await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen), 20)
         assert len(screen.games.scene.hand.moves) < 40

@@ -1,4 +1,4 @@
-"""Choice of the best network of a run: by games won or by result, against all opponents or one."""
+"""Choice of the best network of a run: by games won or by result, over all opponents or one."""
 
 from pathlib import Path
 
@@ -18,14 +18,14 @@ OPPONENTS = "evaluation.opponents=[initial,cautious]"
 
 
 def duels(initial: tuple[float, float], cautious: tuple[float, float]) -> dict[str, Duel]:
-    """Two deals against each with this share of games won and this result more than the opponent's."""
+    """Return two deals against each opponent, with this share of games won and this margin."""
     both = {"initial": initial, "cautious": cautious}
     return {
         name: Duel(np.full(2, won), np.full(2, more / 2), np.full(2, -more / 2)) for name, (won, more) in both.items()
     }
 
 
-# Wins most games against both; wins most credits over both; wins most credits of cautious.
+# Most wins over both; most credits over both; most credits from cautious.
 OFTEN, MUCH, OF_CAUTIOUS = duels((0.9, 4), (0.6, -2)), duels((0.7, 30), (0.5, 1)), duels((0.6, 5), (0.4, 3))
 
 
@@ -46,7 +46,7 @@ def test_what_is_kept(tmp_path: Path, best_metric: str, kept: int, score: float)
 
 
 def offered(folder: Path, best_metric: str, evaluations: tuple[dict[str, Duel], ...]) -> Best:
-    """Offers the evaluations, of 1, 2, ... decisions, to a run that goes on in the folder."""
+    """Offer the evaluations, after 1, 2, ... decisions, to a run that continues in the folder."""
     settings = settings_of(["game=spike", OPPONENTS, f"evaluation.best_metric={best_metric}"])
     assert isinstance(settings, TrainSettings)
     writer = BackgroundWriter()
@@ -58,7 +58,7 @@ def offered(folder: Path, best_metric: str, evaluations: tuple[dict[str, Duel], 
 
 
 def test_a_score_is_compared_with_scores_of_its_kind_alone(tmp_path: Path) -> None:
-    """A result of 15.5 credits must not keep every later network from being the best by games won, nor the reverse."""
+    """A best result of 15.5 credits must not block every later best by games won, nor the reverse."""
     assert offered(tmp_path, "result", (MUCH,)).score == 15.5
     assert offered(tmp_path, "result", (OF_CAUTIOUS,)).score == 15.5
     assert offered(tmp_path, "result:cautious", (OFTEN,)).score == -2

@@ -61,14 +61,14 @@ def test_it_plays_as_its_network_does(tmp_path: Path, chosen: TrainSettings) -> 
     words = np.arange(3 * game.words, dtype=np.uint64).reshape(3, -1)
     expected = NetworkPlayer(network.to_format(torch.float32)).values(words)
     assert np.allclose(player.values(words), expected, rtol=0.05, atol=0.5)  # players round to their device's format
-    assert isinstance(player_of(game, str(tmp_path), CPU), NetworkPlayer)  # by its folder
+    assert isinstance(player_of(game, str(tmp_path), CPU), NetworkPlayer)  # found by its folder
     with error_about(SettingsError, "seats", "signals=True", hint="same game options"):
         load_champion(GAME, path, CPU, "seats")
 
 
 @pytest.mark.parametrize("shape", ["network.symmetric=true", "network.symmetric=false"])
 def test_it_sits_where_there_is_less_to_see(tmp_path: Path, shape: str) -> None:
-    """Without accusi a network that learned with them says what it says where all of these bits are 0."""
+    """Without accusi, a network trained with them computes as if all of these bits were 0."""
     learned = settings(tmp_path, "game.signals=true", "game.accusi=true", shape)
     path, weights = tmp_path / CHAMPION_FILE, random_weights(learned)
     champion.write(path, learned, weights, {})

@@ -1,4 +1,4 @@
-"""`learner.compile`: what torch.compile makes of the update learns the same, and where it fails updates stay eager."""
+"""`learner.compile`: compiled updates learn the same; if compilation fails, updates stay eager."""
 
 import logging
 from typing import Any
@@ -21,7 +21,7 @@ def learned(it: Learner, updates: int = 3) -> Learner:
 
 
 def with_compiler(monkeypatch: pytest.MonkeyPatch, compiler: str) -> list[Any]:
-    """torch.compile with another compiler than Inductor, which wants a C compiler; returns what it was given."""
+    """Use another compiler than Inductor, which needs a C compiler; return the graphs it was given."""
     compiled, given = torch.compile, list[Any]()
 
     def compile_so(function: Any, **how: Any) -> Any:
@@ -35,7 +35,7 @@ def with_compiler(monkeypatch: pytest.MonkeyPatch, compiler: str) -> list[Any]:
 
 @pytest.mark.parametrize("targets", [TargetNetwork(tau=0.0, double=True), LambdaReturns()])
 def test_a_compiled_update_learns_what_an_eager_one_learns(monkeypatch: pytest.MonkeyPatch, targets: Targets) -> None:
-    """As one graph, by the operations that a GPU would run."""
+    """As one graph, with the operations that a GPU would run."""
     given = with_compiler(monkeypatch, "aot_eager")
     how = LearnerSettings(batch_size=32, precision="float32", muon=4.0, compile=True)
     with emulated_chip("other_device"):

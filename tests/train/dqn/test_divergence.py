@@ -1,4 +1,4 @@
-"""A run that diverges says so, stops, and leaves nothing on disk that is not finite."""
+"""A diverging run stops with a message, and writes only finite numbers to disk."""
 
 import math
 from pathlib import Path
@@ -37,7 +37,7 @@ def folder(runs: Path) -> Path:
 
 
 def written(runs: Path) -> list[Path]:
-    """All files of networks, each of which is finite and can be loaded."""
+    """Return all files with networks, after checking that each loads and is finite."""
     files = [*folder(runs).glob("*.pt")]
     for path in files:
         state = checkpoint.load(path)
@@ -53,7 +53,7 @@ def error_of(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_a_learning_rate_that_is_far_too_great(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for _ in range(2):  # the same command again starts anew and says the same
+    for _ in range(2):  # the same command starts over and fails the same way
         assert main(small(tmp_path, "learner.lr=1e30")) == 2
         line = error_of(capsys)
         assert "tressette/small: the run diverged (train/loss is " in line and "no checkpoint had been written" in line
@@ -64,7 +64,7 @@ def test_a_learning_rate_that_is_far_too_great(tmp_path: Path, capsys: pytest.Ca
 
 @pytest.fixture
 def poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From episode 128 on, the return of one decision in eight is not a number."""
+    """From episode 128 on, make the return of one decision in eight NaN."""
     play = RolloutWorker.play
 
     def poison(worker: RolloutWorker, request: RolloutRequest) -> Rollout:
@@ -81,11 +81,11 @@ def poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_whatever_comes_first_stops_it_and_writes_nothing(
     tmp_path: Path, first: str, trained_run: TrainedRuns, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The log row, the evaluation, the checkpoint or the end of the run; one checkpoint is there from before."""
+    """The log row, the evaluation, the checkpoint or the end of the run; one earlier checkpoint exists."""
     trained_run("episodes=128", runs=tmp_path)
     before, row = sorted(written(tmp_path)), (folder(tmp_path).parent / "metrics.csv").read_text()
     rarely = [override for what, override in RARELY.items() if what != first]
-    for _ in range(2 if first == "end" else 1):  # the same command resumes from the last good one, to the same end
+    for _ in range(2 if first == "end" else 1):  # repeated, it resumes from the last good one and ends the same way
         capsys.readouterr()
         assert main(small(tmp_path, *(rarely if first != "end" else RARELY.values()))) == 2
         line = error_of(capsys)
@@ -96,7 +96,7 @@ def test_whatever_comes_first_stops_it_and_writes_nothing(
 
 @pytest.mark.usefixtures("poisoned")
 def test_a_stop_request_writes_nothing_either(tmp_path: Path) -> None:
-    """Nor is it the exit code that puts a job back into the queue."""
+    """The exit code must not requeue the job."""
     chosen = settings(tmp_path, *RARELY.values())
     with RunFolder(chosen) as held:
         trainer = DqnTrainer(chosen, held, CPU, LocalBackend(chosen, CPU))
@@ -108,7 +108,7 @@ def test_a_stop_request_writes_nothing_either(tmp_path: Path) -> None:
 def test_a_diverged_checkpoint_counts_as_damaged(
     tmp_path: Path, trained_run: TrainedRuns, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its weights, or those of an evaluation that was under way, are not finite."""
+    """Its weights, or those of an evaluation in progress, are not finite."""
     trained_run(runs=tmp_path)
     newest, before = checkpoint.listed(folder(tmp_path))[:2]
     state = checkpoint.load(newest)
@@ -134,7 +134,7 @@ def test_where_a_state_is_not_finite() -> None:
 
 @pytest.mark.parametrize("muon", [0.0, 4.0])
 def test_a_loss_that_is_no_number_is_divergence(muon: float) -> None:
-    """Of all that the network has learned, whoever learns it."""
+    """In any weight of the network, with either optimizer."""
     it = filled(learner(LearnerSettings(batch_size=8, precision="float32", muon=muon)))
     it.replay._data["n_step_return"].fill_(math.nan)
     it.update()

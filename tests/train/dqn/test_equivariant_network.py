@@ -1,4 +1,4 @@
-"""The network of a game with parts that are alike, and networks that see less of an observation than there is."""
+"""Networks of games with symmetric parts, and networks that see fewer bits than an observation has."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from busso.tressette.cards import RANKS, SUITS
 from tests.chips import Chip
 from tests.train.dqn.test_network import check_gradients
 
-# Three parts with two bits each, in turn, after three bits of no part and before one.
+# Three parts with two bits each, interleaved, after three bits of no part and before one.
 BITS, PARTS, ACTIONS = 70, 3, 6
 SYMMETRY = layout([(63, 2, np.array([[0, 3], [1, 4], [2, 5]]))], PARTS, BITS)
 
@@ -25,7 +25,7 @@ SYMMETRY = layout([(63, 2, np.array([[0, 3], [1, 4], [2, 5]]))], PARTS, BITS)
 def reference(
     network: EquivariantNetwork, weights: dict[str, Tensor], words: Tensor, first: torch.dtype, short: torch.dtype
 ) -> Tensor:
-    """The same in plain PyTorch, for autograd, with a first layer and others of such formats, in loops."""
+    """Compute the same in plain PyTorch, with loops, for autograd; formats are of the first layer and the others."""
     bits = torch.from_numpy(unpack(words.numpy().view(np.uint64), BITS)).to(first)
     none = [*range(63), 69]
     parts = []
@@ -51,12 +51,12 @@ def reference(
 def test_values_and_gradients_equal_plain_pytorch(hidden: list[int], dueling: bool, chip: Chip) -> None:
     torch.manual_seed(0)
     network, words = EquivariantNetwork(SYMMETRY, ACTIONS, hidden, dueling), torch.randint(-(2**62), 2**62, (100, 2))
-    # Sums are rounded in another order, which turns a ReLU on or off here and there: of many rows that is little.
+    # Sums are rounded in another order, which flips an occasional ReLU: negligible over many rows.
     check_gradients(network, reference, words, getattr(torch, chip.format), 0.1)
 
 
 def test_renamed_suits_rename_the_values() -> None:
-    """With the suits of an observation exchanged, each card has the value that it had under its other name."""
+    """With the suits of an observation exchanged, each card has the value of its old name."""
     torch.manual_seed(0)
     symmetry = GAME.symmetry
     assert symmetry is not None
@@ -83,7 +83,7 @@ def packed(bits: np.ndarray) -> Tensor:
 
 
 def test_fewer_inputs_than_bits() -> None:
-    """A network that sees the first bits computes the same whatever the others are, by gathering and multiplying."""
+    """A network that sees the first bits computes the same whatever the others are, by gathering and by multiplying."""
     words = torch.randint(-(2**62), 2**62, (20, 3))
     fewer = words.clone()
     fewer[:, 1] &= (1 << (BITS - 64)) - 1

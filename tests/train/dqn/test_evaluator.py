@@ -1,4 +1,4 @@
-"""Seating of evaluations of a network that learns."""
+"""Seating in evaluations of a learning network."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ CPU = torch.device("cpu")
 
 
 def test_what_is_won_is_won_by_the_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A duel says what its first player has won: here whoever is not `random` wins all."""
+    """A duel reports its first player's wins: here any player except `random` wins everything."""
 
     def duel(game: Any, first: Player, second: Player, seeds: np.ndarray, seating: str) -> Duel:
         assert isinstance(first, RandomPlayer) != isinstance(second, RandomPlayer)

@@ -1,4 +1,4 @@
-"""Faults on a cluster: drivers killed at any moment, lost workers, rollouts too old."""
+"""Faults on a cluster: drivers killed at any moment, lost workers, stale rollouts."""
 
 import multiprocessing
 import os
@@ -61,14 +61,14 @@ def being_written(folder: Path, driver: int) -> bool:
 
 @pytest.mark.slow
 def test_drivers_killed_at_any_moment_end_where_an_uninterrupted_one_does(tmp_path: Path, drivers: Any) -> None:
-    """Half of them while a checkpoint is being written."""
+    """Half of them are killed during the write of a checkpoint."""
     moments, folder = random.Random(4), tmp_path / "killed" / "tressette" / "small" / "checkpoints"
     run = (f"episodes={60 * KILLS}", *LONG)
     while_writing, saved = 0, set[Path]()
     for kill in range(KILLS):
         driver = drivers.Process(target=train, args=(small(tmp_path / "killed", *run),))
         driver.start()
-        # By what it has done, not by the clock: the run must last for all kills, on a machine of any speed.
+        # Counted in checkpoints rather than seconds: the run must outlast all kills on any machine.
         wanted, end = len(saved) + moments.randrange(3), time.monotonic() + seconds(30)
         while len(saved := saved | set(checkpoint.listed(folder))) < wanted and time.monotonic() < end:
             time.sleep(0.0005)
@@ -89,7 +89,7 @@ def test_drivers_killed_at_any_moment_end_where_an_uninterrupted_one_does(tmp_pa
 
 
 class Straggler(LocalBackend):
-    """Every fifth request is played by a worker that has the first weights and never gets any later ones."""
+    """Every fifth request is played by a worker that keeps the first weights forever."""
 
     def __init__(self, chosen: Any) -> None:
         super().__init__(chosen, CPU)
@@ -119,7 +119,7 @@ class Straggler(LocalBackend):
 def test_rollouts_of_weights_that_are_too_old_are_not_learned_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They were played with the weights that they name; what they were asked for is played again."""
+    """They are tagged with their weights' version; the same episodes are requested again."""
     chosen, ages, learned = settings(tmp_path, "rollout.max_weights_age=40", "episodes=320"), list[int](), list[int]()
     insert = Requests.insert
 
@@ -141,7 +141,7 @@ def test_rollouts_of_weights_that_are_too_old_are_not_learned_from(
 
 
 class Deserted(LocalBackend):
-    """Gone when weights of after 30 updates are published."""
+    """Backend that is lost when weights after 30 updates are published."""
 
     gone = False
 
@@ -154,7 +154,7 @@ class Deserted(LocalBackend):
 
 @pytest.mark.parametrize("stopping", [False, True])
 def test_no_episode_is_lost_with_the_workers(tmp_path: Path, stopping: bool) -> None:
-    """Lose no episode with the workers. A signal to a job may end Ray first; then the loss is no error."""
+    """A signal to a job may end Ray first; then the loss is not an error."""
     chosen = settings(tmp_path, "episodes=320")
     with RunFolder(chosen) as folder:
         rollouts = Deserted(chosen, CPU)
@@ -171,7 +171,7 @@ def test_no_episode_is_lost_with_the_workers(tmp_path: Path, stopping: bool) -> 
 def test_workers_that_are_lost_before_anything_is_played_are_not_waited_for_for_ever(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The checkpoint of the first start remembers it: the second is the last that a job script is asked for."""
+    """The first start's checkpoint records the failure: the second start is the last that a job script gets."""
 
     def lost(*_: Any) -> str:
         raise BackendLostError("rollout", "all gone")
@@ -187,7 +187,7 @@ def test_workers_that_are_lost_before_anything_is_played_are_not_waited_for_for_
 
 
 def test_a_setting_that_turns_out_wrong_keeps_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep no folder for settings that turn out wrong before anything was learned: other settings may have it."""
+    """Nothing was learned, so that other settings may use the folder."""
 
     def refused(*_: Any) -> str:
         raise SettingsError("rollout.workers", "too many")
@@ -199,7 +199,7 @@ def test_a_setting_that_turns_out_wrong_keeps_no_folder(tmp_path: Path, monkeypa
 
 
 class OneWorker(LocalBackend):
-    """Plays in this process, and takes as many requests as a worker of Ray's."""
+    """Local backend that takes as many requests as a Ray worker."""
 
     def workers(self) -> int:
         return 1
@@ -209,7 +209,7 @@ class OneWorker(LocalBackend):
 
 
 def test_a_learner_that_is_slow_holds_the_workers_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However slow it is, no more requests are out than fit, so Ray's object store holds at most as many rollouts."""
+    """However slow it is, requests in flight are limited, and with them the rollouts in Ray's object store."""
     quick = Learner.update
     monkeypatch.setattr(Learner, "update", lambda learner: (time.sleep(0.02), quick(learner))[1])
     chosen = settings(tmp_path, "rollout=ray", "rollout.workers=1", "rollout.games=32", "episodes=100000")
@@ -242,5 +242,5 @@ def test_a_learner_that_is_slow_holds_the_workers_back(tmp_path: Path, monkeypat
     assert 1 <= max(out) <= chosen.rollout.in_flight == 2
     rows = trainer.counters.inserted / trainer.counters.rollouts
     per_rollout = rows * chosen.learner.samples_per_insert / chosen.learner.batch_size
-    # What one request pays for is the lead that playing may have; a second may come in while it is learned from.
+    # Playing may lead by the decisions of one request; a second may arrive while the first is learned from.
     assert len(due) > 50 and max(due[20:]) <= 3 * per_rollout

@@ -1,4 +1,4 @@
-"""A run says after a minute of training how strong it is."""
+"""First evaluation of a run, after a minute of training."""
 
 from pathlib import Path
 
@@ -29,11 +29,11 @@ def test_one_that_is_due_a_little_earlier_is_it() -> None:
     ("evaluation", "episodes", "before", "made", "said"),
     [
         (EVERY_1000, 100, 0.0, True, True),
-        (EVERY_1000, 99, 0.0, False, True),  # ten more minutes at this pace bring no evaluation by itself
+        (EVERY_1000, 99, 0.0, False, True),  # at this pace, no evaluation is due within ten more minutes
         (EvaluationSettings(every_episodes=1000, min_seconds=0.0), 5000, 0.0, False, True),
         (EvaluationSettings(every_episodes=1000, opponents=[]), 5000, 0.0, False, True),
         (EVERY_1000, 5000, 59.0, True, True),  # resumed
-        (EVERY_1000, 5000, 60.0, False, False),  # resumed after the first look
+        (EVERY_1000, 5000, 60.0, False, False),  # resumed after the first evaluation
     ],
 )
 def test_when_an_evaluation_is_made_for_it(

@@ -1,4 +1,4 @@
-"""Data of histograms: a look at the buffer and the network that changes neither."""
+"""Data of histograms, taken without changing the buffer or the network."""
 
 import copy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The update: targets by hand, target networks, and a toy problem that must be solved."""
+"""Update: targets by hand, target networks, and a toy problem that must be solved."""
 
 import copy
 from typing import Any
@@ -21,7 +21,7 @@ CPU = torch.device("cpu")
 
 
 def test_td_target_by_hand() -> None:
-    """The next value does not count at the end, even when it is infinite."""
+    """The next value is ignored at the end, even if it is infinite."""
     discount, next_value = torch.tensor([0.9, 0.5, 0.0]), torch.tensor([2.0, 4.0, -torch.inf])
     target = td_target(torch.tensor([1.0, -2.0, 0.5]), discount, next_value)
     assert target.tolist() == pytest.approx([2.8, 0.0, 0.5])
@@ -34,12 +34,12 @@ def test_masked_argmax_by_hand() -> None:
 
 
 def formatted(chip: Chip, **settings: Any) -> LearnerSettings:
-    """Settings that name the number format of the chip."""
+    """Return settings with the chip's number format."""
     return LearnerSettings(precision=chip.format, **({"ema_decay": 0.0} | settings))
 
 
 def learner(settings: LearnerSettings, targets: Targets | None = None, device: str = "cpu") -> Learner:
-    """With a target network that is only ever copied, unless `targets` says otherwise."""
+    """Build a learner with a target network that is only copied, unless `targets` says otherwise."""
     torch.manual_seed(0)
     targets = targets or TargetNetwork(tau=0.0)
     replay = ReplayBuffer(transitions_for(targets), 1000, 1, torch.device(device), seed=1)
@@ -102,8 +102,8 @@ def filled(it: Learner, discount: float = 0.0) -> Learner:
 def test_solves_a_chain_by_bootstrapping(chip: Chip) -> None:
     """Five cells, 0 steps left and 1 right, reward 1 for reaching the right end, discount 0.9: Q* = 0.9 ** distance.
 
-    The transitions are those of one walk, in which every action is taken in every cell. The second hidden layer is the
-    first that multiplies; the output layer learns from what was rounded.
+    The transitions are from one walk in which every action is taken in every cell. The second hidden layer is the first
+    with a matrix product; the output layer learns from rounded inputs.
     """
     cell, rows = 0, []
     for action in (0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 1):
@@ -127,7 +127,7 @@ def test_solves_a_chain_by_bootstrapping(chip: Chip) -> None:
     settings = formatted(chip, lr=1e-2, batch_size=32, loss="mse")
     it = Learner(QNetwork(4, 2, [32, 32], dueling=True), replay, settings, targets, CPU)
     for k in range(600):
-        it.lr = 1e-2 * (1 - k / 600)  # else the values of the last update may be off by more, by chance
+        it.lr = 1e-2 * (1 - k / 600)  # decays, so that the last updates do not add noise
         it.update()
     values = it.online(torch.tensor([[1], [2], [4], [8]]))
     assert values[:, 1].tolist() == pytest.approx([0.9**3, 0.9**2, 0.9, 1.0], abs=0.03)
@@ -136,7 +136,7 @@ def test_solves_a_chain_by_bootstrapping(chip: Chip) -> None:
 
 @pytest.mark.parametrize("loss", ["huber", "mse"])
 def test_one_update_is_one_adam_step_on_the_sampled_batch(loss: str, chip: Chip) -> None:
-    """The same step with PyTorch's clipping and Adam on each parameter."""
+    """Compared with PyTorch's clipping and Adam on each parameter."""
     it = filled(learner(formatted(chip, lr=1e-2, loss=loss, batch_size=32, grad_clip=0.01)))
     network = copy.deepcopy(it.online).requires_grad_()
     parameters = list(network.parameters())
@@ -180,7 +180,7 @@ def test_soft_sync_moves_by_tau() -> None:
 
 
 def test_lambda_returns_are_the_targets_and_nothing_else_is_kept(chip: Chip) -> None:
-    """As with a target network for transitions that all end their games."""
+    """Equivalent to a target network if every transition ends its game."""
     how = formatted(chip, batch_size=32, ema_decay=0.9, muon=4.0)
     it, other = filled(learner(how, LambdaReturns())), filled(learner(how))
     for _ in range(3):
@@ -208,7 +208,7 @@ def test_average_plays_when_asked_for(decay: float, shares: tuple[float, ...]) -
 
 
 def test_average_forgets_the_first_weights() -> None:
-    """As hand-worked: the share of the newest is 21/22 after two updates, and 1/100 after 3,000."""
+    """By hand: the latest weights' share is 21/22 after two updates, and 1/100 after 3,000."""
     assert share_of_newest(2, 0.99) == pytest.approx(21 / 22)
     assert share_of_newest(580, 0.99) == pytest.approx(21 / 600)
     assert share_of_newest(3_000, 0.99) == pytest.approx(0.01)
@@ -232,14 +232,14 @@ def test_state_restores_the_next_updates_bit_for_bit(chip: Chip) -> None:
 
 @pytest.mark.parametrize("discount", [0.0, 1.0])
 def test_values_targets_and_errors_are_float32_in_every_format(discount: float, chip: Chip) -> None:
-    """All values are 1001 and all returns 1: off by 1001 - 1, or 1001 - (1 + 1001) where the game goes on.
+    """All values are 1001 and all returns 1: errors are 1001 - 1, or 1001 - (1 + 1001) if the game continues.
 
-    In bfloat16 there is nothing between 1000 and 1004.
+    In bfloat16 there is no number between 1000 and 1004.
     """
     it = filled(learner(formatted(chip, loss="mse", batch_size=32)), discount)
     it.replay._data["n_step_return"].fill_(1.0)
     it.replay._data["discount"].fill_(discount)
-    it.replay._data["successor"][it.replay.size - 1] = -1  # of the last row, too, the game goes on, if it does
+    it.replay._data["successor"][it.replay.size - 1] = -1  # the last row has a successor, too, if others have
     for network in (it.online, bootstrap(it).network):
         torch.nn.init.zeros_(network.head.weight)
         torch.nn.init.constant_(network.head.bias, 1001.0)
@@ -250,7 +250,7 @@ def test_values_targets_and_errors_are_float32_in_every_format(discount: float, 
 
 
 def test_learns_which_of_two_returns_near_1000_is_greater_by_1(chip: Chip) -> None:
-    """Of the size of Spike's weighted reward."""
+    """Values have the size of Spike's weighted reward."""
     it = filled(learner(formatted(chip, lr=1e-2, loss="mse", batch_size=128)))
     it.replay._data["n_step_return"].add_(1000)
     for network in (it.online, bootstrap(it).network):
@@ -270,7 +270,7 @@ def test_weights_that_are_saved_and_published_are_float32_in_every_format(chip: 
 
 
 class Readings(TorchDispatchMode):
-    """Counts what a GPU would be waited for: numbers read into Python, and results whose size depends on them."""
+    """Counter of GPU synchronizations: values read into Python, and results of data-dependent size."""
 
     WAIT = ("_local_scalar_dense", "equal", "is_nonzero", "nonzero")
     count = 0
@@ -282,7 +282,7 @@ class Readings(TorchDispatchMode):
 
 @pytest.mark.parametrize("targets", [TargetNetwork(double=True), LambdaReturns()])
 def test_an_update_reads_nothing_back_from_the_device(targets: Targets) -> None:
-    """By the operations that other devices have, with everything that an update may do."""
+    """With the operations of other devices, and with every optional part of an update."""
     settings = LearnerSettings(batch_size=8, ema_decay=0.9, muon=4.0, precision="float32")
     with emulated_chip("other_device"):
         it = filled(learner(settings, targets), discount=0.9)
@@ -290,7 +290,7 @@ def test_an_update_reads_nothing_back_from_the_device(targets: Targets) -> None:
         with Readings() as readings:
             it.update()
             assert readings.count == 0
-            assert it._sums[0].item() >= 0 and readings.count == 1  # it does count
+            assert it._sums[0].item() >= 0 and readings.count == 1  # the counter works
 
 
 @pytest.mark.gpu
@@ -307,7 +307,7 @@ def test_an_update_never_waits_for_the_gpu() -> None:
 
 @pytest.mark.parametrize("muon", [0.0, 4.0])
 def test_other_devices_learn_what_a_cpu_learns(muon: float) -> None:
-    """The same three updates by PyTorch's own operations."""
+    """Three updates by PyTorch's own operations give the same weights."""
     found = []
     for chip in ("float32_pytorch", "other_device"):
         with emulated_chip(chip):

@@ -1,4 +1,4 @@
-"""`learner.threads=auto`: the number by CPUs and workers, and what a resumed run keeps."""
+"""`learner.threads=auto`: the number by CPUs and workers, and its persistence in a resumed run."""
 
 import re
 from collections.abc import Iterator
@@ -62,7 +62,7 @@ def test_a_resumed_run_keeps_the_number(
     config = folder(tmp_path) / "config.yaml"
     assert "\n  threads: 1\n" in config.read_text(), "the number, not auto"
     assert re.search(r"^device: (cpu|cuda:\d+)$", config.read_text(), re.M)
-    config.write_text(config.read_text().replace("\n  threads: 1\n", "\n  threads: 2\n"))  # as of learner.threads=2
+    config.write_text(config.read_text().replace("\n  threads: 1\n", "\n  threads: 2\n"))  # learner.threads=2
     local = settings(tmp_path)
     cpus(monkeypatch, 2)
     with RunFolder(local) as held, open_trainer(local, held) as trainer:

@@ -1,4 +1,4 @@
-"""Local runs: the same bits twice, and resumed equals uninterrupted."""
+"""Local runs: bit-identical repetitions, and resumed equals uninterrupted."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from tests.train.runs import OWN_TO_A_RUN, TARGET_NETWORK, equal, settings
 
 
 def run(runs: Path, *overrides: str, stop_after: int | None = None) -> dict[str, Any]:
-    """Train, stopping once so many episodes are learned from; returns the newest checkpoint."""
+    """Train until `stop_after` episodes are learned from, and return the latest checkpoint."""
     chosen = settings(runs, *overrides)
     device = choose_device("cpu")
     with RunFolder(chosen) as folder:
@@ -31,7 +31,7 @@ def run(runs: Path, *overrides: str, stop_after: int | None = None) -> dict[str,
 
 
 def differences(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
-    """All but the folder and the time that the run took."""
+    """Compare all but the folder and the run time."""
     return [path for path in equal(a, b) if path not in OWN_TO_A_RUN]
 
 
@@ -71,7 +71,7 @@ def test_resumed_equals_uninterrupted_bit_for_bit(tmp_path: Path, variant: str) 
 
 
 def test_a_run_goes_on_on_another_chip(tmp_path: Path) -> None:
-    """And what was learned in one format is played in the other."""
+    """A network trained in one format is played in the other."""
     with emulated_chip("bfloat16"):
         run(tmp_path, stop_after=128)
     with emulated_chip("float32_one_dnn"):
@@ -93,14 +93,14 @@ def test_learning_rate_and_epsilon_reach_their_ends(tmp_path: Path) -> None:
 
 
 class Waiting(LocalBackend):
-    """Evaluations that are never done."""
+    """Backend whose evaluations never finish."""
 
     def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
         return []
 
 
 def test_a_stop_request_ends_the_last_evaluation(tmp_path: Path) -> None:
-    """End the last evaluation by a stop request: the weights are on disk before it, and the next start evaluates."""
+    """The weights are saved before it, and the next start evaluates."""
     chosen = settings(tmp_path, "evaluation.every_episodes=1000", "episodes=128")
     seen: list[int] = []
     device = choose_device("cpu")
@@ -146,12 +146,12 @@ def test_what_a_larger_backend_began_is_played_in_pieces(tmp_path: Path) -> None
     ("most", "evaluated"), [(600, [32, 192, 256]), (25, [32, 160, 256]), (0, [*range(32, 257, 32)])]
 )
 def test_expensive_evaluations_are_spaced_out(tmp_path: Path, most: int, evaluated: list[int]) -> None:
-    """Each takes 1 second, and 32 games 10: 3% are one in 33 seconds, `max_seconds` allows more."""
+    """Each takes 1 s, and 32 games take 10 s: 3% allow one in 33 s; `max_seconds` allows more."""
     now = [0.0]
 
     class Timed(LocalBackend):
         def submit(self, request: RolloutRequest) -> None:
-            now[0] += 0.0 if self._evaluations else 10.0  # not in the time of one that is done and not taken
+            now[0] += 0.0 if self._evaluations else 10.0  # time stands still while a finished evaluation waits
             super().submit(request)
 
         def evaluate(self, *what: Any) -> None:
@@ -172,7 +172,7 @@ def test_expensive_evaluations_are_spaced_out(tmp_path: Path, most: int, evaluat
 
 def test_an_evaluation_that_fell_due_while_another_ran_is_made_up_for(tmp_path: Path) -> None:
     class Slow(LocalBackend):
-        """Evaluations that are done six rollouts later."""
+        """Backend whose evaluations finish six rollouts later."""
 
         late = 0
 

@@ -1,4 +1,4 @@
-"""Muon: its step by hand, what it leaves to Adam, and what it does with a gradient that is no number."""
+"""Muon: a step by hand, the parameters left to Adam, and NaN gradients."""
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ def of(matrix: torch.Tensor, factor: float = 1.0) -> tuple[Muon, torch.nn.Linear
 
 @pytest.mark.parametrize("shape", [(5, 5), (3, 7), (7, 3)])
 def test_singular_values_become_about_one(shape: tuple[int, int]) -> None:
-    """The singular vectors stay, so that the product with their transposes is diagonal."""
+    """The singular vectors are kept, so the product with their transposes is diagonal."""
     torch.manual_seed(1)
     u, s, v = torch.linalg.svd(torch.randn(2, *shape), full_matrices=False)
     s = s.clamp(min=0.2)
@@ -31,7 +31,7 @@ def test_singular_values_become_about_one(shape: tuple[int, int]) -> None:
 
 
 def test_a_step_by_hand() -> None:
-    """A gradient of one direction: 0.2 * sqrt(4) * 0.1 times what five polynomials make of a singular value of 1."""
+    """A rank-one gradient: 0.2 * sqrt(4) * 0.1 times a singular value of 1 after five polynomials."""
     gradient = torch.zeros(4, 4)
     gradient[1, 2] = -3.0
     muon, layer = of(gradient, factor=0.5)
@@ -42,7 +42,7 @@ def test_a_step_by_hand() -> None:
     assert layer.weight[1, 2].item() == pytest.approx(0.5 * 0.2 * 2 * 0.1 * x, rel=1e-4)
     assert layer.weight.count_nonzero() == 1
     assert layer.weight.grad is None and layer.bias.grad.all()  # type: ignore[union-attr]
-    # The momentum alone has the same direction, so the next step is as long.
+    # The momentum alone has the same direction, so the next step has the same length.
     layer.weight.grad = torch.zeros_like(layer.weight)
     muon.step(0.1)
     assert layer.weight[1, 2].item() == pytest.approx(2 * 0.5 * 0.2 * 2 * 0.1 * x, rel=1e-4)
@@ -56,7 +56,7 @@ def learned(settings: LearnerSettings, updates: int) -> Learner:
 
 
 def test_hidden_matrices_are_muons_and_the_rest_is_adams() -> None:
-    """With a step of almost 0 the hidden matrices stay as they were, and all else learns as without it."""
+    """With a step of almost 0, hidden matrices stay the same and everything else learns as without Muon."""
     how = {"precision": "float32", "batch_size": 32, "ema_decay": 0.0}
     still = learned(LearnerSettings(**how, muon=1e-30), 1)
     adam, begun = (learned(LearnerSettings(**how), updates) for updates in (1, 0))

@@ -1,4 +1,4 @@
-"""The network's matrix products and the choice of an action."""
+"""Matrix products of the network, and the choice of an action."""
 
 from collections.abc import Callable
 
@@ -30,7 +30,7 @@ def test_products_by_one_dnn_and_by_pytorch_are_the_same() -> None:
 
 @given(st.lists(st.lists(st.integers(0, 2**64 - 1), min_size=3, max_size=3), min_size=1, max_size=9))
 def test_first_layer_equals_the_dense_one(rows: list[list[int]]) -> None:
-    """Output and gradient, for any number of bits set; in bfloat16 the output is the rounded one."""
+    """Output and gradient, for any number of set bits; in bfloat16 the output is the rounded one."""
     torch.manual_seed(0)
     layer, bits = PackedLinear(150, 7), 150
     packed = np.array(rows, np.uint64)
@@ -61,7 +61,7 @@ def test_gathered_sums_that_are_no_numbers_stay_none() -> None:
 def reference(
     network: QNetwork, weights: dict[str, torch.Tensor], words: torch.Tensor, first: torch.dtype, short: torch.dtype
 ) -> torch.Tensor:
-    """The same network in plain PyTorch, for autograd, with a first layer and others of such number formats."""
+    """Build the same network in plain PyTorch, for autograd; formats are of the first layer and the others."""
     x = torch.from_numpy(unpack(words.numpy().view(np.uint64), network.input.bits)).to(first)
     x = (x @ weights["input.weight"].to(first) + weights["input.bias"].to(first)).relu().to(short)
     for k, layer in enumerate(network.body):
@@ -85,7 +85,7 @@ def test_values_and_gradients_equal_plain_pytorch(hidden: list[int], dueling: bo
 def check_gradients(
     network: QNetwork, plain: Callable[..., torch.Tensor], words: torch.Tensor, short: torch.dtype, off: float
 ) -> None:
-    """Values and gradients against `plain`; in bfloat16 they may be off by a share of the greatest."""
+    """Compare values and gradients with `plain`; bfloat16 allows errors relative to the greatest."""
     of_values = torch.randn(len(words), network.actions)
     weights = {name: tensor.clone().requires_grad_() for name, tensor in network.state_dict().items()}
     expected = plain(network, weights, words, torch.float32, short)
@@ -138,7 +138,7 @@ def test_exploration_share_and_its_uniformity() -> None:
 
 
 def test_rows_that_explored_are_those_of_lesser_values() -> None:
-    """Actions 0 and 2 tie for the greatest legal value: whichever chance draws, it is a greedy choice; 1 never is."""
+    """Actions 0 and 2 tie for the greatest legal value, so a random choice of either is greedy; 1 never is."""
     rows, actions = np.arange(3000), np.empty(3000, np.uint8)
     table = np.tile(np.array([5.0, 1.0, 5.0, 9.0], np.float32), (rows.size, 1))
     generators, masks = stream(1, "test", 0, rows.size), np.full(rows.size, 0b0111, np.uint64)
@@ -149,7 +149,7 @@ def test_rows_that_explored_are_those_of_lesser_values() -> None:
 
 
 def test_player_says_of_each_game_whether_its_action_was_greedy() -> None:
-    """Also where it is asked for some of the games, in any order."""
+    """Also if it is asked about a subset of the games, in any order."""
     torch.manual_seed(0)
     network, seeds = QNetwork(GAME.bits, GAME.actions, [32], False), stream(1, "test", 0, 200)
     states, games = GAME.deal(seeds), np.arange(199, -1, -3)

@@ -52,7 +52,7 @@ def test_the_side_follows_from_the_seed_alone() -> None:
 
 @pytest.mark.parametrize("rules", [SPIKE, ("game=spike", "game.seats=3", "game.hands=2"), ("game=tressette",)])
 def test_only_decisions_of_its_own_side_are_learned_from(tmp_path: Path, rules: tuple[str, ...]) -> None:
-    """Against a second way: all is recorded, and then what the other seats decided is left out."""
+    """Compared with recording everything and then dropping the other seats' decisions."""
     given = (*TARGET_NETWORK, "target.n_step=2", "learner.precision=float32")
     chosen = settings(tmp_path, *rules, "opponents.only=random", *given)
     worker, request, game = RolloutWorker(chosen, CPU), RolloutRequest(5, 30, 0.2), chosen.load_game()
@@ -81,7 +81,7 @@ def test_only_decisions_of_its_own_side_are_learned_from(tmp_path: Path, rules: 
 
 
 def test_where_sides_are_drawn_the_networks_own_seats_are_learned_from(tmp_path: Path) -> None:
-    """Games against itself teach by all four seats, against another by two; against one alone it is `opponent`."""
+    """Self-play teaches by all four seats, a mixed game by two; with a single opponent it is `opponent`."""
 
     def rollout(*given: str) -> Rollout:
         return RolloutWorker(settings(tmp_path, *given), CPU).play(RolloutRequest(5, 30, 0.2))

@@ -1,4 +1,4 @@
-"""Number formats: who chooses which, what stays float32 in all, and how far bfloat16 may be off."""
+"""Number formats: their choice, the parts that stay float32, and the error of bfloat16."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def test_auto_is_the_fastest_of_the_device(chip: Chip, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("instructions", ["_is_avx512_bf16_supported", "_is_amx_tile_supported"])
 def test_either_kind_of_instructions_makes_bfloat16_the_fastest(instructions: str) -> None:
     before = getattr(torch.cpu, instructions)
-    # The inner patch ends first: undone after the chip, it would leave the emulated one to all later tests.
+    # The inner patch must end first: undone after the chip, it would restore the emulated one for all later tests.
     with emulated_chip("float32_one_dnn"), pytest.MonkeyPatch.context() as patch:
         assert fastest_format(CPU) == torch.float32
         patch.setattr(torch.cpu, instructions, lambda: True)
@@ -61,7 +61,7 @@ def test_players_use_the_format_of_their_chip_whatever_the_learner_does(
 
 
 def near_1000(dueling: bool) -> QNetwork:
-    """Actions worth 1000 and 1001 whatever is observed (dueling: 1000 ± 1/2), of which bfloat16 knows but the first."""
+    """Build a network with constant action values 1000 and 1001 (dueling: 1000 ± 1/2); bfloat16 has only the first."""
     network = QNetwork(GAME.bits, 2, [8, 8], dueling)
     nn.init.zeros_(network.head.weight)
     network.head.bias.data = torch.tensor([1000.0, 1001.0])
@@ -79,12 +79,12 @@ def test_values_that_differ_by_1_at_1000_are_told_apart(dueling: bool, dtype: to
     player = NetworkPlayer(near_1000(dueling).to_format(dtype))
     assert player.values(words).tolist() == [expected] * 3
     network = near_1000(dueling)
-    network.format = dtype  # as it learns
+    network.format = dtype  # as during training
     learning = network(torch.from_numpy(words.view(np.int64)))
     assert learning.tolist() == [expected] * 3 and learning.dtype == torch.float32
 
 
 def test_nothing_makes_float32_less_than_it_is(tmp_path: Path) -> None:
-    """TF32, which has the 10 bits of float16, would be the output layer's format too."""
+    """TF32, with float16's 10 bits of mantissa, would affect the output layer too."""
     assert main(small(tmp_path, "episodes=32")) == 0
     assert torch.get_float32_matmul_precision() == "highest"

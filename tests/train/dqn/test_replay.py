@@ -1,4 +1,4 @@
-"""The ring, its sampling, and its state."""
+"""Replay buffer: ring, sampling, state."""
 
 import pytest
 import torch
@@ -33,7 +33,7 @@ def test_ring_overwrites_the_oldest() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 12), st.lists(st.integers(0, 30), min_size=1, max_size=12))
 def test_no_sample_joins_what_does_not_belong_together(capacity: int, sizes: list[int]) -> None:
-    """Around the end of the ring, of rollouts larger than the whole ring, after each of them."""
+    """At the end of the ring, with rollouts larger than the ring, after each insertion."""
     replay, first = ReplayBuffer(NStepTransitions, capacity, 2, CPU, seed=1), 0
     end_of: dict[int, int] = {}
     for size in sizes:
@@ -67,7 +67,7 @@ def test_empty_buffer() -> None:
 
 @pytest.mark.parametrize(("kind", "nbytes"), [(LambdaTransitions, 64 + 5), (NStepTransitions, 64 + 21)])
 def test_a_million_transitions_fit(kind: type[Transitions], nbytes: int) -> None:
-    """64 bytes of packed observation, an action, and the target or what it takes to compute one."""
+    """64 bytes of packed observation, an action, and the target or the data to compute it."""
     assert ReplayBuffer(kind, 1_000_000, 8, CPU, seed=1).nbytes == 1_000_000 * row_bytes(kind, 8) == 1_000_000 * nbytes
 
 
@@ -82,7 +82,7 @@ def test_a_sample_with_targets_is_rows_as_they_are() -> None:
 
 @pytest.mark.parametrize("kind", [LambdaTransitions, NStepTransitions])
 def test_zeros_are_as_a_sample(kind: type[Transitions]) -> None:
-    """Each a tensor of its own: torch.compile would take equal ones for the same thing in all batches."""
+    """All are separate tensors: torch.compile would assume that shared ones are the same in all batches."""
     replay = ReplayBuffer(kind, 10, 2, CPU, seed=1)
     replay.add(lambda_rows(0, 5) if kind is LambdaTransitions else rows(0, 5))
     zeros, sample = replay.zeros(3), replay.sample(3)
@@ -122,7 +122,7 @@ def test_rows_of_another_capacity_are_left_behind(caplog: pytest.LogCaptureFixtu
 
 
 def test_state_of_another_kind_of_device() -> None:
-    """A CUDA generator's state has 16 bytes: the draws start anew, and always in the same way."""
+    """A CUDA generator's state has 16 bytes: the sampling restarts, deterministically."""
     state = ReplayBuffer(NStepTransitions, 4, 2, CPU, seed=1).state_dict() | {
         "generator": torch.zeros(16, dtype=torch.uint8)
     }

@@ -32,7 +32,7 @@ TRESSETTE = ["game.reward=study", MIXTURE.replace("OTHER", "greedy")]
 
 
 class Notes(TransitionRecorder):
-    """Writes each decision down once more: (game, seat), action, legal mask, what was earned, observation."""
+    """Recorder that also keeps each decision: (game, seat), action, legal mask, earnings, observation."""
 
     written: ClassVar[list[tuple[tuple[int, int], int, int, float, NDArray[np.uint64]]]] = []
     totals: ClassVar[NDArray[np.float32]]
@@ -51,7 +51,7 @@ class Notes(TransitionRecorder):
 
 
 def greedy_in_hindsight(worker: RolloutWorker, game: Game, seats: NDArray[np.uint8]) -> list[bool]:
-    """By a forward pass of its own, when all is played."""
+    """Recompute greediness by a separate forward pass after the games."""
     found, observed = [], np.stack([note[4] for note in Notes.written])
     table = NetworkPlayer(worker.network).values(observed)
     for values, (key, action, legal, _, _) in zip(table, Notes.written, strict=True):
@@ -61,7 +61,7 @@ def greedy_in_hindsight(worker: RolloutWorker, game: Game, seats: NDArray[np.uin
 
 
 def best_in_hindsight(worker: RolloutWorker, game: Game) -> list[float]:
-    """The greatest value of a legal action at each decision."""
+    """Return the greatest value of a legal action at each decision."""
     table = NetworkPlayer(worker.network).values(np.stack([note[4] for note in Notes.written]))
     return [
         float(max(values[a] for a in range(game.actions) if note[2] >> a & 1))
@@ -74,14 +74,14 @@ def best_in_hindsight(worker: RolloutWorker, game: Game) -> list[float]:
 def test_rollouts_against_a_slow_second_implementation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game: list[str], n: int, cut: bool
 ) -> None:
-    """Whole games with mixtures in the seats and exploration, decision by decision."""
+    """Whole games with mixtures of players and exploration, decision by decision."""
     given = [*game, *TARGET_NETWORK, f"target.n_step={n}", f"target.watkins_cut={cut}", "learner.gamma=0.9"]
     chosen = settings(tmp_path, *given, "learner.precision=float32")
     monkeypatch.setattr("busso.train.dqn.rollout.worker.TransitionRecorder", Notes)
     monkeypatch.setattr(Notes, "written", [])
     worker, request, rules = RolloutWorker(chosen, CPU), RolloutRequest(30, 30, 0.3), chosen.load_game()
     if rules.name == "spike":
-        worker.network.head.bias[FOLD] -= 1  # without learning it folds at once, and is hardly asked again
+        worker.network.head.bias[FOLD] -= 1  # an untrained network would fold at once and make few decisions
     rollout = worker.play(request)
     seeds = stream(chosen.seed, "episodes", request.first, request.count)
     seats = seating(chosen.opponents.phases, player_names(chosen.opponents.phases), request.first, seeds, rules)
@@ -112,7 +112,7 @@ def test_rollouts_against_a_slow_second_implementation(
 def test_lambda_returns_against_a_slow_second_implementation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game: list[str]
 ) -> None:
-    """Of the network's own seats, decision by decision backwards; what has no choice is passed through."""
+    """Of the network's own seats, decision by decision backwards; forced moves are passed through."""
     chosen = settings(tmp_path, *game, *LAMBDA_RETURNS, "learner.gamma=0.9", "learner.precision=float32")
     monkeypatch.setattr("busso.train.dqn.rollout.worker.TransitionRecorder", Notes)
     monkeypatch.setattr(Notes, "written", [])
@@ -149,7 +149,7 @@ def returns(totals: list[list[float]], own: list[list[int]], taken: list[list[in
 
 
 def test_return_of_the_networks_seats_by_hand() -> None:
-    """Three seats, in the second game two taken: the network earns 5, -2 and 3, and is not in the last seat."""
+    """Three seats, of which the second game uses two: the network earns 5, -2 and 3, and is not in the last seat."""
     totals, taken = [[5, -2, -3], [3, -3, 0]], [[1, 1, 1], [1, 1, 0]]
     found = returns(totals, [[1, 1, 0], [1, 0, 1]], taken)
     assert found.mean == pytest.approx((5 - 2 + 3) / 3)
@@ -157,7 +157,7 @@ def test_return_of_the_networks_seats_by_hand() -> None:
 
 
 def test_return_in_self_play_of_a_zero_sum_game_is_left_out() -> None:
-    """The seat that nobody takes counts neither as one of the network nor as one that earned 0."""
+    """An empty seat counts neither as the network's nor as one that earned 0."""
     totals, taken = [[5, -2, -3], [0.1, -0.1, 0]], [[1, 1, 1], [1, 1, 0]]
     everywhere = [[1, 1, 1], [1, 1, 1]]
     for own in (everywhere, [[1, 1, 1], [1, 1, 0]], [[0, 0, 0], [0, 0, 0]]):
@@ -177,7 +177,7 @@ def test_return_in_self_play_stays_where_it_says_something() -> None:
 def test_worker_leaves_out_seats_that_nobody_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mix: str, zero_sum: bool
 ) -> None:
-    """Two to four seats: the others neither decide nor earn, and are not told to be taken."""
+    """Two to four of the seats are taken: empty ones neither decide, earn, nor count as taken."""
     seen: list[Any] = []
 
     def spy(*arrays: Any) -> EpisodeReturn:
@@ -202,7 +202,7 @@ def rollout(count: int, decisions: int, mean: float, absolute: float) -> Rollout
 
 
 def test_log_row_by_hand() -> None:
-    """Returns by episodes, those of self-play in the size of wins and losses alone; then anew."""
+    """Returns are means over episodes, in self-play of absolute values; the sums then restart."""
     counters = DqnCounters()
     counters.count(rollout(10, 50, 0.5, 2.0), 0)
     counters.count(rollout(30, 90, math.nan, 1.0), 0)

@@ -13,12 +13,12 @@ from busso.train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutReque
 from busso.train.run.budget import Budget
 from tests.train.runs import settings
 
-ROWS, BATCH, WORKERS = 20_480, 1024, 4  # at 0.5 samples an insert a rollout earns 10 updates
+ROWS, BATCH, WORKERS = 20_480, 1024, 4  # at 0.5 samples per insert a rollout pays for 10 updates
 TICKS = 4000
 
 
 class Workers:
-    """Each plays `speed` rollouts in a tick, and has two requests; `waited` counts ticks in which one had none."""
+    """Simulated workers: `speed` rollouts per tick, two requests each; `waited` counts ticks in which one had none."""
 
     def __init__(self, speed: float) -> None:
         self.speed, self.played, self.waited = speed, 0.0, 0
@@ -26,7 +26,7 @@ class Workers:
         self.done: list[Rollout] = []
 
     def tick(self) -> None:
-        """Play."""
+        """Play one tick."""
         self.waited += len(self.asked) < WORKERS
         self.played += self.speed * min(len(self.asked), WORKERS)
         while self.played >= 1 and self.asked:
@@ -51,7 +51,7 @@ class Workers:
 
 
 class Learner:
-    """An update takes a tick."""
+    """Simulated learner: one update per tick."""
 
     def __init__(self) -> None:
         self.updates, self.device = 0, torch.device("cpu")
@@ -59,7 +59,7 @@ class Learner:
 
 
 def simulated(tmp_path: Path, speed: float, *overrides: str) -> tuple[Requests, Workers, float]:
-    """The requests of a run of TICKS, its workers, and the samples an insert of its second half."""
+    """Return a run's requests and workers after TICKS, and the samples per insert in its second half."""
     chosen = settings(tmp_path, "rollout=ray", f"learner.batch_size={BATCH}", "episodes=100000000", *overrides)
     workers, learner = Workers(speed), Learner()
     requests = Requests(chosen, workers, learner, Budget(None, None))  # type: ignore[arg-type]
@@ -82,9 +82,9 @@ FALLING = "learner.samples_floor=0.25"
 @pytest.mark.parametrize(
     ("speed", "samples", "waits", "busy"),
     [
-        (0.02, 0.5, False, 0.8),  # 0.8 updates a tick are earned
+        (0.02, 0.5, False, 0.8),  # 0.8 updates per tick are due
         (0.05, 0.25, False, 1.0),  # 2: half as many
-        (0.5, 0.125, True, 1.0),  # 20: at the lowest ratio 5 are still too many
+        (0.5, 0.125, True, 1.0),  # 20: at the lowest ratio 5 are due, still too many
     ],
 )
 def test_a_fast_producer(tmp_path: Path, speed: float, samples: float, waits: bool, busy: float) -> None:
@@ -104,7 +104,7 @@ def test_what_it_pays_is_said_once_and_kept(tmp_path: Path, caplog: pytest.LogCa
     with caplog.at_level("INFO", logger="train"):
         requests.log_row()
         for _ in range(3):
-            requests.counters.row_env_steps = 2 * ROWS  # which earn 20 updates, of which 10 were forgiven
+            requests.counters.row_env_steps = 2 * ROWS  # these pay for 20 updates, of which 10 were forgiven
             requests.counters.forgiven += 10
             requests.log_row()
     (line,) = [record.getMessage() for record in caplog.records]

@@ -1,4 +1,4 @@
-"""Epsilon, the learning rate and the seats, by hand."""
+"""Epsilon, learning rate and seats, by hand."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def test_seats_of_one_episode_are_drawn_apart() -> None:
 
 
 def test_a_side_is_drawn_for_the_whole_game() -> None:
-    """The network keeps one side, the other seats have one player; before and after that every seat is drawn."""
+    """The network keeps one side, the other seats have one player; before and after that, every seat is drawn."""
     mix = {"network": 0.5, "random": 0.3, "greedy": 0.2}
     phases = [PhaseSettings(1000, {"greedy": 1.0}), PhaseSettings(None, mix, SIDE)]
     names, seeds = player_names(phases), stream(1, "episodes", 0, 5000)

@@ -1,4 +1,4 @@
-"""A stop request while an evaluation is played: it ends at once, and the next start makes the evaluation again."""
+"""Stop request during an evaluation: it is aborted, and the next start repeats it."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ SLOW = "evaluation.opponents=[monte_carlo:samples:100000]"  # 0.4 s a decision: 
 
 @contextmanager
 def signal_in(name: str, number: int, after: float = 0.0, times: int = 1) -> Iterator[list[float]]:
-    """So many evaluations of this name get the signal, so long after they began; when it came."""
+    """Send the signal in `times` evaluations of this name, `after` seconds from their start; yield the times."""
     duels, came = Evaluator.duels, list[float]()
 
     def send() -> None:

@@ -1,4 +1,4 @@
-"""Networks of files as players of training: in the seats, in evaluations, and refused in one line."""
+"""Saved networks as players in training: in the seats, in evaluations, and one-line errors."""
 
 import csv
 import re
@@ -37,7 +37,7 @@ def mix(**shares: Any) -> str:
 
 
 def test_a_network_of_a_file_plays_as_it_would_itself(trained: Path, tmp_path: Path) -> None:
-    """In all seats it makes the games that a learning network with its weights makes without exploration."""
+    """In all seats it plays the same games as a learning network with its weights and no exploration."""
     request = RolloutRequest(0, 20, 0.0)
     alone = RolloutWorker(settings(tmp_path, *TARGET_NETWORK, mix(**{str(trained): 1.0})), CPU).play(request)
     learning = RolloutWorker(settings(tmp_path, *TARGET_NETWORK), CPU)
@@ -47,7 +47,7 @@ def test_a_network_of_a_file_plays_as_it_would_itself(trained: Path, tmp_path: P
 
 
 def test_who_learned_without_accusi_sits_where_seats_declare(trained: Path) -> None:
-    """It looks at the bits that it knows. Other options are refused."""
+    """It reads the bits that it knows. Other options are rejected."""
     path = trained / "checkpoints" / "best.pt"
     state = checkpoint.load(path)
     with_accusi = GAME.configure({"accusi": True})
@@ -78,7 +78,7 @@ def test_resumed_equals_uninterrupted_with_all_kinds_of_players(trained: Path, t
 def test_an_opponent_that_was_trained_on_is_another_one(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A run goes on with those that it began with, or not at all."""
+    """A run resumes with its original opponents, or not at all."""
     copy = tmp_path / "copy"
     shutil.copytree(trained, copy)
     players = mix(network=0.5, **{str(copy): 0.5})

@@ -1,4 +1,4 @@
-"""n-step returns by hand and against brute force; transitions join decisions of the same seat."""
+"""n-step returns by hand and against brute force; transitions connect decisions of the same seat."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def n_step(game, seat, earned, final, gamma, n, greedy=None):
 
 
 def test_a_successor_is_told_by_its_distance() -> None:
-    """Decisions 1 and 4 are of seat 1, the others of seat 0."""
+    """Decisions 1 and 4 are seat 1's, the others seat 0's."""
     _, _, successor = n_step([0] * 5, [0, 1, 0, 0, 1], [0] * 5, np.zeros((1, 2), np.float32), 1.0, 1)
     assert successor.tolist() == [2, 3, 1, 0, 0]
 
@@ -46,8 +46,8 @@ def test_of_a_recorder_every_successor_is_in_the_same_rollout_and_younger() -> N
 
 
 def test_hand_worked() -> None:
-    # One game, seats 0 and 1 in turn; seat 0 decides at 0, 2, 3 and seat 1 at 1, 4.
-    # Seat 0 has earned 0, 1, 3 before its decisions and 7 in the end: rewards 1, 2, 4. Seat 1: 0, 5, then 5.
+    # One game, seats 0 and 1 in turn; seat 0 decides at 0, 2, 3 and seat 1 at 1, 4. Seat 0 has earned 0, 1, 3 before
+    # its decisions and 7 in the end: rewards 1, 2, 4. Seat 1: 0, 5, then 5.
     final = np.array([[7.0, 5.0]], np.float32)
     returns, discount, successor = n_step([0] * 5, [0, 1, 0, 0, 1], [0, 0, 1, 3, 5], final, 0.5, 2)
     assert returns.tolist() == [1 + 0.5 * 2, 5 + 0.5 * 0, 2 + 0.5 * 4, 4, 0]
@@ -69,7 +69,7 @@ def test_lambda_returns_by_hand() -> None:
     last, before = 7 - 3, (3 - 1) + 0.5 * (0.75 * 6 + 0.25 * 4)
     first = 1 + 0.5 * (0.75 * 5 + 0.25 * before)
     assert lambda_return(*one, 0.25).tolist() == [first, 5 + 0.5 * (0.75 * 8), before, last, 0]
-    explored = lambda_return(*one, 0.25, [1, 1, 1, 0, 1])  # what follows decision 3 is not what its value promises
+    explored = lambda_return(*one, 0.25, [1, 1, 1, 0, 1])  # after decision 3 the value does not predict what follows
     assert explored.tolist() == [1 + 0.5 * (0.75 * 5 + 0.25 * 5), 8, (3 - 1) + 0.5 * 6, last, 0]
 
 
@@ -78,7 +78,7 @@ DECISIONS = st.lists(DECISION, min_size=1, max_size=30)  # game, seat, reward, g
 
 
 def in_columns(decisions):
-    """Games, seats, what was earned before each decision, greedy or not, and what was earned in the end."""
+    """Return games, seats, earnings before each decision, greediness, and final earnings."""
     earned, totals = [], np.zeros((3, 4), np.float32)
     for game, seat, reward, _ in decisions:
         earned.append(totals[game, seat])
@@ -89,7 +89,7 @@ def in_columns(decisions):
 
 @given(DECISIONS, st.integers(1, 10), st.floats(0, 1))
 def test_against_brute_force(decisions, n, gamma) -> None:
-    """Rewards are given one after another here, and summed the slow way."""
+    """Rewards are discounted and summed one by one."""
     game, seat, earned, greedy, totals = in_columns(decisions)
     returns, discount, successor = n_step(game, seat, earned, totals, gamma, n, greedy)
     for k in range(len(decisions)):

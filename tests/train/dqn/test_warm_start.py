@@ -1,4 +1,4 @@
-"""Runs that begin with the network of another one."""
+"""Runs that start from the network of another run."""
 
 import shutil
 from pathlib import Path
@@ -26,7 +26,7 @@ def first(trained_run: TrainedRuns) -> Path:
 
 
 def test_it_begins_with_these_weights(first: Path, tmp_path: Path) -> None:
-    """With a learning rate that changes next to nothing, it ends with them too; without random play at first."""
+    """With a tiny learning rate it also ends with them; it does not start with random play."""
     found = with_shape_of_start(Chosen(settings(tmp_path, f"network.init_from={first}")))
     chosen, (line,) = found.settings, found.notes
     assert isinstance(chosen, TrainSettings)
@@ -49,7 +49,7 @@ def test_resumed_equals_uninterrupted(first: Path, tmp_path: Path) -> None:
 
 
 def test_it_goes_on_where_the_first_is_gone(first: Path, tmp_path: Path) -> None:
-    """The weights are its own by then; a run that was not begun has none."""
+    """By then the weights are its own; a run without a checkpoint has none."""
     source = tmp_path / "first"
     shutil.copytree(first, source)
     given = [f"network.init_from={source}", *SHAPES, "episodes=128", "evaluation.every_episodes=1000"]
@@ -63,7 +63,7 @@ def test_it_goes_on_where_the_first_is_gone(first: Path, tmp_path: Path) -> None
 
 
 def test_the_champion_and_what_is_given_besides(tmp_path: Path) -> None:
-    """The rate at which it plays at random may be asked for; the shape is that of the file."""
+    """Epsilon may be given; the shape is the file's."""
     given = ["network.init_from=champion", "exploration.start=0.5"]
     chosen = with_shape_of_start(Chosen(settings(tmp_path, *given), given=tuple(given))).settings
     assert isinstance(chosen, TrainSettings)
@@ -72,7 +72,7 @@ def test_the_champion_and_what_is_given_besides(tmp_path: Path) -> None:
 
 
 def test_it_may_have_learned_under_other_options(first: Path, tmp_path: Path) -> None:
-    """Bits that are new to it change nothing at first: it says what it said without them."""
+    """New bits have no effect at first: its values are the same as without them."""
     hears = settings(tmp_path, f"network.init_from={first}", "game.signals=true", "game.accusi=true")
     found = with_shape_of_start(Chosen(hears))
     assert found.notes[0].endswith("; it learned with game.signals=false game.accusi=false")
@@ -84,7 +84,7 @@ def test_it_may_have_learned_under_other_options(first: Path, tmp_path: Path) ->
     new.load_state_dict(weights_to_begin_with(chosen))
     words = torch.randint(-(2**62), 2**62, (64, hears.load_game().words), generator=torch.Generator().manual_seed(1))
     bits = torch.arange(hears.load_game().words * 64).reshape(-1, 64)
-    old = ((bits < plain.load_game().bits).long() << torch.arange(64)).sum(1)  # each word: a mask of the known bits
+    old = ((bits < plain.load_game().bits).long() << torch.arange(64)).sum(1)  # for each word a mask of the known bits
     mine = known((words & old)[:, : plain.load_game().words])
     assert torch.allclose(mine, new(words & old), atol=1e-5) and torch.allclose(mine, new(words), atol=1e-5)
     assert mine.std() > 0

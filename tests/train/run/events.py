@@ -9,12 +9,12 @@ EVERYTHING = {"histograms": 0, "tensors": 0, "scalars": 0, "compressedHistograms
 
 
 def read(run: Path) -> EventAccumulator:
-    """All that the files of a run say."""
+    """Read all event files of a run."""
     return EventAccumulator(str(run / "tensorboard"), size_guidance=EVERYTHING).Reload()
 
 
 def shown(run: Path) -> dict[str, list[tuple[int, Any]]]:
-    """Every curve and histogram: its steps, with values where these do not follow the clock."""
+    """Return the steps of every curve and histogram, with values where these do not depend on time."""
     found = read(run)
     tags = found.Tags()
     scalars = {tag: [(each.step, str(each.value)) for each in found.Scalars(tag)] for tag in tags["scalars"]}
@@ -27,6 +27,6 @@ def shown(run: Path) -> dict[str, list[tuple[int, Any]]]:
 
 
 def curves(run: Path) -> dict[str, list[int]]:
-    """The decisions at which each curve has a point."""
+    """Return the decisions at which each curve has a point."""
     found = read(run)
     return {tag: [event.step for event in found.Scalars(tag)] for tag in found.Tags()["scalars"]}

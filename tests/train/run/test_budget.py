@@ -1,4 +1,4 @@
-"""End of a run, due events, and the pace of learning: by hand, with clocks that tests turn."""
+"""End of a run, due events, and the pace of learning: by hand, with fake clocks."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from tests.errors import error_about
 
 
 class Clock:
-    """Seconds that stand still until a test moves them."""
+    """Fake clock, in seconds, set by the test."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -76,7 +76,7 @@ def test_how_long_the_rest_will_take() -> None:
     assert budget.seconds_left(100) is None
     budget.start_clock()
     clock.now += 1
-    assert budget.seconds_left(100) is None  # after a second nobody knows
+    assert budget.seconds_left(100) is None  # unknown after one second
     clock.now += 9
     assert budget.seconds_left(100) == pytest.approx(90) and budget.seconds_left(0) is None
 
@@ -85,11 +85,11 @@ def test_due_at_every_multiple_but_never_sooner_than_the_seconds() -> None:
     clock = Clock()
     every = Every(100, 60.0, clock)
     assert [every.take(n) for n in (0, 99, 100, 101)] == [False, False, True, False]
-    assert not every.take(100_000)  # a thousand were passed, at once
+    assert not every.take(100_000)  # a thousand were passed at once
     clock.now += 59.9
     assert not every.take(200_000)
     clock.now += 0.1
-    assert every.take(200_000)  # it stayed due
+    assert every.take(200_000)  # it was still due
     clock.now += 1000
     assert not every.take(200_099) and every.take(200_100)
 
@@ -127,7 +127,7 @@ def test_what_does_not_end_is_due_again_all_the_same() -> None:
 
 @pytest.mark.parametrize(("per_second", "at_most"), [(5_000, 17_000), (200_000, 17_000), (50, 4_000)])
 def test_rows_of_a_week_are_thinned_with_the_age_of_the_run(per_second: int, at_most: int) -> None:
-    """A look every second of a week; 10,000 episodes and 2 seconds between two rows, as by default."""
+    """Checked every second of a week; 10,000 episodes and 2 seconds between two rows, as by default."""
     clock = Clock()
     log, taken = Every(10_000, 2.0, clock, dense=ROWS), []
     for clock.now in range(1, 7 * 24 * 3600):
@@ -135,15 +135,15 @@ def test_rows_of_a_week_are_thinned_with_the_age_of_the_run(per_second: int, at_
             taken.append(clock.now)
     at, total = np.array(taken), clock.now
     assert at.size <= at_most
-    for share in (1.0, 0.1, 0.01):  # whenever one looks, there are as many points as a picture can show, evenly
+    for share in (1.0, 0.1, 0.01):  # at any time, as many points as a picture can show, evenly spread
         seen = at[at <= share * total]
         usual = max(2.0, 10_000 / per_second)
         assert np.diff(seen, prepend=0).max() <= max(2 * usual, share * total / ROWS + 2)
-    assert np.diff(at[at < ROWS * 2]).max() <= max(2, 10_000 / per_second)  # nothing is left out of a short run
+    assert np.diff(at[at < ROWS * 2]).max() <= max(2, 10_000 / per_second)  # a short run keeps all rows
 
 
 def test_a_thinned_every_needs_no_memory_of_its_own() -> None:
-    """Interrupted anywhere it goes on as it would have: what was `passed` is in the checkpoint already."""
+    """An interruption does not matter: `passed` is in the checkpoint."""
 
     def rows(stops: set[int]) -> list[int]:
         every, found = Every(10, 0.0, dense=4), []
@@ -177,7 +177,7 @@ def test_rates_are_of_the_last_seconds_and_never_of_a_moment() -> None:
     rates.per_second(0, 0)
     clock.now += 10
     assert rates.per_second(5000, 20) == (500, 2)
-    clock.now += 0.001  # as just after a log row
+    clock.now += 0.001  # just after a log row
     assert rates.per_second(5000, 20) == pytest.approx((500, 2), rel=1e-3)
     for _ in range(40):
         clock.now += 1
@@ -198,7 +198,7 @@ def test_updates_that_are_due() -> None:
 
 
 def test_weights_may_be_older_where_more_is_in_flight() -> None:
-    """A request here pays for 20 updates: with 1,000 of them in flight what comes back is 20,000 updates old."""
+    """A request here pays for 20 updates: with 1,000 in flight, results are 20,000 updates old."""
     limiter = RateLimiter(LearnerSettings(batch_size=1024, samples_per_insert=0.5), 10**6)
     counters = DqnCounters(inserted=10 * 40_960, rollouts=10)
     assert limiter.mean_credit(counters) == 20

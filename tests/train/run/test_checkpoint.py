@@ -1,4 +1,4 @@
-"""Files that are whole or not there, and faults that are noticed."""
+"""Checkpoint files are complete or absent, and damage is detected."""
 
 import errno
 import os
@@ -45,7 +45,7 @@ def test_round_trip(tmp_path: Path) -> None:
 
 @pytest.fixture
 def with_rows(tmp_path: Path) -> Path:
-    """A checkpoint with a replay buffer."""
+    """Save a checkpoint with a replay buffer."""
     path = checkpoint.path_for(tmp_path, 7)
     checkpoint.save(path, STATE | {"replay": copied(filled(200).state_dict())})
     return path
@@ -71,7 +71,7 @@ PARTS = (*parts(b"PK\1\2 archive/data/0 PK\5\6"), 0, 10, 500, -1)
 @pytest.mark.parametrize("flipped", [False, True])
 @pytest.mark.parametrize("place", PARTS)
 def test_truncated(with_rows: Path, place: int | str, flipped: bool) -> None:
-    """Or with one bit that is another."""
+    """Or with one bit flipped."""
     data = bytearray(with_rows.read_bytes())
     at = place if isinstance(place, int) else parts(bytes(data))[place]
     if flipped:
@@ -79,11 +79,11 @@ def test_truncated(with_rows: Path, place: int | str, flipped: bool) -> None:
     with_rows.write_bytes(data if flipped else data[:at])
     with error_about(CheckpointError, with_rows) as caught:
         checkpoint.load(with_rows)
-    assert caught.value.problem.startswith(("damaged", "not a checkpoint"))  # before anything in it is read
+    assert caught.value.problem.startswith(("damaged", "not a checkpoint"))  # before anything in it is parsed
 
 
 def test_every_byte_of_the_end_counts(with_rows: Path) -> None:
-    """From the directory of the archive on: its end, the comment, the checksum. Of each byte one bit, in turn."""
+    """From the archive's directory on: its end, the comment, the checksum; one bit of each byte in turn."""
     data = with_rows.read_bytes()
     for at in range(data.rindex(b"PK\1\2"), len(data)):
         with_rows.write_bytes(data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :])
@@ -106,7 +106,7 @@ class _Bomb:
 
 
 def test_pickle_that_runs_code_is_refused_without_running_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a bare pickle, and inside files with a right checksum, in both forms of what torch writes."""
+    """As a bare pickle, and within files with a valid checksum, in both formats of torch."""
     monkeypatch.chdir(tmp_path)
     bare = tmp_path / "bare.pt"
     bare.write_bytes(pickle.dumps(_Bomb()))
@@ -136,7 +136,7 @@ def test_prune_keeps_the_newest_and_best(tmp_path: Path) -> None:
 def test_what_cannot_be_deleted_ends_no_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The checkpoint is on disk; the next one has the older ones deleted."""
+    """The checkpoint is on disk; the next one deletes the older ones."""
     unlink, left_over = Path.unlink, temporary_beside(tmp_path / "x")
     left_over.touch()
 
@@ -182,7 +182,7 @@ def filled(inserted: int) -> ReplayBuffer:
 
 @pytest.fixture
 def slow_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Semaphore]:
-    """A disk that takes a block only when a permit is there."""
+    """Disk that takes a block only if a permit is available."""
     permits, write = threading.Semaphore(0), Hashing.write
 
     def waits(file: Hashing, data: Any) -> int:
@@ -198,7 +198,7 @@ def slow_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Semaphore]:
 def test_learning_goes_on_while_a_buffer_is_written(
     tmp_path: Path, slow_disk: threading.Semaphore, inserted: int
 ) -> None:
-    """The file is the buffer at the moment of the call, whatever is added meanwhile."""
+    """The file has the buffer at the time of the call, whatever is added meanwhile."""
     replay, writer, path = filled(inserted), BackgroundWriter(), tmp_path / "x.pt"
     before = copied(replay.state_dict())
     writing = writer.save(path, {"replay": replay.state_dict()})
@@ -215,7 +215,7 @@ def test_learning_goes_on_while_a_buffer_is_written(
 
 
 def test_the_memory_of_a_copy_is_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the next checkpoint alone, and each file is what was there. `best.pt` comes in between, with equal names."""
+    """By the next checkpoint only; each file has the state at its call. `best.pt` is saved in between."""
     allocated, sizes = background_writer._allocated, list[int]()
     monkeypatch.setattr(background_writer, "_allocated", lambda like: sizes.append(like.nbytes) or allocated(like))
     replay, writer, before = filled(1500), BackgroundWriter(), list[Any]()
@@ -238,7 +238,7 @@ COPY = 1000 * 37 + 5056  # bytes: rows, and the state of the generator
 
 
 class Saving(threading.Thread):
-    """Saves in a thread, which can be seen to wait."""
+    """Save in a thread that can be observed waiting."""
 
     def __init__(self, writer: BackgroundWriter, *paths: Path) -> None:
         super().__init__(daemon=True)
@@ -253,7 +253,7 @@ class Saving(threading.Thread):
             self.taken += 1
 
     def waits(self) -> bool:
-        """Return whether it is not done after a while in which it would be."""
+        """Return whether the save is still blocked after enough time to finish."""
         self.join(0.3)
         return self.is_alive()
 
@@ -262,7 +262,7 @@ class Saving(threading.Thread):
 def test_a_second_copy_of_a_buffer_only_where_there_is_memory_for_it(
     tmp_path: Path, slow_disk: threading.Semaphore, monkeypatch: pytest.MonkeyPatch, available: int, copies: int
 ) -> None:
-    """Else a save waits until the one before is on disk; a third always does."""
+    """Otherwise a save waits until the one before is on disk; a third always does."""
     monkeypatch.setattr(background_writer, "available_memory", lambda: available)
     writer, paths = BackgroundWriter(), [checkpoint.path_for(tmp_path, k) for k in range(3)]
     saving = Saving(writer, *paths)
@@ -276,12 +276,12 @@ def test_a_second_copy_of_a_buffer_only_where_there_is_memory_for_it(
 
 
 def test_a_disk_that_is_full_at_any_write(tmp_path: Path) -> None:
-    """The checkpoint before stays, nothing else is left, and with room again the next one is whole."""
+    """The previous checkpoint stays, nothing else is left, and with free space the next one is complete."""
     replay, writer, path = filled(1000), BackgroundWriter(), tmp_path / "x.pt"
     checkpoint.save(path, {"n": 1})
 
     def save(room: int) -> int:
-        """With room for so many writes; returns how many there were."""
+        """Save with room for this number of writes, and return the number of writes."""
         done = 0
 
         def full(file: Path) -> None:

@@ -1,4 +1,4 @@
-"""The machine fails at any moment of a save: what is there afterwards is the old or the new, and never nothing."""
+"""Machine crashes at any moment of a save: the old or the new file remains, never none."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ SAVES = 4
 
 
 class Run:
-    """A buffer of 150 rows, its checkpoints and its best: what was saved, by the number of the save."""
+    """A buffer of 150 rows, its checkpoints and its best network: saved states by number of the save."""
 
     def __init__(self, folder: Path, keep: int) -> None:
         self.folder, self.keep = folder, keep
@@ -39,7 +39,7 @@ class Run:
 
 
 def faults_of_a_run(tmp_path: Path, keep: int = 1) -> Iterator[str]:
-    """Saves a few checkpoints; then whatever a crash would break."""
+    """Save a few checkpoints, then yield everything that a crash would break."""
     runs = tmp_path / "runs"
     runs.mkdir()
     run = Run(runs / "spike" / "small" / "checkpoints", keep)
@@ -57,13 +57,13 @@ def faults_of_a_run(tmp_path: Path, keep: int = 1) -> Iterator[str]:
 
 
 def fault(folder: Path, run: Run, marks: int) -> str:
-    """Say what is wrong with the files that the next start finds; empty if nothing is."""
+    """Return the fault in the files that the next start finds; empty if there is none."""
     try:
         found = checkpoint.load_newest(folder)
         for path in checkpoint.listed(folder)[: run.keep]:
             checkpoint.load(path)
         best = checkpoint.load(folder / checkpoint.BEST)["number"] if (folder / checkpoint.BEST).exists() else 0
-    except ValueError as error:  # CheckpointError, too
+    except ValueError as error:  # includes CheckpointError
         return str(error)
     number = 0 if found is None else found.state["number"]
     if not (marks <= number <= marks + 1 and marks <= best <= marks + 1):
@@ -77,7 +77,7 @@ def fault(folder: Path, run: Run, marks: int) -> str:
 
 @pytest.mark.parametrize("keep", [1, 2])
 def test_the_newest_checkpoint_is_the_old_or_the_new_one(tmp_path: Path, keep: int) -> None:
-    """With its replay buffer, and when older ones are deleted; one that was saved is there whatever follows."""
+    """With its replay buffer, and with older ones deleted; a completed save survives whatever follows."""
     assert list(faults_of_a_run(tmp_path, keep)) == []
 
 
@@ -95,7 +95,7 @@ SYNC = Disk.sync
 
 @pytest.mark.parametrize("name", [".episode_", ".best.pt", "checkpoints", "small", "spike", "runs"])
 def test_each_sync_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Files are synced before they get their names, and so are folders: a crash shows each sync that is left out."""
+    """Files are synced before they are renamed, and so are folders: a crash reveals each missing sync."""
     monkeypatch.setattr(Disk, "sync", lambda disk, path: path.name.startswith(name) or SYNC(disk, path))
     assert any(faults_of_a_run(tmp_path))
 
@@ -104,7 +104,7 @@ def test_each_sync_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, na
 def test_a_file_that_is_replaced_is_the_old_or_the_new_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, synced: bool
 ) -> None:
-    """As the saves of a table, results.json and all other files that are written in one go."""
+    """Such as saves of a table, results.json, and all other files written at once."""
     if not synced:
         monkeypatch.setattr(Disk, "sync", lambda disk, path: None)
     root = tmp_path / "root"

@@ -1,4 +1,4 @@
-"""The curves of a run from its metrics.csv."""
+"""Curves of a run from its metrics.csv."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Choice of the device, and the message where it is not the one that was asked for."""
+"""Choice of the device, and the error if the requested one is not available."""
 
 import re
 from collections.abc import Callable
@@ -21,7 +21,7 @@ OF_SLURM = ("SLURM_JOB_ID", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "SLURM_GPUS_ON_
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
-    """Make this machine one with a driver, a build of PyTorch and a number of GPUs, which fail with an error if any."""
+    """Fake a machine with a driver, a build of PyTorch, and GPUs, which may fail with an error."""
     for name in OF_SLURM:
         monkeypatch.delenv(name, raising=False)
 
@@ -32,7 +32,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., No
         monkeypatch.setattr(torch, "__version__", f"2.13.0+{'cpu' if cuda is None else 'cu130'}")
         monkeypatch.setattr(torch.version, "cuda", cuda)
         monkeypatch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
-        monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus or 1)  # NVML counts also what cannot be used
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus or 1)  # NVML also counts unusable ones
         monkeypatch.setattr(torch.cuda, "get_device_capability", lambda index: (7, 0))
         monkeypatch.setattr(torch.cuda, "get_device_name", lambda index: "Tesla V100")
         if job:
@@ -47,7 +47,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., No
     return put
 
 
-# driver, CUDA of the build, GPUs, error -> what is said, the way out, whether another node may do better
+# driver, CUDA of the build, GPUs, error -> problem, hint, whether another node may help
 FAILURES = {
     "an old driver": ("550.54.14", "13.0", 0, "", ("550.54.14", "CUDA 13.0", "580.65.06"), CU126, False),
     "a very old driver": ("470.57.02", "12.6", 0, "", ("470.57.02", "CUDA 12.6"), "driver of 525.60.13", False),
@@ -62,7 +62,7 @@ FAILURES = {
 def test_a_gpu_that_fails_is_one_line_with_the_way_out(
     machine: Callable[..., None], failure: str, tmp_path: Path
 ) -> None:
-    """On a workstation, in a job, and in doctor; `device=cpu` asks nothing."""
+    """On a workstation, in a job, and in doctor; `device=cpu` does not look for a GPU."""
     driver, cuda, gpus, error, says, way_out, elsewhere = FAILURES[failure]
     for job in ("", "7"):
         machine(driver, cuda, gpus, error, job)
@@ -83,7 +83,7 @@ def test_a_gpu_that_fails_is_one_line_with_the_way_out(
 def test_without_a_gpu_the_cpu_computes_unless_slurm_gave_one(
     machine: Callable[..., None], driver: str | None, cuda: str | None, of_gpus: str
 ) -> None:
-    """The last is a PyTorch without CUDA: on a workstation chosen for the CPU, in a job with a GPU a mistake."""
+    """The last case is PyTorch without CUDA: intended on a workstation, a mistake in a job with a GPU."""
     machine(driver, cuda)
     assert choose_device("auto") == torch.device("cpu")
     with error_about(SettingsError, "device", "cuda:0", "device=cpu"):
@@ -118,7 +118,7 @@ def test_the_documented_builds_are_those_that_are_advised() -> None:
 
 @pytest.mark.gpu
 def test_products_of_float32_are_float32_whatever_a_container_sets() -> None:
-    torch.set_float32_matmul_precision("high")  # as TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1
+    torch.set_float32_matmul_precision("high")  # like TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1
     try:
         choose_device("cuda")
         assert torch.get_float32_matmul_precision() == "highest"

@@ -1,4 +1,4 @@
-"""Two trainers on one run, on file systems whose locks hold and on those whose locks do not."""
+"""Two trainers on one run, on file systems with and without effective locks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.train.runs import TrainedRuns, settings, small
 
 
 def written(folder: Path) -> dict[str, tuple[int, int]]:
-    """The files of a run, with their sizes and times; but for the log, which a process of either kind may end with."""
+    """Return the files of a run with sizes and times, without the log, to which either process may write at its end."""
     found = {path: path.stat() for path in folder.rglob("*") if path.is_file() and "train.log" not in path.name}
     return {str(path): (stat.st_size, stat.st_mtime_ns) for path, stat in found.items()}
 
@@ -53,7 +53,7 @@ def test_a_trainer_that_lost_its_run_while_it_wrote_a_checkpoint_leaves_none(
 def test_a_trainer_that_lost_its_run_writes_nothing_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As after being suspended for minutes; what another wrote in between stays."""
+    """As after being suspended for minutes; files written by another process meanwhile stay."""
     folder, steps, step = settings(tmp_path).folder, [0], Runner._step
     before: dict[str, tuple[int, int]] = {}
 
@@ -80,7 +80,7 @@ def test_a_trainer_that_lost_its_run_writes_nothing_more(
 def test_a_trainer_that_lost_its_run_before_it_began_changes_nothing(
     tmp_path: Path, trained_run: TrainedRuns, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    """Suspended while Ray started, or while it read its checkpoint: what the other writes is not left over."""
+    """Suspended while Ray started, or while it read its checkpoint: files of the other process are not removed."""
     path = trained_run("episodes=64", runs=tmp_path)
     results = json.loads((path / "results.json").read_text())
     (path / "results.json").write_text(json.dumps(results | {"_run": results["_run"] | {"id": "of the other"}}))
@@ -132,7 +132,7 @@ def test_signals_end_the_waiting(
     before = signal.getsignal(number)
 
     def send() -> None:
-        while signal.getsignal(number) == before:  # until the run hears signals; a slow start may take seconds
+        while signal.getsignal(number) == before:  # until the run handles signals; a slow start may take seconds
             time.sleep(0.05)
         os.kill(os.getpid(), number)
 
@@ -161,7 +161,7 @@ def test_the_hint_of_a_changed_setting_can_be_typed(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_moved_is_the_same_run(tmp_path: Path, trained_run: TrainedRuns) -> None:
-    """Into another folder of runs under another name, and from there by the folder that Hydra is given."""
+    """Into another folder of runs under another name, and then addressed by Hydra's run folder."""
     trained_run("episodes=64", runs=tmp_path / "a")
     moved = tmp_path / "b" / "tressette" / "other"
     moved.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""A disk that takes no more: one line, exit code 2, the last checkpoint whole; with space again all is as ever."""
+"""Full disk: one line, exit code 2, the last checkpoint intact; with free space, the run resumes."""
 
 import errno
 import os
@@ -16,7 +16,7 @@ from tests.train.runs import TrainedRuns, small
 
 
 def full(pattern: str, after: int = 0) -> Callable[[Path], None]:
-    """Refuse bytes for files with such a path, but for the first so many writes."""
+    """Refuse writes to files with matching paths, after the first `after` writes."""
     count = 0
 
     def refuse(path: Path) -> None:
@@ -29,7 +29,7 @@ def full(pattern: str, after: int = 0) -> Callable[[Path], None]:
     return refuse
 
 
-# Paths of what cannot be written, how many writes succeed before, and what the error is about.
+# Paths that cannot be written, successful writes before, and the error's key.
 FILES = {
     "checkpoint": (r"/\.episode_", 0, "episode_"),
     "best network": (r"/\.best\.pt", 0, "best.pt"),
@@ -42,7 +42,7 @@ FILES = {
 
 @pytest.fixture
 def run(tmp_path: Path, trained_run: TrainedRuns) -> Path:
-    """The folder of a complete run below `tmp_path`."""
+    """Copy a complete run into a folder below `tmp_path`."""
     return trained_run(runs=tmp_path)
 
 
@@ -53,7 +53,7 @@ def test_a_full_disk_is_one_line_and_costs_no_checkpoint(
     pattern, after, about = FILES[what]
     best = run / "checkpoints" / checkpoint.BEST
     checkpoint.save(best, checkpoint.load(best) | {"score": -1.0})
-    # A further opponent adds columns to metrics.csv, so that it is written anew.
+    # A further opponent adds columns to metrics.csv, which is therefore rewritten.
     longer = small(tmp_path, "episodes=320", "evaluation.opponents=[random,greedy]")
     with watched(tmp_path) as disk:
         disk.refuse_write = full(pattern, after)

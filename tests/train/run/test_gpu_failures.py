@@ -1,4 +1,4 @@
-"""A GPU that is not there, or fails: one line, the last checkpoint, and another start if this one got on."""
+"""Missing or failing GPU: one line, the last checkpoint, and a restart if this start made progress."""
 
 import json
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def episodes(runs: Path) -> list[int]:
 
 @pytest.fixture
 def job(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Put this process into a job of Slurm, with a PyTorch for CUDA that finds no GPU."""
+    """Fake a Slurm job with a CUDA build of PyTorch that finds no GPU."""
     monkeypatch.setattr(torch.version, "cuda", "12.8")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
 
@@ -58,7 +58,7 @@ def job(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 def test_a_job_with_a_gpu_does_not_train_on_a_cpu(
     tmp_path: Path, job: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nor does what it was not able to begin keep the folder from others."""
+    """A run that could not begin does not lock the folder for others."""
     job(SLURM_GPUS_ON_NODE="1")
     assert train(tmp_path) == 2
     said = capsys.readouterr().err
@@ -78,7 +78,7 @@ def test_a_job_with_a_gpu_does_not_train_on_a_cpu(
     ],
 )
 def test_a_job_without_a_gpu_trains(job: Callable[..., None], variables: dict[str, str]) -> None:
-    """Or one whose GPUs were hidden on purpose."""
+    """Including one whose GPUs were hidden on purpose."""
     job(**variables)
     assert choose_device("auto").type == "cpu"
 
@@ -95,7 +95,7 @@ def test_a_run_that_began_on_a_gpu_does_not_go_on_on_a_cpu(tmp_path: Path, capsy
     said = capsys.readouterr().err
     assert "this run began on a GPU" in said and "device=cpu" in said and episodes(tmp_path) == [32]
     changed = {path.name for path, content in before.items() if path.read_bytes() != content}
-    assert changed <= {"train.log", ".lock"}  # which has the token of the newest owner
+    assert changed <= {"train.log", ".lock"}  # with the token of the latest owner
     assert train(tmp_path, "episodes=64", "device=cpu") == 0 and episodes(tmp_path) == [32, 64]
 
 
@@ -103,12 +103,12 @@ def test_a_run_that_began_on_a_gpu_does_not_go_on_on_a_cpu(tmp_path: Path, capsy
 
 
 class AcceleratorError(RuntimeError):
-    """As PyTorch names it since 2.8."""
+    """Class of the same name as PyTorch's, since 2.8."""
 
 
 @pytest.fixture
 def fails(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Let the GPU fail at an update after so many episodes; from then on nothing can be copied from it."""
+    """Let the GPU fail at an update after a number of episodes; from then on nothing can be copied from it."""
     real, states = Learner.update, DqnTrainer.state_dict
 
     def put(after: int, error: Exception) -> None:
@@ -144,7 +144,7 @@ def fails(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     ],
 )
 def test_what_is_a_failure_of_a_gpu(error: Exception, of_gpu: bool) -> None:
-    """Want of memory is one of settings."""
+    """Lack of memory is a matter of settings."""
     assert failure_in(error) is (error if of_gpu else None)
 
 
@@ -162,7 +162,7 @@ def test_after_an_error_of_the_gpu_the_last_checkpoint_stands(
 
 
 def test_a_start_without_a_checkpoint_of_its_own_is_not_made_again(tmp_path: Path, fails: Callable[..., None]) -> None:
-    """Neither the first of a run nor one that resumes, so a job cannot fail for ever."""
+    """Neither the first start of a run nor one that resumes, so that a job cannot fail forever."""
     fails(0, RuntimeError(ILLEGAL))
     assert train(tmp_path) == 1 and episodes(tmp_path) == []
     fails(20, RuntimeError(ILLEGAL))
@@ -174,7 +174,7 @@ def test_a_start_without_a_checkpoint_of_its_own_is_not_made_again(tmp_path: Pat
 def test_an_error_of_the_gpu_that_a_save_meets_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The copy of a checkpoint is what reads the GPU."""
+    """Copying a checkpoint reads from the GPU."""
     copied = background_writer.copied
 
     def read(state: Any, into: Any = None) -> Any:

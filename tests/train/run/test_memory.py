@@ -1,4 +1,4 @@
-"""Memory for saving and loading a checkpoint."""
+"""Memory needed to save and load a checkpoint."""
 
 import sys
 from pathlib import Path
@@ -7,15 +7,15 @@ import pytest
 
 from tests.train.memory import over_buffer
 
-ROWS = 2_500_000  # of 125 bytes
+ROWS = 2_500_000  # 125 bytes each
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 def test_a_checkpoint_takes_as_much_as_the_buffer(tmp_path: Path) -> None:
-    """As it is written, for the copy; as it is read, for the file and then for what is in it."""
+    """When written, for the copy; when read, for the file and then for its content."""
     saving, saved = over_buffer("save", tmp_path, ROWS)
     loading, loaded = over_buffer("load", tmp_path, ROWS)
-    # What comes and goes in the smaller process is up to a fifth of this buffer.
+    # Fluctuations in the smaller process are up to a fifth of this buffer.
     assert saved["buffer"] > 200e6 and 1.8 < saving <= 2.3 and 1.8 < loading <= 2.3
     assert (loaded["inserted"], loaded["total"]) == (saved["inserted"], saved["total"])

@@ -1,4 +1,4 @@
-"""metrics.csv over a long run, whole whatever is cut."""
+"""metrics.csv over a long run: complete after any cut."""
 
 import csv
 import logging
@@ -25,7 +25,7 @@ LINE = "{},0.5,0.75,39.5,0.1,{},0,0.0123,1.25,0.0625,0.5,0.0001,1000,250000,8,41
 
 
 def written(folder: Path, rows: int) -> Path:
-    """A run whose metrics.csv has so many rows, after 10, 20, ... decisions."""
+    """Write a metrics.csv with `rows` rows, after 10, 20, ... decisions."""
     with (folder / "metrics.csv").open("w", newline="") as file:
         file.write(",".join(["env_steps", *SCALARS, WON, "eval/points_vs_random"]) + "\r\n")
         file.writelines(LINE.format(10 * k, k) for k in range(1, rows + 1))
@@ -38,7 +38,7 @@ def rows(folder: Path) -> list[dict[str, str]]:
 
 
 def peak(do: Callable[[], Any]) -> int:
-    """Bytes of Python's own memory at the same time."""
+    """Return the peak of Python's own memory in bytes."""
     tracemalloc.start()
     try:
         do()
@@ -48,7 +48,7 @@ def peak(do: Callable[[], Any]) -> int:
 
 
 def test_readers_hold_numbers_alone(tmp_path: Path) -> None:
-    """A row of text takes more than 1,500 bytes."""
+    """A row as text takes more than 1,500 bytes."""
     run, numbers = written(tmp_path, SOME), 16 * SOME * len(SCALARS)
     found: list[Any] = []
     library = Run(run, settings(tmp_path))
@@ -59,7 +59,7 @@ def test_readers_hold_numbers_alone(tmp_path: Path) -> None:
 
 
 def test_rows_after_the_checkpoint_are_cut(tmp_path: Path) -> None:
-    """At the checkpoint at 40 decisions the evaluation of 20 was under way, and it is made again."""
+    """At the checkpoint at 40 decisions, the evaluation of 20 was in progress; it is repeated."""
     first = Metrics(tmp_path, ["random"], "a: 1", 0)
     for step in (10, 20, 30, 40):
         first.write(step, {"rollout/episodes": step, **SCALAR})
@@ -79,7 +79,7 @@ def test_rows_after_the_checkpoint_are_cut(tmp_path: Path) -> None:
     ]
     again.write(20, {WON: 0.5})
     again.close()
-    assert curves(tmp_path)[WON] == [10, 20, 40]  # no second point of 20
+    assert curves(tmp_path)[WON] == [10, 20, 40]  # a single point at 20
     assert [row[WON] for row in rows(tmp_path)][-1] == "0.5"
 
 
@@ -89,7 +89,7 @@ def test_rows_after_the_checkpoint_are_cut(tmp_path: Path) -> None:
     ids=["torn", "without its line feed", "zeros", "no text", "short"],
 )
 def test_a_damaged_end_is_cut(tmp_path: Path, end: bytes) -> None:
-    """As a full disk or a power failure leaves it."""
+    """As left by a full disk or a power failure."""
     first = Metrics(tmp_path, ["random"], "a: 1", 0)
     for step in (10, 20):
         first.write(step, {"rollout/episodes": step})

@@ -1,4 +1,4 @@
-"""The display of a run on a terminal, and plain lines elsewhere."""
+"""Display of a run on a terminal, and plain lines elsewhere."""
 
 import io
 

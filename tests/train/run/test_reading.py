@@ -1,4 +1,4 @@
-"""Files that cannot be read, for a moment or longer, and files of another version: nothing is lost by either."""
+"""Unreadable files, temporarily or for good, and files of another version: no data is lost."""
 
 import errno
 import os
@@ -31,7 +31,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def failing(part: str, times: int, number: int = errno.EIO, after: int = 0) -> Fail:
-    """Refuse what is done with files that have this in their path, so many times, after so many that succeed."""
+    """Fail operations on files with `part` in their path `times` times, after `after` successes."""
     done = 0
 
     def refuse(path: Path) -> None:
@@ -45,7 +45,7 @@ def failing(part: str, times: int, number: int = errno.EIO, after: int = 0) -> F
 
 
 def saved(folder: Path, *inserted: int) -> dict[str, object]:
-    """Save a checkpoint of a buffer after each of these numbers of rows; returns the state of the last."""
+    """Save a checkpoint of a buffer after each of these numbers of rows; return the last state."""
     replay, writer = ReplayBuffer(NStepTransitions, 400, 2, torch.device("cpu"), seed=1), BackgroundWriter()
     for number in inserted:
         replay.add(rows(replay.inserted, number - replay.inserted))
@@ -56,13 +56,13 @@ def saved(folder: Path, *inserted: int) -> dict[str, object]:
 
 
 def everything(folder: Path) -> dict[str, bytes]:
-    """All files but the log."""
+    """Return all files but the log."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.name not in ("train.log", ".lock"))
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def test_a_read_that_fails_once_is_no_damage(tmp_path: Path) -> None:
-    """Whichever read it is: of the last line, or of the whole file."""
+    """Of the last line, or of the whole file."""
     before = saved(tmp_path, 150, 350)
     reads = 0
 
@@ -84,7 +84,7 @@ def test_a_read_that_fails_once_is_no_damage(tmp_path: Path) -> None:
 
     for after in range(count := loaded(lambda path: None)):
         assert loaded(failing("", 1, after=after)) > after
-    assert count == 3  # two last lines, and the newest file
+    assert count == 3  # two last lines, and the latest file
 
 
 def newest(folder: Path) -> checkpoint.Found | None:
@@ -96,7 +96,7 @@ def newest(folder: Path) -> checkpoint.Found | None:
 def test_what_cannot_be_opened_ends_the_start_and_nothing_else(
     tmp_path: Path, load: Callable[[Path], checkpoint.Found | None], number: int
 ) -> None:
-    """A file that its folder lists and that is not found is one of them."""
+    """Including a file that is listed in its folder but not found."""
     saved(tmp_path, 150, 350)
     before, part = everything(tmp_path), "episode_000000000350"
     with watched(tmp_path) as disk:
@@ -112,7 +112,7 @@ def test_what_cannot_be_opened_ends_the_start_and_nothing_else(
 
 
 def test_a_folder_that_cannot_be_read_is_not_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else the run would begin anew over its checkpoints."""
+    """Otherwise the run would start over and overwrite its checkpoints."""
     saved(tmp_path, 150)
     failed = failing(str(tmp_path), 1_000)
     listing = os.listdir
@@ -150,7 +150,7 @@ FILES = {
 
 @pytest.fixture
 def run(tmp_path: Path, trained_run: TrainedRuns) -> Iterator[Path]:
-    """The folder of a complete run, the parent of which is `tmp_path`."""
+    """Copy a complete run into a folder whose parent is `tmp_path`."""
     yield trained_run(runs=tmp_path)
 
 
@@ -163,7 +163,7 @@ def test_a_run_whose_file_cannot_be_read_ends_with_75_and_changes_nothing(
     tmp_path: Path, run: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = everything(run)
-    # Before the curves are opened:
+    # Written before the curves are opened.
     composed = {f".hydra/{each}.yaml" for each in ("config", "hydra", "overrides")}
     written = {"config.yaml", "starts.json", *composed} if name == "the curves" else set()
     with watched(run) as disk:
@@ -213,7 +213,7 @@ def test_starts_that_cannot_be_read_are_not_begun_anew(tmp_path: Path, caplog: p
 
 
 def of_another_version(path: Path) -> None:
-    """As another busso writes it."""
+    """Rewrite a file as another version of busso would."""
     path.write_bytes(path.read_bytes().replace(archive.MAGIC, b"busso-checkpoint 6 "))
 
 

@@ -1,4 +1,4 @@
-"""Results of a run count while they are those of its newest checkpoint."""
+"""Results of a run count while they belong to its latest checkpoint."""
 
 import json
 from pathlib import Path
@@ -38,7 +38,7 @@ def test_results_of_the_newest_checkpoint_count(tmp_path: Path, older: int, newe
 
 
 def test_where_the_checkpoints_were_deleted_results_count(tmp_path: Path) -> None:
-    """As of a trial that has ended."""
+    """As after a finished trial of a study."""
     write(tmp_path, 64)
     assert read_results(tmp_path) == ROWS
 

@@ -1,4 +1,4 @@
-"""Signals that ask for an end, as a process meets them: a terminal that is closed, and `nohup`."""
+"""Signals that request a stop, as a process gets them: a closed terminal, and `nohup`."""
 
 import os
 import pty
@@ -14,7 +14,7 @@ import busso
 from busso.train.run.signals import StopRequest
 from tests.limits import seconds
 
-# Says "ready", waits for a signal as a run does, and then says how it ends, as a run would.
+# Prints "ready", waits for a signal like a run, and prints how it ends.
 WAITS = """
 import fcntl, sys, termios, time
 if sys.argv[1] == "terminal":
@@ -33,7 +33,7 @@ with StopRequest() as stop:
 
 
 def test_a_closed_terminal_ends_in_order(tmp_path: Path) -> None:
-    """As when ssh is cut: SIGHUP comes, and what is printed from then on goes nowhere."""
+    """As when ssh disconnects: SIGHUP arrives, and later output is lost."""
     mine, theirs = pty.openpty()
     command = [sys.executable, "-c", WAITS, "terminal", str(tmp_path / "signal")]
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
@@ -47,7 +47,7 @@ def test_a_closed_terminal_ends_in_order(tmp_path: Path) -> None:
 
 
 def test_a_second_stop_of_a_library_call_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A notebook's stop button, pressed twice, leaves the kernel alive; of a command the second ends the process."""
+    """A second press of a notebook's stop button leaves the kernel alive; a command would exit."""
     ended = list[int]()
     monkeypatch.setattr(os, "_exit", ended.append)
 
@@ -67,7 +67,7 @@ def test_a_second_stop_of_a_library_call_raises(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_nohup_stays_nohup(tmp_path: Path) -> None:
-    """An ignored SIGHUP stays ignored; SIGTERM ends it as ever."""
+    """An ignored SIGHUP stays ignored; SIGTERM still works."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         command = [sys.executable, "-c", WAITS, "none", str(tmp_path / "signal")]

@@ -1,4 +1,4 @@
-"""A background writer saves the state at the call, whatever is changed while it writes."""
+"""A background writer saves the state at the call, whatever changes during the write."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def test_a_copy_has_the_bits_and_the_order_of_its_tensors_and_nothing_beside_the
 
 @pytest.mark.parametrize("kind", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_a_checkpoint_is_what_was_there(tmp_path: Path, kind: str) -> None:
-    """Of a GPU, too; all of it can be loaded where there is none."""
+    """Also of a GPU; all of it can be loaded on a machine without one."""
     device = torch.device(kind)
     replay, writer = ReplayBuffer(NStepTransitions, 10_000, 2, device, seed=1), BackgroundWriter()
     replay.add(rows(0, 13_000))

@@ -1,4 +1,4 @@
-"""TensorBoard's files as TensorBoard reads them: nothing is missing, nothing is there twice, whatever ended a start."""
+"""Event files as read by TensorBoard: no points missing or repeated, however a start ended."""
 
 import csv
 import json
@@ -84,7 +84,7 @@ def test_a_run_that_goes_on_after_its_end_has_one_end(tmp_path: Path, uninterrup
 
 @pytest.mark.parametrize("there", ["0000000050.b.9999.9", "0000000050.a.9.0", "0000000061.z.1.1", "0000000050.b.77.10"])
 def test_the_newest_start_is_read_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str) -> None:
-    """TensorBoard reads by name. Two starts may fall on one second, and the clocks of two nodes differ."""
+    """TensorBoard reads by name. Two starts may share a second, and the clocks of two nodes differ."""
     monkeypatch.setattr("socket.gethostname", lambda: "a.of.b")
     monkeypatch.setattr("time.time", lambda: 50.5)
     (tmp_path / "tensorboard").mkdir()
@@ -152,7 +152,7 @@ def test_every_setting_is_a_number_a_truth_or_a_text(settings: dict[str, Any]) -
 
 
 def test_a_histogram_leaves_out_what_has_no_bar(tmp_path: Path) -> None:
-    """Of a run that diverges: TensorBoard's writer would raise."""
+    """In a diverging run, TensorBoard's writer would raise."""
     files = TensorBoardFiles(tmp_path / "tressette" / "small", "", [], 0)
     wild = np.array([1.0, np.nan, np.inf, -1e30], np.float32)
     files.histograms(1, {"values/played": wild, "values/return": wild[1:]})

@@ -1,6 +1,6 @@
-"""Every number of the settings has bounds, and what lies just beyond is refused by its name.
+"""Every number in the settings has bounds, and values just beyond are rejected by key.
 
-Settings are composed, nothing is trained. What two settings have to do with each other is tested where it is checked.
+Settings are composed, nothing is trained. Constraints between settings are tested elsewhere.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from busso.tressette.search.endgame import ExactOptions
 from docs.settings import SCHEMAS
 from tests.errors import error_about
 
-# What a command cannot do without.
+# Required settings of a command.
 NEEDED = {
     "tournament": ["players=[random,greedy]"],
     "review": ["file=a"],
     "report": ["run=a"],
     "compare": ["run=[a,b]"],
 }
-# What another check wants beside a number at one of its ends.
+# Settings that another check requires with a number at its bound.
 BESIDE: dict[str, dict[str, Any]] = {
     "CompareSettings.deals": {"opponents": ["random"]},
     "LearnerSettings.lr": {"lr_end": 0.0},
     "LearnerSettings.lr_end": {"lr": 1e38},
 }
-# The bounds are of any game; those of the game of the defaults are narrower.
+# Bounds hold for any game; those of the default game are narrower.
 NARROWER = (
     "NetworkSettings.inputs",
     "TournamentSettings.match",
@@ -55,7 +55,7 @@ GAMES = own_games()
 
 
 def numbers(schema: type[Any]) -> Iterator[tuple[Field[Any], type]]:
-    """The fields of a dataclass that hold numbers, also in lists, dictionaries and unions."""
+    """Yield the numeric fields of a dataclass, also in lists, dictionaries and unions."""
     types = get_type_hints(schema)
     for each in fields(schema):
         for kind in (int, float):
@@ -68,7 +68,7 @@ def _parts(kind: Any) -> set[Any]:
 
 
 def _groups(schema: type[Any]) -> set[type[Any]]:
-    """A dataclass and all that it is made of."""
+    """Return a dataclass and all its nested dataclasses."""
     types = get_type_hints(schema).values()
     inner = {part for kind in types for part in _parts(kind) if is_dataclass(part)}
     return {schema}.union(*(_groups(each) for each in inner))
@@ -89,10 +89,10 @@ PLAYERS = sorted(_options_of_players(), key=str)
 
 @cache
 def plain_values(schema: type[Any]) -> dict[str, Any]:
-    """The settings of a command, or of training by an algorithm, as nothing is named."""
+    """Return the default settings of a command, or of training by an algorithm."""
     name = SETTINGS[schema]
     by_algo = name in ALGOS
-    if schema is TuneSettings:  # its file has the settings of training beside it
+    if schema is TuneSettings:  # its file also has the settings of training
         return asdict(TuneSettings())
     return asdict(compose(schema, "train" if by_algo else name, [f"algo={name}"] if by_algo else NEEDED.get(name, [])))
 
@@ -160,7 +160,7 @@ def test_an_option_of_a_game_at_its_ends_and_beyond(schema: type[Any], known: Fi
     assert bounds is not None
     more = {"credits": 2000, "seats": 8} if name == "spike" else {}
     for value in ends(bounds):
-        near = round(2 * value) / 2 if name == "sette_mezzo" else value  # in steps of a half
+        near = round(2 * value) / 2 if name == "sette_mezzo" else value  # multiples of one half
         load_configured_game(defaults | more | {known.name: near})
     for value in beyond(bounds):
         with error_about(SettingsError, f"game.{known.name}"):

@@ -1,4 +1,4 @@
-"""Every experiment composes, and every bad setting is one line that names its key."""
+"""Every experiment composes, and every bad setting gives one line that names its key."""
 
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def test_published_hyperparameters() -> None:
     ]
 
 
-# Numbers beyond their bounds: test_bounds.py.
+# Numbers out of bounds: see test_bounds.py.
 BAD = {
     "+foo=1": "foo",
     "learner.lr=fast": "learner.lr",
@@ -86,7 +86,7 @@ BAD = {
 def test_bad_setting_is_one_line_that_names_it(override: str) -> None:
     with error_about(SettingsError, BAD[override]) as caught:
         compose(TrainSettings, "train", [override])
-    assert len(str(caught.value)) < 600  # the choices of a group are listed
+    assert len(str(caught.value)) < 600  # lists the choices of a group
 
 
 def test_defaults_of_the_dataclasses_are_those_of_conf() -> None:

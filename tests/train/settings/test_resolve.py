@@ -1,4 +1,4 @@
-"""Consequences of a command line beyond its words."""
+"""Settings that follow from a command line without being on it."""
 
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from tests.errors import error_about
 
 @pytest.fixture(autouse=True)
 def _nothing_else_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No cluster, and no runs of somebody who has tried `make train` before the tests."""
+    """Hide clusters, and runs that `make train` left before the tests."""
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.chdir(tmp_path)
 
@@ -87,7 +87,7 @@ def test_a_setting_of_another_choice_is_refused_with_what_to_say(typed: list[str
 
 
 def begun_run(*typed: str) -> Chosen:
-    """A run of these settings that has a checkpoint."""
+    """Return a run of these settings with a checkpoint."""
     chosen = resolve(typed)
     path = checkpoint.path_for(chosen.settings.folder / "checkpoints", 5)
     path.parent.mkdir(parents=True)
@@ -128,7 +128,7 @@ def test_a_run_that_has_begun_keeps_what_it_began_with() -> None:
     ],
 )
 def test_what_is_typed_counts_all_the_same(typed: list[str], changed: dict[str, Any]) -> None:
-    """A group that is typed counts as a whole, and so does the budget."""
+    """A typed group counts as a whole, and so does the budget."""
     begun = asdict(begun_run(*BEGUN).settings)
     assert changes(begun, asdict(with_settings_of_begun(resolve(typed)).settings)) == changed
 

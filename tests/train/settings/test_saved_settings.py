@@ -1,4 +1,4 @@
-"""Settings as checkpoints hold them."""
+"""Settings as saved in checkpoints."""
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -49,7 +49,7 @@ def test_changes_are_dotted_and_only_of_keys_that_both_have() -> None:
 
 
 def test_another_target_is_a_change_and_so_is_what_it_has_beyond_its_defaults() -> None:
-    """As it may be typed, also where the two have no key in common."""
+    """As typed, even if the two targets have no key in common."""
     old, new = {"target": asdict(LambdaReturns(td_lambda=0.8))}, {"target": asdict(TargetNetwork(n_step=4))}
     assert changes(old, new) == {"target": ("lambda_returns", "target_network"), "target.n_step": (2, 4)}
     assert changes(new, old) == {"target": ("target_network", "lambda_returns"), "target.td_lambda": (0.6, 0.8)}
@@ -58,7 +58,7 @@ def test_another_target_is_a_change_and_so_is_what_it_has_beyond_its_defaults() 
 
 @pytest.mark.parametrize("game", own_games())
 def test_defaults_of_a_game_are_those_of_conf(game: str) -> None:
-    """But for what its recipe sets."""
+    """Except for those in its recipe."""
     path = CONF / "recipe" / "dqn" / f"{game}.yaml"
     recipe = yaml.safe_load(path.read_text()).get("game", {}) if path.exists() else {}
     assert compose(TrainSettings, "train", [f"game={game}"]).game == game_defaults(game) | recipe

@@ -1,4 +1,4 @@
-"""Batch Q-learning: sweeps worked by hand, transitions against play, and the policies of a run."""
+"""Batch Q-learning: sweeps by hand, transitions against play, and policies of a run."""
 
 import csv
 import os
@@ -35,7 +35,7 @@ def batch(*rows: tuple[int, int, float, int]) -> TabularTransitions:
 
 
 def test_sweep_by_hand() -> None:
-    # State 2 is the end. From 0, column 1 pays -2 and leads to 1, where column 0 pays 10.
+    # State 2 is terminal. From 0, column 1 pays -2 and leads to 1, where column 0 pays 10.
     values = np.array([[NEVER, 0], [0, NEVER], [0, NEVER]], np.float32)
     rows = batch((0, 1, -2.0, 1), (1, 0, 10.0, 2))
     sweep(values, rows, 1, 0.5, 1.0)
@@ -60,10 +60,10 @@ def test_untried_actions_are_never_chosen() -> None:
 def test_initial_policy_without_exploration_plays_quiet_hands() -> None:
     seeds = stream(1, "quiet", 0, 50)
     rows = play_batch(GAME, NUMBERING, GAME.rewards["credits"], seeds, NUMBERING.initial, 0.0)
-    # Each hand: both match in four rounds of betting and do not buy in three.
+    # In each hand, both match in four rounds of betting and do not buy in three.
     assert rows.state.size == 50 * 10 * 14
     assert (rows.next_state == NUMBERING.terminal).sum() == 50 * 10 * 2
-    # Nobody pays anything but the antes; the pool of 4 goes to one of the two.
+    # Only antes are paid; one of the two wins the pool of 4.
     ends = rows.reward[rows.next_state == NUMBERING.terminal].reshape(-1, 2)
     assert (np.sort(ends, axis=1) == [0.0, 4.0]).all()
     assert (rows.reward[rows.next_state != NUMBERING.terminal] == 0).all()
@@ -81,14 +81,14 @@ def test_whole_games_as_episodes() -> None:
 
 
 def some_policy(random: np.random.Generator) -> np.ndarray:
-    """A random legal action in every state, folding seldom."""
+    """Return a random legal action in every state, rarely folding."""
     weights = np.array([2, 3, 0.3, 1, 1, 1, 1, 1, 1])
     legal = (NUMBERING.legal[:, None] >> np.arange(9, dtype=np.uint64)) & np.uint64(1)
     return (legal * weights * random.random((NUMBERING.legal.size, 9))).argmax(1).astype(np.uint8)
 
 
 def slow_transitions(game: Game, seeds: np.ndarray, policy: np.ndarray, reward: str) -> list[tuple[object, ...]]:
-    """The transitions of each seat and hand, by single steps of the engine."""
+    """Return the transitions of each seat and hand, by single steps of the engine."""
     out: dict[tuple[int, int, int], list[list[float]]] = {}
     for k in range(seeds.size):
         states = game.deal(seeds[k : k + 1])
@@ -158,7 +158,7 @@ def test_policies_and_curves_of_a_run(tmp_path: Path) -> None:
 
 
 def test_a_run_may_end_with_the_iterations_that_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its last policy is then that of the checkpoint, between two that it saved on the way."""
+    """Its last policy is then the checkpoint's, between two that were saved before."""
     with monkeypatch.context() as patch:
         patch.setattr(BatchQTrainer, "step", lambda trainer: (STEP(trainer), os.kill(os.getpid(), signal.SIGINT))[0])
         codes = [run(tmp_path, "short", "iterations=4") for _ in range(3)]

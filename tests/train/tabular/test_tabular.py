@@ -1,4 +1,4 @@
-"""Planning and tabular learning on processes whose values are known by hand, and on the small games."""
+"""Planning and tabular learning on processes with known values, and on the small games."""
 
 from dataclasses import replace
 from typing import Any
@@ -100,14 +100,14 @@ def run(
 
 @pytest.mark.parametrize("algo", ["monte_carlo", "td"])
 def test_evaluation_learns_the_random_walk(algo: str) -> None:
-    # TD(0) that bootstraps from itself forgets its first values too slowly with steps of 1 / visits.
+    # TD(0), which bootstraps from itself, forgets its first values too slowly with steps of 1 / visits.
     how = method(power=1.0 if algo == "monte_carlo" else 0.7)
     values, visits = run(algo, sampled(random_walk()), 40_000, 1, 5, how)
     assert values[:, 0] == pytest.approx(np.arange(1, 6) / 6, abs=0.02)
     if algo == "monte_carlo":
         assert visits[2, 0] == 40_000  # one first visit an episode
     else:
-        assert visits[2, 0] > 80_000  # a walk comes back to the middle
+        assert visits[2, 0] > 80_000  # a walk returns to the middle
 
 
 def test_q_learning_learns_the_grid_world() -> None:
@@ -115,7 +115,7 @@ def test_q_learning_learns_the_grid_world() -> None:
     values, visits = run("q_learning", sampled(mdp), 20_000, 4, 16, method(discount=0.9, step_size=0.5))
     met = legal(mdp).any(axis=1)
     wanted = action_values(mdp, policy_iteration(mdp).values)
-    assert values[met] == pytest.approx(wanted[met], abs=1e-6)  # nothing in it is random
+    assert values[met] == pytest.approx(wanted[met], abs=1e-6)  # deterministic
     assert (visits[met] > 100).all() and not visits[~met].any()
 
 
@@ -132,7 +132,7 @@ def test_one_episode_by_hand() -> None:
     how = method(discount=0.5)
     assert run("monte_carlo", sampled(mdp), 1, 1, 3, how)[0][:, 0].tolist() == [1 + 0.5 * (2 + 0.5 * 4), 4, 4]
     assert run("td", sampled(mdp), 1, 1, 3, how)[0][:, 0].tolist() == [1, 2, 4]
-    # The second episode: means of 1 and 1 + 2/2, of 2 and 2 + 4/2, of 4 and 4.
+    # After the second episode: means of 1 and 1 + 2/2, of 2 and 2 + 4/2, of 4 and 4.
     assert run("td", sampled(mdp), 2, 1, 3, how)[0][:, 0].tolist() == [1.5, 3, 4]
     # A constant step goes half of the way each time.
     constant = method(discount=0.5, step_size=0.5)
@@ -146,7 +146,7 @@ def test_one_episode_by_hand() -> None:
 
 
 def test_monte_carlo_counts_the_first_visit_alone() -> None:
-    # One state that stays with 1/2: an episode of n steps earns n, on the first visit.
+    # One state that repeats with probability 1/2: an episode of n steps earns n, on the first visit.
     mdp = Mdp(
         np.array([0, END], np.int32).reshape(1, 1, 2),
         np.full((1, 1, 2), 0.5),
@@ -193,7 +193,7 @@ def test_evaluation_of_blackjack_agrees_with_the_exact_values(algo: str, rules: 
     errors = exact.errors(values, visits, 10_000)
     often = visits[:, 0] >= 10_000
     assert errors.states == often.sum() >= 100
-    # Results are at most 1 apart from their mean, so that five standard deviations are below this.
+    # Results are at most 1 from their mean, so five standard deviations are below this.
     assert (np.abs(values[:, 0] - exact.values)[often] < 5 / np.sqrt(visits[often, 0])).all()
     assert errors.mean < 0.008 and np.isnan(errors.loss)
 
@@ -209,7 +209,7 @@ def test_q_learning_of_blackjack_finds_the_optimal_play() -> None:
 
 
 def test_errors_of_tables_made_by_hand() -> None:
-    """Values at a discount of 0.5; what a policy loses is at that of the process, 0.9 since walks need not end."""
+    """Values are at a discount of 0.5; the loss of a policy is at the process's 0.9, since walks need not end."""
     mdp = grid_world()._replace(discount=0.9)
     game = load_game("sette_mezzo")
     model = replace(game.model(game.options, "value"), mdp=mdp)  # type: ignore[misc]
@@ -220,11 +220,11 @@ def test_errors_of_tables_made_by_hand() -> None:
     assert (right.states, right.optimal_share, right.loss) == (14, 1.0, 0.0) and right.greatest < 1e-12
     visits[5] = 2
     values[5] += 0.25
-    assert exact.errors(values, visits, 12).greatest < 1e-12  # visited too seldom
+    assert exact.errors(values, visits, 12).greatest < 1e-12  # too few visits
     few = exact.errors(values, visits, 8)
     assert few.greatest == pytest.approx(0.25) and few.mean == pytest.approx(0.25 / 14) and few.optimal_share == 1
     assert np.isnan(exact.errors(values, visits, 100).greatest)
-    # From cell 1 to the right, then back by the second row: five steps away from the corner instead of one.
+    # From cell 1 to the right, then back by the second row: five steps to the corner instead of one.
     values[1] = 0
     values[1, 1] = 1
     wrong = exact.errors(values, visits, 8)

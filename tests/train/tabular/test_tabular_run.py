@@ -1,4 +1,4 @@
-"""Runs of tabular learning from the command line: tables, curves, errors."""
+"""Runs of tabular learning by command: tables, curves, errors."""
 
 import csv
 import json
@@ -55,7 +55,7 @@ def test_experiments(tmp_path: Path, experiment: str, algo: str, width: int, cap
     assert results["episodes"] == 30000 and results["env_steps"] == int(rows[-1]["env_steps"])
     table = loaded(run)
     assert table.values.shape[1] == table.visits.shape[1] == width
-    if algo != "monte_carlo":  # which counts first visits, and they are all of the decisions here too
+    if algo != "monte_carlo":  # it counts first visits, and here every visit is one
         assert table.visits.sum() == results["env_steps"]
     saved = checkpoint.listed(run / "checkpoints")
     assert len(saved) == 3 and torch.load(saved[0], weights_only=True)["values"].shape == table.values.shape
@@ -67,7 +67,7 @@ def test_batches_end_at_checkpoints_and_log_rows(tmp_path: Path) -> None:
     with RunFolder(settings) as folder:
         trainer = TabularTrainer(settings, folder)
         Runner(trainer, folder, lambda: bool(looks.append(trainer.counters.episodes))).run()
-    assert looks == [0, 8000, 10000, 16000, 20000, 24000]  # and at 30000 nobody asks
+    assert looks == [0, 8000, 10000, 16000, 20000, 24000]  # not at 30000
 
 
 def test_minutes_end_a_run(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Searches of `busso tune`, without a process for each."""
+"""Searches of `busso tune` within one process."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def search(overrides: Sequence[str]) -> Search:
     return _search(*as_params(overrides))
 
 
-@cache  # several processes with one command line, as tests pretend them, compose the same, and that takes 0.3 s
+@cache  # simulated processes share command lines, and each composition takes 0.3 s
 def _search(*overrides: str) -> Search:
-    name_games(overrides)  # as the command does, for a game in a file
+    name_games(overrides)  # like the command, for a game in a file
     with initialize_config_dir(str(CONF), version_base="1.3"):
         config = compose("tune", list(overrides), return_hydra_config=True)
     return search_of(config, config.hydra.sweeper.params, overrides)

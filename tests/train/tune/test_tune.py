@@ -1,4 +1,4 @@
-"""`busso tune` as a user meets it: a study that is begun, stopped, shared, gone on with, and its end."""
+"""`busso tune` for its user: a study started, stopped, shared, resumed, and finished."""
 
 import csv
 import re
@@ -46,7 +46,7 @@ LR = "learner.lr=tag(log,interval(1e-4,1e-2))"
 
 
 def typed(runs: Path, *more: str) -> list[str]:
-    """A study whose trials take a second or two."""
+    """Return the arguments of a study whose trials take a second or two."""
     return [*(each for each in SMALL if each not in OWN), "episodes=64", f"runs={runs}", "study=small", *more]
 
 
@@ -69,7 +69,7 @@ def test_a_study_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[s
     first = rows(tmp_path)
     assert {row["trial"] for row in first} == {"0", "1"} and all(row["state"] == "complete" for row in first)
     (as_it_is,) = [row for row in first if row["trial"] == "0"]
-    assert as_it_is["learner.lr"] == "0.001" and as_it_is["learner.loss"] == "mse"  # what conf/ says
+    assert as_it_is["learner.lr"] == "0.001" and as_it_is["learner.loss"] == "mse"  # defaults in conf/
     assert command.main([*arguments, "trials=3"]) == 0
     found = rows(tmp_path)
     assert {row["trial"] for row in found} == {"0", "1", "2"}
@@ -83,7 +83,7 @@ def test_a_study_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[s
         assert not list((run / "checkpoints" / "replay").glob("*"))
     said = capsys.readouterr()
     assert "games won against random" in said.out and "partly luck" in said.err
-    # The same command again has nothing left to do.
+    # Repeating the command does nothing.
     assert command.main([*arguments, "trials=3"]) == 0
     assert "trial 3" not in capsys.readouterr().err and rows(tmp_path) == found
 
@@ -107,7 +107,7 @@ def test_the_best_is_an_experiment_that_trains(tmp_path: Path, capsys: pytest.Ca
 
 @pytest.mark.slow
 def test_killed_it_goes_on(tmp_path: Path) -> None:
-    """A trial that nobody runs any more is gone on with, from its checkpoint."""
+    """An abandoned trial is resumed from its checkpoint."""
     arguments = typed(tmp_path, LR, "pruner=none", "trials=1", "episodes=2000", "checkpoint.every_episodes=64")
     process = subprocess.Popen([sys.executable, "-m", "busso.train.tune", *arguments], stderr=subprocess.DEVNULL)
     run = folder(tmp_path) / "trial-000"
@@ -121,14 +121,14 @@ def test_killed_it_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_two_processes_share_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """This one comes when the other has begun its first trial."""
+    """This one joins when the other has begun its first trial."""
     arguments = typed(tmp_path, LR, "pruner=none", "trials=3")
     line = [sys.executable, "-m", "busso.train.tune", *arguments]
     with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as other:
         assert other.stderr is not None
         said = [next(line for line in other.stderr if line.startswith("trial "))]
         assert command.main(arguments) == 0
-        said += other.stderr.read(), capsys.readouterr().err  # `communicate` would lose what was read ahead
+        said += other.stderr.read(), capsys.readouterr().err  # `communicate` would lose buffered output
     assert other.returncode == 0, said
     assert sorted(re.findall(r"^trial (\d) of 3", "\n".join(said), re.M)) == ["1", "2", "3"]
     found = rows(tmp_path)
@@ -163,7 +163,7 @@ def test_a_trial_that_somebody_runs_is_left_to_him(tmp_path: Path) -> None:
 def test_a_trial_that_another_process_took_over_is_left_to_it(
     tmp_path: Path, end: Callable[[Study, optuna.Trial], None]
 ) -> None:
-    """By one that was suspended meanwhile: the trial has the result of the other."""
+    """The first process was suspended meanwhile: the trial has the other's result."""
     one = study(tmp_path, "trials=1")
     trial = one.next_trial()
     assert trial is not None
@@ -200,13 +200,13 @@ def test_a_trial_that_is_trained_by_hand_is_not_cleared(tmp_path: Path) -> None:
 
 
 def test_a_trial_whose_process_ends_twice_has_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As by a segmentation fault, kill -9 or want of memory: the study is not blocked by it."""
+    """As by a segmentation fault, kill -9 or lack of memory: the study is not blocked."""
     for process in range(2):
         found = study(tmp_path, "trials=2")
         trial = found.next_trial()
         assert trial is not None and run_of(trial) == 0, process
         assert not capsys.readouterr().err
-        found.__dict__["_claim"].release()  # as when its process ends, and nothing more
+        found.__dict__["_claim"].release()  # as when its process dies
     third = study(tmp_path, "trials=2")
     trial = third.next_trial()
     assert trial is not None and run_of(trial) == 1
@@ -215,11 +215,11 @@ def test_a_trial_whose_process_ends_twice_has_failed(tmp_path: Path, capsys: pyt
     failed = third.trials[0]
     assert failed.state == TrialState.FAIL and "2" in failed.user_attrs["why"]
     third.end(trial, 0.5, 0.1)
-    assert study(tmp_path, "trials=2").next_trial() is None  # it was one of the two
+    assert study(tmp_path, "trials=2").next_trial() is None  # counted among the two
 
 
 def test_a_trial_that_is_stopped_in_order_may_be_stopped_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A study of short jobs: each writes a checkpoint, and the next resumes."""
+    """As in a study of short jobs: each writes a checkpoint, and the next resumes."""
 
     def stopped(chosen: Chosen, judge: Any) -> int:
         with StopRequest() as stop:
@@ -228,7 +228,7 @@ def test_a_trial_that_is_stopped_in_order_may_be_stopped_often(tmp_path: Path, m
 
     with monkeypatch.context() as patch:
         patch.setattr("busso.train.tune.trial.train", stopped)
-        for _ in range(3):  # more than a trial may end its processes
+        for _ in range(3):  # more often than a trial may kill its process
             assert command.main(typed(tmp_path, LR, "trials=1", "pruner=none")) == 75
     monkeypatch.setattr("busso.train.tune.trial.train", lambda *_: 0)
     monkeypatch.setattr("busso.train.run.objective.result", lambda _: (0.5, 0.1))
@@ -241,16 +241,16 @@ def test_a_trial_that_is_stopped_in_order_may_be_stopped_often(tmp_path: Path, m
     [
         (checkpoint.CheckpointError("x.pt", "damaged"), False, 0, ["complete", "failed"]),
         (BackendLostError("rollout=ray", "gone"), False, 75, ["not finished"]),
-        (DivergedError("trial", "the run diverged"), True, 0, ["given up"] * 4),  # so that the sampler knows
+        (DivergedError("trial", "the run diverged"), True, 0, ["given up"] * 4),  # reported to the sampler
         (SettingsError("runs", "no room"), True, 2, ["failed"] * 3),
-        (RunInUseError("x", "in use"), False, 0, ["complete", "not finished"]),  # it is trained by hand
+        (RunInUseError("x", "in use"), False, 0, ["complete", "not finished"]),  # being trained by hand
         (UpdateFinishedTrialError(), False, 0, ["complete", "not finished"]),  # it was taken over
     ],
 )
 def test_errors_of_trials(
     error: Exception, all_fail: bool, code: int, states: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """End the trial by an error that stays, the process by one that passes; three in a row end the search."""
+    """A lasting error ends the trial, a transient one the process; three in a row end the search."""
 
     def fails(chosen: Chosen, judge: Any) -> int:
         if all_fail or chosen.settings.name.endswith("000"):
@@ -260,7 +260,7 @@ def test_errors_of_trials(
     monkeypatch.setattr("busso.train.tune.trial.train", fails)
     monkeypatch.setattr("busso.train.run.objective.result", lambda _: (0.5, 0.1))
     trials = "trials=4" if all_fail else "trials=2"
-    for _ in range(3 if code == 75 else 1):  # more than a trial may end its processes
+    for _ in range(3 if code == 75 else 1):  # more often than a trial may kill its process
         assert command.main(typed(tmp_path, LR, trials, "pruner=none")) == code
     report.show(study(tmp_path, trials, "pruner=none"))
     assert sorted(row["state"].partition(":")[0] for row in rows(tmp_path)) == states
@@ -294,7 +294,7 @@ def test_a_trial_behind_the_others_is_given_up(tmp_path: Path) -> None:
         if value > 0.5:
             assert not looks
             found.end(trial, value, 0.01)
-    assert looks[0] == 3 and pruning.gave_up  # at 0.3 of the budget: step 6, after 5 of warm-up
+    assert looks[0] == 3 and pruning.gave_up  # at 0.3 of the budget: step 6, after a warm-up of 5
 
 
 def test_steps_without_an_evaluation_have_the_value_before(tmp_path: Path) -> None:
@@ -320,7 +320,7 @@ def test_steps_without_an_evaluation_have_the_value_before(tmp_path: Path) -> No
 def test_a_signal_while_a_trial_ends_begins_no_other(
     number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also one that came to a run which was complete all the same, and one between two trials."""
+    """Including a signal to a run that was complete anyway, and one between two trials."""
 
     def train_and_signal(chosen: Chosen, judge: Any) -> int:
         with StopRequest():
@@ -344,7 +344,7 @@ def test_the_best_of_a_game_in_a_file_is_written(tmp_path: Path) -> None:
 
 
 def test_no_values_are_tried_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Not even by a process that comes while another trains; a search with no values left ends."""
+    """Even by a process that joins while another trains; a search without untried values ends."""
     space = ("learner.loss=mse,huber", "target.n_step=int(interval(1,3))", "target=target_network", "startup=2")
     found = Study(search(typed(tmp_path, *space, "trials=30")), "maximize")
     tried = []
@@ -356,7 +356,7 @@ def test_no_values_are_tried_twice(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_values_are_shown_without_backslashes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A player in a search file needs none either."""
+    """Players in a search file need none either."""
     mixed = "[{until: null, mix: {monte_carlo:samples:10: 1.0}}],[{until: null, mix: {random: 1.0}}]"
     found = Study(search(typed(tmp_path, f"++hydra.sweeper.params={{opponents.phases:'{mixed}'}}")), "maximize")
     while (trial := found.next_trial()) is not None:
@@ -407,7 +407,7 @@ def test_what_cannot_be_searched_is_one_line(
 ) -> None:
     assert command.main([f"runs={tmp_path}", *arguments, "episodes=32"]) == 2
     line = capsys.readouterr().err
-    trials = key == "tune"  # a line for each of them
+    trials = key == "tune"  # one line for each
     assert key_of(line, alone=not trials) == key and (not trials or "learner.lrr" in line)
 
 
@@ -417,24 +417,24 @@ def test_without_optuna_it_says_how_to_get_it(
     monkeypatch.setattr(command, "find_spec", lambda name: None)
     assert command.main([LR]) == 2
     line = capsys.readouterr().err
-    assert key_of(line) == "tune" and "; pip install 'PATH[tune]'" in line  # busso[tune] would be a package of others
+    assert key_of(line) == "tune" and "; pip install 'PATH[tune]'" in line  # "busso" on PyPI is another project
 
 
 def test_a_file_and_the_command_line_say_what_is_searched(tmp_path: Path) -> None:
-    """Combine a file and the command line: a key typed with one value is fixed, several replace the file's."""
+    """A key typed with one value is fixed; several replace the file's."""
     found = search([f"runs={tmp_path}", "rollout=local", "+search=dqn", "target.n_step=2", "learner.lr=1e-3,1e-4"])
     assert len(found.dimensions) == 5 and "target.n_step" not in found.dimensions
     assert found.dimensions["learner.lr"] == CategoricalDistribution(["0.001", "0.0001"])
     assert found.dimensions["target.tau"] == FloatDistribution(1e-3, 1e-1, log=True)
     base = found.base
     assert isinstance(base, TrainSettings) and base.target.n_step == 2
-    assert base.minutes == 3 and base.evaluation.min_seconds == base.evaluation.max_seconds == 18  # a tenth of them
+    assert base.minutes == 3 and base.evaluation.min_seconds == base.evaluation.max_seconds == 18  # one tenth
 
 
 def test_a_file_of_a_search_needs_no_plugin(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Plugins.instance()  # which stores what it finds, once
+    Plugins.instance()  # it caches what it finds
     store = ConfigStore.instance()
     monkeypatch.setattr(store, "repo", deepcopy(store.repo))
     store.repo["hydra"]["sweeper"].pop("optuna.yaml", None)

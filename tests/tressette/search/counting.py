@@ -1,8 +1,8 @@
-"""Counts of the deals that agree with a seat's knowledge, and of those with a card in a given hand: suit by suit.
+"""Counts of deals that agree with a seat's knowledge, optionally with a card in a given hand, suit by suit.
 
-Exact for positions too large to list. Each suit is shared out card by card, checked against all that was said and
-played of it, and then added to the shares of the suits before, by the number of cards of each hand and, under accusi,
-by which aces, twos and threes it has.
+They are exact for positions too large to enumerate. Each suit is distributed card by card, checked against all signals
+and plays in it, and combined with the suits before by number of cards per hand and, under accusi, by aces, twos and
+threes.
 """
 
 from collections import Counter
@@ -11,11 +11,11 @@ from functools import lru_cache
 
 from tests.tressette.search.table_talk import NAMES, Moment, declared
 
-Share = tuple[tuple[int, frozenset[int]], ...]  # of each hidden seat: how many cards, and which A, 2 and 3
+Share = tuple[tuple[int, frozenset[int]], ...]  # by hidden seat: number of cards, and which A, 2 and 3
 
 
 def agreeing(moment: Moment, where: tuple[int, int] | None = None) -> int:
-    """Count the deals that agree; with `where`, a seat and a card, those in which that seat holds it."""
+    """Count the agreeing deals; with `where`, a seat and a card, those in which that seat holds it."""
     others = tuple(seat for seat in range(4) if seat != moment.seat)
     named = where[1] // 10 if where is not None else 0
     rest = _together(moment, others, tuple(suit for suit in range(4) if suit != named))
@@ -27,7 +27,7 @@ def agreeing(moment: Moment, where: tuple[int, int] | None = None) -> int:
 
 @lru_cache(64)
 def _together(moment: Moment, others: tuple[int, ...], suits: tuple[int, ...]) -> Counter[Share]:
-    """The shares of several suits, which are the same for every card of the other."""
+    """Combine the distributions of several suits, which are independent."""
     if not suits:
         return Counter({tuple((0, frozenset[int]()) for _ in others): 1})
     before = _together(moment, others, suits[:-1])
@@ -65,7 +65,7 @@ def _shares(moment: Moment, others: tuple[int, ...], suit: int, where: tuple[int
 
 
 def _fits(talk: list[tuple[int, int, int, str | None]], seat: int, suit: int, count: int, high: frozenset[int]) -> bool:
-    """Return whether so many cards of a suit agree with the seat's plays and signals in it: backwards in time."""
+    """Return whether `count` cards of a suit agree with the seat's plays and signals in it, backwards in time."""
     bussi = len([card for card in high if NAMES[card % 10] in "23"])
     for who, card, led, word in reversed(talk):
         if who != seat:
@@ -80,7 +80,7 @@ def _fits(talk: list[tuple[int, int, int, str | None]], seat: int, suit: int, co
 
 
 def _talk(moment: Moment) -> Iterator[tuple[int, int, int, str | None]]:
-    """Return who played which card when which suit was led, and the signals of leaders."""
+    """Yield seat, card and suit led of each play, and the leaders' signals."""
     word, number, led = None, 0, 0
     for entry in moment.seen(moment.dealt) or []:
         if isinstance(entry, str):

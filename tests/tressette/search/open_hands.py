@@ -1,4 +1,4 @@
-"""Open hands of Tressette a second time: plain minimax over card names, and positions to try it on."""
+"""Second solver of open hands: plain minimax over card names, and test positions."""
 
 from collections.abc import Iterator
 
@@ -17,13 +17,13 @@ Trick = tuple[tuple[int, str], ...]
 
 
 class Minimax:
-    """Points of team 0 when every seat plays best: every play is tried, and points are counted at the end alone."""
+    """Points of team 0 if every seat plays best, by trying every play and counting points at the end only."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[Hands, Trick, int, int, int], int] = {}
 
     def points(self, hands: Hands, trick: Trick, seat: int, mine: int, others: int) -> int:
-        """`mine` and `others` are the thirds that teams 0 and 1 have in the closed tricks."""
+        """Return the value, where `mine` and `others` are the thirds of teams 0 and 1 in closed tricks."""
         key = (hands, trick, seat, mine, others)
         if key not in self._known:
             choose = max if seat % 2 == 0 else min
@@ -31,7 +31,7 @@ class Minimax:
         return self._known[key]
 
     def after(self, hands: Hands, trick: Trick, seat: int, mine: int, others: int) -> dict[str, int]:
-        """The points of team 0 after each card that the seat may play."""
+        """Return team 0's points after each legal card of the seat."""
         same = [card for card in hands[seat] if trick and suit_of(card) == suit_of(trick[0][1])]
         return {card: self._play(card, hands, trick, seat, mine, others) for card in same or hands[seat]}
 
@@ -50,7 +50,7 @@ class Minimax:
 
 
 def position(state: np.void) -> tuple[Hands, Trick, int, int, int]:
-    """A state of the engine for `Minimax`."""
+    """Convert a state of the engine for `Minimax`."""
     hands = tuple(frozenset(names(int(hand)).split()) for hand in state["hands"])
     order = [(int(state["leader"]) + step) % 4 for step in range(int(state["plays"]) % 4)]
     trick = tuple((seat, names(1 << int(state["trick"][seat]))) for seat in order)
@@ -58,7 +58,7 @@ def position(state: np.void) -> tuple[Hands, Trick, int, int, int]:
 
 
 def endings(count: int, cards: int, seed: int = 0) -> States:
-    """Positions of `count` hands played at random until so many `cards`, of all hands, are left."""
+    """Return positions of `count` hands played at random until `cards` cards, over all hands, are left."""
     seeds = stream(seed, "endings", 0, count)
     states, player = GAME.deal(seeds), RandomPlayer()
     player.begin(seeds)
@@ -75,5 +75,5 @@ def each(states: States) -> Iterator[np.void]:
 
 
 def solve(state: np.void, table: TranspositionTable) -> int:
-    """Points of team 0 by the solver."""
+    """Return team 0's points by the solver."""
     return int(points_near(middle(state), state, table))

@@ -1,7 +1,7 @@
-"""Public view of a hand of Tressette, and the deals that look the same: slowly, from the rules on paper.
+"""Public view of a hand of Tressette, and the deals that look the same: slow, from the rules alone.
 
-A deal agrees with what a seat knows exactly when the same cards, played from that deal, are legal and make the table
-hear the same. Nothing here looks at a state of the engine but to take the dealt hands and the cards played.
+A deal agrees with a seat's knowledge exactly if the same cards, played from it, are legal and produce the same public
+view. Engine states are used only for the dealt hands and the cards played.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ NAMES = "4567FCRA23"
 
 @dataclass(frozen=True)
 class Moment:
-    """A hand before its next card: what was dealt, who opened, the cards played in order, the options."""
+    """A hand before its next card: dealt hands, first leader, cards played in order, options."""
 
     dealt: Hands
     opener: int
@@ -33,7 +33,7 @@ class Moment:
     seat: int  # to move
 
     def seen(self, dealt: Hands) -> list[object] | None:
-        """Return the public view of this deal: every card, every word. None if a card was not legal."""
+        """Return the public view of this deal, every card and word; None if a card was illegal."""
         return _replay(self, dealt)
 
     @cached_property
@@ -50,7 +50,7 @@ class Moment:
         return tuple(hand & set(self.cards) for hand in self.dealt)
 
     def agrees(self, hands: Hands) -> bool:
-        """Return whether these could be the hands now, by the knowledge of the seat to move."""
+        """Return whether these may be the current hands, given the knowledge of the seat to move."""
         played = self.played
         if hands[self.seat] != self.hands[self.seat] or any(
             len(one) != len(other) for one, other in zip(hands, self.hands, strict=True)
@@ -62,7 +62,7 @@ class Moment:
         return self.seen(dealt) == self.heard
 
     def all_deals(self) -> Iterator[Hands]:
-        """Every way to share out the unseen cards, whatever is known of them."""
+        """Yield every distribution of the unseen cards, ignoring what is known of them."""
         hands = self.hands
         others = [seat for seat in range(4) if seat != self.seat]
         unseen = frozenset().union(*(hands[seat] for seat in others))
@@ -105,7 +105,7 @@ def _word(rest: list[int]) -> str:
 
 
 def declared(hand: set[int]) -> frozenset[tuple[str, object]]:
-    """The accusi of a dealt hand: napoletane by suit, threes and fours by rank with the suits they hold."""
+    """Return the accusi of a dealt hand: napoletane by suit, threes and fours by rank with their suits."""
     words: set[tuple[str, object]] = set()
     for suit in range(4):
         if {10 * suit + NAMES.index(rank) for rank in "A23"} <= hand:
@@ -132,7 +132,7 @@ def bits_of(hands: Hands) -> list[int]:
 def moments(
     game: Game, seeds: NDArray[np.uint64], player: str, plays: Sequence[int]
 ) -> Iterator[tuple[States, list[Moment]]]:
-    """The states of these deals after so many cards, as one player plays them, and what the tables saw."""
+    """Return the states of these deals after a number of cards by one player, and their public views."""
     dealt = [hands_of(state["hands"]) for state in game.deal(seeds)]
     kept: list[tuple[States, NDArray[np.uint8]]] = []
     watch = lambda decisions, actions, _: kept.append((decisions.states.copy(), actions.copy()))  # noqa: E731

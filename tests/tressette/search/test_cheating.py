@@ -1,4 +1,4 @@
-"""The player `cheating`, the solver that it stands on, and what players may know."""
+"""Player `cheating`, its solver, and the knowledge of players."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -37,7 +37,7 @@ def mine(state: np.void, points: int) -> int:
 
 
 def thrift(card: str) -> tuple[int, int]:
-    """Thirds and strength: of equal cards the least of these is played."""
+    """Return thirds and strength: among equal cards the least is played."""
     return {"A": 3, "2": 1, "3": 1, "F": 1, "C": 1, "R": 1}.get(card[0], 0), "4567FCRA23".index(card[0])
 
 
@@ -56,7 +56,7 @@ def legal_names(states: States) -> list[str]:
 
 
 def played_on(states: States, card: str, tricks: int) -> int:
-    """Points of the team to move: `greedy` plays on until so many tricks are left, then everybody plays best."""
+    """Return the points of the team to move: `greedy` plays until `tricks` are left, then everybody plays best."""
     copy = states.copy()
     apply(copy[0], parse_card(card))
     while copy[0]["plays"] < 40 - 4 * tricks:
@@ -87,7 +87,7 @@ def test_many_positions_are_solved_as_one_is() -> None:
 
 
 def choices_on_other_hands(options: dict[str, Any], spec: str) -> Iterator[tuple[list[int], list[int]]]:
-    """Return a player's choices, and those when the hidden cards are dealt anew."""
+    """Yield a player's choices, and those after hidden cards are redealt."""
     game = load_game("tressette", options)
     for states, _ in moments(game, stream(3, "secret", 0, 20), "random", [0, 6, 15, 21, 26]):
         seeds = stream(4, "generators", 0, states.size)
@@ -123,6 +123,6 @@ def test_bad_options_are_one_line(spec: str, words: str) -> None:
 
 
 def test_whom_it_beats() -> None:
-    """A share far below what was measured: 86% on 150 deals."""
+    """With a margin far below the measured 86% on 150 deals."""
     cheating, greedy = named_player(GAME, "cheating:tricks:5"), named_player(GAME, "greedy")
     assert duel(GAME, cheating, greedy, stream(9, "duel", 0, 60)).win_rate.mean > 0.75

@@ -1,4 +1,4 @@
-"""The double-dummy solver against plain minimax, and against what must hold of any solver."""
+"""Double-dummy solver against plain minimax, and invariants of any solver."""
 
 import time
 
@@ -27,7 +27,7 @@ def values(state: np.void, memory: TranspositionTable) -> np.ndarray:
     [(1, 50), (2, 50), (3, 50), (4, 100), (6, 200), (8, 300), (9, 300), (10, 200), (11, 80), (12, 40)],
 )
 def test_endings_are_worth_what_minimax_says(cards: int, count: int, memory: TranspositionTable) -> None:
-    """At every place in a trick. One table serves them all, as deals do not disturb one another."""
+    """At every position in a trick, with one shared table, since deals do not affect one another."""
     residues = set()
     for state in each(endings(count, cards, seed=cards)):
         minimax = Minimax()
@@ -78,7 +78,7 @@ def test_the_ace_is_given_up_for_the_last_trick(memory: TranspositionTable) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("cards, count, seconds", [(20, 101, 0.005), (40, 15, 1.0)])
 def test_half_of_the_positions_take_no_longer_than_promised(cards: int, count: int, seconds: float) -> None:
-    """Processor time of one core, for five tricks and for all ten, each with what others left in the table."""
+    """CPU time on one core, for five tricks and for all ten, with the table as other tests left it."""
     memory, taken = new_table(18), []
     for state in each(endings(count, cards, seed=9)):
         start = time.thread_time()

@@ -1,4 +1,4 @@
-"""The player `monte_carlo`: its choice a second time by the engine, what it must not know, whom it beats."""
+"""Player `monte_carlo`: choices recomputed by the engine, no hidden information, strength."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def choices(game: Game, states: States, seeds: np.ndarray[Any, np.dtype[np.uint6
 
 
 def by_the_engine(state: np.void, legal: int, samples: States) -> int:
-    """The card with the greatest sum of points, of these with the most thirds, of these the first."""
+    """Return the card with the greatest sum of points, ties broken by thirds, then by order."""
     team = int(state["turn"]) % 2
     worth = {}
     for card in (card for card in range(40) if legal >> card & 1):
@@ -66,7 +66,7 @@ def test_a_choice_does_not_depend_on_the_other_games() -> None:
     player.begin(seeds)
     some = np.array([7, 2])
     assert player.act(Decisions(GAME, states, some)).tolist() == [choices(GAME, states, seeds, 5)[k] for k in some]
-    # The generators of the games it was asked about have moved on, and no others.
+    # Only the generators of games it was asked about have advanced.
     moved = [k for k in range(9) if player._generators[k] != seeds[k]]
     legal = [int(word).bit_count() for word in GAME.legal(states)]
     assert moved == [k for k in (2, 7) if legal[k] > 1]

@@ -1,4 +1,4 @@
-"""Play-outs are what `greedy` plays on the states of the engine."""
+"""Play-outs equal the play of `greedy` on states of the engine."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""The sampler of hidden hands: every deal that agrees with what the seat knows, each as often as another."""
+"""Sampler of hidden hands: uniform over all deals that agree with the seat's knowledge."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ OPTIONS = [
     {"signals": signals, "accusi": accusi, "first_leader": leader}
     for signals, accusi, leader in product((False, True), (False, True), ("random", "four_of_denari"))
 ]
-PAIRS = [OPTIONS[k] for k in (0, 3, 5, 6)]  # each two of the three rules in every combination
+PAIRS = [OPTIONS[k] for k in (0, 3, 5, 6)]  # each pair of the three rules in every combination
 PLAYERS = ("random", "greedy", "study_heuristic")
 
 
@@ -34,7 +34,7 @@ def positions(
 
 
 def numbered_deals(states: States, k: int) -> list[Hands]:
-    """All deals that the sampler counts, without those that it would refuse."""
+    """Return all deals that the sampler counts, without those that it would reject."""
     tables, hands = new_tables(), np.zeros(4, np.uint64)
     seat = int(states[k]["turn"])
     hands[seat] = states[k]["hands"][seat]
@@ -54,7 +54,7 @@ def drawn(states: States, k: int, samples: int) -> Counter[Hands]:
 
 
 def far_off(observed: int, samples: int, probability: float) -> bool:
-    """Six standard errors: never once in a hundred million for one frequency."""
+    """Return whether it is off by six standard errors: less than once in 1e8 for one frequency."""
     return abs(observed - samples * probability) > 6 * np.sqrt(samples * probability * (1 - probability)) + 1e-9
 
 
@@ -104,7 +104,7 @@ def test_deals_are_drawn_alike_often(options: dict[str, object]) -> None:
 
 
 def hold(states: States, k: int, samples: int) -> Counter[tuple[int, int]]:
-    """Count how often each seat is given each card."""
+    """Count how often each seat gets each card."""
     found = sampled_states(states, np.array([k]), samples, stream(3, "draws", 0, states.size))["hands"]
     return Counter(
         {
@@ -155,5 +155,5 @@ def test_samples_of_a_game_do_not_depend_on_the_batch() -> None:
     whole = sampled_states(states, np.arange(5), 7, together)
     assert np.array_equal(whole[21:28], sampled_states(states, np.array([3]), 7, alone))
     assert together[3] == alone[3] and together[2] != alone[2]
-    # Another seven are others.
+    # Seven more differ.
     assert not np.array_equal(whole[21:28]["hands"], sampled_states(states, np.array([3]), 7, alone)["hands"])

@@ -107,7 +107,7 @@ def _check_about(header: Mapping[str, Any]) -> None:
 
 
 def _weights(tensors: Mapping[str, Tensor]) -> Weights:
-    """The weights by their names in the network. Raises ValueError for a tensor that is named otherwise."""
+    """Return the weights by their names in the network. Raises ValueError for a tensor without the prefix."""
     if other := next((name for name in tensors if not name.startswith(_PREFIX)), None):
         raise ValueError(f"tensor {other}, whose name does not begin with {_PREFIX}")
     return {name.removeprefix(_PREFIX): _as(tensor, torch.float32) for name, tensor in tensors.items()}

@@ -1,4 +1,4 @@
-"""Parts of a report for Tressette: cards by trick, and the last tricks against the exact solver."""
+"""Parts of a Tressette report: cards by trick, and the last tricks compared with the exact solver."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ __all__ = ["blocks", "sections"]
 
 
 def sections(watched: Watched, tricks: int, seed: int) -> list[Section]:
-    """The last `tricks`, solved; nothing where no card of them mattered."""
+    """Return the section on the last `tricks`, solved; empty if no decision in them mattered."""
     found = section(watched, tricks, seed)
     return [] if found is None else [found]

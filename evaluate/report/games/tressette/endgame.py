@@ -1,4 +1,4 @@
-"""The last tricks of Tressette against the exact solver: how often a best card is played, and what others cost."""
+"""Last tricks of Tressette compared with the exact solver: how often a best card is played, and points lost."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _ANYBODY = "a card at random"
 
 @dataclass(frozen=True)
 class EndgameDecisions:
-    """Decisions of the last tricks in which the card matters, by who would decide.
+    """Decisions of the last tricks in which the card matters, with `regret` and `right` by player.
 
-    `regret` are points lost, `right` is whether a best card is played; of a card at random the expected ones.
+    `regret` are points lost, `right` is 1 for a best card; for a random card they are expected values.
     """
 
-    tricks_left: NDArray[np.int64]  # [decisions], the one that is being played counts
+    tricks_left: NDArray[np.int64]  # [decisions], including the current one
     game: NDArray[np.int64]
     regret: Mapping[str, Numbers]  # [decisions] each
     right: Mapping[str, Numbers]
@@ -36,17 +36,20 @@ class EndgameDecisions:
     games: int
 
     def per_hand(self, name: str) -> Estimate:
-        """Points lost in these tricks of a hand by all seats that the agent had, mean over hands."""
+        """Return the mean points lost per hand in these tricks, by all seats of the agent together."""
         return estimate(np.bincount(self.game, self.regret[name], self.games).astype(np.float64))
 
 
 def solved(states: States) -> Numbers:
-    """The points of the team to move after each card with best play of all, `[states, cards]`; -1 if not legal."""
+    """Return the points of the team to move after each card, with best play by all seats, `[states, cards]`.
+
+    Illegal cards have -1.
+    """
     return solved_values(states, np.arange(states.size), new_table()).astype(np.float64)
 
 
 def solve_endgame(watched: Watched, tricks: int, seed: int) -> EndgameDecisions:
-    """Solve every decision with a choice in the last `tricks`, all hands open; the exact value of each legal card."""
+    """Solve every decision with a choice in the last `tricks` with all hands open."""
     left = (CARDS - watched.states["plays"].astype(np.int64) + SEATS - 1) // SEATS
     rows = np.flatnonzero((left <= tricks) & (watched.choices > 1))
     values = solved(watched.states[rows])
@@ -66,7 +69,7 @@ def solve_endgame(watched: Watched, tricks: int, seed: int) -> EndgameDecisions:
 
 
 def section(watched: Watched, tricks: int, seed: int) -> Section | None:
-    """The section on the last tricks; None where no card of them mattered."""
+    """Return the section on the last tricks; None if no decision in them mattered."""
     found = solve_endgame(watched, tricks, seed)
     if not found.tricks_left.size:
         return None

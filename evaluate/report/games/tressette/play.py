@@ -1,4 +1,4 @@
-"""Play of an agent in Tressette: its cards by trick."""
+"""Cards that an agent plays in Tressette, by trick."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KINDS = ("3", "2", "ace", "king, horse or jack", "4 to 7")
 
 
 def blocks(watched: Watched) -> list[Block]:
-    """All of it."""
+    """Return the table of legal cards and the figure of played cards, by trick."""
     return [_legal_by_trick(watched), _played_by_trick(watched)]
 
 
@@ -59,7 +59,7 @@ def _is_highest(watched: Watched, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def kind_of(cards: NDArray[np.int64]) -> NDArray[np.int64]:
-    """3, 2, ace, face card or a low one, as numbers of `_KINDS`."""
+    """Return the kind of each card as an index of `_KINDS`."""
     strength = cards % RANKS
     return np.select([strength == THREE, strength == TWO, strength == ACE, strength >= 4], [0, 1, 2, 3], 4)
 

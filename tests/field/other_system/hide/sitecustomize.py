@@ -1,4 +1,4 @@
-"""Python imports it when a process starts: on Linux, it hides what Linux alone has, as if the system were another."""
+"""Startup hook of Python that hides Linux-only features, to simulate another system."""
 
 import ctypes
 import errno
@@ -9,7 +9,7 @@ from typing import Any
 for name in ("memfd_create", "pidfd_open", "sched_getaffinity", "sched_setaffinity"):
     if hasattr(os, name):
         delattr(os, name)
-if hasattr(os, "process_cpu_count"):  # of Python 3.13, which asks for the affinity
+if hasattr(os, "process_cpu_count"):  # Python 3.13, uses the affinity
     os.process_cpu_count = os.cpu_count
 
 _symbol = ctypes.CDLL.__getattr__
@@ -35,5 +35,5 @@ def _hide(method: str) -> None:
     setattr(Path, method, hidden)
 
 
-for method in ("iterdir", "open", "readlink", "stat"):  # busso's way to files; Ray reads /proc by others
+for method in ("iterdir", "open", "readlink", "stat"):  # busso's file access; Ray reads /proc by other functions
     _hide(method)

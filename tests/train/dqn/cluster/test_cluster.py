@@ -1,4 +1,4 @@
-"""Small runs with Ray: from games to a checkpoint, resumed, and with a worker that dies."""
+"""Small runs with Ray: from games to a checkpoint, resumed, and with a dying worker."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.ray
 
 @pytest.mark.slow
 def test_a_run_from_end_to_end_and_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The first part without Ray, to which a checkpoint is the same."""
+    """The first part runs without Ray, on which a checkpoint does not depend."""
     ray_run = ["rollout=ray", "rollout.workers=1", "rollout.games=32"]
     assert main(small(tmp_path, "episodes=160")) == 0
     assert main(small(tmp_path, *ray_run, "episodes=320")) == 0
@@ -45,9 +45,9 @@ def test_a_run_from_end_to_end_and_resumed(tmp_path: Path, capsys: pytest.Captur
 
 
 def assert_processes_are_as_they_should(learner: int) -> None:
-    """Workers have the priority of their learner, which has no Ray in its memory.
+    """Check that workers have the learner's priority, and that the learner has not loaded Ray.
 
-    Ray would make workers nice: beside two busy programs of others one then took five minutes to start.
+    Ray would lower the workers' priority: on a busy machine one then took five minutes to start.
     """
     (worker,) = named(learner, "ray::WorkerActor")
     assert os.getpriority(os.PRIO_PROCESS, worker) == os.getpriority(os.PRIO_PROCESS, learner)
@@ -56,9 +56,9 @@ def assert_processes_are_as_they_should(learner: int) -> None:
     assert "_raylet" not in Path(f"/proc/{learner}/maps").read_text()
 
 
-@pytest.mark.slow  # what each signal does, without Ray: tests/train/test_runner.py
+@pytest.mark.slow  # effect of each signal without Ray: tests/train/test_runner.py
 def test_scancel_leaves_a_checkpoint_and_no_process(tmp_path: Path) -> None:
-    """Ray ends while the trainer saves, and its folder goes."""
+    """Ray ends while the trainer saves, and its folder is removed."""
     ray_run = ("rollout=ray", "rollout.workers=1", "rollout.games=32")
     with (
         TemporaryDirectory(dir="/tmp", prefix="b") as short,
@@ -88,9 +88,9 @@ def test_cluster_that_is_not_there(
     assert key_of(capsys.readouterr().err, alone=False) == "RAY_ADDRESS"
 
 
-@pytest.mark.slow  # Ray starts for it
+@pytest.mark.slow  # starts Ray
 def test_nodes_of_a_cluster(tmp_path: Path) -> None:
-    before = set(descendants(os.getpid()))  # Python's own resource tracker, where another test needed it
+    before = set(descendants(os.getpid()))  # includes Python's resource tracker if another test needed it
     (node,) = nodes_of_cluster(settings(tmp_path, "rollout=ray", "rollout.workers=2"))
     assert "2 CPUs" in node and "GiB of object store" in node
     assert not set(descendants(os.getpid())) - before
@@ -101,7 +101,7 @@ def weights_of(chosen: TrainSettings) -> Weights:
 
 
 def until(rollouts: RayBackend, condition: Callable[[], bool]) -> None:
-    """Look after the workers until the condition holds; no requests are out."""
+    """Poll the workers until the condition holds; no requests are in flight."""
     end = time.monotonic() + LIMIT
     while not condition():
         assert time.monotonic() < end
@@ -114,16 +114,16 @@ MIX = "opponents.phases=[{until: null, mix: {network: 0.6, random: 0.4}}]"
 @pytest.fixture(scope="module")
 def chosen(tmp_path_factory: pytest.TempPathFactory) -> TrainSettings:
     ray_run = ("rollout=ray", "rollout.workers=2", "rollout.games=32", "rollout.heartbeat_seconds=5")
-    # So that a worker hears of new weights ten times in a second, and surely while it plays 5,000 games.
+    # Workers get new weights ten times a second, certainly while they play 5,000 games.
     return settings(tmp_path_factory.mktemp("runs"), *ray_run, "rollout.publish_ms=100", MIX)
 
 
 @pytest.fixture(scope="module")
 def rollouts(chosen: TrainSettings) -> Iterator[RayBackend]:
-    """Two workers that have started."""
+    """Start two workers."""
     with closing(RayBackend(chosen)) as rollouts:
         rollouts.publish(0, weights_of(chosen))
-        assert rollouts.free_slots() == 0  # nobody has started: no request waits for a worker that may never come
+        assert rollouts.free_slots() == 0  # no requests before workers have started, which might never happen
         until(rollouts, lambda: rollouts.workers() == 2)
         yield rollouts
 
@@ -133,7 +133,7 @@ def workers() -> list[int]:
 
 
 def all_of(rollouts: RayBackend, requests: int) -> list[Rollout]:
-    """Play so many requests of 32, whatever happens meanwhile."""
+    """Play this number of requests of 32 games each, whatever happens meanwhile."""
     done: list[Rollout] = []
     end = time.monotonic() + LIMIT
     while len(done) < requests:
@@ -143,7 +143,7 @@ def all_of(rollouts: RayBackend, requests: int) -> list[Rollout]:
 
 
 def test_workers_play_what_a_local_worker_plays(chosen: TrainSettings, rollouts: RayBackend) -> None:
-    """Also the rollouts that somebody keeps while others come, more than there are places for."""
+    """Including rollouts that are kept while later ones arrive, more than there are places for."""
     local = LocalBackend(chosen, torch.device("cpu"))
     local.publish(0, weights_of(chosen))
     done: list[Rollout] = []
@@ -157,16 +157,16 @@ def test_workers_play_what_a_local_worker_plays(chosen: TrainSettings, rollouts:
     for rollout in done:
         local.submit(rollout.request)
         (own,) = local.ready(wait=True)
-        np.testing.assert_equal(rollout.episode_return, own.episode_return)  # also where it is NaN
+        np.testing.assert_equal(rollout.episode_return, own.episode_return)  # equal also where it is NaN
         assert rollout.weights_version == 0
         for a, b in zip(own.transitions, rollout.transitions, strict=True):
             assert (a == b).all()
 
 
 def test_new_weights_reach_a_worker_before_its_next_batch(chosen: TrainSettings, rollouts: RayBackend) -> None:
-    """Two requests wait at each worker; the second is played with weights that came after it was submitted."""
+    """Two requests wait at each worker; the second is played with weights published after its submission."""
     for k in range(4):
-        long = k < 2  # so that what is published now comes while they are played
+        long = k < 2  # longer, so that weights are published during these
         rollouts.submit(RolloutRequest(10_000 * k, 5_000 if long else 32, 0.5))
     rollouts.publish(1, weights_of(chosen))
     rollouts.publish(2, weights_of(chosen))
@@ -195,7 +195,7 @@ def test_rollouts_of_a_worker_that_dies_or_hangs_are_played_with_other_games(
 
 
 def test_an_evaluator_that_dies_is_replaced(chosen: TrainSettings, rollouts: RayBackend) -> None:
-    assert not named(os.getpid(), "ray::EvaluatorActor")  # it starts with the first evaluation
+    assert not named(os.getpid(), "ray::EvaluatorActor")  # starts with the first evaluation
     rollouts.evaluate(7, weights_of(chosen), never)
     until(rollouts, lambda: bool(named(os.getpid(), "ray::EvaluatorActor")))
     (evaluator,) = named(os.getpid(), "ray::EvaluatorActor")

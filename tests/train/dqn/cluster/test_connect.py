@@ -1,4 +1,4 @@
-"""A Ray that does not come up is one line, and says by its exit code whether another start may help."""
+"""A failing start of Ray gives one line, and an exit code that tells whether another start may help."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ from tests.train.runs import settings
 
 pytestmark = pytest.mark.ray
 
-# The supervisor as it is, with a Ray that does not come up.
+# The real supervisor with a Ray that does not start.
 _SUPERVISOR = """
 import os, pathlib, sys, ray
 from busso.train.dqn.rollout.ray import supervisor
@@ -36,9 +36,9 @@ ray.init = init
 lifeline, channel, *slots = map(int, sys.argv[2:])
 sys.exit(supervisor.main(pathlib.Path(sys.argv[1]), lifeline, channel, slots))
 """
-# What it raises, and the exit code of the run.
+# Code that fails, and the exit code of the run.
 ENDS = {
-    "os._exit(1)": EXIT_REQUEUE,  # as Ray where its raylet dies
+    "os._exit(1)": EXIT_REQUEUE,  # like Ray when its raylet dies
     'raise ValueError("the object store is too small")': 2,
 }
 
@@ -78,7 +78,7 @@ def test_a_start_that_fails_may_be_tried_again_unless_a_setting_forbids_it(
 
 @pytest.mark.slow
 def test_nothing_is_uploaded_below_uv_run(tmp_path: Path, ray_that: Any) -> None:
-    """Ray would ship the working folder to its workers, and refuse one of more than 500 MB. The log has all it says."""
+    """Ray would upload the working folder to its workers, and reject one above 500 MB. The log has all its output."""
     below_uv = (
         "from ray._private.runtime_env import uv_runtime_env_hook as uv; uv._get_uv_run_cmdline = lambda: ['uv', 'run']"
     )
@@ -101,7 +101,7 @@ def test_an_address_that_would_start_an_open_cluster(monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def own_variables() -> Iterator[None]:
-    """Remove Ray's variables that a test sets."""
+    """Remove the Ray variables set by a test."""
     with mock.patch.dict(os.environ):
         for name in ("RAY_ADDRESS", "RAY_AUTH_MODE"):
             os.environ.pop(name, None)
@@ -129,7 +129,7 @@ def test_what_may_be_gone_with_the_next_start(error: Exception, monkeypatch: pyt
 
 @pytest.mark.usefixtures("own_variables")
 def test_a_cluster_that_wants_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray itself says only that it cannot connect."""
+    """Ray's own message only says that it cannot connect."""
     init_that(ConnectionError("cannot connect"), monkeypatch)
     os.environ["RAY_ADDRESS"] = "auto"
     with error_about(SettingsError, "rollout=ray", "cannot connect", hint="set RAY_AUTH_MODE=token"):

@@ -1,4 +1,4 @@
-"""Exchange between the learner and the process that speaks Ray: memory, messages, and the targets of requests."""
+"""Exchange between the learner and the Ray driver process: memory, messages, and targets of requests."""
 
 import gc
 import os
@@ -61,7 +61,7 @@ def test_a_slot_is_in_use_until_the_last_of_its_arrays_is_gone() -> None:
 
 
 class Submitted(WorkerPool):
-    """A pool without Ray, which keeps what it would have played, and what it would have said."""
+    """Pool without Ray that records its requests and messages."""
 
     def __init__(self, workers: int) -> None:
         self.played: list[Any] = []
@@ -70,7 +70,7 @@ class Submitted(WorkerPool):
         self._evaluator = _Actor(None)
         self._fruitless, self._lost = 0, []
         self._looked = time.monotonic()
-        self._rollout: Any = SimpleNamespace(look_seconds=lambda workers: 3600.0)  # nobody is due to be asked
+        self._rollout: Any = SimpleNamespace(look_seconds=lambda workers: 3600.0)  # no poll is due
         self._tell: Any = lambda name, text: self.said.append(text)
 
     def submit(self, request: Any) -> None:
@@ -78,7 +78,7 @@ class Submitted(WorkerPool):
 
 
 def test_each_actor_that_did_nothing_is_one_death() -> None:
-    """The run ends with `DEATHS_IN_A_ROW` more of them than there are workers; who did something is none of them."""
+    """The run ends after `DEATHS_IN_A_ROW` more deaths than workers; actors that finished work do not count."""
     pool = Submitted(workers=3)
     for _ in range(DEATHS_IN_A_ROW + 2):
         pool._count_death(_Actor(None), "it is gone")
@@ -96,7 +96,7 @@ def test_requests_of_the_dead_are_played_with_other_games() -> None:
 
 
 class Gone:
-    """A process that ends after it has sent two rollouts."""
+    """Process that ends after sending two rollouts."""
 
     kind: type[Transitions] = LambdaTransitions
 
@@ -141,7 +141,7 @@ def test_what_came_before_the_end_is_learned_from(
 
 
 def test_weights_are_wanted_once_in_an_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that what the learner says does not grow with its updates."""
+    """Otherwise the learner's messages would grow with its updates."""
     monkeypatch.setattr("busso.train.dqn.rollout.ray.backend.RayProcess", Gone)
     now = iter([50.0, 50.3, 50.41])
     rollouts = RayBackend(settings(tmp_path, "rollout=ray", "rollout.publish_ms=400"))
@@ -151,7 +151,7 @@ def test_weights_are_wanted_once_in_an_interval(tmp_path: Path, monkeypatch: pyt
     assert [rollouts.wants_weights(), rollouts.wants_weights()] == [False, True]
 
 
-# The supervisor as it is, with a driver that says hello, starts a process, and does no more.
+# The real supervisor with a driver that says hello, starts a process, and then hangs.
 _SUPERVISOR = """
 import os, pathlib, subprocess, sys, time, types
 from multiprocessing.connection import Connection
@@ -194,7 +194,7 @@ def idle_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ray
     ],
 )
 def test_a_driver_that_is_killed_or_hangs_is_given_up(idle_driver: RayBackend, number: int, says: str) -> None:
-    """And what it had started ends, too."""
+    """The processes that it started end, too."""
     (driver,) = (pid for pid in named(os.getpid(), _SUPERVISOR) if len(descendants(pid)) == 1)
     started = descendants(driver)
     os.kill(driver, number)

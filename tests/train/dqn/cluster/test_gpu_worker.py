@@ -15,11 +15,11 @@ from tests.train.runs import settings
 
 @pytest.mark.gpu
 def test_a_worker_with_a_share_of_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its network is on the GPU; with values far apart it plays as one on a CPU."""
+    """Its network is on the GPU; if values are far apart, it plays as on a CPU."""
     rules = settings(tmp_path, "rollout=ray", "rollout.gpus_per_worker=0.1")
     monkeypatch.setattr(actors.ray, "get", lambda reference: reference)
     here, actor = RolloutWorker(rules, torch.device("cpu")), actors.WorkerActor(pickle.dumps(rules))
-    # The same value for every observation, 0, 1, 2 ... for the actions.
+    # The values are 0, 1, 2, ... by action, for every observation.
     weights = {name: torch.zeros_like(each) for name, each in here.network.state_dict().items()}
     weights["head.bias"] = torch.arange(len(weights["head.bias"])).float()
     here.load(3, weights)

@@ -1,4 +1,4 @@
-"""A Ray of one's own is closed to all others of the machine, and nothing of it is left behind."""
+"""A private Ray cluster is closed to all other users of the machine, and leaves nothing behind."""
 
 import json
 import os
@@ -26,7 +26,7 @@ LISTENING = "0A"
 
 @pytest.fixture
 def temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """For TMPDIR: short, and empty."""
+    """Return a short, empty folder for TMPDIR."""
     folder = Path("/tmp") / f"b{os.getpid()}"
     folder.mkdir()
     yield folder
@@ -38,7 +38,7 @@ def temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def listening(pids: list[int]) -> dict[int, IPv4Address | IPv6Address]:
-    """The addresses of the TCP sockets on which these processes listen, by port."""
+    """Return the addresses on which these processes listen, by TCP port."""
     inodes = set()
     for pid in pids:
         with suppress(OSError):
@@ -49,7 +49,7 @@ def listening(pids: list[int]) -> dict[int, IPv4Address | IPv6Address]:
             _, local, _, state, *_, inode = line.split()[:10]
             if state == LISTENING and f"socket:[{inode}]" in inodes:
                 address, _, port = local.partition(":")
-                words = bytes.fromhex(address)  # of 32 bits, each in the order of the machine
+                words = bytes.fromhex(address)  # 32-bit words in the machine's byte order
                 swapped = b"".join(words[k : k + 4][::-1] for k in range(0, len(words), 4))
                 found[int(port, 16)] = ip_address(swapped)
     return found
@@ -60,7 +60,7 @@ def is_loopback(address: IPv4Address | IPv6Address) -> bool:
     return (mapped or address).is_loopback
 
 
-# Asks the head of a cluster what is kept there, with the token given, if one is.
+# Asks the head of a cluster for its data, with the token if one is given.
 _ASK = """
 import sys
 from ray._raylet import GcsClient
@@ -97,7 +97,7 @@ def training(tmp_path: Path, temporary: Path) -> Iterator[subprocess.Popen[str]]
         yield process
 
 
-# As another user, which needs root: reads files, lists folders, and says which it could.
+# Reads files and lists folders as another user, which needs root, and reports the successes.
 _READ = """
 import os, sys
 os.setgroups([])
@@ -113,9 +113,9 @@ for path in sys.argv[1:]:
 
 
 @pytest.mark.ray
-@pytest.mark.slow  # a cluster of its own, asked from outside
+@pytest.mark.slow  # a private cluster, accessed from outside
 def test_no_other_user_reaches_a_cluster_of_ones_own(tmp_path: Path, temporary: Path) -> None:
-    """It listens on loopback alone, wants a token, and token and folder are out of the reach of others."""
+    """It listens on loopback only and requires a token; token and folder are inaccessible to others."""
     with training(tmp_path, temporary) as process:
         everybody = descendants(process.pid)
         (gcs,) = named(process.pid, "gcs_server")
@@ -123,7 +123,7 @@ def test_no_other_user_reaches_a_cluster_of_ones_own(tmp_path: Path, temporary: 
         assert len(ports) >= 5 and all(is_loopback(address) for address in ports.values()), ports
         (folder,) = temporary.iterdir()
         assert folder.stat().st_mode & 0o077 == 0
-        assert not list((tmp_path / "home").glob(".ray/*"))  # where Ray itself keeps its token, for all to read
+        assert not list((tmp_path / "home").glob(".ray/*"))  # Ray's default place for its token, readable by all
         token = environment_of(gcs)["RAY_AUTH_TOKEN"]
         for pid in everybody:
             with suppress(OSError):
@@ -138,7 +138,7 @@ def test_no_other_user_reaches_a_cluster_of_ones_own(tmp_path: Path, temporary: 
             command = [sys.executable, "-c", _READ, "/", *paths]
             found = subprocess.run(command, check=True, capture_output=True, text=True)
             assert found.stdout == "open /\n"
-        # Of one that ends with a signal: tests/train/dqn/cluster/test_cluster.py.
+        # The end by a signal is tested in tests/train/dqn/cluster/test_cluster.py.
         process.kill()
         process.wait()
         until("the folder of a killed trainer is gone", lambda: not list(temporary.iterdir()), 60)
@@ -160,7 +160,7 @@ def test_a_folder_is_open_to_its_user_alone(temporary: Path, monkeypatch: pytest
 
 
 def test_a_long_temporary_folder_gives_way_to_a_short_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray's sockets want short paths."""
+    """Ray's sockets need short paths."""
     long = tmp_path / ("x" * 60)
     monkeypatch.setenv("RAY_TMPDIR", str(long))
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(long))
@@ -188,7 +188,7 @@ def test_only_folders_of_dead_processes_are_swept(temporary: Path, monkeypatch: 
     unclaimed, of_a_job = temporary / f"{private.PREFIX}new", temporary / "another"
     for folder in (unclaimed, of_a_job):
         folder.mkdir()
-    elsewhere = temporary / f"{private.PREFIX}elsewhere"  # seen from another machine, or from another container
+    elsewhere = temporary / f"{private.PREFIX}elsewhere"  # belongs to another machine or container
     elsewhere.mkdir()
     owner = json.loads((ended / private.OWNER).read_bytes())
     (elsewhere / private.OWNER).write_text(json.dumps(owner | {"boot": "another", "host": "another"}))

@@ -1,4 +1,4 @@
-"""Ray may end at any moment, and Ray may end the process that speaks it: the run survives, and nothing stays behind."""
+"""Ray may die at any moment, and kill the process attached to it: the run survives and nothing is left behind."""
 
 import os
 import re
@@ -22,7 +22,7 @@ RUN = ("rollout=ray", "rollout.games=32", "rollout.workers=1", "checkpoint.every
 
 
 def end_of(process: subprocess.Popen[str], runs: Path) -> str:
-    """Wait for it; what it said."""
+    """Wait for the process, and return its output."""
     process.wait(300)
     return (runs / "stderr").read_text()
 
@@ -34,7 +34,7 @@ def error_of(text: str) -> str:
 
 
 def assert_nothing_is_forgotten(runs: Path) -> None:
-    """All that was learned is there, and every other episode that was given out will be played again."""
+    """Check that everything learned is saved, and that every other requested episode will be played again."""
     state = newest(runs)
     counters = state["counters"]
     assert counters["episodes"] > 0 and counters["env_steps"] == 40 * counters["episodes"]
@@ -44,7 +44,7 @@ def assert_nothing_is_forgotten(runs: Path) -> None:
 
 @pytest.mark.slow
 def test_kill_of_the_raylet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of the driver: `tests/field/other_system`, and without Ray `tests/train/dqn/cluster/test_driver.py`."""
+    """For the driver see `tests/field/other_system`, and without Ray `tests/train/dqn/cluster/test_driver.py`."""
     with trainer(tmp_path, *RUN) as process:
         everybody = descendants(process.pid)
         (pid,) = named(process.pid, "raylet/raylet")
@@ -57,19 +57,19 @@ def test_kill_of_the_raylet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         assert not alive(everybody)
     assert_nothing_is_forgotten(tmp_path)
     episodes = newest(tmp_path)["counters"]["episodes"]
-    # Where Ray is gone for good, too; that a run with Ray goes on with Ray is in `test_cluster.py`.
+    # The run resumes even if Ray is gone for good; `test_cluster.py` resumes one with Ray.
     assert main(small(tmp_path, f"episodes={episodes + 64}")) == 0
     assert f"{episodes:,} episodes" in capsys.readouterr().err
     assert newest(tmp_path)["counters"]["episodes"] == episodes + 64
 
 
-@pytest.mark.slow  # two runs on a cluster of its own
+@pytest.mark.slow  # two runs on a private cluster
 def test_an_outside_cluster_outlives_a_run_and_its_head_may_die(tmp_path: Path) -> None:
-    """A run is killed, then the raylet under the next one: its other processes live on, they are not ours to end."""
+    """A run is killed, then the raylet under the next one; the cluster's other processes are not busso's to end."""
     with outside_cluster() as (address, cluster):
         with trainer(tmp_path / "killed", *RUN, RAY_ADDRESS=address) as process:
             mine, workers = descendants(process.pid), named(cluster, "ray::WorkerActor")
-            process.kill()  # -9: nobody is left to tell Ray
+            process.kill()  # -9: nobody can notify Ray
             process.wait()
             until("what the run started has ended", lambda: not alive([*mine, *workers]))
             assert len(alive(named(cluster, "gcs_server") + named(cluster, "raylet/raylet"))) == 2
@@ -92,12 +92,12 @@ def kill_of_the_head(tmp_path: Path, address: str, cluster: int) -> None:
         until("the workers have ended", lambda: not alive(workers))
 
 
-@pytest.mark.slow  # what each signal does, without Ray: tests/train/test_command.py
+@pytest.mark.slow  # effect of each signal without Ray: tests/train/test_command.py
 def test_a_second_ctrl_c_ends_at_once_and_leaves_nothing(tmp_path: Path) -> None:
     with trainer(tmp_path, *RUN) as process:
         everybody = descendants(process.pid)
-        os.kill(process.pid, signal.SIGSTOP)  # so that it finds both
-        for pid in everybody:  # as a terminal does to its foreground group
+        os.kill(process.pid, signal.SIGSTOP)  # so that both signals are pending when it continues
+        for pid in everybody:  # as a terminal signals its foreground group
             os.kill(pid, signal.SIGINT)
         assert alive(everybody) == everybody
         process.send_signal(signal.SIGINT)
