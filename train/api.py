@@ -39,7 +39,7 @@ def train(chosen: Chosen, judge: Judge | None = None) -> int:
 
 
 def with_players(chosen: Chosen) -> Chosen:
-    """Return the settings completed by the run's first start and initial network, and check all players.
+    """Return the settings completed by the run's latest start and initial network, and check all players.
 
     Writes nothing. Raises UserError.
     """

@@ -62,7 +62,7 @@ def with_shape_of_start(chosen: Chosen) -> Chosen:
 
 
 def _as_begun(settings: TrainSettings, begun: TrainSettings, typed: Mapping[str, object]) -> TrainSettings:
-    """Return the settings with the shape and exploration of the run's first start, except where typed."""
+    """Return the settings with the shape and exploration of the run's latest start, except where typed."""
     shape = {name: getattr(begun.network, name) for name in _SHAPE if f"network.{name}" not in typed}
     start = (settings if "exploration.start" in typed else begun).exploration.start
     network, explore = replace(settings.network, **shape), replace(settings.exploration, start=start)

@@ -36,7 +36,7 @@ LOCK = ".lock"  # in a run folder
 
 
 class RunInUseError(SettingsError):
-    """Another process holds the run's folder."""
+    """Conflict with another process that holds the run folder."""
 
 
 class RunFolder:

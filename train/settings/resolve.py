@@ -92,7 +92,7 @@ def chosen_of(settings: AnyRunSettings, overrides: Sequence[str]) -> Chosen:
 def _measured_against_opponent(
     settings: TrainSettings, named: Mapping[str, Override], experiment: str | None
 ) -> TrainSettings:
-    """Evaluate a run that learns against one player by its result against that player.
+    """Return the settings; a run that learns against one player is evaluated by its result against that player.
 
     Another experiment or the command line may override this. Raises SettingsError if `opponents.phases` is set too.
     """
@@ -109,7 +109,7 @@ def _measured_against_opponent(
 
 
 def with_settings_of_begun(chosen: Chosen) -> Chosen:
-    """Return the settings of a run's first start, updated with typed settings and those of the machine.
+    """Return the settings of the run's latest start, if any, updated with typed settings and those of the machine.
 
     Typed groups and the budget are taken as a whole. Raises SettingsError.
     """

@@ -258,5 +258,5 @@ def run_of(trial: FrozenTrial | optuna.Trial) -> int:
 
 
 def values_of(params: Mapping[str, Any]) -> dict[str, str]:
-    """Format values for Hydra; floats are rounded to four digits, and used so."""
+    """Format values for Hydra; floats are rounded to four significant digits, which the run then uses."""
     return {key: f"{value:.4g}" if isinstance(value, float) else str(value) for key, value in params.items()}

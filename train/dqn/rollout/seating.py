@@ -59,10 +59,7 @@ def learned_seats(settings: TrainSettings, sitting: NDArray[np.uint8], first_epi
 
 
 def one_side(game: Game, seeds: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    """Return 0 for the seats of one team of each game and 1 for all others: `[games, seats]`.
-
-    The team is drawn uniformly by the game's seed, among those with an occupied seat.
-    """
+    """Return 0 for the seats of one team present, drawn by the game's seed, and 1 for others: `[games, seats]`."""
     first = [min(team) for team in game.teams]
     there = game.occupied(game.deal(seeds))[:, first].sum(axis=1).astype(np.uint64)
     drawn = ((derive(seeds, _SIDE) >> np.uint64(32)) * there) >> np.uint64(

@@ -25,7 +25,7 @@ class OtherFormatError(UserError):
 
 
 class DamagedError(ValueError):
-    """File with a content other than what was written."""
+    """File whose content differs from what was written."""
 
 
 class Hashing:

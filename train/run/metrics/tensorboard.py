@@ -94,7 +94,7 @@ class EventFile:
 
 
 def _next_name(folder: Path) -> str:
-    """Return a TensorBoard file name with a second after all others: nodes' clocks differ, and starts are short."""
+    """Return a TensorBoard file name with a later second than any other: nodes' clocks differ, starts are short."""
     found = (_SECONDS.match(path.name) for path in folder.glob(PATTERN))
     seconds = max([int(time.time()), *(int(match[1]) + 1 for match in found if match)])
     return f"events.out.tfevents.{seconds:010d}.{socket.gethostname()}.{os.getpid()}"
