@@ -31,5 +31,8 @@ def _numba_problem(text: str) -> str:
         for line in lines
         if line and not line.startswith(("Failed in ", "During:", "File ", "- Resolution", "There are", "<source"))
     ]
+    called = [line.removeprefix(">>> ") for line in lines if line.startswith(">>> ")]
+    if said and called and said[0].endswith("for signature:"):
+        said[0] = f"{said[0].removesuffix(' for signature:')} for {called[0]}"
     marked = [before for before, line in itertools.pairwise(lines) if line and set(line) <= {"^", "~"}]
     return (said[0] if said else "not code that Numba can compile") + (f" in `{marked[-1]}`" if marked else "")

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,34 @@ class PlainRecord(np.void):  # type: ignore[misc]  # final for types alone
         self[name] = _cut(value, super().__getattribute__("dtype")[name].base)
 
 
+NUMBERS = {np.dtype(code).type for code in np.typecodes["AllInteger"] + "fd"}
+
+
+class PlainType:
+    """Scalar type of NumPy, such as np.uint8, that converts as in compiled code: cut to its bits, then plain."""
+
+    def __init__(self, kind: type[np.generic]) -> None:
+        self.dtype = np.dtype(kind)  # by which NumPy takes it for the type itself
+
+    def __call__(self, value: Any = 0) -> Any:
+        """Convert a number or an array."""
+        return plain(np.asarray(value).astype(self.dtype)[()])
+
+
+def plain_numpy() -> ModuleType:
+    """Return NumPy with functions whose results are plain."""
+    module = ModuleType("numpy")
+    for name, value in vars(np).items():
+        setattr(module, name, partial(_called, value) if callable(value) and not isinstance(value, type) else value)
+    for kind in NUMBERS:
+        setattr(module, kind.__name__, PlainType(kind))
+    return module
+
+
+def _called(function: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    return plain(function(*given, **named))
+
+
 class PlainArray(np.ndarray[Any, Any]):
     """Array whose items are read, stored and computed with as in compiled code."""
 
@@ -50,6 +79,11 @@ class PlainArray(np.ndarray[Any, Any]):
             more["out"] = tuple(each.view(np.ndarray) if isinstance(each, PlainArray) else each for each in more["out"])
             more.setdefault("casting", "unsafe")
         return plain(getattr(ufunc, method)(*arrays, **more))
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in (self.dtype.names or ()):
+            raise AttributeError(name)
+        return self[name]
 
     def __getitem__(self, key: Any) -> Any:
         return plain(super().__getitem__(key))

@@ -17,6 +17,7 @@ from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+from numba import typeof, uint64
 from numba.core.dispatcher import Dispatcher
 from numpy.typing import NDArray
 
@@ -24,12 +25,12 @@ from busso.cards.base.own_files import PREFIX, OwnCodeError, OwnFile, fault, own
 from busso.cards.base.problems import problem_of
 from busso.cards.compiled import plain as plain_python
 from busso.cards.compiled.bits import bit, put, put_thermometer
-from busso.cards.compiled.plain import plain
+from busso.cards.compiled.plain import NUMBERS, PlainType, plain, plain_numpy
 from busso.cards.game import Game
 from busso.cards.own.layout import Layout, ObservedBlock
 
 _ALL_BITS = 2**64 - 1
-_HINT = "compiled integers are unsigned 64-bit: convert with np.int64(x) before subtracting"
+_HINT = "compiled integers are unsigned 64-bit: write np.int64(x) before a difference, np.uint64(n) beside a mask"
 RANDOM = "gives different results from one seed: all randomness must come from the seed"
 
 
@@ -49,6 +50,7 @@ class Twins:
     def __init__(self, layout: Layout | None) -> None:
         self._made: dict[Dispatcher, Callable[..., Any]] = {}
         self._names: dict[int, dict[str, Any]] = {}  # of each module, by the id of its dictionary
+        self._numpy = plain_numpy()
         self._special = {put: self._put, put_thermometer: self._put_thermometer}
         self._blocks: tuple[ObservedBlock, ...] = layout.blocks if layout is not None else ()
 
@@ -75,6 +77,10 @@ class Twins:
         return self._names[id(known)]
 
     def _value(self, value: Any) -> Any:
+        if value is np:
+            return self._numpy
+        if isinstance(value, type) and value in NUMBERS:
+            return PlainType(value)
         if isinstance(value, ModuleType) and value.__name__.startswith((PREFIX, "busso.")):
             twin = ModuleType(value.__name__)
             twin.__dict__.update(self._names_of(value.__dict__))
@@ -83,7 +89,7 @@ class Twins:
             return plain(value)
         if is_own(value):
             return self.of(value)
-        return self._special.get(value) or (lambda *given: plain(value(*map(_as_array, given))))
+        return self._special.get(value) or partial(_compiled, value)
 
     def _put(self, words: NDArray[np.uint64], offset: int, value: Any) -> None:
         """Do as `put`; raises OwnCodeError for bits beyond the block in which they begin."""
@@ -104,6 +110,14 @@ class Twins:
             if block.offset <= offset < block.offset + block.bits:
                 return block
         raise OwnCodeError("", f"{int(offset)} is not the offset of a block of the layout")
+
+
+def _compiled(function: Any, *given: Any) -> Any:
+    """Call a compiled function of busso, which returns an unsigned integer as a Python integer."""
+    arguments = [_as_array(value) for value in given]
+    found = function(*arguments)
+    unsigned = function.overloads[tuple(map(typeof, arguments))].signature.return_type == uint64
+    return np.uint64(found) if unsigned else plain(found)
 
 
 def _as_array(value: Any) -> Any:
@@ -172,8 +186,7 @@ class PlainComparison:
             return run(function)
         twin = partial(run, self._twins.of(function))
         expected, wrapped = self._expected(name, twin)
-        with own_code(self._file, name, self._place(name)):
-            found = run(function)
+        found = self._found(name, function, run)
         if expected is None:
             return found
         different = _difference(found, expected)
@@ -186,6 +199,19 @@ class PlainComparison:
         else:
             self.compared[name] += 1
         return found
+
+    def _found(self, name: str, function: Any, run: Callable[[Any], Any]) -> Any:
+        """Return the result of the compiled function."""
+        fields = self._game.dtype.names or ()
+        try:
+            with own_code(self._file, name, self._place(name)):
+                return run(function)
+        except OwnCodeError as error:
+            cause = error.__cause__
+            if not isinstance(cause, KeyError) or cause.args[0] in fields:  # Numba's for a field
+                raise
+            problem = f"{name}: STATE has no field {cause.args[0]!r}; it has {', '.join(fields)}"
+            raise OwnCodeError(error.key, problem) from cause
 
     def _expected(self, name: str, twin: Callable[[], Any]) -> tuple[Any, bool]:
         """Return the twin's result, None if plain Python cannot follow, and whether an unsigned integer wrapped."""
@@ -220,7 +246,7 @@ class PlainComparison:
     def _changed(self, before: NDArray[Any], change: Callable[[Any], None]) -> dict[str, Any]:
         after = before.copy()
         change(after[0])
-        return {f"`{name}`": after[name][0].tolist() for name in after.dtype.names or ()}
+        return {f"`{name}`": _listed(after[name][0]) for name in after.dtype.names or ()}
 
     def _paid(self, reward: Any, before: NDArray[Any], action: np.uint8, after: NDArray[Any]) -> list[float]:
         totals = np.zeros(self._game.seats, np.float32)
@@ -235,6 +261,13 @@ class PlainComparison:
 
 def _mask(value: Any) -> float | int:
     return value if isinstance(value, float) else int(value) & _ALL_BITS  # -1 has 64 bits, too
+
+
+def _listed(value: Any) -> Any:
+    """Convert arrays and records, also inside each other, to lists."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    return list(map(_listed, value)) if isinstance(value, list | tuple) else value
 
 
 def _difference(found: Any, expected: Any) -> str:

@@ -14,6 +14,7 @@ from tests.errors import error_about
 from tests.own.conftest import Write
 from tests.own.examples import WAR, changed, line_of
 
+KIT = ("import numpy as np\n", "import numpy as np\n\nfrom busso import kit\n")
 # By change of war.py: function and problem. The reported line is that of the `def`, or of the fault.
 WRONG = {
     "an unknown block": (
@@ -24,7 +25,12 @@ WRONG = {
     "an unknown field": (
         ("state.led = card\n", "state.ledd = card\n"),
         "def apply",
-        "apply: ",
+        "apply: STATE has no field 'ledd'; it has turn, led, taken, hands, played, seed",
+    ),
+    "a mask that begins as a signed integer": (
+        ("following = hand & suit_of(state.led)", "following = 0\n    for _ in range(3):\n        following ^= hand & suit_of(state.led)"),
+        "following ^= hand",
+        "legal: cannot be compiled: No implementation of function Function(<built-in function ixor>) found for ixor(",
     ),
     "an unknown global": (
         ("state.led = card\n", "state.led = crad\n"),
@@ -164,7 +170,7 @@ WRONG = {
 @pytest.mark.parametrize("wrong", WRONG)
 def test_it_is_said_with_its_function(wrong: str, write: Write) -> None:
     change, at, says = WRONG[wrong]
-    text = changed(WAR, ("import numpy as np\n", "import numpy as np\n\nfrom busso import kit\n"), change)
+    text = changed(WAR, KIT, change)
     line = line_of(text, at) - at.startswith("def ")  # that of its decorator
     with error_about(OwnCodeError, f"./bad.py:{line}", says):
         name_game_file(write("bad.py", text))
@@ -188,6 +194,22 @@ RIGHT = {
         "        key = key * 6364136223846793005 + 1442695040888963407\n"
         "    state.turn = (state.turn + (key >> 40) % 2) % 2\n\n",
     ),
+    "a shuffle by random numbers of the kit": (
+        "    for place, card in enumerate(shuffle(CARDS, seed)):\n        state.hands[place % 2] |= bit(card)",
+        "    cards, random = np.arange(CARDS), seed\n    for last in range(CARDS - 1, -1, -1):\n"
+        "        random = kit.mix(random + kit.GAMMA)\n        other = int(kit.below(random, last + 1))\n"
+        "        cards[last], cards[other] = cards[other], cards[last]\n"
+        "        state.hands[last % 2] |= bit(cards[last])",
+    ),
+    "a copy of the state, and numbers cut to eight bits": (
+        "    return lowest(legal(state))",
+        "    copy = np.zeros(1, STATE)\n    copy[0].taken[0] = np.uint8(300 + lowest(legal(state)))\n"
+        "    return lowest(legal(state)) if copy[0].taken[0] < 100 else kit.highest(legal(state))",
+    ),
+    "records in the state": (
+        '    ("led", np.uint8),',
+        '    ("one", [("p", np.uint8), ("q", np.int16, 4)]),\n    ("led", np.uint8),',
+    ),
     "the lowest bit": (
         "    return following if following else hand",
         "    lowest_bit = hand & -hand\n    return following if following else hand | lowest_bit",
@@ -197,7 +219,7 @@ RIGHT = {
 
 @pytest.mark.parametrize("right", RIGHT)
 def test_what_is_right_passes_and_is_compared(right: str, write: Write) -> None:
-    game = name_game_file(typed := write("good.py", changed(WAR, RIGHT[right])))
+    game = name_game_file(typed := write("good.py", changed(WAR, KIT, RIGHT[right])))
     file = own_files.game_file(game.name)
     assert file is not None and file.typed == typed
     both = compare_with_plain(game, file, 500)
