@@ -22,10 +22,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """Learning curve of a side; `cpu` and `wall` are its total seconds.
-
-    `evaluating` are the CPU seconds of its evaluations; None if unknown.
-    """
+    """Learning curve of a side; `cpu` and `wall` are its total seconds, `evaluating` CPU seconds if known."""
 
     name: str
     command: str

@@ -136,7 +136,6 @@ def test_weights_of_another_shape_are_one_line(tmp_path: Path, chosen: TrainSett
 
 
 def test_a_mixture_draws_one_network_for_each_game(tmp_path: Path, chosen: TrainSettings) -> None:
-    """All decisions of a game are by the network drawn for it."""
     path, weights = tmp_path / CHAMPION_FILE, networks(chosen, 3)
     champion.write(path, chosen, weights, {})
     game = chosen.load_game()
