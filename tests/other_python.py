@@ -77,7 +77,7 @@ def folder(version: str) -> Path:
 
 
 def others() -> list[tuple[str, str]]:
-    """Return version and path of the other supported Pythons, one per version, newest first."""
+    """Return version and path of the other supported Pythons, one per version, latest first."""
     oldest = tuple(map(int, re.findall(r"\d+", PROJECT["requires-python"])))
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
     names = [shutil.which(f"python3.{minor}") for minor in range(oldest[1], 40)]
