@@ -1,6 +1,6 @@
 """Screenshots of each game's table for README and docs, docs/pictures/NAME.svg: `make pictures`.
 
-`python docs/pictures.py NAME ...` takes only those named. The application is driven by key presses, without a terminal.
+`python docs/pictures.py NAME ...` takes only those named. Textual's pilot plays, without a terminal.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ MOVES = 4_000  # replayed in plain Python
 
 
 def _failure_of(check: Callable[[], None]) -> str:
-    """Return one line about the fault that a check finds, or an empty string."""
+    """Return the fault that a check finds, in one line; empty if there is none."""
     try:
         with own_code():
             check()

@@ -40,10 +40,7 @@ class Damaged:
 
 
 def recorded_hands(path: Path) -> Iterator[Recorded | Damaged]:
-    """Yield the hands of a file of records in order, with a Damaged for each record that cannot be played.
-
-    Raises OSError.
-    """
+    """Yield the hands of a file in order, with a Damaged for a record that cannot be played. Raises OSError."""
     for line, record, found in replay_records(path):
         if isinstance(found, ValueError):
             yield Damaged(line, one_line(str(found)))

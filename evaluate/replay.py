@@ -32,10 +32,7 @@ LONGEST_ERROR = 400
 
 
 def replay_file(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the result of each record of a file in order, with its `line`, from 1, or the `line` and an `error`.
-
-    Raises OSError.
-    """
+    """Yield each record's result in order, with `line`, from 1, or its `line` and `error`. Raises OSError."""
     for line, _, found in replay_records(path):
         yield {"line": line, **({"error": str(found)} if isinstance(found, ValueError) else found.outcome)}
 

@@ -13,10 +13,7 @@ import pytest
 
 
 class Chip(NamedTuple):
-    """Kind of CPU: its meaning of `learner.precision=auto`, and its float32 kernel.
-
-    Without oneDNN, PyTorch's own kernel is used.
-    """
+    """Kind of CPU: its meaning of `learner.precision=auto`, and its float32 kernel (PyTorch's own without oneDNN)."""
 
     format: str
     one_dnn: bool

@@ -77,7 +77,7 @@ def folder(version: str) -> Path:
 
 
 def others() -> list[tuple[str, str]]:
-    """Return version and path of the other supported Pythons, one per version, newest first."""
+    """Return version and path of the other supported Pythons, one per version, latest first."""
     oldest = tuple(map(int, re.findall(r"\d+", PROJECT["requires-python"])))
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
     names = [shutil.which(f"python3.{minor}") for minor in range(oldest[1], 40)]
@@ -92,10 +92,7 @@ def others() -> list[tuple[str, str]]:
 
 
 def installed(version: str, python: str, cuda: bool) -> bool:
-    """Create the environment and return whether it has PyTorch.
-
-    Raises MissingError for a Python without wheels of the other packages.
-    """
+    """Create the environment; return whether it has PyTorch. Raises MissingError if another package has no wheel."""
     subprocess.run([python, "-m", "venv", "--clear", str(folder(version))], check=True, env=OUTSIDE)
     needs = [need for need in PROJECT["dependencies"] if re.match(r"[\w.-]+", need)[0] != TORCH]  # type: ignore[index]
     torch = [need for need in PROJECT["dependencies"] if need not in needs]

@@ -72,10 +72,7 @@ def keep_for_the_session(started: Iterable[psutil.Process]) -> None:
 
 
 def end_new(before: set[psutil.Process], grace: float, session: bool = False) -> list[str]:
-    """End the children that were not in `before`, and their descendants.
-
-    Returns a line with id and command line for each process that was left after `grace` seconds.
-    """
+    """End new children and their descendants; return id and command line of each left after `grace` seconds."""
     allowed = before if session else before | _of_the_session
     end = time.monotonic() + grace
     while (left := _left(allowed)) and time.monotonic() < end:

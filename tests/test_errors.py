@@ -51,7 +51,6 @@ def errors_of_busso(kind: type[BaseException] = BaseException) -> set[type[BaseE
 
 
 def test_every_error_is_made_again_from_its_pickle_and_from_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unpickled copies are complete; an error created from the text prints the same."""
     for each in pkgutil.walk_packages(busso.__path__, "busso."):
         with suppress(ModuleNotFoundError):  # the extra is not installed
             importlib.import_module(each.name)

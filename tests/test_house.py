@@ -1,7 +1,4 @@
-"""Layout of the source: sizes of folders and files, unique class names, and docstrings.
-
-`lint-imports` checks the imports between folders.
-"""
+"""Layout of the source: sizes of folders and files, unique class names, docstrings."""
 
 from __future__ import annotations
 

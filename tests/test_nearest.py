@@ -1,5 +1,3 @@
-"""Mistyped keys are rejected with a suggestion."""
-
 import pytest
 
 from busso.command.settings.checks import SettingsError

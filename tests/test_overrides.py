@@ -1,5 +1,3 @@
-"""Parsing of overrides."""
-
 import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st

@@ -57,7 +57,6 @@ def test_every_folder_of_code_has_its_link() -> None:
 
 
 def test_a_wheel_holds_what_the_tree_holds(wheel: Path) -> None:
-    """Every file, including data files next to the code."""
     code = [path.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*") if path.is_file()]
     files = {f"busso/{path.as_posix()}" for path in code if "__pycache__" not in path.parts}
     files |= {f"busso/{path.name}" for path in (ROOT / "busso").glob("*.py")}

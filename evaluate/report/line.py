@@ -12,7 +12,7 @@ from busso.command.settings.checks import SettingsError
 
 
 def with_runs(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with all runs collected into `run=`; a run has no `=`, or a `/` before it.
+    """Return the arguments with all runs (without `=`, or with `/` before it) collected into `run=`.
 
     Raises SettingsError if runs are given both with and without `run=`.
     """

@@ -53,10 +53,7 @@ def _student(freedom: int) -> float:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Groups of runs with the scores of each run, by folder.
-
-    `deals` is the number of deals played for the comparison; None if the scores are the runs' own.
-    """
+    """Groups of runs, and scores by run folder; `deals` were played for them, None if they are the runs' own."""
 
     kinds: Sequence[SeedGroup]
     baseline: SeedGroup
@@ -209,9 +206,6 @@ def csv_rows(comparison: Comparison) -> list[dict[str, object]]:
     return rows
 
 
-# ---------------------------------------------------------------------- curves and time
-
-
 def _curves(kinds: Sequence[SeedGroup]) -> Iterator[Section]:
     several = any(len(kind.runs) > 1 for kind in kinds)
     for name, label, axis in (("decisions", "decisions", by_decisions), ("time", "minutes of training", by_minutes)):
@@ -239,7 +233,6 @@ def _lines(kinds: Sequence[SeedGroup], name: str, axis: Axis) -> dict[str, Line]
 
 
 def _spent(kinds: Sequence[SeedGroup]) -> Section:
-    """Return the section on the cost of each run: decisions, time, speed."""
     rows = []
     for kind in kinds:
         for run in kind.runs:

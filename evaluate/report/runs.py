@@ -75,9 +75,6 @@ def as_text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-# ---------------------------------------------------------------------- kinds
-
-
 @dataclass(frozen=True)
 class SeedGroup:
     """Runs that differ only in the seed, named after the first."""
@@ -122,10 +119,7 @@ def _name(name: str, runs: Sequence[Run]) -> str:
 
 
 def kind_named(kinds: Sequence[SeedGroup], name: str | None) -> SeedGroup:
-    """Return the group with this name or with a run of this name or folder; the first if `name` is None.
-
-    Raises SettingsError.
-    """
+    """Return the group of this name or with a run of this name or folder; None: the first. Raises SettingsError."""
     if name is None:
         return kinds[0]
     for kind in kinds:
@@ -150,9 +144,6 @@ def _shortest(own: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str:
         if all(other[-length:] != own[-length:] for other in others):
             return "/".join(own[-length:])
     return str(Path(*own))
-
-
-# ---------------------------------------------------------------------- curves
 
 
 def by_decisions(run: Run, steps: Numbers) -> Numbers:

@@ -122,7 +122,6 @@ def _key(recorded: Recorded) -> str:
 
 
 def _occupied(recorded: Recorded) -> int:
-    """Return the number of occupied seats."""
     game, start = recorded.hand.game, recorded.hand.start
     return int(start["players"][0]) if "players" in (game.dtype.names or ()) else game.seats
 

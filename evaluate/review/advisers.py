@@ -143,10 +143,7 @@ class ExactAdviser:
 
 
 def worths_by(adviser: Adviser, hand: Hand, number: int, state: States, legal: list[int], look: int = 0) -> list[Worth]:
-    """Return an adviser's values of the legal actions at move `number`, from 0, best first.
-
-    Each `look` at a move uses fresh samples.
-    """
+    """Return values of the legal actions at move `number`, from 0, best first; each `look` uses fresh samples."""
     values = adviser.values(hand.game, state, derive(hand.seeds, _HINTS + number + (look << 48)))
     worths = [Worth(a, None if np.isnan(values[a]) else float(values[a])) for a in legal]
     return sorted(worths, key=lambda each: np.inf if each.value is None else -each.value)

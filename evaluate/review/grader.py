@@ -111,10 +111,7 @@ def _adviser(game: Game, spec: PlayerSpec, device: torch.device) -> Adviser:
 
 
 def _as_learned(game: Game, player: ResolvedPlayer) -> Game:
-    """Return the game with the options that records lack set as in the training of the grading network.
-
-    Raises CheckpointError for a damaged file.
-    """
+    """Return the game with unrecorded options as in the grading network's training. Raises CheckpointError."""
     unrecorded = presentation_of(game).judging.unrecorded
     if not unrecorded or player.path is None:
         return game

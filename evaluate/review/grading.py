@@ -1,7 +1,4 @@
-"""Costs of decisions against the best action, and grades for the costs.
-
-Grades depend on what a seat knew, never on the result: a best action that lost remains the best.
-"""
+"""Costs of decisions against the best action, and grades for costs, which never depend on the result of the game."""
 
 from __future__ import annotations
 
@@ -48,10 +45,7 @@ def judged_of(number: int, move: Move, worths: Sequence[Worth]) -> Judged | None
 
 @dataclass(frozen=True)
 class Limits:
-    """Greatest costs of `best`, `fine` and `mistake`, in the unit of the values; a greater cost is a blunder.
-
-    Raises SettingsError unless they ascend.
-    """
+    """Greatest costs of `best`, `fine` and `mistake`, in the values' unit. Raises SettingsError unless they ascend."""
 
     best: float
     fine: float

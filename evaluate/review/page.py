@@ -54,7 +54,6 @@ def _shown(show: str, reviewed: ReviewedHand) -> list[Decision]:
 
 
 def _share(tally: Tally, grade: str) -> float:
-    """Return the percentage of graded decisions with this grade."""
     return 100 * tally.grades[grade] / tally.decisions if tally.decisions else 0.0
 
 

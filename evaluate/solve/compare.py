@@ -65,9 +65,6 @@ def _check_same(solved: Solved, learned: RunSettings, source: Path) -> None:
         raise SettingsError("table", f"{source} was learned with {learned.game}", "give the same game and options")
 
 
-# ---------------------------------------------------------------------- tables
-
-
 def _table_beside(solved: Solved, source: Path, table: LearnedTable) -> Beside:
     learned = table.settings
     _check_same(solved, learned, source)
@@ -91,9 +88,6 @@ def _expected(exact: ExactValues) -> str:
     return f"exact expected result over all deals: {exact.reward:+.6f}"
 
 
-# ---------------------------------------------------------------------- networks
-
-
 @dataclass(frozen=True)
 class ComparedNetwork:
     """Values of a network in the decisions of a game, by observations as numbered in `Observed`."""
@@ -109,8 +103,7 @@ class ComparedNetwork:
 def measure(solved: Solved, values: Numbers, gamma: float) -> ComparedNetwork:
     """Compare action values that were learned with discount `gamma` with the exact ones.
 
-    The errors are against exact values at the same `gamma`; the loss of the greedy policy is undiscounted, as for
-    tables.
+    Errors are against exact values at `gamma`; the loss of the greedy policy is undiscounted, as for tables.
     """
     mdp = solved.model.observed().mdp
     exact = ExactValues(replace(solved.model, mdp=mdp), discount=gamma)

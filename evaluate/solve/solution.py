@@ -49,10 +49,7 @@ class Solved:
 
 
 def solve(settings: dict[str, Any], watch: Callable[[int], None] = lambda rounds: None) -> Solved:
-    """Solve the game of these settings by policy iteration; `watch` receives the number of each round.
-
-    Raises SettingsError if the game has no exact process.
-    """
+    """Solve a game by policy iteration; `watch` gets each round. Raises SettingsError if it has no exact process."""
     from busso.train.tabular.algorithms import outcome_probabilities, policy_iteration
 
     game = load_configured_game(settings)

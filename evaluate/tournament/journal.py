@@ -103,10 +103,7 @@ def not_writable(folder: Path, error: OSError) -> SettingsError:
 
 
 def about_of(folder: Path) -> dict[str, Any]:
-    """Read the settings that decide the results in a folder; empty for a new folder.
-
-    Raises SettingsError if the file is damaged.
-    """
+    """Read the settings that decide the results in a folder; empty if it is new. Raises SettingsError if damaged."""
     path = folder / ABOUT
     try:
         about = json.loads(path.read_bytes()) if path.exists() else {}

@@ -43,16 +43,14 @@ def rate(duels: Mapping[Pair, Duel], anchor: str | None = None) -> Ratings:
 
     The probability that `a` wins a game against `b` is `sigmoid(r_a - r_b + log(even / (1 - even)))`, where `even` is
     the share that equal players win: the model of Bradley and Terry (1952, Biometrika 39) for two sides, Luce's choice
-    axiom (1959) for one against many. Ratings maximize the likelihood, with a tie as half a win; half a deal won and
-    half a deal lost, added to each pair, keep them finite for a player that wins everything. Either their mean or the
-    rating of `anchor` is 0.
+    axiom (1959) for one against many. Ratings maximize the likelihood; a tie is half a win, and half a deal won and
+    half a deal lost per pair keep them finite. Their mean is 0, or the rating of `anchor` is.
 
-    The covariance is the sandwich H^-1 M H^-1 (Huber, 1967; Liang and Zeger, 1986, Biometrika 73), where H is the
-    information of the games and M sums, over deals, the outer product of a deal's score over ALL pairs, because neither
-    pairs on the same deals nor plays of one deal are independent. M includes one more deal won and one more lost for
-    each pair, as in `estimate_share`, because a few lost deals say little about their variance. Coverage is 95%, but
-    lower if a player is expected to lose less than one deal (83% at 0.4 deals). If the model is wrong, the intervals
-    are those of the limit of the ratings.
+    The covariance is the sandwich H^-1 M H^-1 (Huber, 1967; Liang and Zeger, 1986, Biometrika 73): H is the information
+    of the games, M the sum over deals of the outer product of a deal's score over ALL pairs, because neither pairs on
+    the same deals nor plays of one deal are independent. M has one more deal won and lost per pair, as in
+    `estimate_share`, because a few lost deals say little about their variance. Coverage is 95%, but lower if a player
+    is expected to lose less than one deal (83% at 0.4 deals). For a wrong model, intervals are of the ratings' limit.
     """
     players = list(dict.fromkeys(name for pair in duels for name in pair))
     design = np.zeros((len(duels), len(players)))

@@ -83,9 +83,6 @@ def pairing(first: str, second: str, result: Duel) -> Pairing:
     )
 
 
-# ---------------------------------------------------------------------- files
-
-
 def write(folder: Path, results: Results) -> None:
     """Write results.csv and results.json, and ratings.csv if there are ratings, each atomically."""
     rows = [asdict(pairing) for pairing in results.pairings]
@@ -113,9 +110,6 @@ def write_records(folder: Path, states: Sequence[PairState]) -> None:
         for rows in zip(*parts, strict=True):
             lines += [line for row in rows for line in row]
     write_atomic(folder / "games.jsonl", "".join(f"{line}\n" for line in lines))
-
-
-# ---------------------------------------------------------------------- tables
 
 
 def tables(results: Results) -> list[Table]:
@@ -167,7 +161,6 @@ def _what_is_played(settings: TournamentSettings) -> tuple[str, str]:
 
 
 def _matrix(results: Results, ratings: Ratings) -> Table:
-    """Return the matrix of the percentages won by the row's player against the column's."""
     a, b = ratings.misfit_pair
     misfit = f"Elo fits the results to within {ratings.misfit:.1%}; the worst fit is {a} against {b}"
     whats = _what_is_played(results.settings)[1]

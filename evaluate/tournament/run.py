@@ -44,7 +44,7 @@ def run(settings: TournamentSettings) -> list[Pairing]:
     for player in players:
         worker.load(player)  # fail early
     folder = Path(settings.folder) if settings.folder else _new_folder(game)
-    if settings.batch_deals is None:  # resumed with a search player, whose default batches are smaller
+    if settings.batch_deals is None:  # a resumed folder keeps its batch size, even if a search player joins
         settings = replace(settings, batch_deals=about_of(folder).get("batch_deals"))
     schedule = play_pairs(settings, worker, pairs, folder, partial(_write, folder, settings, game))
     results = _write(folder, settings, game, schedule)

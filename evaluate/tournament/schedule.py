@@ -17,8 +17,7 @@ from busso.evaluate.tournament.settings import Pair
 class Plan:
     """Amount of play for each pair: all `deals`, or batches until the interval is narrow enough.
 
-    `until` is the wanted half-width of the 95% interval of the share of games won. The first `records` deals are
-    recorded.
+    `until` is the half-width of the 95% interval of the share of games won. The first `records` deals are recorded.
     """
 
     deals: int
@@ -159,10 +158,7 @@ class Schedule:
         return batch.pair in self.states and batch == self.plan.at(batch.pair, batch.first // self.plan.batch)
 
     def next(self) -> Batch | None:
-        """Return the next batch to play, first of those that are certainly needed, then of those that may be.
-
-        None if all of these are running.
-        """
+        """Return the next batch, first of those certainly needed, then of those possibly needed; None if all run."""
         numbers = {state.pair: state.next_number() for state in self.states.values() if not state.settled}
         left = [self.states[pair] for pair, number in numbers.items() if number < self.plan.batches]
         if not left:

@@ -74,7 +74,7 @@ def _once(functions: Sequence[Callable[[], None]]) -> int:
 
 
 def repeat(names: Sequence[str], command: str, runs: int, commit: bool) -> int:
-    """Measure `runs` times and print the table; `commit` writes the results of `command` after each run.
+    """Measure `runs` times and print the table; `commit` keeps the figures, with `command`, after each run.
 
     Each run measures all figures before the next starts, so that a slow hour of the machine shows as spread. Returns 1
     if a figure could not be measured in every run.

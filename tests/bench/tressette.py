@@ -52,10 +52,7 @@ def _settings(*overrides: str) -> TrainSettings:
 
 
 def rollout() -> None:
-    """Compare a greedy rollout with bare forward passes, and measure the share of rules and bits.
-
-    Forced moves need no forward pass, so the bare passes have as many rows as the rollout requests.
-    """
+    """Compare a greedy rollout with bare forward passes of as many rows, and measure the share of rules and bits."""
     settings = _settings(f"rollout.games={ROWS}")
     worker = RolloutWorker(settings, CPU)
     request = RolloutRequest(0, ROWS, 0.0)

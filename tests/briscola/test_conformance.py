@@ -1,5 +1,3 @@
-"""Conformance kit over Briscola."""
-
 from collections.abc import Callable
 
 import pytest

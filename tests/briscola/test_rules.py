@@ -1,5 +1,3 @@
-"""Rules of Briscola and its rule player, worked by hand."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""Random games as records."""
-
 from typing import Any
 
 import numpy as np

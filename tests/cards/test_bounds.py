@@ -1,5 +1,3 @@
-"""Bounds of numbers: membership, text, and errors that name the setting."""
-
 from __future__ import annotations
 
 import math

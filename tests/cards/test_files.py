@@ -1,5 +1,3 @@
-"""Atomic writes: files are complete or unchanged."""
-
 from __future__ import annotations
 
 import errno

@@ -1,5 +1,3 @@
-"""Games by name, and their errors."""
-
 import numpy as np
 import pytest
 

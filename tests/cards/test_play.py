@@ -68,7 +68,6 @@ SEATINGS = {
 
 @pytest.mark.parametrize("rows", SEATINGS.values(), ids=SEATINGS)
 def test_each_seat_is_played_by_the_player_named_for_it(rows: list[list[int]]) -> None:
-    """Every player is asked for its own seats only, once for each of their ten cards."""
     seating = np.array(rows * 3, np.uint8)
     recorders = [Recorder(named_player(TRESSETTE, name)) for name in ("random", "greedy", "study_heuristic")]
     play(TRESSETTE, stream(1, "seats", 0, len(seating)), recorders, seating)

@@ -1,5 +1,3 @@
-"""Reading of records, valid and invalid."""
-
 from pathlib import Path
 
 import pytest

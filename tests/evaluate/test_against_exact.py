@@ -102,7 +102,6 @@ def test_a_network_beside_the_exact_table(run: Path, capsys: pytest.CaptureFixtu
 
 
 def test_the_policy_that_is_measured_is_the_one_that_plays(run: Path, solved: Solved) -> None:
-    """In 2,000 games of the network, each action is that of its row in the comparison."""
     path, state = checkpoint.load_named(run)
     player, settings = load_network(solved.game, path, state, torch.device("cpu"))
     observed, game = solved.model.observed(), solved.game

@@ -65,7 +65,7 @@ def test_which_games_have_one() -> None:
 
 
 def test_options_have_a_champion_of_their_own(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Named by the options that are true, with additions; else the champion of the default options."""
+    """Its folder is named by true options, and may have more than the game; else the default champion is used."""
     monkeypatch.setattr(player_specs, "champion_folder", lambda game: tmp_path)
     for folder in (tmp_path, tmp_path / "signals_accusi"):
         folder.mkdir(exist_ok=True)

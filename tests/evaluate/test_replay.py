@@ -53,7 +53,6 @@ def test_an_unreadable_file_is_one_clear_line(tmp_path: Path, name: str, capsys:
 
 
 def test_a_reader_that_leaves_ends_it_quietly(tmp_path: Path) -> None:
-    """In a process, as the next test."""
     path = tmp_path / "many.jsonl"
     path.write_text("[]\n" * 50_000)
     read, write = os.pipe()

@@ -1,5 +1,3 @@
-"""`busso report` on small runs of every game."""
-
 import csv
 import json
 import shutil
@@ -111,9 +109,6 @@ def test_a_seed_counts_once(runs: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert [other.name for other in seeds_beside(load_run(tmp_path / "one"))] == ["two"]
     assert report([str(tmp_path / name) for name in ("one", "two", "two_again")]) == 2
     assert "two_again" in (line := capsys.readouterr().err) and key_of(line) == "run"
-
-
-# ---------------------------------------------------------------------- curves
 
 
 def made_up(folder: Path, rows: list[tuple[float, float, float]], of: Run) -> Run:

@@ -1,7 +1,7 @@
 """`python -m tests.faults [NAME ...]`: seed faults one at a time, and check that the tests catch them.
 
-The working tree is never edited: each fault goes into a copy, in which pytest runs. Exit code: 0 if every fault is
-caught, 1 if one is not, 2 if one cannot be tried because its text or tests are missing or imports fail.
+Each fault goes into a copy of the working tree, in which pytest runs. Exit code: 0 if every fault is caught, 1 if one
+is not, 2 if one cannot be tried because its text or tests are missing or imports fail.
 """
 
 import argparse

@@ -1,7 +1,4 @@
-"""Jobs submitted from within another allocation, whose variables sbatch passes on.
-
-tests/slurm/test_nested.py tests the same on a real Slurm.
-"""
+"""Jobs submitted from within another allocation, whose variables sbatch passes on; with a real Slurm: tests/slurm."""
 
 import os
 import subprocess

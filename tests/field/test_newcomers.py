@@ -72,7 +72,7 @@ def test_nothing_given_is_not_quoted() -> None:
 
 
 def test_the_opponents_of_evaluations_play_under_all_rules() -> None:
-    """Under all rules; a champion would refuse rules that it was not trained with."""
+    """A champion would refuse rules that it was not trained with."""
     chosen = settings_of(["game.first_leader=four_of_denari", "game.signals=true", "game.accusi=true"])
     assert isinstance(chosen, TrainSettings)
     game = chosen.load_game()

@@ -44,9 +44,6 @@ def secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NAME, SECRET)
 
 
-# ---------------------------------------------------------------------- no interpolation
-
-
 @pytest.mark.parametrize("text", SPELLINGS)
 @pytest.mark.parametrize(
     ("key", "values"),
@@ -138,9 +135,6 @@ def test_a_study_hands_no_interpolation_on(tmp_path: Path) -> None:
     ):
         with pytest.raises(SettingsError):
             found.trial(0, values)
-
-
-# ---------------------------------------------------------------------- as large as their files
 
 
 def test_deep_and_wide_values_are_refused() -> None:

@@ -162,9 +162,6 @@ def learner_of(chosen: TrainSettings) -> Learner:
     return Learner(build_network(game, chosen), replay, chosen.learner, chosen.target, CPU)
 
 
-# ---------------------------------------------------------------------- a run
-
-
 def test_a_run_names_its_network_and_its_loss(trained: Path) -> None:
     name_game_file(WAR)
     run = load_run(trained)
@@ -298,9 +295,6 @@ def test_a_run_resumes_from_another_folder_and_not_with_another_network(
     assert f"was started with '{RESIDUAL}'" in capsys.readouterr().err
 
 
-# ---------------------------------------------------------------------- learning
-
-
 def test_statistics_follow_and_targets_leave_them_alone(tmp_path: Path, norm: str) -> None:
     chosen = settings(tmp_path, f"game={WAR}", norm, *TARGET_NETWORK, "target.double=true")
     learner = learner_of(chosen)
@@ -354,8 +348,6 @@ def test_memory_is_that_of_its_parameters(tmp_path: Path) -> None:
     with error_about(SettingsError, "network", "takes at least 0.1 GB"):
         check_job_memory(chosen, 4 * 10**8)
 
-
-# ---------------------------------------------------------------------- what is refused
 
 WRONG = {
     "Narrow": ("        return self.layer(seen)[:, 1:]", "forward: ValueError: returned [16, 19], not [16, 20]"),

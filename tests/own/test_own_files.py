@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from numba.core.errors import TypingError
 
 from busso.cards.base import own_files
 from busso.cards.base.errors import InputError, UserError
 from busso.cards.base.own_files import OwnCodeError, own_code, parted, trust
+from busso.cards.base.problems import problem_of
+from busso.cards.compiled.jit import njit
 from busso.train.run.sources import warn_of_changes, write_sources
 from busso.train.settings.run import RunSettings
 from tests.errors import error_about
@@ -194,3 +197,10 @@ def test_each_changed_or_removed_module_of_a_folder_is_named_and_kept(
     assert (kept / "rules.1.py").read_text() == "A = 1\n" and (kept / "rules.py").read_text() == "A = 2\n"
     assert not (kept / "deals.py").exists() and (kept / "dealing.py").exists()
     assert start() == {}
+
+
+def test_numba_names_the_types_that_do_not_fit() -> None:
+    with pytest.raises(TypingError) as caught:
+        njit(lambda value: value ^ 1.5)(1)
+    expected = "cannot be compiled: No implementation of function Function(<built-in function xor>) found for "
+    assert problem_of(caught.value).startswith(f"{expected}xor(int64, float64)")

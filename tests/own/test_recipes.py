@@ -21,7 +21,6 @@ def chosen(tmp_path: Path, text: str, *overrides: str, name: str = "mine") -> di
 
 
 def test_a_variant_has_the_recipe_of_its_game() -> None:
-    """Tressette's, except for the reward, which the variant replaces."""
     found, shipped = asdict(settings_of([f"game={TRICKS}"])), asdict(settings_of(["game=tressette"]))
     assert found["game"] | {"name": "tressette", "reward": shipped["game"]["reward"]} == shipped["game"]
     assert found["game"]["reward"] == "tricks" and found | {"game": None} == shipped | {"game": None}

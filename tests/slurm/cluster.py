@@ -137,10 +137,7 @@ class Cluster:
         self.run("scancel", "--batch", "--signal=USR1", number)
 
     def start_now(self, number: str) -> None:
-        """Start a requeued job, which would otherwise wait for two minutes.
-
-        A job whose node failed may have started already.
-        """
+        """Start a requeued job, which would else wait two minutes; after a node failure it may have started."""
         known = self._restarts.get(number, 0)
 
         def requeued() -> bool:

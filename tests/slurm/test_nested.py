@@ -19,10 +19,7 @@ TRAINING = (
 
 
 def test_a_step_of_an_array_task_submits_a_job_of_two_nodes(cluster: Cluster) -> None:
-    """The task differs from the job in memory, tasks, binding, GPUs and restarts, and the job has no array.
-
-    tests/field/test_nested_allocation.py tests that each script drops the variables of an allocation.
-    """
+    """The task differs from the job in memory, tasks, binding, GPUs and restarts, and the job has no array."""
     inner = ("--mem=4G", "--time=20", "slurm/train_dqn.sh", *TRAINING, "evaluation.final_deals=8")
     command = ("sbatch", "--parsable", "-N2", "--cpus-per-task=2", "--gres=none", *inner)
     srun = "srun -n1 --cpu-bind=cores --distribution=cyclic env SRUN_OUTPUT=/dev/null"

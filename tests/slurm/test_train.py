@@ -114,7 +114,7 @@ def _interrupt(cluster: Cluster, job: str, preempt: bool) -> float:
 
 @pytest.mark.timeout(600)
 def test_loss_of_ray_on_a_node_of_all_of_ray_and_of_the_node(cluster: Cluster) -> None:
-    """Ray restarts after being killed on a node; the loss of a node reduces the job.
+    """Ray restarts after being killed on a node; the job continues without a lost node.
 
     Meanwhile a job on node2 that wants the same run ends at the first one's next sign of life. Ray's head runs next to
     the trainer; killing its `gcs_server` ends it, and the job is requeued.

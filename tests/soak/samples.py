@@ -104,7 +104,7 @@ def _role(pid: int) -> str:
 
 
 def _of_process(process: Path) -> dict[str, float]:
-    """Return the measures of a process; `memory` is its private memory, as PSS and RSS depend on shared libraries."""
+    """Return a process's measures; `memory` excludes mapped files, whose share depends on other processes."""
     sizes = dict(line.split(":", 1) for line in (process / "smaps_rollup").read_text().splitlines()[1:])
     status = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
     bytes_ = {name: 1024.0 * int(size.split()[0]) for name, size in sizes.items()}

@@ -1,5 +1,3 @@
-"""Rewards, worked by hand."""
-
 from typing import Any
 
 import numpy as np

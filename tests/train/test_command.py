@@ -67,7 +67,6 @@ def test_without_opponents_the_newest_is_best(tmp_path: Path) -> None:
 
 
 def test_damaged_checkpoint_does_not_cost_the_good_one(tmp_path: Path) -> None:
-    """If one checkpoint is kept, a damaged latest one must not count as it."""
     keep = "checkpoint.keep=1"
     assert main(small(tmp_path, "episodes=128", "checkpoint.keep=2")) == 0
     newest, before = checkpoint.listed(folder(tmp_path) / "checkpoints")

@@ -40,7 +40,7 @@ def test_a_buffer_that_is_too_large_for_a_job_is_told_what_would_fit(tmp_path: P
 
 
 def test_checkpoints_of_a_buffer_on_a_gpu_need_memory_beside_it(tmp_path: Path) -> None:
-    """Parts of the buffer on the GPU do not count."""
+    """Only copies for checkpoints count, not the buffer on the GPU."""
     large = settings(tmp_path, *LARGE)
     with error_about(SettingsError, "replay.capacity", "checkpoints of 100,000,000", hint="replay.capacity=") as caught:
         check_job_memory(large, 2 * GIB, on_gpu=True)

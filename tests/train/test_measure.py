@@ -78,7 +78,7 @@ def test_of_a_learner_on_a_gpu_compiling_is_named(tmp_path: Path, monkeypatch: p
     assert on_gpu.change.startswith("learner.compile=true, ") and "threads" not in on_gpu.how
     assert "compile" not in on_cpu.change and "learner.threads=1" in on_cpu.how
     assert on_cpu.change.startswith("learner.threads=2, a GPU, ") and "learner.batch_size" in on_cpu.change
-    monkeypatch.setattr(measure.resources, "cpus", lambda: 2)  # too few to play beside two learner threads
+    monkeypatch.setattr(measure.resources, "cpus", lambda: 2)  # too few for workers next to two learner threads
     assert measure._learner(plain, 0.01, 128, on_gpu=False)[0].change.startswith("a GPU, ")
     assert paid == 64 / 0.5 and on_gpu.decisions == on_cpu.decisions == pytest.approx(paid / 0.01)
 

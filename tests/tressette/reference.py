@@ -41,10 +41,7 @@ def accusi(cards: Sequence[str]) -> set[str]:
 
 
 class Hand:
-    """A hand from the deal on; `history` is public: seat and card of each play, and the leaders' signals.
-
-    `declared` is each seat's declaration before its first card.
-    """
+    """A hand; `history` is public: seats, cards, leaders' signals. `declared` is by seat, before its first card."""
 
     def __init__(
         self, hands: Sequence[Sequence[str]], leader: int, signals: bool = False, with_accusi: bool = False

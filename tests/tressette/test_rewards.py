@@ -1,5 +1,3 @@
-"""Rewards of Tressette, worked by hand."""
-
 from typing import Any
 
 import numpy as np

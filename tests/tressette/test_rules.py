@@ -1,5 +1,3 @@
-"""Rules of Tressette, worked by hand."""
-
 import numpy as np
 import pytest
 

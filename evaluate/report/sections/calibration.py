@@ -19,7 +19,7 @@ _BINS = 12
 
 @dataclass(frozen=True)
 class Reliability:
-    """Mean value and mean outcome of decisions in bins of equal size by the value of the action taken.
+    """Mean value and mean outcome of decisions in equally filled bins by the value of the action taken.
 
     `half_width` is that of the 95% interval of the mean outcome, clustered by game because decisions of one game are
     not independent. It is NaN for a bin with decisions of a single game.

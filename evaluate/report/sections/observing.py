@@ -140,8 +140,6 @@ def watch_games(agent: Agent, games: int, seed: int) -> Watched:
 
 
 class _Kept:
-    """Data kept from each round of decisions."""
-
     def __init__(self, game: Game, seats: NDArray[np.uint8], by_value: _ByValue | None) -> None:
         self._game, self._seats, self._by_value = game, seats, by_value
         self._rounds: list[tuple[NDArray[np.int64], NDArray[np.int64], States, NDArray[np.uint64], Actions]] = []

@@ -22,10 +22,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """Learning curve of a side; `cpu` and `wall` are its total seconds.
-
-    `evaluating` are the CPU seconds of its evaluations; None if unknown.
-    """
+    """Learning curve of a side; `cpu` and `wall` are its total seconds, `evaluating` CPU seconds if known."""
 
     name: str
     command: str
@@ -35,10 +32,7 @@ class Curve:
     evaluating: float | None = None
 
     def reached(self, opponent: str, level: float) -> Point | None:
-        """Return the first evaluation at `level` whose successor, if any, is at `level` too; None without one.
-
-        Two in a row are required because a single one may be luck.
-        """
+        """Return the first evaluation at `level`, unless the next one falls below it: a single one may be luck."""
         shares = [point.won[opponent] for point in self.points]
         for point, share, following in zip(self.points, shares, [*shares[1:], 1.0], strict=True):
             if share >= level and following >= level:

@@ -117,10 +117,7 @@ def dqn(watch: Watch, words: Sequence[str]) -> None:
 
 
 def ppo(watch: Watch, words: Sequence[str]) -> None:
-    """Train MaskablePPO with an equal-sized network and the latest policy as partner.
-
-    `--opponents itself`: the latest policy plays the opponents too.
-    """
+    """Train MaskablePPO with an equal-sized network and the latest policy as partner, or in all seats (`itself`)."""
     from sb3_contrib import MaskablePPO
     from stable_baselines3.common.callbacks import BaseCallback
 

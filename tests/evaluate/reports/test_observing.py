@@ -74,9 +74,6 @@ def test_an_opponent_sits_where_the_agent_does_not(agent: Agent) -> None:
     assert len(found.action) == 8 * 20 and teams in ({(0, 0), (1, 1)}, {(0, 1), (1, 0)})
 
 
-# ---------------------------------------------------------------------- Tressette
-
-
 def test_the_highest_card_left_takes_the_trick(watched: Watched) -> None:
     """A seat that leads the highest card left of its suit takes the trick and leads again."""
     leads = np.flatnonzero(watched.states["plays"] % 4 == 0)

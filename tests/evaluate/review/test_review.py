@@ -62,9 +62,6 @@ def tressette(tmp_path: Path) -> Path:
     return written(tmp_path / "t.jsonl", record_of("tressette", 1) | {"names": ["<b>Ada</b>", "x", "Bo", "x"]})
 
 
-# ---------------------------------------------------------------------- grades
-
-
 @pytest.mark.parametrize(("game", "options"), [("blackjack", {}), ("sette_mezzo", {"limit": 6.0})])
 def test_small_games_cost_what_the_exact_solution_says(game: str, options: dict[str, Any], tmp_path: Path) -> None:
     path = written(tmp_path / "games.jsonl", *(record_of(game, seed, options) for seed in range(12)))
@@ -129,9 +126,6 @@ def test_hidden_cards_enter_no_grade_but_of_cheating(game: str, by: str, numbers
 def test_who_cannot_grade_is_one_line(game: str, by: str, why: str) -> None:
     with error_about(SettingsError, "by", why):
         grader_of(load_game(game), by, CPU, None)
-
-
-# ---------------------------------------------------------------------- what is written
 
 
 def test_a_file_with_damaged_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

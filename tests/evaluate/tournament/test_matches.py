@@ -1,5 +1,3 @@
-"""Tournaments of matches to a score."""
-
 import json
 from pathlib import Path
 

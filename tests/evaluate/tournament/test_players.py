@@ -1,5 +1,3 @@
-"""Players with options and players in files, in tournaments."""
-
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path

@@ -137,9 +137,6 @@ def test_killed_with_its_processes(tmp_path: Path) -> None:
     assert (tmp_path / "results.csv").read_bytes() == (tmp_path / "other" / "results.csv").read_bytes()
 
 
-# ---------------------------------------------------------------------- what is refused
-
-
 OTHER = {
     "seed=8": "seed: the games in {folder} were played with 7, not 8; choose another folder",
     "batch_deals=32": "batch_deals: the games in {folder} were played with 16, not 32; choose another folder",
@@ -196,9 +193,6 @@ def test_batches_that_are_not_whole_are_left_out(tmp_path: Path) -> None:
     journal = Journal(tmp_path, {"players": {}})
     assert [each.batch for each in journal.played] == [units[0], units[3], units[1]]
     journal.close()
-
-
-# ---------------------------------------------------------------------- who plays
 
 
 def small_settings(**changes: object) -> TournamentSettings:

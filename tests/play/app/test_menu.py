@@ -57,7 +57,6 @@ async def click_line(pilot: Pilot[int], text: str) -> None:
 
 
 def test_settings_by_keys() -> None:
-    """By arrow keys, from the list, and typed."""
 
     async def script(pilot: Pilot[int]) -> None:
         form = await ready(pilot)
@@ -236,7 +235,6 @@ def test_a_terminal_that_is_too_small_is_one_line_and_goes_on_when_it_grows() ->
 
 @pytest.mark.slow
 def test_looking_on_from_the_menu() -> None:
-    """Agents at the chosen table, and a file."""
 
     async def script(pilot: Pilot[int]) -> None:
         await ready(pilot)

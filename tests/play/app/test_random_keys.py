@@ -63,7 +63,6 @@ async def press_anything(pilot: Pilot[int], number: int, chance: random.Random) 
     ],
 )
 def test_keys_and_clicks(name: str, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The application is restarted when it was left."""
     # A learner at full speed would leave too little of the process to the keys.
     monkeypatch.setattr("busso.play.blackjack_lab.lessons.SPEEDS", (100, 10_000))
     chance, record, left = random.Random(len(name)), Path("games.jsonl"), number

@@ -185,7 +185,6 @@ def test_hint_undo_and_the_last_trick() -> None:
 
 
 def test_nobody_sees_the_cards_of_another_person() -> None:
-    """Two opponents at one table: no screen shows cards that the current person does not hold."""
 
     async def script(pilot: Pilot[int]) -> None:
         await wait(pilot, "a table", lambda: isinstance(pilot.app.screen, TableScreen))

@@ -55,7 +55,6 @@ def cards_of(screen: WatchScreen) -> list[str]:
 
 
 def test_closed_hands_stay_closed() -> None:
-    """The screen shows no card that is unknown to the seat of the view."""
 
     async def script(pilot: Pilot[int]) -> None:
         screen = await looked_at(pilot)

@@ -56,7 +56,6 @@ def test_values_and_gradients_equal_plain_pytorch(hidden: list[int], dueling: bo
 
 
 def test_renamed_suits_rename_the_values() -> None:
-    """With the suits of an observation exchanged, each card has the value of its old name."""
     torch.manual_seed(0)
     symmetry = GAME.symmetry
     assert symmetry is not None

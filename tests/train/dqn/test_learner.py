@@ -232,10 +232,7 @@ def test_state_restores_the_next_updates_bit_for_bit(chip: Chip) -> None:
 
 @pytest.mark.parametrize("discount", [0.0, 1.0])
 def test_values_targets_and_errors_are_float32_in_every_format(discount: float, chip: Chip) -> None:
-    """All values are 1001 and all returns 1: errors are 1001 - 1, or 1001 - (1 + 1001) if the game continues.
-
-    In bfloat16 there is no number between 1000 and 1004.
-    """
+    """Values are 1001, returns 1, errors 1000 or 1001 - (1 + 1001); bfloat16 has no number between 1000 and 1004."""
     it = filled(learner(formatted(chip, loss="mse", batch_size=32)), discount)
     it.replay._data["n_step_return"].fill_(1.0)
     it.replay._data["discount"].fill_(discount)

@@ -81,7 +81,7 @@ def test_only_decisions_of_its_own_side_are_learned_from(tmp_path: Path, rules: 
 
 
 def test_where_sides_are_drawn_the_networks_own_seats_are_learned_from(tmp_path: Path) -> None:
-    """Self-play teaches by all four seats, a mixed game by two; with a single opponent it is `opponent`."""
+    """All four seats against itself, two against `greedy`, which then equals `opponents.only=greedy`."""
 
     def rollout(*given: str) -> Rollout:
         return RolloutWorker(settings(tmp_path, *given), CPU).play(RolloutRequest(5, 30, 0.2))

@@ -202,7 +202,7 @@ def rollout(count: int, decisions: int, mean: float, absolute: float) -> Rollout
 
 
 def test_log_row_by_hand() -> None:
-    """Returns are means over episodes, in self-play of absolute values; the sums then restart."""
+    """Means over episodes, reset by each row; self-play (NaN) counts only in the absolute return."""
     counters = DqnCounters()
     counters.count(rollout(10, 50, 0.5, 2.0), 0)
     counters.count(rollout(30, 90, math.nan, 1.0), 0)

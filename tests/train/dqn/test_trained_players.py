@@ -37,7 +37,6 @@ def mix(**shares: Any) -> str:
 
 
 def test_a_network_of_a_file_plays_as_it_would_itself(trained: Path, tmp_path: Path) -> None:
-    """In all seats it plays the same games as a learning network with its weights and no exploration."""
     request = RolloutRequest(0, 20, 0.0)
     alone = RolloutWorker(settings(tmp_path, *TARGET_NETWORK, mix(**{str(trained): 1.0})), CPU).play(request)
     learning = RolloutWorker(settings(tmp_path, *TARGET_NETWORK), CPU)

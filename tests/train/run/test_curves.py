@@ -1,5 +1,3 @@
-"""Curves of a run from its metrics.csv."""
-
 from pathlib import Path
 
 import pytest

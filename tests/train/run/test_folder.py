@@ -80,7 +80,7 @@ def test_a_trainer_that_lost_its_run_writes_nothing_more(
 def test_a_trainer_that_lost_its_run_before_it_began_changes_nothing(
     tmp_path: Path, trained_run: TrainedRuns, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    """Suspended while Ray started, or while it read its checkpoint: files of the other process are not removed."""
+    """Suspended while Ray started or a checkpoint was read: files of the new owner are not taken for leftovers."""
     path = trained_run("episodes=64", runs=tmp_path)
     results = json.loads((path / "results.json").read_text())
     (path / "results.json").write_text(json.dumps(results | {"_run": results["_run"] | {"id": "of the other"}}))

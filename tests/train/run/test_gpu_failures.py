@@ -38,9 +38,6 @@ def episodes(runs: Path) -> list[int]:
     return sorted(int(path.stem[-12:]) for path in checkpoint.listed(folder(runs) / "checkpoints"))
 
 
-# ---------------------------------------------------------------------- a GPU that is not there
-
-
 @pytest.fixture
 def job(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Fake a Slurm job with a CUDA build of PyTorch that finds no GPU."""
@@ -97,9 +94,6 @@ def test_a_run_that_began_on_a_gpu_does_not_go_on_on_a_cpu(tmp_path: Path, capsy
     changed = {path.name for path, content in before.items() if path.read_bytes() != content}
     assert changed <= {"train.log", ".lock"}  # with the token of the latest owner
     assert train(tmp_path, "episodes=64", "device=cpu") == 0 and episodes(tmp_path) == [32, 64]
-
-
-# ---------------------------------------------------------------------- a GPU that fails
 
 
 class AcceleratorError(RuntimeError):

@@ -1,5 +1,3 @@
-"""Record of the machine of each start of a run."""
-
 import json
 import subprocess
 from pathlib import Path

@@ -67,7 +67,6 @@ def test_a_second_stop_of_a_library_call_raises(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_nohup_stays_nohup(tmp_path: Path) -> None:
-    """An ignored SIGHUP stays ignored; SIGTERM still works."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         command = [sys.executable, "-c", WAITS, "none", str(tmp_path / "signal")]

@@ -1,5 +1,3 @@
-"""A background writer saves the state at the call, whatever changes during the write."""
-
 from pathlib import Path
 
 import pytest

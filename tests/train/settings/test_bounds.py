@@ -1,7 +1,4 @@
-"""Every number in the settings has bounds, and values just beyond are rejected by key.
-
-Settings are composed, nothing is trained. Constraints between settings are tested elsewhere.
-"""
+"""Every number in the settings has bounds, and values just beyond are rejected by key; nothing is trained."""
 
 from __future__ import annotations
 

@@ -23,9 +23,9 @@ _ANYBODY = "a card at random"
 
 @dataclass(frozen=True)
 class EndgameDecisions:
-    """Decisions of the last tricks in which the card matters, with `regret` and `right` by player.
+    """Decisions of the last tricks in which the card matters.
 
-    `regret` are points lost, `right` is 1 for a best card; for a random card they are expected values.
+    By player, `regret` are points lost, `right` is 1 for a best card; a random card has expected values.
     """
 
     tricks_left: NDArray[np.int64]  # [decisions], including the current one
@@ -41,10 +41,7 @@ class EndgameDecisions:
 
 
 def solved(states: States) -> Numbers:
-    """Return the points of the team to move after each card, with best play by all seats, `[states, cards]`.
-
-    Illegal cards have -1.
-    """
+    """Return the points of the team to move after each card with best play, `[states, cards]`; -1 if illegal."""
     return solved_values(states, np.arange(states.size), new_table()).astype(np.float64)
 
 

@@ -144,9 +144,6 @@ def test_no_other_user_reaches_a_cluster_of_ones_own(tmp_path: Path, temporary: 
         until("the folder of a killed trainer is gone", lambda: not list(temporary.iterdir()), 60)
 
 
-# ------------------------------------------------------------------ folders, without Ray
-
-
 def test_a_folder_is_open_to_its_user_alone(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_TMPDIR", str(temporary))
     before = os.umask(0)
