@@ -48,7 +48,7 @@ _TRAINING = (
 
 
 @dataclass(frozen=True)
-class Filled:
+class WarmResult:
     """Result of warming one game: functions compiled, functions found on disk, and failures."""
 
     game: str
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if failed else 0
 
 
-def _side_by_side(games: Sequence[str]) -> Iterator[Filled]:
+def _side_by_side(games: Sequence[str]) -> Iterator[WarmResult]:
     """Fill the games that have the most searches first: they take longest, and the others run in parallel."""
     longest_first = sorted(games, key=lambda name: len(_searches(load_game(name_game(name)))), reverse=True)
     # Not forked: this process has Numba's threads and locks.
@@ -93,7 +93,7 @@ def _side_by_side(games: Sequence[str]) -> Iterator[Filled]:
         yield from pool.map(fill, longest_first)
 
 
-def fill(name: str) -> Filled:
+def fill(name: str) -> WarmResult:
     """Run silently, in a temporary folder, the commands that a user of this game would run."""
     from busso.evaluate import replay
     from busso.evaluate.review import __main__ as review
@@ -129,7 +129,7 @@ def fill(name: str) -> Filled:
             if code:
                 failed.append(f"{command.__module__} {' '.join(arguments)}: {said.getvalue().strip()[-400:]}")
     made, loaded = compiled.made.total() - made, compiled.loaded.total() - loaded
-    return Filled(game.name, made, loaded, time.monotonic() - start, tuple(failed))
+    return WarmResult(game.name, made, loaded, time.monotonic() - start, tuple(failed))
 
 
 def _champion(game: Game) -> list[str]:

@@ -30,10 +30,10 @@ def stoppable(game: Game, name: str, player: Player, stop: Stop) -> Player:
     """Wrap a player so that its games end with StoppedError once `stop()` is true; its choices stay the same."""
     if stop is never:
         return player
-    return InPieces(player, stop) if PlayerSpec.parse(name).who in game.kinds else Stoppable(player, stop)
+    return ChunkedPlayer(player, stop) if PlayerSpec.parse(name).who in game.kinds else StoppablePlayer(player, stop)
 
 
-class Stoppable:
+class StoppablePlayer:
     """Player that raises StoppedError if it must decide after `stop()` became true."""
 
     def __init__(self, player: Player, stop: Stop) -> None:
@@ -45,14 +45,14 @@ class Stoppable:
         return self._act(decisions)
 
 
-class InPieces:
+class ChunkedPlayer:
     """Stoppable player for searches: it decides in pieces that take about `LOOK_SECONDS`.
 
     Its choice in one game must not depend on the other games in the call.
     """
 
     def __init__(self, player: Player, stop: Stop) -> None:
-        self._player, self._at_a_time = Stoppable(player, stop), 1
+        self._player, self._at_a_time = StoppablePlayer(player, stop), 1
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:
         self._player.begin(seeds)

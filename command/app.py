@@ -57,7 +57,7 @@ OmegaConf.register_new_resolver("documented", documented, replace=True)
 OmegaConf.register_new_resolver("with_home", lambda path: with_home(str(path)), replace=True)
 
 
-class Ended(BaseException):
+class CommandEnd(BaseException):
     """End of a command in this process, with its exit code or the error that ends it."""
 
     def __init__(self, code: int = 0, error: BaseException | None = None) -> None:
@@ -94,11 +94,11 @@ def job(run: Callable[[DictConfig], int | float | None]) -> Job:
             found = run(config)
         except Exception as error:
             if launcher is None:
-                raise Ended(error=error) from None
+                raise CommandEnd(error=error) from None
             raise _failed(error) from None
         code = found if isinstance(found, int) else 0
         if code and (launcher is None or launcher == "basic"):
-            raise Ended(code)  # a signal, meant for the whole sweep
+            raise CommandEnd(code)  # a signal, meant for the whole sweep
         if code and str(launcher).startswith("submitit"):
             raise SystemExit(code)  # no result, so that Slurm may restart the job
         if code:
@@ -194,7 +194,7 @@ def run_app(config_name: str, task: Job, arguments: Sequence[str]) -> int:
                 app()
         except SystemExit as end:
             return end.code if isinstance(end.code, int) else int(end.code is not None)
-        except Ended as end:
+        except CommandEnd as end:
             if end.error is not None and shown:
                 traceback.print_exception(end.error)
             if isinstance(end.error, SettingsError):

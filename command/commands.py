@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from busso.command import __version__
-from busso.command.terminal.streams import to_nowhere
+from busso.command.terminal.streams import discard_output
 
 
 class Command(NamedTuple):
@@ -53,7 +53,7 @@ def main() -> int:
         try:
             return _introduce(arguments)
         except BrokenPipeError:  # `busso.command.main` handles this, but --help should not wait for its imports
-            to_nowhere(sys.stdout.fileno())
+            discard_output(sys.stdout.fileno())
             return 128 + 13
     run(COMMANDS[arguments[0]], arguments[1:])
     return 0

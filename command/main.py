@@ -9,7 +9,7 @@ from functools import wraps
 from busso.cards.base.files import with_home
 from busso.command.errors import UserError
 from busso.command.settings.overrides import in_full, with_escapes
-from busso.command.terminal.streams import is_gone, open_standard_files, to_nowhere
+from busso.command.terminal.streams import discard_output, is_gone, open_standard_files
 from busso.command.terminal.visible import one_line, visible_output
 
 _BROKEN_PIPE = 128 + 13  # exit code in a shell of a program ended by SIGPIPE
@@ -62,5 +62,5 @@ def _output_is_gone() -> bool:
     except (OSError, AttributeError):  # captured output cannot break
         return False
     if gone := is_gone(output):
-        to_nowhere(output)
+        discard_output(output)
     return gone

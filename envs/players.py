@@ -23,7 +23,7 @@ def pack(bits: NDArray[Any], width: int) -> NDArray[np.uint64]:
     return octets.view("<u8").astype(np.uint64)
 
 
-class Seated:
+class ObservationPlayer:
     """Player that decides by observations only (a network or champion), in the seats of `games` environments.
 
     Rule players and search need the game's state: use `SeatsEnv.ask` or `SoloEnv.ask`, or `others` of a vector
@@ -45,7 +45,9 @@ class Seated:
         legal = pack(seen["action_mask"], 1)[:, 0]
         if len(legal) != self._games:
             raise InputError(
-                "games", f"expected decisions of {self._games} games, not {len(legal)}", "pass Seated(..., games=...)"
+                "games",
+                f"expected decisions of {self._games} games, not {len(legal)}",
+                "pass ObservationPlayer(..., games=...)",
             )
         decisions = Decisions(game, self._none, np.arange(len(legal)), legal)
         decisions.observation = pack(seen["observation"], words_for(game.bits))

@@ -14,7 +14,7 @@ from busso.evaluate.replay import replay_records
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedHand:
     """A hand of a file of records.
 
     `line` and `part` count from 1; the record on the line has `parts` hands. In a match, `to` is the target score, and
@@ -32,27 +32,27 @@ class Recorded:
 
 
 @dataclass(frozen=True)
-class Damaged:
+class InvalidRecord:
     """A record that cannot be played; `line` counts from 1."""
 
     line: int
     error: str
 
 
-def recorded_hands(path: Path) -> Iterator[Recorded | Damaged]:
-    """Yield the hands of a file in order, with a Damaged for a record that cannot be played. Raises OSError."""
+def recorded_hands(path: Path) -> Iterator[RecordedHand | InvalidRecord]:
+    """Yield the hands of a file in order, with an InvalidRecord for one that cannot be played. Raises OSError."""
     for line, record, found in replay_records(path):
         if isinstance(found, ValueError):
-            yield Damaged(line, one_line(str(found)))
+            yield InvalidRecord(line, one_line(str(found)))
         else:
             yield from _numbered(line, record, *found)
 
 
-def _numbered(line: int, record: dict[str, Any], hands: list[Hand], outcome: dict[str, Any]) -> Iterator[Recorded]:
+def _numbered(line: int, record: dict[str, Any], hands: list[Hand], outcome: dict[str, Any]) -> Iterator[RecordedHand]:
     names = tuple(map(one_line, record.get("names", ())))  # untrusted text
     match: dict[str, Any] = {}
     if "match" in record:
         match = {"to": record["to"], "before": tuple(record["score"]), "after": tuple(outcome["score"])}
     for part, hand in enumerate(hands, start=1):
         hand.seeds = stream(line, "recorded", part - 1, 1)  # for the samples of advisers
-        yield Recorded(hand, line, part, len(hands), names=names, **match)
+        yield RecordedHand(hand, line, part, len(hands), names=names, **match)

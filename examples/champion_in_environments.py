@@ -16,7 +16,7 @@ from busso.cards.play import Player
 from busso.cards.players import named_player
 from busso.envs import spike_v1, tressette_v0
 from busso.envs.aec import SeatsEnv
-from busso.envs.players import Seated
+from busso.envs.players import ObservationPlayer
 from busso.train.dqn.players.load import player_of
 
 
@@ -33,7 +33,7 @@ def parse() -> argparse.Namespace:
 
 def in_pettingzoo(env: SeatsEnv, player: Player, against: str, games: int) -> NDArray[np.float64]:
     """Run a PettingZoo loop with `player` as player_0 and its partner; return player_0's reward in each game."""
-    ours = Seated(env.game, player)
+    ours = ObservationPlayer(env.game, player)
     other = named_player(env.game, against)
     team = next(team for team in env.game.teams if 0 in team)
     mine = {f"player_{seat}" for seat in team}
@@ -55,7 +55,7 @@ def in_gymnasium(name: str, player: Player, against: str, games: int) -> NDArray
     """Play 256 games at a time; return the reward of `player`'s first seat in each game."""
     width = min(256, games)
     many = gymnasium.make_vec(name, num_envs=width, others=against)
-    ours = Seated(many.unwrapped.game, player, width)  # type: ignore[attr-defined]
+    ours = ObservationPlayer(many.unwrapped.game, player, width)  # type: ignore[attr-defined]
     seen, _ = many.reset(seed=0)
     each, running = -(-games // width), np.zeros(width)
     earned: list[list[float]] = [[] for _ in range(width)]

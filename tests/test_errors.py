@@ -11,7 +11,7 @@ import pytest
 
 import busso
 from busso.cards.base.errors import InputError
-from busso.command.app import Ended, JobError
+from busso.command.app import CommandEnd, JobError
 from busso.command.main import command as as_command
 from busso.command.settings.checks import SettingsError, require
 from busso.train.dqn.rollout.backend import BackendLostError
@@ -56,7 +56,7 @@ def test_every_error_is_made_again_from_its_pickle_and_from_its_text(monkeypatch
             importlib.import_module(each.name)
     monkeypatch.setattr(JobError, "all", [])
     kinds = errors_of_busso()
-    assert {InputError, SettingsError, BackendLostError, CheckpointError, JobError, Ended} < kinds
+    assert {InputError, SettingsError, BackendLostError, CheckpointError, JobError, CommandEnd} < kinds
     for kind in kinds:
         names_key = issubclass(kind, InputError)
         error = kind(*(("learner.lr", "too great", "say 1e-3") if names_key else ("too great",)))

@@ -13,7 +13,7 @@ from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from busso.command.app import Ended, job
+from busso.command.app import CommandEnd, job
 from busso.command.errors import UserError
 from busso.command.settings.compose import from_config
 from busso.train.api import train as train_chosen
@@ -42,7 +42,7 @@ def _ending() -> Iterator[None]:
     try:
         yield
     except (UserError, OSError) as error:
-        raise Ended(error=error) from None
+        raise CommandEnd(error=error) from None
 
 
 def _check(config: DictConfig, overrides: Sequence[str], folder: str) -> None:

@@ -26,7 +26,7 @@ from hydra.core.plugins import Plugins
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from busso.command.app import Ended, added_folders
+from busso.command.app import CommandEnd, added_folders
 from busso.command.lock.owner import restarts
 from busso.command.settings.checks import SettingsError, require
 from busso.command.settings.compose import refused_by_name
@@ -130,7 +130,7 @@ def _keep_own_of_array(config: DictConfig, jobs: Mapping[str, Sequence[str]]) ->
     task = os.environ.get("SLURM_ARRAY_TASK_ID")
     if task is None:
         print("\n".join(jobs))
-        raise Ended
+        raise CommandEnd
     last = int(os.environ.get("SLURM_ARRAY_TASK_MAX", task))
     if last >= len(jobs):
         problem = f"the sweep has {len(jobs)} combinations, 0 to {len(jobs) - 1}, but the array goes to {last}"

@@ -20,7 +20,7 @@
 | 878-917   | the highest card of others in each suit, the trick's included    |
 | 918-993   | with `game.accusi`: declared by relative seat 0, 1, 2, 3         |
 
-accusi.py defines each seat's 19 declaration bits. What a signal still promises (`owed` in the state) is not included: a
+accusi.py defines each seat's 19 declaration bits. What a signal still promises (`promised` in the state) is not included: a
 network sees the latest signals and the cards played. Bits 782 to 917 follow from the bits before them; a network learns
 faster with them (docs/explanation/experiments/suits.md). If seats declare, a network trained without accusi sees only
 the first 918 bits (`network.inputs`).
@@ -48,8 +48,8 @@ OTHER_THIRDS = OWN_THIRDS + 32
 TRICK_NUMBER = OTHER_THIRDS + 32
 LEADER = TRICK_NUMBER + 10
 LED = LEADER + 4
-STRAYED = LED + 4 * CARDS
-BEATING = STRAYED + 4 * CARDS
+DISCARDED = LED + 4 * CARDS
+BEATING = DISCARDED + 4 * CARDS
 TAKING = BEATING + CARDS
 ON_TABLE = TAKING + 4
 UNBEATEN = ON_TABLE + 12
@@ -70,7 +70,7 @@ def observe(state: Any, seat: int, words: NDArray[np.uint64]) -> None:
         gone |= played
         put(words, PLAYED + CARDS * relative, played)
         put(words, LED + CARDS * relative, played & state.led)
-        put(words, STRAYED + CARDS * relative, played & state.strayed)
+        put(words, DISCARDED + CARDS * relative, played & state.discarded)
         put(words, VOIDS + SUITS * relative, np.uint64((state.voids >> (SUITS * other)) & 15))
         if relative > 0 and state.trick[other] < CARDS:
             put(words, TRICK + CARDS * (relative - 1), bit(state.trick[other]))

@@ -39,10 +39,13 @@ STATE = np.dtype(
         ("hands", np.uint64, SEATS),  # bit c: the seat holds card c
         ("played", np.uint64, SEATS),  # bit c: the seat has played card c, including the current trick
         ("led", np.uint64),  # bit c: card c led a trick
-        ("strayed", np.uint64),  # bit c: card c was played by a seat that could not follow suit
+        ("discarded", np.uint64),  # bit c: card c was played by a seat that could not follow suit
         ("accusi", np.uint32, SEATS),  # the seat's declarations (`busso.tressette.accusi`); 0 before its first card
         ("voids", np.uint16),  # bit 4 * seat + suit: the seat is known to have no more of the suit
-        ("owed", np.uint16),  # bit 4 * seat + suit: the seat has not yet played a card that its latest signal promises
+        (
+            "promised",
+            np.uint16,
+        ),  # bit 4 * seat + suit: the seat still has a card that its latest signal promises
         ("trick", np.uint8, SEATS),  # card on the table by seat, or NO_CARD
         ("signals", np.uint8, (SEATS, SUITS)),  # latest signal of the seat when leading the suit
         ("thirds", np.uint8, 2),  # thirds taken by each team, excluding the last trick's point
@@ -94,10 +97,10 @@ def begin(state: Any, leader: int) -> None:
     """Start the hand dealt in `state.hands`."""
     state.played[:] = np.uint64(0)
     state.led = np.uint64(0)
-    state.strayed = np.uint64(0)
+    state.discarded = np.uint64(0)
     state.accusi[:] = np.uint32(0)
     state.voids = np.uint16(0)
-    state.owed = np.uint16(0)
+    state.promised = np.uint16(0)
     state.trick[:] = NO_CARD
     state.order[:] = NO_CARD
     state.signals[:] = SILENT
@@ -172,10 +175,10 @@ def apply(state: Any, card: int) -> None:
         if state.with_signals:
             _signal(state, seat, suit)
     else:
-        if state.owed != 0:
+        if state.promised != 0:
             _show(state, seat, card)
         if suit != state.trick[state.leader] // RANKS:
-            state.strayed |= bit(card)
+            state.discarded |= bit(card)
             _mark_void(state, seat, state.trick[state.leader] // RANKS)
     state.turn = (seat + 1) & 3
     if state.plays & 3 == 0:
@@ -185,14 +188,14 @@ def apply(state: Any, card: int) -> None:
 @njit
 def _signal(state: Any, seat: int, suit: int) -> None:
     rest = suit_of(state.hands[seat], suit)
-    owed = np.uint16(1 << (SUITS * seat + suit))
+    promised = np.uint16(1 << (SUITS * seat + suit))
     if rest == np.uint64(0):
         state.signals[seat, suit] = VOLO
-        state.owed &= ~owed
+        state.promised &= ~promised
         _mark_void(state, seat, suit)
         return
     state.signals[seat, suit] = BUSSO if has(rest, TWO) or has(rest, THREE) else STRISCIO
-    state.owed |= owed
+    state.promised |= promised
 
 
 @njit
@@ -200,7 +203,7 @@ def _show(state: Any, seat: int, card: int) -> None:
     """Update what a seat's signal promises, after it plays a card without leading."""
     suit = card // RANKS
     if state.signals[seat, suit] != BUSSO or card % RANKS >= TWO:
-        state.owed &= ~np.uint16(1 << (SUITS * seat + suit))
+        state.promised &= ~np.uint16(1 << (SUITS * seat + suit))
 
 
 @njit

@@ -129,7 +129,7 @@ def make_folder(path: Path) -> None:
     sync_folder(path.parent)
 
 
-def make_free(path: Path, make: Callable[[Path], object]) -> Path:
+def create_unused(path: Path, make: Callable[[Path], object]) -> Path:
     """Create a file or folder at `path`, or at a numbered variant if that exists; return its path. Raises OSError.
 
     `make` must raise FileExistsError if its path exists, so that concurrent processes on any machines get their own.

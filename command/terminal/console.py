@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from busso.command.terminal.streams import to_nowhere
+from busso.command.terminal.streams import discard_output
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,4 +37,4 @@ def output_may_fail() -> Iterator[None]:
         with suppress(OSError):
             print(f"cannot write to standard output: {error.strerror or error}", file=sys.stderr)
         with suppress(OSError, AttributeError, ValueError):
-            to_nowhere(sys.stdout.fileno())  # including the rest of its buffer, which would fail again at exit
+            discard_output(sys.stdout.fileno())  # including the rest of its buffer, which would fail again at exit

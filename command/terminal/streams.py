@@ -58,7 +58,7 @@ class ErrorStream(OutputStream):
             yield
         except (OSError, ValueError):
             with suppress(OSError, AttributeError, ValueError):
-                to_nowhere(self._stream.fileno())
+                discard_output(self._stream.fileno())
 
 
 def is_gone(descriptor: int) -> bool:
@@ -68,7 +68,7 @@ def is_gone(descriptor: int) -> bool:
     return bool(asked.poll(0))
 
 
-def to_nowhere(descriptor: int) -> None:
+def discard_output(descriptor: int) -> None:
     """Redirect a descriptor to /dev/null."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     if nowhere != descriptor:
@@ -82,6 +82,6 @@ def open_standard_files() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            to_nowhere(descriptor)
+            discard_output(descriptor)
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - as Python opens it
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115

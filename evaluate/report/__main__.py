@@ -54,11 +54,11 @@ def main(settings: ReportSettings) -> None:
     import torch  # deferred: --help must be fast
 
     from busso.evaluate.report import page
-    from busso.evaluate.report.of_run import Wanted, report_of
+    from busso.evaluate.report.of_run import ReportOptions, report_of
 
     run, seeds = _runs(settings)
     torch.set_num_threads(1)  # the forward passes are too small for more threads
-    wanted = Wanted(settings.games, settings.tricks, settings.seed, settings.measure)
+    wanted = ReportOptions(settings.games, settings.tricks, settings.seed, settings.measure)
     with Progress("report", None) as progress:
         report = report_of(run, seeds, wanted, progress.say)
     print(page.write(report, settings.target))

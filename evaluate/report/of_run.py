@@ -27,7 +27,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ReportOptions:
     """Extent of a report: games to play, final tricks to solve, and whether to measure the stages of training."""
 
     games: int
@@ -36,7 +36,7 @@ class Wanted:
     measure: bool
 
 
-def report_of(run: Run, seeds: Sequence[Run], wanted: Wanted, say: Say) -> Report:
+def report_of(run: Run, seeds: Sequence[Run], wanted: ReportOptions, say: Say) -> Report:
     """Return the report on a run and on `seeds`, its repetitions with other seeds; `say` receives progress messages."""
     runs = [run, *seeds]
     say("reading the curves")
@@ -56,7 +56,7 @@ def _lead(run: Run, seeds: Sequence[Run]) -> str:
     return text + "."
 
 
-def _playing(run: Run, wanted: Wanted, say: Say) -> list[Section]:
+def _playing(run: Run, wanted: ReportOptions, say: Say) -> list[Section]:
     """Return the sections that need the trained agent, or a note if it cannot be loaded."""
     try:
         if run.settings.load_game().model is not None:
@@ -75,7 +75,7 @@ def _playing(run: Run, wanted: Wanted, say: Say) -> list[Section]:
     return [*found, *_sections(watch_games(agent, wanted.games, wanted.seed), wanted, say)]
 
 
-def _sections(watched: Watched, wanted: Wanted, say: Say) -> list[Section]:
+def _sections(watched: Watched, wanted: ReportOptions, say: Say) -> list[Section]:
     game = watched.agent.game
     own = own_module(games.__name__, game.name)
     unit, scale = presentation_of(game).units(game).get(watched.agent.reward, ("reward", 1.0))

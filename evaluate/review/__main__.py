@@ -24,7 +24,7 @@ from busso.evaluate.review.settings import HTML, ReviewSettings
 from busso.train.run.device import choose_device
 
 if TYPE_CHECKING:
-    from busso.evaluate.recorded import Damaged, Recorded
+    from busso.evaluate.recorded import InvalidRecord, RecordedHand
     from busso.evaluate.review.grader import Grader
     from busso.evaluate.review.reviewed import Decision, Reviewed
 
@@ -46,7 +46,7 @@ def main(settings: ReviewSettings) -> int:
     """Grade the records, write the review, and return the exit code."""
     import torch  # deferred: --help must be fast
 
-    from busso.evaluate.recorded import Damaged
+    from busso.evaluate.recorded import InvalidRecord
 
     torch.set_num_threads(1)  # the batches are too small for more threads
     _check_target(settings)
@@ -59,7 +59,7 @@ def main(settings: ReviewSettings) -> int:
     except KeyboardInterrupt:
         stopped = True
     _write(settings, reviewed)
-    damaged = [each for each in reviewed if isinstance(each, Damaged)]
+    damaged = [each for each in reviewed if isinstance(each, InvalidRecord)]
     for each in damaged[:_MOST_ERRORS]:
         print(f"error: {settings.file}, line {each.line}, left out: {each.error}", file=sys.stderr)
     if len(damaged) > _MOST_ERRORS:
@@ -82,18 +82,18 @@ def _check_target(settings: ReviewSettings) -> None:
         raise SettingsError("to", f"{target} is the file of records itself", "name another, as in to=review.html")
 
 
-def _read(settings: ReviewSettings) -> list[Recorded | Damaged]:
-    from busso.evaluate.recorded import Recorded, recorded_hands
+def _read(settings: ReviewSettings) -> list[RecordedHand | InvalidRecord]:
+    from busso.evaluate.recorded import RecordedHand, recorded_hands
 
-    found: list[Recorded | Damaged] = []
+    found: list[RecordedHand | InvalidRecord] = []
     hands = 0
     for each in recorded_hands(Path(settings.file)):
-        if isinstance(each, Recorded):
+        if isinstance(each, RecordedHand):
             hands += 1
             if settings.hands is not None and hands > settings.hands:
                 break
         found.append(each)
-    most = max((_occupied(each) for each in found if isinstance(each, Recorded)), default=0)
+    most = max((_occupied(each) for each in found if isinstance(each, RecordedHand)), default=0)
     if most and settings.seats and min(settings.seats) >= most:
         raise SettingsError(
             "seats", f"no player sat in {settings.seats}", f"seats are 0 to {most - 1} in {settings.file}"
@@ -103,43 +103,43 @@ def _read(settings: ReviewSettings) -> list[Recorded | Damaged]:
     return found
 
 
-def _graders(settings: ReviewSettings, there: Sequence[Recorded | Damaged]) -> dict[str, Grader]:
-    from busso.evaluate.recorded import Recorded
+def _graders(settings: ReviewSettings, there: Sequence[RecordedHand | InvalidRecord]) -> dict[str, Grader]:
+    from busso.evaluate.recorded import RecordedHand
     from busso.evaluate.review.grader import grader_of
 
     device = choose_device(settings.device)
     found: dict[str, Grader] = {}
     for each in there:
-        if isinstance(each, Recorded):
+        if isinstance(each, RecordedHand):
             key = _key(each)
             found[key] = found.get(key) or grader_of(each.hand.game, settings.by, device, settings.grades)
     return found
 
 
-def _key(recorded: Recorded) -> str:
+def _key(recorded: RecordedHand) -> str:
     game = recorded.hand.game
     return f"{game.name} {game.options!r}"
 
 
-def _occupied(recorded: Recorded) -> int:
+def _occupied(recorded: RecordedHand) -> int:
     game, start = recorded.hand.game, recorded.hand.start
     return int(start["players"][0]) if "players" in (game.dtype.names or ()) else game.seats
 
 
 def _review(
     settings: ReviewSettings,
-    there: Sequence[Recorded | Damaged],
+    there: Sequence[RecordedHand | InvalidRecord],
     graders: dict[str, Grader],
     reviewed: list[Reviewed],
 ) -> None:
     """Grade hand by hand into `reviewed`, so that an interrupt leaves only whole hands."""
-    from busso.evaluate.recorded import Damaged, Recorded
+    from busso.evaluate.recorded import InvalidRecord, RecordedHand
     from busso.evaluate.review.reviewed import ReviewedHand, decided
 
-    moves = sum(len(each.hand.moves) for each in there if isinstance(each, Recorded))
+    moves = sum(len(each.hand.moves) for each in there if isinstance(each, RecordedHand))
     with Progress("grading", moves, "moves") as progress:
         for each in there:
-            if isinstance(each, Damaged):
+            if isinstance(each, InvalidRecord):
                 reviewed.append(each)
                 continue
             decisions: list[Decision] = []

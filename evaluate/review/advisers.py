@@ -34,7 +34,7 @@ THE_ONE = np.zeros(1, np.int64)
 
 
 @dataclass(frozen=True)
-class Worth:
+class ActionValue:
     """Value of an action for the seat that takes it, in the adviser's unit; None if unknown."""
 
     action: int
@@ -142,8 +142,10 @@ class ExactAdviser:
         ]
 
 
-def worths_by(adviser: Adviser, hand: Hand, number: int, state: States, legal: list[int], look: int = 0) -> list[Worth]:
+def worths_by(
+    adviser: Adviser, hand: Hand, number: int, state: States, legal: list[int], look: int = 0
+) -> list[ActionValue]:
     """Return values of the legal actions at move `number`, from 0, best first; each `look` uses fresh samples."""
     values = adviser.values(hand.game, state, derive(hand.seeds, _HINTS + number + (look << 48)))
-    worths = [Worth(a, None if np.isnan(values[a]) else float(values[a])) for a in legal]
+    worths = [ActionValue(a, None if np.isnan(values[a]) else float(values[a])) for a in legal]
     return sorted(worths, key=lambda each: np.inf if each.value is None else -each.value)

@@ -24,7 +24,7 @@ from busso.evaluate.review.advisers import (
     valuing,
     worths_by,
 )
-from busso.evaluate.review.grading import Judged, Limits, judged_of, limits_of
+from busso.evaluate.review.grading import Evaluation, Limits, judged_of, limits_of
 from busso.evaluate.review.settings import AUTO
 from busso.train.dqn.players import champion_file as champion
 from busso.train.dqn.players.resolve import ResolvedPlayer
@@ -46,7 +46,7 @@ class Grader:
         self._adviser = adviser
         self._draws = not isinstance(adviser, ExactAdviser | NetworkAdviser)
 
-    def judge(self, hand: Hand, number: int) -> Judged | None:
+    def judge(self, hand: Hand, number: int) -> Evaluation | None:
         """Return the cost of move `number`, from 0, of a hand; None for a forced move."""
         found = self._look(hand, number, 0)
         if found is None or found.cost is None or found.cost <= self.limits.fine or not self._draws:
@@ -61,9 +61,9 @@ class Grader:
         # The first look's best stays first: choosing and measuring by the same samples would be biased again.
         first = [each for each in again.worths if each.action == found.worths[0].action]
         rest = [each for each in again.worths if each.action != found.worths[0].action]
-        return Judged(again.number, again.seat, again.action, (*first, *rest), max(0.0, best - played))
+        return Evaluation(again.number, again.seat, again.action, (*first, *rest), max(0.0, best - played))
 
-    def _look(self, hand: Hand, number: int, look: int) -> Judged | None:
+    def _look(self, hand: Hand, number: int, look: int) -> Evaluation | None:
         move = hand.moves[number]
         mask = int(hand.game.legal(move.before)[0])
         legal = [action for action in range(hand.game.actions) if mask >> action & 1]
@@ -71,7 +71,7 @@ class Grader:
             return None
         return judged_of(number, move, worths_by(self._adviser, hand, number, move.before, legal, look))
 
-    def grade(self, judged: Judged) -> str | None:
+    def grade(self, judged: Evaluation) -> str | None:
         """Return the grade, one of GRADES; None for a decision of unknown cost."""
         return None if judged.cost is None else self.limits.grade(judged.cost)
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from busso.cards.game import Game
 from busso.cards.hand import Move
 from busso.command.settings.checks import SettingsError
-from busso.evaluate.review.advisers import Worth
+from busso.evaluate.review.advisers import ActionValue
 
 BEST, FINE, MISTAKE, BLUNDER = "best", "fine", "mistake", "blunder"
 GRADES = (BEST, FINE, MISTAKE, BLUNDER)
 
 
 @dataclass(frozen=True)
-class Judged:
+class Evaluation:
     """A decision: number of the move, from 1, action played, and values of all legal actions, best first.
 
     `cost` is the difference from the best action's value; None if either is unknown.
@@ -24,23 +24,23 @@ class Judged:
     number: int
     seat: int
     action: int
-    worths: tuple[Worth, ...]
+    worths: tuple[ActionValue, ...]
     cost: float | None
 
     @property
-    def best(self) -> Worth:
+    def best(self) -> ActionValue:
         """Best action; among equals the one that was played."""
         return next(each for each in self.worths if self.cost != 0 or each.action == self.action)
 
 
-def judged_of(number: int, move: Move, worths: Sequence[Worth]) -> Judged | None:
+def judged_of(number: int, move: Move, worths: Sequence[ActionValue]) -> Evaluation | None:
     """Return the judgement of move `number`, from 0, given the values, best first; None for a forced move."""
     if len(worths) < 2:
         return None
     played = next(each.value for each in worths if each.action == move.action)
     best = worths[0].value
     cost = None if played is None or best is None else best - played
-    return Judged(number + 1, move.seat, move.action, tuple(worths), cost)
+    return Evaluation(number + 1, move.seat, move.action, tuple(worths), cost)
 
 
 @dataclass(frozen=True)

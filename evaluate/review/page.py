@@ -12,7 +12,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from busso.command.terminal.visible import visible
-from busso.evaluate.recorded import Damaged
+from busso.evaluate.recorded import InvalidRecord
 from busso.evaluate.review.grading import BLUNDER, GRADES, MISTAKE
 from busso.evaluate.review.reviewed import Decision, Reviewed, ReviewedHand, Tally
 from busso.evaluate.review.settings import MISTAKES, SUMMARY
@@ -36,7 +36,7 @@ def page(reviewed: Sequence[Reviewed], summary: Sequence[Tally], show: str, titl
         grades=GRADES,
         summary=summary,
         hands=hands if show != SUMMARY else [],
-        damaged=[each for each in reviewed if isinstance(each, Damaged)],
+        damaged=[each for each in reviewed if isinstance(each, InvalidRecord)],
         methods=list(dict.fromkeys(f"{each.hand.game.name}: {method(each)}" for each in hands)),
         cost=cost_text,
         heading=heading,

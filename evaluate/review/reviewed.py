@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 
 from busso.cards.hand import Hand
 from busso.cards.presentation import Row, presentation_of
-from busso.evaluate.recorded import Damaged, Recorded
+from busso.evaluate.recorded import InvalidRecord, RecordedHand
 from busso.evaluate.review.grader import Grader
-from busso.evaluate.review.grading import BEST, Judged
+from busso.evaluate.review.grading import BEST, Evaluation
 
 
 @dataclass(frozen=True)
 class Decision:
     """A decision with what the seat saw and its grade, None if its cost is unknown."""
 
-    judged: Judged
+    judged: Evaluation
     grade: str | None
     board: tuple[Row, ...]
 
@@ -26,7 +26,7 @@ class Decision:
 class ReviewedHand:
     """A hand of the file with the decisions that had a choice."""
 
-    recorded: Recorded
+    recorded: RecordedHand
     grader: Grader
     decisions: list[Decision]
     seats: tuple[int, ...]  # graded seats
@@ -45,7 +45,7 @@ class ReviewedHand:
         return presentation_of(self.hand.game).short(self.hand.game.action_text(action))
 
 
-Reviewed = ReviewedHand | Damaged
+Reviewed = ReviewedHand | InvalidRecord
 
 
 @dataclass
@@ -78,7 +78,7 @@ def tallies(reviewed: Iterable[Reviewed]) -> list[Tally]:
     """
     found: dict[tuple[str, str, str], Tally] = {}
     for each in reviewed:
-        if isinstance(each, Damaged):
+        if isinstance(each, InvalidRecord):
             continue
         name, unit = each.hand.game.name, each.grader.unit
         for person in dict.fromkeys(map(each.who, each.seats)):
@@ -94,7 +94,7 @@ def tallies(reviewed: Iterable[Reviewed]) -> list[Tally]:
     return list(found.values())
 
 
-def decided(recorded: Recorded, grader: Grader, number: int) -> Decision | None:
+def decided(recorded: RecordedHand, grader: Grader, number: int) -> Decision | None:
     """Grade move `number`, from 0; None for a forced move."""
     judged = grader.judge(recorded.hand, number)
     if judged is None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from busso.evaluate.recorded import Damaged
-from busso.evaluate.review.advisers import Worth
+from busso.evaluate.recorded import InvalidRecord
+from busso.evaluate.review.advisers import ActionValue
 from busso.evaluate.review.grading import BLUNDER, FINE, GRADES, MISTAKE, Limits
 from busso.evaluate.review.reviewed import Decision, Reviewed, ReviewedHand, Tally
 from busso.evaluate.review.settings import MISTAKES, SUMMARY
@@ -19,7 +19,7 @@ def text(reviewed: Sequence[Reviewed], summary: Sequence[Tally], show: str) -> I
     """Yield the lines: every hand with its decisions, boards of mistakes and blunders, and the summary."""
     if show != SUMMARY:
         for each in reviewed:
-            yield from _damaged(each) if isinstance(each, Damaged) else _hand(each, show)
+            yield from _damaged(each) if isinstance(each, InvalidRecord) else _hand(each, show)
             yield ""
     yield from _summary(summary)
     for said in dict.fromkeys(_method(each) for each in reviewed if isinstance(each, ReviewedHand)):
@@ -27,7 +27,7 @@ def text(reviewed: Sequence[Reviewed], summary: Sequence[Tally], show: str) -> I
         yield from textwrap.wrap(said, WIDTH)
 
 
-def _damaged(damaged: Damaged) -> list[str]:
+def _damaged(damaged: InvalidRecord) -> list[str]:
     return textwrap.wrap(f"line {damaged.line}: {damaged.error}", WIDTH, subsequent_indent="  ")
 
 
@@ -84,7 +84,7 @@ def cost_text(unit: str, cost: float) -> str:
     return f"{max(0.0, cost):.{2 if unit in ('points', 'credits') else 3}f}"
 
 
-def worth_text(reviewed: ReviewedHand, worth: Worth) -> str:
+def worth_text(reviewed: ReviewedHand, worth: ActionValue) -> str:
     """Format an action with its value."""
     return f"{reviewed.action(worth.action)} {value_text(reviewed.grader.unit, worth.value)}"
 

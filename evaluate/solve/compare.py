@@ -25,7 +25,7 @@ Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Beside:
+class ExactComparison:
     """Learned and exact values by state of the model; policies are None if a given policy was evaluated."""
 
     title: str
@@ -48,7 +48,7 @@ def compare(solved: Solved, source: Path, folder: str | None) -> None:
     print(f"written to {target}", file=sys.stderr)
 
 
-def beside_exact(solved: Solved, source: Path) -> Beside:
+def beside_exact(solved: Solved, source: Path) -> ExactComparison:
     """Compare a run folder or checkpoint of a learned table or network with the exact values.
 
     Raises SettingsError for another game, CheckpointError for a file with neither table nor network.
@@ -65,7 +65,7 @@ def _check_same(solved: Solved, learned: RunSettings, source: Path) -> None:
         raise SettingsError("table", f"{source} was learned with {learned.game}", "give the same game and options")
 
 
-def _table_beside(solved: Solved, source: Path, table: LearnedTable) -> Beside:
+def _table_beside(solved: Solved, source: Path, table: LearnedTable) -> ExactComparison:
     learned = table.settings
     _check_same(solved, learned, source)
     exact = exact_for(learned, solved.model)
@@ -74,7 +74,7 @@ def _table_beside(solved: Solved, source: Path, table: LearnedTable) -> Beside:
         policy = learned_policy(solved.model.mdp, table.values)
         values = np.take_along_axis(table.values, np.maximum(policy, 0)[:, None], axis=1)[:, 0]
     errors = exact.errors(table.values, table.visits, learned.min_visits)
-    return Beside(
+    return ExactComparison(
         f"{source}: {learned.algo} of {learned.policy or 'the optimal policy'}, {title(solved)}",
         [*error_lines(errors, learned.min_visits, solved.model.discount), _expected(exact)],
         values,
@@ -130,7 +130,7 @@ def visits(mdp: Mdp, chances: Numbers) -> Numbers:
     return total
 
 
-def _network_beside(solved: Solved, source: Path, path: Path, state: dict[str, Any]) -> Beside:
+def _network_beside(solved: Solved, source: Path, path: Path, state: dict[str, Any]) -> ExactComparison:
     player, settings = load_network(solved.game, path, state, torch.device("cpu"), key="table")
     _check_same(solved, settings, source)
     observed, gamma = solved.model.observed(), settings.learner.gamma
@@ -138,7 +138,7 @@ def _network_beside(solved: Solved, source: Path, path: Path, state: dict[str, A
     decisions = state.get("env_steps", state.get("counters", {}).get("env_steps", 0))  # in a best network, in others
     exact = ExactValues(solved.model, discount=gamma)
     shown, policy = _by_state(solved, learned)
-    return Beside(
+    return ExactComparison(
         f"{source}: network of {settings.algo} after {decisions:,} decisions, {title(solved)}",
         [*_network_lines(learned, gamma), _expected(exact)],
         shown,

@@ -43,7 +43,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Spent:
+class Timing:
     """Cost of a player's decisions: wall-clock and CPU seconds, and numbers of free and forced decisions."""
 
     seconds: float = 0.0
@@ -51,8 +51,8 @@ class Spent:
     decisions: int = 0
     forced: int = 0
 
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(*(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True)))
+    def __add__(self, other: Timing) -> Timing:
+        return Timing(*(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -64,17 +64,17 @@ class Played:
 
     batch: Batch
     duel: Duel
-    spent: tuple[Spent, Spent]
+    spent: tuple[Timing, Timing]
     seconds: float
     records: list[list[str]] = field(default_factory=list)
 
 
-class Timed:
+class TimedPlayer:
     """Player that counts and times the decisions of another; simultaneous decisions are timed together."""
 
     def __init__(self, player: Player) -> None:
         self._player = player
-        self.spent = Spent()
+        self.spent = Timing()
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:
         self._player.begin(seeds)
@@ -85,7 +85,7 @@ class Timed:
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         masks = decisions.legal
         chosen = int(np.count_nonzero(masks & (masks - np.uint64(1))))  # more than one bit is set
-        self.spent += Spent(wall, cpu, chosen, masks.size - chosen)
+        self.spent += Timing(wall, cpu, chosen, masks.size - chosen)
         return actions
 
 
@@ -129,7 +129,7 @@ class TournamentWorker:
         first, second = (self.warmed(name) for name in batch.pair)
         start = time.perf_counter()
         seeds = stream(self._settings.seed, STREAM, batch.first, batch.deals)
-        timed = Timed(first), Timed(second)
+        timed = TimedPlayer(first), TimedPlayer(second)
         lines: list[list[str]] = []
 
         def played(plays: Plays) -> Outcome:
@@ -159,7 +159,7 @@ class TournamentWorker:
         return lines
 
     def _play_matches(
-        self, batch: Batch, players: Sequence[Timed], plays: Plays, target: int, lines: list[list[str]]
+        self, batch: Batch, players: Sequence[TimedPlayer], plays: Plays, target: int, lines: list[list[str]]
     ) -> Outcome:
         """Play matches to a score, each on the deals that follow from its seed."""
         row, deal = np.nonzero(plays.counted)

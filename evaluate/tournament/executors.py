@@ -42,7 +42,7 @@ class Executor(Protocol):
         """Stop all workers and discard running batches."""
 
 
-class Alone:
+class InProcess:
     """Executor in this process; `submit` plays the batch before it returns. See `Executor`."""
 
     workers = 1
@@ -83,13 +83,13 @@ class Processes:
         self.pool.shutdown(cancel_futures=True)
 
 
-class Growing:
+class AutoScaling:
     """Executor in this process that switches to `start()` once more than WORTH_SECONDS are left. See `Executor`."""
 
     def __init__(
         self, worker: TournamentWorker, start: Callable[[], Executor], seconds_left: Callable[[], float]
     ) -> None:
-        self._executor: Executor = Alone(worker)
+        self._executor: Executor = InProcess(worker)
         self._start: Callable[[], Executor] | None = start
         self._seconds_left = seconds_left
 

@@ -17,7 +17,7 @@ from busso.cards.base.files import write_atomic
 from busso.cards.matches.duplicate import Duel
 from busso.command.lock.lock import InUseError, Lock, in_job
 from busso.command.settings.checks import SettingsError
-from busso.evaluate.tournament.batches import Batch, Played, Spent
+from busso.evaluate.tournament.batches import Batch, Played, Timing
 
 log = logging.getLogger("evaluate")
 
@@ -149,7 +149,7 @@ def _played(line: bytes) -> Played:
     batch = Batch(**content["unit"] | {"pair": tuple(content["unit"]["pair"])})
     numbers = np.frombuffer(zlib.decompress(base64.b64decode(content["duel"])), "<f8").astype(np.float64)
     wins, own, other = numbers.reshape(3, batch.deals)
-    first, second = (Spent(**spent) for spent in content["spent"])
+    first, second = (Timing(**spent) for spent in content["spent"])
     return Played(
         batch, Duel(wins, own, other, content["even"]), (first, second), content["seconds"], content["records"]
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from busso.cards.base.files import write_atomic, write_csv
 from busso.cards.game import Game
 from busso.cards.matches.duplicate import ONE_AGAINST_MANY, Duel, decimals, meaning_of_won, share_text
-from busso.evaluate.tournament.batches import Spent
+from busso.evaluate.tournament.batches import Timing
 from busso.evaluate.tournament.ratings import Rating, Ratings, rate
 from busso.evaluate.tournament.schedule import PairState
 from busso.evaluate.tournament.settings import Pair, TournamentSettings
@@ -50,16 +50,16 @@ class Results:
     settings: TournamentSettings
     pairings: list[Pairing]
     ratings: Ratings | None
-    spent: Mapping[str, Spent]
+    spent: Mapping[str, Timing]
 
 
 def results_of(game: Game, settings: TournamentSettings, states: Sequence[PairState]) -> Results:
     """Return the results of the settled pairs, and the times of all."""
     duels = {state.pair: state.duel for state in states if state.settled}
-    spent: dict[str, Spent] = {}
+    spent: dict[str, Timing] = {}
     for state in states:
         for player, more in zip(state.pair, state.spent, strict=True):
-            spent[player] = spent.get(player, Spent()) + more
+            spent[player] = spent.get(player, Timing()) + more
     ratings = rate(duels, settings.anchor) if len(duels) == len(states) else None
     return Results(game, settings, [pairing(*pair, duel) for pair, duel in duels.items()], ratings, spent)
 
@@ -204,7 +204,7 @@ def _elo(row: Rating) -> str:
     return f"{row.elo:+.0f} ({row.low:+.0f} to {row.high:+.0f})"
 
 
-def _times(spent: Spent) -> tuple[str, ...]:
+def _times(spent: Timing) -> tuple[str, ...]:
     count = max(1, spent.decisions)
     each = (1000 * spent.seconds / count, 1000 * spent.cpu_seconds / count)
     return (*(f"{ms:.3f}" if ms >= 0.001 else "< 0.001" for ms in each), f"{spent.decisions:,}", f"{spent.forced:,}")

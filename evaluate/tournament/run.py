@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from busso.cards.base import own_files
-from busso.cards.base.files import make_free
+from busso.cards.base.files import create_unused
 from busso.cards.game import Game
 from busso.command import __version__
 from busso.command.settings.checks import check_one_of
@@ -23,7 +23,7 @@ from busso.command.terminal.console import plain_console, result_console
 from busso.command.terminal.progress import Progress
 from busso.evaluate.tournament import report
 from busso.evaluate.tournament.batches import Played, TournamentWorker
-from busso.evaluate.tournament.executors import Alone, Executor, Growing, Processes, lost
+from busso.evaluate.tournament.executors import AutoScaling, Executor, InProcess, Processes, lost
 from busso.evaluate.tournament.journal import CODE, Journal, about_of, not_writable
 from busso.evaluate.tournament.report import Pairing
 from busso.evaluate.tournament.schedule import Plan, Schedule
@@ -59,7 +59,7 @@ def _new_folder(game: Game) -> Path:
     """Create the default folder, unique even if the tasks of a job array start in the same second."""
     path = Path("tournaments") / game.name / datetime.now().strftime("%Y%m%d-%H%M%S")
     try:
-        return make_free(path, Path.mkdir)
+        return create_unused(path, Path.mkdir)
     except OSError as error:
         raise not_writable(path, error) from None
 
@@ -140,12 +140,12 @@ def executor_for(
     cpus = max(1, resources.cpus() // settings.threads)
     if settings.processes != AUTO:
         count = int(settings.processes)
-        return Alone(worker) if count == 1 else Processes(settings, players, count)
+        return InProcess(worker) if count == 1 else Processes(settings, players, count)
     of_files = any(player.path for player in players.values())
     on_gpu = of_files and choose_device(settings.device).type == "cuda"
     if cpus == 1 or on_gpu:  # one process can saturate a GPU, and each more takes GPU memory
-        return Alone(worker)
-    return Growing(worker, partial(Processes, settings, players, cpus), schedule.seconds_left)
+        return InProcess(worker)
+    return AutoScaling(worker, partial(Processes, settings, players, cpus), schedule.seconds_left)
 
 
 def play(schedule: Schedule, executor: Executor, journal: Journal, settled: Callable[[], object]) -> None:

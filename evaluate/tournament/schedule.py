@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from busso.cards.matches.duplicate import Duel
-from busso.evaluate.tournament.batches import Batch, Played, Spent
+from busso.evaluate.tournament.batches import Batch, Played, Timing
 from busso.evaluate.tournament.settings import Pair
 
 
@@ -86,11 +86,11 @@ class PairState:
         return sum(part.batch.deals for part in self.parts)
 
     @property
-    def spent(self) -> tuple[Spent, Spent]:
+    def spent(self) -> tuple[Timing, Timing]:
         """Cost of each player's decisions in the batches that count."""
         return (
-            sum((part.spent[0] for part in self.parts), Spent()),
-            sum((part.spent[1] for part in self.parts), Spent()),
+            sum((part.spent[0] for part in self.parts), Timing()),
+            sum((part.spent[1] for part in self.parts), Timing()),
         )
 
     @property

@@ -30,7 +30,7 @@ class LessonChoices:
 
 
 @dataclass(frozen=True)
-class Adjusted:
+class AdjustedSettings:
     """Adjusted group `game` and learning choices."""
 
     settings: dict[str, Any]
@@ -47,7 +47,7 @@ def typed(settings: Mapping[str, Any], choices: LessonChoices) -> dict[str, str]
     return {"epsilon": str(choices.epsilon), "limit": choices.policy.removeprefix(_POLICY), **rules}
 
 
-def adjusted(settings: Mapping[str, Any], choices: LessonChoices, texts: Mapping[str, str]) -> Adjusted:
+def adjusted(settings: Mapping[str, Any], choices: LessonChoices, texts: Mapping[str, str]) -> AdjustedSettings:
     """Parse texts with the keys of `typed`. Raises SettingsError that names the key."""
     epsilon, limit = _number("epsilon", texts["epsilon"]), _number("limit", texts["limit"], int)
     check_range("epsilon", epsilon, 0, 1)
@@ -61,7 +61,7 @@ def adjusted(settings: Mapping[str, Any], choices: LessonChoices, texts: Mapping
     }
     wanted = {**settings, **rules}
     load_configured_game(wanted)  # raises for invalid settings
-    return Adjusted(wanted, replace(choices, epsilon=epsilon, policy=f"{_POLICY}{limit}"))
+    return AdjustedSettings(wanted, replace(choices, epsilon=epsilon, policy=f"{_POLICY}{limit}"))
 
 
 def _number(key: str, text: str, kind: type[float] = float) -> float:

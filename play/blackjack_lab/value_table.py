@@ -40,7 +40,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Summed:
+class CellMeans:
     """Visits, mean values and errors, and shares of hits and of right actions by cell, all `[soft, sum, card]`."""
 
     visits: Numbers
@@ -60,7 +60,7 @@ def place_of(sum_: int, soft: bool, open_rank: int) -> tuple[str, int, int]:
     return ("soft" if soft else "hard"), MAX_SUM - 1 - sum_, min(open_rank, TEN)
 
 
-def summed(learned: TableSnapshot) -> Summed:
+def summed(learned: TableSnapshot) -> CellMeans:
     """Sum up the states of a table by cell; NaN for cells never visited."""
     states = np.arange(learned.values.size)
     hand, kind = np.divmod(states, KINDS)
@@ -77,7 +77,7 @@ def summed(learned: TableSnapshot) -> Summed:
             found: Numbers = np.bincount(cell, weight * np.where(weight > 0, numbers, 0.0), visits.size) / visits
         return found.reshape(2, SUMS, KINDS)
 
-    return Summed(
+    return CellMeans(
         visits=visits.reshape(2, SUMS, KINDS),
         value=mean(learned.values),
         error=mean(learned.values - learned.exact),
@@ -86,7 +86,7 @@ def summed(learned: TableSnapshot) -> Summed:
     )
 
 
-def block(cells: Summed | None, name: str, quantity: str, letters: tuple[str, str]) -> Block:
+def block(cells: CellMeans | None, name: str, quantity: str, letters: tuple[str, str]) -> Block:
     """Return the block `hard` or `soft`, empty without `cells`; `letters` stand for stand and hit."""
 
     def cell(total: int, kind: int) -> Cell:
@@ -97,7 +97,7 @@ def block(cells: Summed | None, name: str, quantity: str, letters: tuple[str, st
     return Block(rows, tuple(tuple(cell(total, kind) for kind in range(KINDS)) for total in rows))
 
 
-def _cell(cells: Summed, at: tuple[int, int, int], quantity: str, letters: tuple[str, str]) -> Cell:
+def _cell(cells: CellMeans, at: tuple[int, int, int], quantity: str, letters: tuple[str, str]) -> Cell:
     if quantity == "value":
         value = float(cells.value[at])
         return Cell(_signed(100 * value), value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from busso.cards.hand import Hand, Move
-from busso.evaluate.review.grading import Judged
+from busso.evaluate.review.grading import Evaluation
 from busso.play.coach.hints import Coach
 from busso.play.coach.review import judge
 
@@ -15,13 +15,13 @@ class Coaching:
 
     def __init__(self, coach: Coach) -> None:
         self._coach = coach
-        self._found: dict[tuple[int, int], Judged] = {}
+        self._found: dict[tuple[int, int], Evaluation] = {}
 
-    def look(self, hand: Hand, number: int, move: Move) -> Judged | None:
+    def look(self, hand: Hand, number: int, move: Move) -> Evaluation | None:
         """Return the cost of move `number`, from 0; None if forced or without values. Thread-safe: changes nothing."""
         return judge(self._coach, hand, number, move)
 
-    def add(self, game: int, judged: Judged) -> None:
+    def add(self, game: int, judged: Evaluation) -> None:
         """Record a judged decision in a game, by the game's number at the table."""
         self._found[game, judged.number] = judged
 
@@ -48,6 +48,6 @@ class Coaching:
         return sum(judged.cost for judged in self._found.values() if judged.cost is not None and is_mistake(judged))
 
 
-def is_mistake(judged: Judged) -> bool:
+def is_mistake(judged: Evaluation) -> bool:
     """Return whether another action was better by a visible amount."""
     return judged.cost is not None and judged.cost >= LEAST

@@ -13,7 +13,7 @@ from busso.cards.hand import Hand, Move
 from busso.cards.presentation import Adviser, presentation_of
 from busso.command.errors import UserError
 from busso.command.settings.checks import SettingsError
-from busso.evaluate.review.advisers import ExactAdviser, Worth, adviser_by, valued_player, valuing, worths_by
+from busso.evaluate.review.advisers import ActionValue, ExactAdviser, adviser_by, valued_player, valuing, worths_by
 from busso.play.players import FIRST, later, table_device
 
 _ODDS = 0x6F646473 << 16  # salt, by the number of the move
@@ -76,16 +76,16 @@ class Coach:
             adviser.values(self.game, states, FIRST)  # compiles, so that the first hint need not wait
         return adviser
 
-    def hint(self, hand: Hand) -> list[Worth]:
+    def hint(self, hand: Hand) -> list[ActionValue]:
         """Return the value of each legal action, the best first; empty if unknown, or when the hand is over."""
         return [] if hand.over else self._worths(hand, len(hand.moves), hand.state, hand.legal)
 
-    def judged(self, hand: Hand, number: int, move: Move) -> list[Worth]:
+    def judged(self, hand: Hand, number: int, move: Move) -> list[ActionValue]:
         """Return the values at move `number`, from 0, of a hand, as `hint` would have given them there."""
         mask = int(self.game.legal(move.before)[0])
         return self._worths(hand, number, move.before, [a for a in range(self.game.actions) if mask >> a & 1])
 
-    def _worths(self, hand: Hand, number: int, state: States, legal: list[int]) -> list[Worth]:
+    def _worths(self, hand: Hand, number: int, state: States, legal: list[int]) -> list[ActionValue]:
         return [] if self.adviser is None else worths_by(self.adviser, hand, number, state, legal)
 
     def odds(self, hand: Hand) -> list[Odds]:

@@ -140,7 +140,7 @@ class PlainTable:
 
     def _read(self, prompt: str, **values: object) -> str:
         """Read the next line, with spaces normalized; the end of the input leaves the table."""
-        if (trouble := self.session.take_trouble()) is not None:
+        if (trouble := self.session.take_error()) is not None:
             self._say_not_saved(trouble)
         self._say(prompt, **values)
         line = self._lines.readline()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from busso.cards.hand import Move
-from busso.evaluate.review.advisers import Worth
+from busso.evaluate.review.advisers import ActionValue
 from busso.play.language import Language
 from busso.play.spectate.watching import WatchedGames
 from busso.play.table.speech import Speech, value_text
@@ -69,7 +69,7 @@ class Commentary:
             return lines
         return [" ".join(f"{line:<{half - 1}}" for line in lines[k : k + 2]).rstrip() for k in range(0, len(lines), 2)]
 
-    def values(self, found: tuple[str, list[Worth]] | None, width: int) -> list[str]:
+    def values(self, found: tuple[str, list[ActionValue]] | None, width: int) -> list[str]:
         """List the values of the actions, from `WatchedGames.worths`; None while they are unknown."""
         say, turn = self._language.say, self._watch.table.turn
         if turn is None or not self._watch.shows_values:
@@ -87,7 +87,7 @@ class Commentary:
 
 
 def bars(
-    worths: Sequence[Worth], unit: str, name: Callable[[int], str], following: int | None, width: int
+    worths: Sequence[ActionValue], unit: str, name: Callable[[int], str], following: int | None, width: int
 ) -> list[str]:
     """Format actions in rows, best first down the columns, with bars of their values; `following` is marked."""
     if not worths:
@@ -106,7 +106,7 @@ def bars(
     return [" ".join(shown[row::rows]).rstrip() for row in range(rows)]
 
 
-def _shares(worths: Sequence[Worth]) -> list[float]:
+def _shares(worths: Sequence[ActionValue]) -> list[float]:
     """Scale each value between the worst, 0, and the best, 1."""
     known = [each.value for each in worths if each.value is not None]
     low, high = min(known, default=0.0), max(known, default=0.0)

@@ -12,7 +12,7 @@ from busso.cards.hand import Hand
 from busso.cards.presentation import Adviser
 from busso.command.errors import UserError
 from busso.command.settings.game import game_defaults
-from busso.evaluate.recorded import Damaged, Recorded, recorded_hands
+from busso.evaluate.recorded import InvalidRecord, RecordedHand, recorded_hands
 from busso.evaluate.review.advisers import adviser_of
 from busso.play.coach.hints import Coach
 from busso.play.language import Message, message
@@ -98,10 +98,10 @@ class Agents(HandSource):
         return self._own[name] or self._coach.adviser
 
 
-class Film(HandSource):
+class RecordedGames(HandSource):
     """Hands of a file of records, which name no players: values are the coach's."""
 
-    def __init__(self, path: Path, hands: list[Recorded], hint: str | None) -> None:
+    def __init__(self, path: Path, hands: list[RecordedHand], hint: str | None) -> None:
         self._path, self._hands, self._hint = path, hands, hint
         self._coaches: dict[tuple[str, str], Coach] = {}
 
@@ -135,11 +135,11 @@ class RecordError(UserError):
     """Record that cannot be shown; the message names the file and the line."""
 
 
-def read_hands(path: Path) -> list[Recorded]:
+def read_hands(path: Path) -> list[RecordedHand]:
     """Return the hands of a file of records, in order. Raises RecordError for the first illegal one, and OSError."""
-    found: list[Recorded] = []
+    found: list[RecordedHand] = []
     for hand in recorded_hands(path):
-        if isinstance(hand, Damaged):
+        if isinstance(hand, InvalidRecord):
             raise RecordError("watch", f"{path}, line {hand.line}: {hand.error}", "fix or delete that line")
         found.append(hand)
     if not found:

@@ -10,9 +10,9 @@ from busso.cards.game import Game
 from busso.cards.hand import Move
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.game import load_configured_game
-from busso.evaluate.review.advisers import Worth, worths_by
+from busso.evaluate.review.advisers import ActionValue, worths_by
 from busso.play.coach.hints import Coach
-from busso.play.spectate.sources import Agents, Film, HandSource, read_hands, settings_of
+from busso.play.spectate.sources import Agents, HandSource, RecordedGames, read_hands, settings_of
 from busso.play.table.settings import AGENTS, Given, PlaySettings, check_match, watched_seats
 from busso.play.table.table import Setup, Table, WatchedTable
 
@@ -88,7 +88,7 @@ class WatchedGames:
             self.coach = Coach(self.game, settings_of(self.game), None)
             self.viewer = self.viewer if self.viewer < self.game.seats else 0
 
-    def worths(self) -> tuple[str, list[Worth]]:
+    def worths(self) -> tuple[str, list[ActionValue]]:
         """Return the values of the legal actions, best first, and the key of their unit; empty if unknown or over."""
         hand = self.table.hand
         adviser = None if hand.turn is None else self._source.adviser(self.scene, hand.turn)
@@ -130,4 +130,4 @@ def _open_film(path: Path, settings: PlaySettings, given: Given) -> WatchedGames
     game = hands[0].hand.game
     coach = Coach(game, settings_of(game), None)
     viewer = settings.seat if settings.seat < game.seats else 0
-    return WatchedGames(Film(path, hands, settings.hint), coach, viewer, settings.pace)
+    return WatchedGames(RecordedGames(path, hands, settings.hint), coach, viewer, settings.pace)

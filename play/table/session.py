@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from busso.cards.base import own_files
-from busso.cards.base.files import make_free
+from busso.cards.base.files import create_unused
 from busso.cards.hand import Move
 from busso.command.settings.game import load_configured_game
 from busso.play.coach.hints import Coach
@@ -78,7 +78,7 @@ class Session:
     def save(self) -> Path:
         """Save the table now; return the file."""
         free = SAVES / f"{self.table.game.name}-{self.table.setup.seed}.json"
-        path = self.path or make_free(free, partial(Path.touch, exist_ok=False))  # empty until it is written
+        path = self.path or create_unused(free, partial(Path.touch, exist_ok=False))  # empty until it is written
         try:
             write_save(path, self.table, self._settings)
         except OSError:
@@ -98,7 +98,7 @@ class Session:
                 self.save()
         return wanted
 
-    def take_trouble(self) -> OSError | None:
+    def take_error(self) -> OSError | None:
         """Return `trouble` and clear it."""
         trouble, self.trouble = self.trouble, None
         return trouble

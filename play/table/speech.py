@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from busso.evaluate.review.advisers import Worth
-from busso.evaluate.review.grading import Judged
+from busso.evaluate.review.advisers import ActionValue
+from busso.evaluate.review.grading import Evaluation
 from busso.play.coach.hints import Coach, Odds
 from busso.play.coach.review import total_cost
 from busso.play.language import Language, Message
@@ -61,11 +61,11 @@ class Speech:
         adviser = self._coach.adviser
         return value_text(value, "" if adviser is None else adviser.unit)
 
-    def worth(self, worth: Worth) -> str:
+    def worth(self, worth: ActionValue) -> str:
         """Return an action with its value."""
         return f"{self.action(worth.action)} {self.value(worth.value)}"
 
-    def hint(self, worths: Sequence[Worth]) -> str:
+    def hint(self, worths: Sequence[ActionValue]) -> str:
         """Return the value of each action, on one line."""
         if not worths:
             return self.language.say("plain.no_hint")
@@ -83,7 +83,7 @@ class Speech:
             return say("plain.odds", chances=chances)
         return say("plain.odds_of", action=self.action(odds.action), chances=chances)
 
-    def judged(self, judged: Judged) -> str:
+    def judged(self, judged: Evaluation) -> str:
         """Return a reviewed decision as text."""
         place = {"number": judged.number, "seat": judged.seat, "action": self.action(judged.action)}
         if judged.cost is None:
@@ -93,7 +93,7 @@ class Speech:
         best = self.worth(judged.best)
         return self.language.say("plain.judged", **place, cost=f"{judged.cost:.2f}", best=best)
 
-    def review_total(self, judged: list[Judged]) -> str:
+    def review_total(self, judged: list[Evaluation]) -> str:
         """Return the total cost of the decisions of a review."""
         if self._coach.adviser is None or not judged:
             return self.language.say("plain.no_review")

@@ -12,8 +12,8 @@ import pytest
 from busso.cards.base import files
 from busso.cards.base.files import (
     NumberedFiles,
+    create_unused,
     delete_left_over,
-    make_free,
     replacing,
     sync_folder,
     temporary_beside,
@@ -92,8 +92,8 @@ def test_numbered_files_are_found_by_the_name_that_they_were_written_by(tmp_path
 
 
 def test_each_of_several_gets_a_name_of_its_own(tmp_path: Path) -> None:
-    folders = [make_free(tmp_path / "new" / "20260101-120000", Path.mkdir).name for _ in range(3)]
+    folders = [create_unused(tmp_path / "new" / "20260101-120000", Path.mkdir).name for _ in range(3)]
     assert folders == ["20260101-120000", "20260101-120000-2", "20260101-120000-3"]
     file = tmp_path / "new" / "a.json"
     file.mkdir()
-    assert make_free(file, partial(Path.touch, exist_ok=False)) == tmp_path / "new" / "a-2.json"
+    assert create_unused(file, partial(Path.touch, exist_ok=False)) == tmp_path / "new" / "a-2.json"

@@ -11,7 +11,7 @@ from busso.cards.game import load_game
 from busso.cards.matches.duplicate import duel
 from busso.cards.play import Actions, Decisions, play
 from busso.cards.players import RandomPlayer, named_player
-from busso.cards.stopping import InPieces, Stoppable, StoppedError, stoppable
+from busso.cards.stopping import ChunkedPlayer, StoppablePlayer, StoppedError, stoppable
 
 TRESSETTE = load_game("tressette")
 
@@ -37,7 +37,7 @@ def test_in_pieces_it_is_the_same_player(name: str, monkeypatch: pytest.MonkeyPa
     whole = duel(TRESSETTE, named_player(TRESSETTE, name), other, seeds)
     monkeypatch.setattr("busso.cards.stopping.LOOK_SECONDS", 0.002)  # so that interruptions are checked during the test
     pieces = stoppable(TRESSETTE, name, named_player(TRESSETTE, name), lambda: False)
-    assert isinstance(pieces, InPieces)
+    assert isinstance(pieces, ChunkedPlayer)
     cut = duel(TRESSETTE, pieces, other, seeds)
     assert np.array_equal(cut.own, whole.own) and np.array_equal(cut.other, whole.other)
 
@@ -46,14 +46,14 @@ def test_in_pieces_it_is_the_same_player(name: str, monkeypatch: pytest.MonkeyPa
 def test_a_stop_between_two_pieces(after: int) -> None:
     player, looks = Thinking(), [False] * after + [True]
     with pytest.raises(StoppedError):
-        play(TRESSETTE, stream(1, "pieces", 0, 40), [InPieces(player, lambda: looks.pop(0))], np.zeros((40, 4)))
+        play(TRESSETTE, stream(1, "pieces", 0, 40), [ChunkedPlayer(player, lambda: looks.pop(0))], np.zeros((40, 4)))
     assert len(player.asked) == after and not looks
 
 
 def test_a_stop_between_two_rounds() -> None:
     looks = [False] * 7 + [True]
     player = stoppable(TRESSETTE, "greedy", named_player(TRESSETTE, "greedy"), lambda: looks.pop(0))
-    assert isinstance(player, Stoppable)
+    assert isinstance(player, StoppablePlayer)
     with pytest.raises(StoppedError):
         play(TRESSETTE, stream(1, "rounds", 0, 40), [player], np.zeros((40, 4)))
     assert not looks

@@ -11,7 +11,7 @@ from busso.cards.base.errors import InputError
 from busso.cards.compiled.bits import unpack
 from busso.cards.play import Actions, Decisions, play
 from busso.cards.players import named_player
-from busso.envs.players import Seated
+from busso.envs.players import ObservationPlayer
 from busso.envs.solo import SoloEnv
 from busso.envs.vector import SeatsVectorEnv
 from busso.train.dqn.network.q_network import NetworkPlayer, QNetwork
@@ -103,7 +103,7 @@ def test_a_network_of_busso_plays(name: str) -> None:
     assert isinstance(env, SoloEnv)
     torch.manual_seed(1)
     network = NetworkPlayer(QNetwork(env.game.bits, env.game.actions, [16], dueling=False))
-    seated, played = Seated(env.game, network), set()
+    seated, played = ObservationPlayer(env.game, network), set()
     for seed in range(60):
         seen, info = env.reset(seed=seed)
         over = env.game.over(env.table.states[:1])[0]  # decided by the deal: no player is asked

@@ -15,7 +15,7 @@ from busso.cards.base.errors import InputError
 from busso.cards.compiled.bits import unpack
 from busso.cards.game import load_game
 from busso.cards.play import Actions, Decisions, play
-from busso.envs.players import Seated
+from busso.envs.players import ObservationPlayer
 from busso.envs.solo import SoloEnv
 from busso.envs.vector import SeatsVectorEnv
 from tests.errors import error_about
@@ -235,7 +235,7 @@ FOLDING = [SeatsVectorEnv("spike", 3, [learner], Folding(), hands=1) for learner
 
 @pytest.mark.parametrize("game", ["tressette", "spike"])
 def test_a_player_by_what_it_sees_is_the_player(game: str) -> None:
-    """`Seated` makes of observations and masks what players get elsewhere: packed bits and legal actions."""
+    """`ObservationPlayer` makes of observations and masks what players get elsewhere: packed bits and legal actions."""
     env = SeatsVectorEnv(game, num_envs=7, others="random")
     seen, _ = env.reset(seed=3)
     asked: list[Any] = []
@@ -245,12 +245,12 @@ def test_a_player_by_what_it_sees_is_the_player(game: str) -> None:
             asked.append((decisions.observation, decisions.legal))
             return super().act(decisions)
 
-    seated = Seated(env.game, Looks(), 7)
+    seated = ObservationPlayer(env.game, Looks(), 7)
     for _ in range(5):
         actions = seated.act(seen)
         words, legal = asked.pop()
         assert np.array_equal(words, env.game.observe(env.states)) and np.array_equal(legal, env.game.legal(env.states))
         assert np.array_equal(actions, lowest(seen))
         one = {key: value[0] for key, value in seen.items()}
-        assert Seated(env.game, LOWEST).act_one(one) == actions[0]
+        assert ObservationPlayer(env.game, LOWEST).act_one(one) == actions[0]
         seen, _, _, _, _ = env.step(actions)

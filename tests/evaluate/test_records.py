@@ -9,7 +9,7 @@ import numpy as np
 from busso.cards.game import load_game
 from busso.cards.play import Decisions
 from busso.cards.players import named_player
-from busso.evaluate.recorded import Recorded, recorded_hands
+from busso.evaluate.recorded import RecordedHand, recorded_hands
 from busso.evaluate.replay import replay_file
 from busso.evaluate.tournament.__main__ import main
 
@@ -26,7 +26,7 @@ def test_each_seat_is_played_by_whom_the_record_names(tmp_path: Path) -> None:
     assert len(records) == 40 and records[0]["names"] != records[-1]["names"]
     greedy, game, others = named_player(load_game("tressette"), "greedy"), load_game("tressette"), 0
     for each in recorded_hands(path):
-        assert isinstance(each, Recorded) and sorted(each.names) == ["greedy", "greedy", "random", "random"]
+        assert isinstance(each, RecordedHand) and sorted(each.names) == ["greedy", "greedy", "random", "random"]
         for move in each.hand.moves:
             (action,) = greedy.act(Decisions(game, move.before, np.zeros(1, np.int64)))
             if each.names[move.seat] == "greedy":

@@ -102,7 +102,7 @@ def test_the_error_of_a_run_is_literal(trained_run: Any, monkeypatch: pytest.Mon
             raise UserError(text, text, text)
 
         monkeypatch.setattr(of_run, "load_agent", fails)
-        report = Report("r", "", {}, list(of_run._playing(run, of_run.Wanted(1, 1, 1, False), lambda _: None)))
+        report = Report("r", "", {}, list(of_run._playing(run, of_run.ReportOptions(1, 1, 1, False), lambda _: None)))
         assert foreign(to_html(report)) == []
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import busso
 from busso.cards.play import Decisions
-from busso.envs.players import Seated
+from busso.envs.players import ObservationPlayer
 from busso.envs.solo import SoloEnv
 from busso.envs.vector import SeatsVectorEnv
 
@@ -88,7 +88,7 @@ def test_what_is_no_player_is_refused_and_what_is_one_plays() -> None:
         found = refused(busso.choose, "blackjack", wrong, busso.deal("blackjack", 1))
         assert found.key == "players" and "begin and act" in str(found)
     assert refused(SeatsVectorEnv, "spike", others=Own).key == "others"
-    assert refused(Seated, busso.load_game("spike"), Own).key == "player"
+    assert refused(ObservationPlayer, busso.load_game("spike"), Own).key == "player"
     assert busso.duel("blackjack", Own(), Own(), deals=2).points.mean == 0
     assert busso.choose("blackjack", Own(), busso.deal("blackjack", [])).size == 0  # an empty list has no integers
 

@@ -3,8 +3,8 @@
 import pytest
 
 from busso.command.settings.game import game_defaults
-from busso.evaluate.review.advisers import Worth
-from busso.evaluate.review.grading import Judged
+from busso.evaluate.review.advisers import ActionValue
+from busso.evaluate.review.grading import Evaluation
 from busso.evaluate.solve.solution import solve
 from busso.play.coach.coaching import LEAST, Coaching, is_mistake
 from busso.play.coach.hints import Coach
@@ -54,8 +54,8 @@ def test_what_was_taken_back_is_forgotten_and_judged_again() -> None:
 
 
 def test_what_does_not_show_is_no_mistake() -> None:
-    def judged(cost: float | None) -> Judged:
-        return Judged(1, 0, STICK, (Worth(HIT, 0.1), Worth(STICK, 0.1)), cost)
+    def judged(cost: float | None) -> Evaluation:
+        return Evaluation(1, 0, STICK, (ActionValue(HIT, 0.1), ActionValue(STICK, 0.1)), cost)
 
     assert [is_mistake(judged(cost)) for cost in (None, 0.0, 1e-16, 0.0004, 0.0006)] == [False] * 4 + [True]
     coaching = Coaching(Coach(sit_down("game=sette_mezzo", "seed=5").table.game, game_defaults("sette_mezzo"), None))

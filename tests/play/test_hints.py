@@ -9,7 +9,7 @@ from busso.cards.hand import Hand
 from busso.cards.players import named_player
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.game import game_defaults
-from busso.evaluate.review.advisers import Worth
+from busso.evaluate.review.advisers import ActionValue
 from busso.evaluate.solve.solution import solve
 from busso.play.coach.hints import Coach
 from busso.play.coach.review import review, total_cost
@@ -96,7 +96,7 @@ def test_hints_use_only_what_the_seat_knows() -> None:
 def test_a_review_says_what_each_decision_cost() -> None:
     table = sit_down("seed=7").table
     coach = Coach(table.game, game_defaults("tressette"), "monte_carlo:samples:50")
-    hints: list[list[Worth]] = []
+    hints: list[list[ActionValue]] = []
     while not reply(table).hand.over:
         if len(table.hand.legal) > 1:
             hints.append(coach.hint(table.hand))

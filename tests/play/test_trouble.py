@@ -79,8 +79,8 @@ def test_records_that_could_not_be_written_follow_with_the_next(more: tuple[str,
 
     with files_up_to(10):
         play()
-        trouble = session.take_trouble()
-        assert trouble is not None and trouble.filename == str(record) and session.take_trouble() is None
+        trouble = session.take_error()
+        assert trouble is not None and trouble.filename == str(record) and session.take_error() is None
         with pytest.raises(OSError, match="too large"):
             session.leave()
     assert record.read_text() == ""

@@ -11,7 +11,7 @@ from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose
 from busso.command.settings.game import with_game_options
 from busso.command.settings.overrides import given as given_by
-from busso.evaluate.review.advisers import Worth
+from busso.evaluate.review.advisers import ActionValue
 from busso.play.language import Language
 from busso.play.spectate.commentary import bars
 from busso.play.spectate.sources import RecordError, read_hands
@@ -214,7 +214,7 @@ def test_the_next_game_of_a_file_has_its_own_coach_and_seats(tmp_path: Path) -> 
 
 
 def test_bars() -> None:
-    worths = [Worth(0, 2.0), Worth(2, 1.0), Worth(1, 0.0), Worth(3, None)]
+    worths = [ActionValue(0, 2.0), ActionValue(2, 1.0), ActionValue(1, 0.0), ActionValue(3, None)]
     lines = bars(worths, "points", "abcd".__getitem__, 2, 78)
     (line,) = lines
     cells = [cell for cell in line.split("  ") if cell.strip()]
@@ -222,5 +222,5 @@ def test_bars() -> None:
     assert max(map(len, bars(worths, "points", lambda action: "x" * 60, None, 78))) <= 78
     assert len(bars(worths, "points", lambda action: "x" * 60, None, 78)) == 4
     assert bars([], "points", str, None, 78) == []
-    full = bars([Worth(0, 1.0), Worth(1, 1.0)], "result", "ab".__getitem__, None, 78)[0]
+    full = bars([ActionValue(0, 1.0), ActionValue(1, 1.0)], "result", "ab".__getitem__, None, 78)[0]
     assert full.count("█") == 2 * 24 and "+1.000" in full

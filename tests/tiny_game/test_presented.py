@@ -15,7 +15,7 @@ from busso.cards.hand import Hand
 from busso.cards.own.files import name_game_file
 from busso.command.settings.compose import compose
 from busso.envs.aec import SeatsEnv
-from busso.evaluate.recorded import Recorded, recorded_hands
+from busso.evaluate.recorded import RecordedHand, recorded_hands
 from busso.evaluate.report.__main__ import main as report
 from busso.evaluate.review.__main__ import main as review
 from busso.evaluate.tournament.__main__ import main as tournament
@@ -46,8 +46,8 @@ def rows_of(hand: Hand, seat: int) -> list[str]:
 
 def test_records_are_stepped_through(records: Path) -> None:
     found = list(recorded_hands(records))
-    assert len(found) == 16 and all(isinstance(each, Recorded) and each.hand.over for each in found)
-    assert [each.hand.record() for each in found if isinstance(each, Recorded)] == [
+    assert len(found) == 16 and all(isinstance(each, RecordedHand) and each.hand.over for each in found)
+    assert [each.hand.record() for each in found if isinstance(each, RecordedHand)] == [
         {name: value for name, value in json.loads(line).items() if name != "names"}
         for line in records.read_text().splitlines()
     ]

@@ -11,7 +11,7 @@ from busso.tressette.rules import BUSSO, LEADER_FOUR_OF_DENARI, STRISCIO
 from tests.tressette.reference import accusi
 
 ATTEMPTS = 60
-KNOWN = ("played", "first_leader", "opener", "with_accusi", "accusi", "signals", "owed", "voids")
+KNOWN = ("played", "first_leader", "opener", "with_accusi", "accusi", "signals", "promised", "voids")
 Known = Mapping[str, Any] | np.void  # these fields of a state
 
 
@@ -48,13 +48,13 @@ def _fits_what_was_shown(state: Known, seat: int, suit: int, hand: int) -> bool:
     rest = hand >> RANKS * suit & (1 << RANKS) - 1
     high = rest >> TWO & 1 or rest >> THREE & 1
     place = SUITS * seat + suit
-    signal, owed = state["signals"][seat][suit], int(state["owed"]) >> place & 1
+    signal, promised = state["signals"][seat][suit], int(state["promised"]) >> place & 1
     if int(state["voids"]) >> place & 1:
         return rest == 0
-    if signal == BUSSO and owed:
+    if signal == BUSSO and promised:
         return bool(high)
     if signal == STRISCIO:
-        return not high and (rest != 0 or not owed)
+        return not high and (rest != 0 or not promised)
     return True
 
 

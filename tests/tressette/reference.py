@@ -116,7 +116,7 @@ class Hand:
         """Return the latest signal of each seat in each suit."""
         return {(seat, suit_of(card)): word for seat, card, word in self.history if word}
 
-    def owed(self) -> set[tuple[int, str]]:
+    def promised(self) -> set[tuple[int, str]]:
         """Return seats and suits whose latest signal promised a card (a 2 or 3, or any) not yet played."""
         found = set()
         for number, (seat, card, word) in enumerate(self.history):
@@ -180,8 +180,8 @@ class Hand:
             bits += [card in led for card in DECK]
         for seat in order:
             played = [(card, trick[0][1]) for trick in tricks for who, card in trick if who == seat]
-            strayed = [card for card, first in played if suit_of(card) != suit_of(first)]
-            bits += [card in strayed for card in DECK]
+            discarded = [card for card, first in played if suit_of(card) != suit_of(first)]
+            bits += [card in discarded for card in DECK]
         hand, lying = self.hands[observer], self.trick()
         table = [card for _, card in lying]
         for card in DECK:

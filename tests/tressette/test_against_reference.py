@@ -38,13 +38,13 @@ def expect_same(game: Game, states: States, references: list[Hand], number: int)
 
 def expect_same_knowledge(state: np.void, hand: Hand) -> None:
     every = [(seat, suit) for seat in range(4) for suit in SUITS]
-    signals, known_voids, owes = hand.signals(), hand.known_voids(), hand.owed()
+    signals, known_voids, owes = hand.signals(), hand.known_voids(), hand.promised()
     said = [signals.get(key) for key in every]
     assert state["signals"].ravel().tolist() == [SIGNALS.index(word) + 1 if word else 0 for word in said]
     voids = [int(state["voids"]) >> k & 1 == 1 for k in range(16)]
     assert voids == [key in known_voids for key in every]
-    owed = [int(state["owed"]) >> k & 1 == 1 for k in range(16)]
-    assert owed == [key in owes for key in every]
+    promised = [int(state["promised"]) >> k & 1 == 1 for k in range(16)]
+    assert promised == [key in owes for key in every]
     assert [declared(state, seat) for seat in range(4)] == hand.declared
     assert [declared_points(state, team) for team in (0, 1)] == hand.accusi_points()
 

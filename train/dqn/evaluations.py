@@ -188,7 +188,7 @@ def report_best(
         return
     found = checkpoint.load_best(folder.checkpoints)
     if found is not None and not ids.is_of(found.state, folder.run_id):  # another run's, unreadable when this one began
-        found = checkpoint.load_newest(folder.checkpoints, to_go_on=False)
+        found = checkpoint.load_newest(folder.checkpoints, resuming=False)
     if found is None:
         raise checkpoint.CheckpointError(folder.path, "contains no checkpoint")
     for problem in found.problems.values():

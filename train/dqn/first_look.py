@@ -9,7 +9,7 @@ _ABOUT = 10.0  # seconds before SECONDS from which a regular evaluation counts a
 _WORTH = 10  # the first evaluation is made only if regular ones come within this multiple of the games so far
 
 
-class FirstLook:
+class FirstEvaluation:
     """First evaluation after about a minute of training. `before` is the training time of earlier starts in seconds.
 
     It costs one evaluation unless a regular one is due then. None is added if `evaluation` allows hardly any, or

@@ -21,7 +21,7 @@ UPDATES_AT_ONCE = 16  # between two polls of the rollouts
 _NOTABLE = 1.25  # factor of change in samples per insert that is logged
 
 
-class Requests:
+class RequestQueue:
     """Request queue of a run: each episode is requested until its rollout returns, interrupted ones first."""
 
     def __init__(self, settings: TrainSettings, rollouts: RolloutBackend, learner: Learner, budget: Budget) -> None:
@@ -49,7 +49,7 @@ class Requests:
         explore = self._settings.exploration
         return epsilon(self._budget.spent(self.counters.episodes), explore.start, explore.end, explore.fraction)
 
-    def give_out(self) -> None:
+    def submit_pending(self) -> None:
         """Submit requests until the backlog of updates is too large (back-pressure)."""
         most = self._limiter.most_due(self._rollouts.workers(), self.counters)
         while self._rollouts.free_slots() > 0 and self.updates_due() <= most:

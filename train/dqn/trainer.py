@@ -15,14 +15,14 @@ from busso.cards.stopping import Stop
 from busso.command.settings.compose import as_yaml
 from busso.train.dqn.counters import DqnCounters
 from busso.train.dqn.evaluations import Evaluations, report_best
-from busso.train.dqn.first_look import FirstLook
+from busso.train.dqn.first_look import FirstEvaluation
 from busso.train.dqn.learner.divergence import DivergenceMonitor
 from busso.train.dqn.learner.learner import Learner
 from busso.train.dqn.learner.schedules import linear
 from busso.train.dqn.network.build import build_network
 from busso.train.dqn.network.own_network import own_parts
 from busso.train.dqn.players.load import files_of_training
-from busso.train.dqn.requests import Requests
+from busso.train.dqn.requests import RequestQueue
 from busso.train.dqn.rollout.backend import BackendLostError, RolloutBackend
 from busso.train.dqn.rollout.worker import build_replay
 from busso.train.dqn.warm_start import weights_to_begin_with
@@ -61,7 +61,7 @@ class DqnTrainer:
         self.learner = Learner(
             build_network(self._game, settings), self.replay, settings.learner, settings.target, device
         )
-        self.requests = Requests(settings, rollouts, self.learner, self.budget)
+        self.requests = RequestQueue(settings, rollouts, self.learner, self.budget)
         own = own_parts(settings.network.module, settings.learner.loss)
         self._watch = DivergenceMonitor(folder.checkpoints, folder.writer, own)
         self.evaluations = Evaluations(settings, folder, rollouts, self.learner, self._watch)
@@ -99,9 +99,9 @@ class DqnTrainer:
     def begin(self, runner: Runner) -> None:
         """Wait for the rollout workers, restart unfinished evaluations, and compile."""
         self._runner = runner
-        self._first_look = FirstLook(self.settings.evaluation, self.budget.seconds())
+        self._first_look = FirstEvaluation(self.settings.evaluation, self.budget.seconds())
         self._rates.per_second(self.counters.env_steps, self.learner.updates)
-        with self._loss_excused_by_a_stop():
+        with self._ignoring_loss_on_stop():
             runner.display.say(f"games: {self.rollouts.describe(runner.stop_requested)}")
             if self.evaluations.under_way:
                 self.every["evaluation"].started()
@@ -115,14 +115,14 @@ class DqnTrainer:
         if fresh and self.settings.network.init_from is not None:
             self.learner.start_with(weights_to_begin_with(self.settings))
         if not self.learner.updates:
-            self.requests.give_out()
+            self.requests.submit_pending()
             self.learner.warm_up(self._game.words)
         if self.settings.learner.compile:
             self.learner.compile()
 
     def step(self) -> None:
         """Insert finished rollouts and make the updates due; at the end, run the last evaluation."""
-        with self._loss_excused_by_a_stop():
+        with self._ignoring_loss_on_stop():
             if self.finished():
                 self._last_evaluation()
             else:
@@ -142,7 +142,7 @@ class DqnTrainer:
         report_best(self.settings, self._folder, self._device, self.progress, stop_requested)
 
     @contextmanager
-    def _loss_excused_by_a_stop(self) -> Iterator[None]:
+    def _ignoring_loss_on_stop(self) -> Iterator[None]:
         """Ignore a lost backend if a stop is requested, which may have ended Ray at the same time."""
         try:
             yield
@@ -159,7 +159,7 @@ class DqnTrainer:
 
     def _play_and_update(self) -> None:
         requests = self.requests
-        requests.give_out()
+        requests.submit_pending()
         requests.take(wait=requests.updates_due() == 0)
         self._update(min(requests.updates_due(), requests.updates_at_once))
 

@@ -19,7 +19,7 @@ from busso.train.dqn.rollout.request import Weights
 from busso.train.run.checkpoint import checkpoint
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.learning import NetworkSettings
-from busso.train.settings.resolve import Chosen, begun_with
+from busso.train.settings.resolve import Chosen, latest_settings
 
 KEY = "network.init_from"
 _SHAPE = ("module", "hidden", "symmetric", "inputs", "dueling")
@@ -34,7 +34,7 @@ def with_shape_of_start(chosen: Chosen) -> Chosen:
     settings = chosen.settings
     if not isinstance(settings, TrainSettings) or settings.network.init_from is None:
         return chosen
-    given_keys, begun = given(chosen.given), begun_with(settings)
+    given_keys, begun = given(chosen.given), latest_settings(settings)
     if begun is not None and begun.network.init_from == settings.network.init_from:
         return replace(chosen, settings=_as_begun(settings, begun, given_keys))
     trained = _read(settings)[1]

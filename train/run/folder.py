@@ -20,14 +20,14 @@ from busso.train.run.checkpoint import checkpoint, ids
 from busso.train.run.checkpoint.background_writer import BackgroundWriter
 from busso.train.run.signals import StopRequest
 from busso.train.run.sources import write_sources
-from busso.train.settings.run import BUDGET_KEYS, OF_MACHINE, RunSettings
+from busso.train.settings.run import BUDGET_KEYS, MACHINE_KEYS, RunSettings
 from busso.train.settings.saved import changes
 
 log = logging.getLogger("train")
 
 # Settings that may change when a run is resumed: its length, its machines and how it uses them, and the intervals of
 # logs and evaluations. Any other makes it another run.
-CHANGEABLE = (*BUDGET_KEYS, *OF_MACHINE, "log_every_episodes", "log_min_seconds")
+CHANGEABLE = (*BUDGET_KEYS, *MACHINE_KEYS, "log_every_episodes", "log_min_seconds")
 CHANGEABLE_GROUPS = ("rollout.", "evaluation.", "checkpoint.")
 CAPACITY = "replay.capacity"  # may change too; the buffer then starts empty
 _OWN_CODE = (NETWORK_KEY, "learner.loss")

@@ -17,7 +17,7 @@ from busso.cards.base.files import write_atomic
 from busso.command import __version__
 from busso.command.settings.foreign import read_json
 from busso.train.run.checkpoint import checkpoint
-from busso.train.run.checkpoint.files import patiently
+from busso.train.run.checkpoint.files import with_retries
 from busso.train.run.metrics import resources
 
 log = logging.getLogger("train")
@@ -36,7 +36,7 @@ def add_launch(folder: Path, learner: str, run: str) -> None:
     replaced and an unreadable one left alone: no run fails because of a file that only reports read.
     """
     try:
-        before = patiently(partial(_read, folder / FILE))
+        before = with_retries(partial(_read, folder / FILE))
     except OSError as error:
         log.warning("%s: cannot be read (%s); this start is not recorded", folder / FILE, error.strerror or error)
         return
@@ -72,7 +72,7 @@ def began_on_gpu(folder: Path) -> bool:
 def checkpoints_of(folder: Path) -> list[Path]:
     """List the checkpoints of a run folder, newest first; empty if the folder cannot be listed."""
     try:
-        return patiently(partial(checkpoint.listed, folder / "checkpoints"))
+        return with_retries(partial(checkpoint.listed, folder / "checkpoints"))
     except OSError:
         return []
 

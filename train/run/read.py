@@ -101,7 +101,7 @@ class Run:
         from busso.train.run.checkpoint import checkpoint
 
         try:
-            found = checkpoint.load_newest(self.folder / "checkpoints", to_go_on=False)
+            found = checkpoint.load_newest(self.folder / "checkpoints", resuming=False)
         except checkpoint.CheckpointError:
             return {}
         return dict(found.state.get("counters", {})) if found else {}

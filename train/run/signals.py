@@ -12,7 +12,7 @@ from types import FrameType, TracebackType
 from typing import Any, ClassVar
 
 from busso.command.system import heard
-from busso.command.terminal.streams import is_gone, to_nowhere
+from busso.command.terminal.streams import discard_output, is_gone
 
 # EX_TEMPFAIL of `sysexits.h`: the same command resumes from the checkpoint. Job scripts requeue on it.
 EXIT_REQUEUE = 75
@@ -86,7 +86,7 @@ class StopRequest:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGHUP:
             for descriptor in filter(is_gone, range(3)):
-                to_nowhere(descriptor)  # otherwise the next print would raise an error
+                discard_output(descriptor)  # otherwise the next print would raise an error
         if self.signal is not None:
             if number == signal.SIGINT and self.in_library:
                 raise KeyboardInterrupt

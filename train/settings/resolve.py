@@ -16,7 +16,7 @@ from busso.command.settings.foreign import read_yaml
 from busso.command.settings.overrides import Override, assigned, given
 from busso.train.settings.batch_q import BATCH_Q_LEARNING, BatchQSettings
 from busso.train.settings.dqn import OF_BUSSOS_NETWORKS, TrainSettings
-from busso.train.settings.run import BUDGET_KEYS, CHECKPOINTS, OF_MACHINE, RunSettings
+from busso.train.settings.run import BUDGET_KEYS, CHECKPOINTS, MACHINE_KEYS, RunSettings
 from busso.train.settings.saved import changes, value_at
 from busso.train.settings.tabular import ALGORITHMS, TabularSettings
 
@@ -113,11 +113,11 @@ def with_settings_of_begun(chosen: Chosen) -> Chosen:
 
     Typed groups and the budget are taken as a whole. Raises SettingsError.
     """
-    typed, begun = given(chosen.given).keys(), begun_with(chosen.settings)
+    typed, begun = given(chosen.given).keys(), latest_settings(chosen.settings)
     if begun is None or not typed.isdisjoint(_OF_ALL):
         return chosen  # the composed settings apply, and are compared when the run is resumed
     now, kept = asdict(chosen.settings), asdict(begun)
-    for key in (*OF_MACHINE, *typed, *(() if typed.isdisjoint(BUDGET_KEYS) else BUDGET_KEYS)):
+    for key in (*MACHINE_KEYS, *typed, *(() if typed.isdisjoint(BUDGET_KEYS) else BUDGET_KEYS)):
         _take(kept, now, key)
     settings = settings_from_dict(type(begun), kept)
     other = [assigned(key, value) for key, (_, value) in changes(now, asdict(settings)).items()]
@@ -125,7 +125,7 @@ def with_settings_of_begun(chosen: Chosen) -> Chosen:
     return replace(chosen, settings=settings, notes=(*chosen.notes, *notes))
 
 
-def begun_with(settings: S) -> S | None:
+def latest_settings(settings: S) -> S | None:
     """Return the settings of the latest start of this run, None if it has not begun or is another run.
 
     Raises SettingsError if the file has other content.

@@ -14,7 +14,7 @@ import torch
 from busso.cards.compiled.splitmix import stream
 from busso.cards.matches.duplicate import duel, meaning_of_won
 from busso.cards.players import named_player
-from busso.cards.stopping import Stop, Stoppable, stoppable
+from busso.cards.stopping import Stop, StoppablePlayer, stoppable
 from busso.cards.tables import TablePlayer, numbering_of, save_policy
 from busso.cards.tabular.numbering import Policy
 from busso.command.settings.compose import as_yaml
@@ -198,7 +198,7 @@ class BatchQTrainer:
         settings, counters, game = self.settings, self.counters, self._game
         self._save_policy()
         save_policy(self._folder.path / TEXT_FORM, game, self.policy)
-        player = Stoppable(TablePlayer(numbering_of(game).number, self.policy), stop_requested)
+        player = StoppablePlayer(TablePlayer(numbering_of(game).number, self.policy), stop_requested)
         seeds = stream(settings.seed, "final", 0, settings.evaluation.final_deals)
         names = settings.evaluation.opponents
         others = {name: stoppable(game, name, named_player(game, name), stop_requested) for name in names}

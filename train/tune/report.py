@@ -21,7 +21,7 @@ from busso.command.terminal.console import output_may_fail, result_console
 from busso.train.run.objective import meaning
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import defaults_of
-from busso.train.settings.run import OF_MACHINE
+from busso.train.settings.run import MACHINE_KEYS
 from busso.train.settings.saved import changes, value_at
 from busso.train.tune.settings import as_plain
 from busso.train.tune.study import HALF_WIDTH, WHY, Study, run_of, values_of
@@ -29,7 +29,7 @@ from busso.train.tune.study import HALF_WIDTH, WHY, Study, run_of, values_of
 ROWS = 15  # rows printed
 # Prefixes of keys left out of experiments: where a run is, and how it is measured.
 _NOT_OF_AN_EXPERIMENT = (
-    *(*OF_MACHINE, "algo", "game.name", "log_every_episodes", "rollout.", "checkpoint."),
+    *(*MACHINE_KEYS, "algo", "game.name", "log_every_episodes", "rollout.", "checkpoint."),
     *(f"evaluation.{key}" for key in ("every_episodes", "min_seconds", "max_seconds", "deals", "final_deals")),
 )
 _STATES = {TrialState.COMPLETE: "complete", TrialState.PRUNED: "given up", TrialState.FAIL: "failed"}

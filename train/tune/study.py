@@ -82,7 +82,7 @@ class Study:
         A run that has ended two processes has failed: running out of memory, for example, would end every process that
         starts it. Raises StoppedError if `stop` returns True while waiting for other processes.
         """
-        self._outlive_earlier_start(stop)
+        self._await_earlier_start(stop)
         with self._alone(stop):
             self._queue_abandoned()
             while self._with_state(TrialState.WAITING) or self._queue_new():
@@ -176,7 +176,7 @@ class Study:
         drawn = (copy.ask(self.search.dimensions).params | given for _ in range(PROPOSALS))
         return next((each for each in chain(drawn, _combinations(self.search)) if values_of(each) not in tried), None)
 
-    def _outlive_earlier_start(self, stop: Stop) -> None:
+    def _await_earlier_start(self, stop: Stop) -> None:
         """Wait for an earlier start of this job to show that it is alive or dead, while others choose trials."""
         running = {run_of(each) for each in self._with_state(TrialState.RUNNING)}
         for claim in map(self._claim_on, running - self._busy):

@@ -68,9 +68,9 @@ def learn(state: Any, seat: int, tables: Any) -> None:
         tables.played[h] = state.played[other]
         tables.placed[h] = np.uint64(0)
         tables.barred[h] = np.uint64(0)
-        _hear_signals(state, other, tables, h)
+        _apply_signals(state, other, tables, h)
         if state.with_accusi and state.played[other] != np.uint64(0):
-            _hear_accusi(np.uint64(state.accusi[other]), tables, h)
+            _apply_accusi(np.uint64(state.accusi[other]), tables, h)
         if state.first_leader == LEADER_FOUR_OF_DENARI and other == state.opener:
             tables.placed[h] |= bit(0)
         tables.placed[h] &= unseen
@@ -87,7 +87,7 @@ def learn(state: Any, seat: int, tables: Any) -> None:
 
 
 @njit
-def _hear_signals(state: Any, seat: int, tables: Any, h: int) -> None:
+def _apply_signals(state: Any, seat: int, tables: Any, h: int) -> None:
     for suit in range(SUITS):
         cards = np.uint64(0)
         if has(np.uint64(state.voids), SUITS * seat + suit):
@@ -98,7 +98,7 @@ def _hear_signals(state: Any, seat: int, tables: Any, h: int) -> None:
 
 
 @njit
-def _hear_accusi(declared: np.uint64, tables: Any, h: int) -> None:
+def _apply_accusi(declared: np.uint64, tables: Any, h: int) -> None:
     for suit in range(SUITS):
         if has(declared, NAPOLETANA + suit):
             tables.placed[h] |= SUIT_HIGH << np.uint64(RANKS * suit)
@@ -127,7 +127,7 @@ def _bound_suit(state: Any, seat: int, declares: bool, tables: Any, h: int, suit
     shift = np.uint64(RANKS * suit)
     placed = (tables.placed[h] >> shift) & SUIT_MASK
     unplaced = (tables.unplaced >> shift) & SUIT_MASK
-    owes = has(np.uint64(state.owed), SUITS * seat + suit)
+    owes = has(np.uint64(state.promised), SUITS * seat + suit)
     busso = state.signals[seat, suit] == BUSSO
     tables.least[suit, h] = 1 if owes and placed == np.uint64(0) else 0
     void = has(np.uint64(state.voids), SUITS * seat + suit)

@@ -9,7 +9,7 @@ import numpy as np
 from busso.cards.tabular.mdp import StateGrid
 from busso.evaluate.report.content import Block, Figure, Section, Text, TextTable
 from busso.evaluate.report.drawing import new_figure, style, to_svg
-from busso.evaluate.solve.compare import Beside, beside_exact
+from busso.evaluate.solve.compare import ExactComparison, beside_exact
 from busso.evaluate.solve.plots import actions_of, draw_actions, legend
 from busso.evaluate.solve.solution import solve
 from busso.train.run.read import Run
@@ -30,7 +30,7 @@ def section(run: Run) -> Section:
     return Section("Beside the exact solution", blocks)
 
 
-def _policies(layout: StateGrid, found: Beside, actions: Sequence[str]) -> Figure:
+def _policies(layout: StateGrid, found: ExactComparison, actions: Sequence[str]) -> Figure:
     assert found.policy is not None and found.exact_policy is not None
     learned, exact = (actions_of(layout, policy) for policy in (found.policy, found.exact_policy))
     known = ~np.isnan(exact)

@@ -15,7 +15,7 @@ from busso.play.app.table.board_screen import one_line
 from busso.play.app.table.table import TableScreen
 from busso.play.blackjack_lab.learning import METHODS
 from busso.play.blackjack_lab.lesson_speech import stats
-from busso.play.blackjack_lab.lessons import Adjusted, LessonChoices, Lessons
+from busso.play.blackjack_lab.lessons import AdjustedSettings, LessonChoices, Lessons
 from busso.play.blackjack_lab.value_table import QUANTITIES, place_of
 from busso.play.table.session import Session
 from busso.play.table.speech import Speech
@@ -177,7 +177,7 @@ class GameScreen(TableScreen):
         form = AdjustScreen(self.session.settings, self.lessons.choices, self.language)
         self.app.push_screen(form, self._adjust)
 
-    def _adjust(self, wanted: Adjusted | None) -> None:
+    def _adjust(self, wanted: AdjustedSettings | None) -> None:
         if wanted is None:
             return
         if wanted.new_rules(self.session.settings):

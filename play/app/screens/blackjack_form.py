@@ -12,14 +12,14 @@ from textual.widgets import Button, Input, Select, Static
 
 from busso.command.settings.checks import SettingsError
 from busso.play.app.widgets.keys import Dialog, Key, KeyBar, bound
-from busso.play.blackjack_lab.lessons import Adjusted, LessonChoices, adjusted, typed
+from busso.play.blackjack_lab.lessons import AdjustedSettings, LessonChoices, adjusted, typed
 from busso.play.language import Language
 
 _DECKS = ("infinite", "1", "2", "3", "4", "5", "6", "7", "8")
 _NUMBERS = ("epsilon", "limit", "discount")  # in the order of `typed`; these are typed and the others chosen
 
 
-class AdjustScreen(Dialog[Adjusted]):
+class AdjustScreen(Dialog[AdjustedSettings]):
     """Form whose result is the adjusted settings, or None to change nothing."""
 
     KEYS: ClassVar[tuple[Key, ...]] = (Key("Ctrl+S", "apply", "apply"), Key("Esc", "back", "back"))

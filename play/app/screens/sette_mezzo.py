@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.widgets import RichLog
 
 from busso.cards.hand import Hand, Move
-from busso.evaluate.review.grading import Judged
+from busso.evaluate.review.grading import Evaluation
 from busso.play.app.table.board import Board, NextButton
 from busso.play.app.table.table import HELP, HINT, LEAVE, ODDS, REVIEW, UNDO, TableScreen
 from busso.play.app.widgets.boxes import boxes
@@ -89,7 +89,7 @@ class GameScreen(TableScreen):
     class Judgement(Message):
         """The coach's verdict on a move of a hand, with the game's number at the table."""
 
-        def __init__(self, hand: Hand, game: int, move: Move, judged: Judged) -> None:
+        def __init__(self, hand: Hand, game: int, move: Move, judged: Evaluation) -> None:
             super().__init__()
             self.hand, self.game, self.move, self.judged = hand, game, move, judged
 
@@ -147,7 +147,7 @@ class GameScreen(TableScreen):
             self.query_one("#log", RichLog).write(self.board.comment)
         self.refresh_table()
 
-    def _remark(self, judged: Judged) -> str:
+    def _remark(self, judged: Evaluation) -> str:
         value = next(worth.value for worth in judged.worths if worth.action == judged.action)
         return self.language.say(
             "sette_screen.mistake",

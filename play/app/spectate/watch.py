@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import RichLog, Static
 from textual.worker import Worker
 
-from busso.evaluate.review.advisers import Worth
+from busso.evaluate.review.advisers import ActionValue
 from busso.play.app.screens import screen_for
 from busso.play.app.table.board import Board
 from busso.play.app.table.board_screen import SLOWER, BoardScreen
@@ -55,7 +55,7 @@ class WatchScreen(BoardScreen):
         super().__init__(screen_for(watch.game).BOARD(speech), language)
         self.games, self.commentary = watch, Commentary(language, speech, watch)
         self.viewer, self._shape = watch.viewer, board_of(watch.game)
-        self._worths: tuple[str, list[Worth]] | None = None  # None if not requested or not known yet
+        self._worths: tuple[str, list[ActionValue]] | None = None  # None if not requested or not known yet
         self._said = -1, 0  # hand and move up to which the log goes
         self._timer: Worker[None] | None = None  # until the next automatic step
 
@@ -85,7 +85,7 @@ class WatchScreen(BoardScreen):
         else:
             self._wait()
 
-    def _counted(self, found: tuple[str, list[Worth]]) -> None:
+    def _counted(self, found: tuple[str, list[ActionValue]]) -> None:
         self._worths = found
         self._wait()
 

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.widgets import Button, Static
 
 from busso.cards.hand import Move
-from busso.evaluate.review.advisers import Worth
+from busso.evaluate.review.advisers import ActionValue
 from busso.play.app.widgets.lines import Lines
 from busso.play.coach.hints import Odds
 from busso.play.table.speech import Speech
@@ -108,7 +108,7 @@ class Board(Vertical):
         if self.seen is not None:
             self.draw(self.seen)
 
-    def advise(self, worths: Sequence[Worth] = (), odds: Sequence[Odds] = ()) -> None:
+    def advise(self, worths: Sequence[ActionValue] = (), odds: Sequence[Odds] = ()) -> None:
         """Keep the coach's advice on this position until the next one."""
         self._forget_advice()
         self._advised_at = self.table.hand.state  # another array after every move

@@ -13,7 +13,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from busso.cards.hand import Hand
-from busso.evaluate.review.grading import Judged
+from busso.evaluate.review.grading import Evaluation
 from busso.play.app.widgets.keys import Dialog, Key, KeyBar, bound
 from busso.play.table.speech import Speech
 from busso.play.views import position
@@ -31,7 +31,7 @@ class ReviewScreen(Dialog[None]):
     )
     BINDINGS: ClassVar[list[BindingType]] = bound(KEYS)
 
-    def __init__(self, speech: Speech, hand: Hand, judged: list[Judged]) -> None:
+    def __init__(self, speech: Speech, hand: Hand, judged: list[Evaluation]) -> None:
         super().__init__()
         self._speech, self._hand, self._judged = speech, hand, judged
         self._say = speech.language.say
@@ -63,7 +63,7 @@ class ReviewScreen(Dialog[None]):
         title = " · ".join((self._say("review_screen.title"), total, *([sorting] if order else [])))
         self.query_one("#review-title", Static).update(title)
 
-    def _line(self, judged: Judged) -> Content:
+    def _line(self, judged: Evaluation) -> Content:
         speech = self._speech
         seat = f"{judged.seat} " if len({each.seat for each in self._judged}) > 1 else ""
         head = f"{judged.number:>3} {seat}{speech.action(judged.action)} "
@@ -83,7 +83,7 @@ class ReviewScreen(Dialog[None]):
         lines = position(self._speech.language, self._hand, judged.number, judged.seat)
         self.query_one("#review-lines", Static).update("\n".join((before, *lines)))
 
-    def _worths(self, judged: Judged) -> list[str]:
+    def _worths(self, judged: Evaluation) -> list[str]:
         speech = self._speech
         lines = [self._say("review_screen.worth", unit=speech.value_unit(), player=speech.adviser_name)]
         for worth in judged.worths:

@@ -12,7 +12,7 @@ from textual.events import Click
 from textual.widgets import Button, RichLog, Static
 
 from busso.cards.hand import Move
-from busso.evaluate.review.advisers import Worth
+from busso.evaluate.review.advisers import ActionValue
 from busso.play.app.table.board import ActionBar, Board
 from busso.play.app.table.board_screen import SLOWER, BoardScreen
 from busso.play.app.table.review import ReviewScreen
@@ -189,7 +189,7 @@ class TableScreen(BoardScreen):
 
     def _say_trouble(self) -> None:
         """Report that the latest event may not be in a file; the game continues."""
-        if (trouble := self.session.take_trouble()) is not None:
+        if (trouble := self.session.take_error()) is not None:
             self.warn(self.not_saved(trouble))
 
     def action_next(self) -> None:
@@ -220,7 +220,7 @@ class TableScreen(BoardScreen):
         if not self._is_busy() and self.table.person_to_move:
             self.think("app.counting", lambda: self.session.coach.hint(self.table.hand), self._show_hint)
 
-    def _show_hint(self, worths: list[Worth]) -> None:
+    def _show_hint(self, worths: list[ActionValue]) -> None:
         line = self.speech.hint(worths)
         if not worths or not self.board.ADVISES:
             self.tell([line])

@@ -9,7 +9,7 @@ from busso.cards.compiled.splitmix import stream
 from busso.cards.game import load_game
 from busso.cards.hand import Hand
 from busso.command.settings.checks import SettingsError
-from busso.evaluate.review.advisers import Worth
+from busso.evaluate.review.advisers import ActionValue
 from busso.evaluate.review.grader import Grader
 from busso.evaluate.review.grading import GRADES, Limits, judged_of, limits_of
 from tests.errors import error_about
@@ -88,8 +88,8 @@ def test_what_seems_bad_is_looked_at_again(looks: list[tuple[float, float]], cos
 def test_no_choice_and_no_value() -> None:
     hand = hand_of_tressette()
     move = hand.moves[0]
-    assert judged_of(0, move, [Worth(move.action, 3.0)]) is None
+    assert judged_of(0, move, [ActionValue(move.action, 3.0)]) is None
     other = next(action for action in range(40) if action != move.action)
-    unknown = judged_of(0, move, [Worth(other, 3.0), Worth(move.action, None)])
+    unknown = judged_of(0, move, [ActionValue(other, 3.0), ActionValue(move.action, None)])
     assert unknown is not None and unknown.cost is None
     assert Grader("says", Says(), Limits(0, 1, 2)).grade(unknown) is None

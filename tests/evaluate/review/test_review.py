@@ -16,7 +16,7 @@ from busso.cards.players import named_player
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose
 from busso.command.settings.game import game_defaults
-from busso.evaluate.recorded import Recorded, recorded_hands
+from busso.evaluate.recorded import RecordedHand, recorded_hands
 from busso.evaluate.review import __main__ as review
 from busso.evaluate.review import reviewed as grades
 from busso.evaluate.review.grader import grader_of
@@ -54,7 +54,7 @@ def reviewed(capsys: pytest.CaptureFixture[str], *arguments: str | Path, code: i
 
 
 def hands_in(path: Path) -> list[Hand]:
-    return [each.hand for each in recorded_hands(path) if isinstance(each, Recorded)]
+    return [each.hand for each in recorded_hands(path) if isinstance(each, RecordedHand)]
 
 
 @pytest.fixture

@@ -3,12 +3,12 @@
 import numpy as np
 
 from busso.cards.matches.duplicate import Duel
-from busso.evaluate.tournament.batches import Batch, Played, Spent
+from busso.evaluate.tournament.batches import Batch, Played, Timing
 
 
 def played(batch: Batch, wins: np.ndarray, seconds: float = 1.0) -> Played:
     """Return a batch with these shares of games won; the results follow from them."""
-    return Played(batch, Duel(wins, 11 * wins, 11 - 11 * wins), (Spent(1, 1, 2, 3), Spent(2, 1, 4, 5)), seconds)
+    return Played(batch, Duel(wins, 11 * wins, 11 - 11 * wins), (Timing(1, 1, 2, 3), Timing(2, 1, 4, 5)), seconds)
 
 
 def shares(

@@ -16,7 +16,7 @@ import torch
 from busso.command.settings.checks import SettingsError
 from busso.train.__main__ import main
 from busso.train.dqn.learner.learner import Learner
-from busso.train.dqn.requests import Requests
+from busso.train.dqn.requests import RequestQueue
 from busso.train.dqn.rollout.backend import BackendLostError, LocalBackend
 from busso.train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from busso.train.dqn.rollout.worker import RolloutWorker
@@ -121,14 +121,14 @@ def test_rollouts_of_weights_that_are_too_old_are_not_learned_from(
 ) -> None:
     """They are tagged with their weights' version; the same episodes are requested again."""
     chosen, ages, learned = settings(tmp_path, "rollout.max_weights_age=40", "episodes=320"), list[int](), list[int]()
-    insert = Requests.insert
+    insert = RequestQueue.insert
 
-    def inserting(requests: Requests, rollout: Rollout) -> None:
+    def inserting(requests: RequestQueue, rollout: Rollout) -> None:
         before, age = requests.counters.too_old, trainer.learner.updates - rollout.weights_version
         insert(requests, rollout)
         (ages if requests.counters.too_old > before else learned).append(age)
 
-    monkeypatch.setattr(Requests, "insert", inserting)
+    monkeypatch.setattr(RequestQueue, "insert", inserting)
     with RunFolder(chosen) as folder:
         rollouts = Straggler(chosen)
         trainer = DqnTrainer(chosen, folder, CPU, rollouts)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from busso.train.dqn import first_look
-from busso.train.dqn.first_look import FirstLook, when
+from busso.train.dqn.first_look import FirstEvaluation, when
 from busso.train.settings.dqn import EvaluationSettings
 from tests.train.dqn.test_loop import run
 
@@ -14,14 +14,14 @@ FOLLOWS_THE_CLOCK = ("evaluation.min_seconds=1e6", "evaluation.every_episodes=32
 
 
 def test_the_first_evaluation_after_a_minute_is_the_first_look() -> None:
-    look = FirstLook(EVERY_1000)
+    look = FirstEvaluation(EVERY_1000)
     assert not look.due(59.9, 5000) and not look.takes(49.9)
     assert look.due(60.0, 5000) and look.takes(63.0)
     assert not look.due(64.0, 5000) and not look.takes(64.0)
 
 
 def test_one_that_is_due_a_little_earlier_is_it() -> None:
-    look = FirstLook(EVERY_1000)
+    look = FirstEvaluation(EVERY_1000)
     assert look.takes(51.0) and not look.due(60.0, 5000)
 
 
@@ -39,7 +39,7 @@ def test_one_that_is_due_a_little_earlier_is_it() -> None:
 def test_when_an_evaluation_is_made_for_it(
     evaluation: EvaluationSettings, episodes: int, before: float, made: bool, said: bool
 ) -> None:
-    look = FirstLook(evaluation, before)
+    look = FirstEvaluation(evaluation, before)
     assert (look.due(61.0, episodes), look.takes(61.0)) == (made, said)
 
 

@@ -149,7 +149,7 @@ def test_expensive_evaluations_are_spaced_out(tmp_path: Path, most: int, evaluat
     """Each takes 1 s, and 32 games take 10 s: 3% allow one in 33 s; `max_seconds` allows more."""
     now = [0.0]
 
-    class Timed(LocalBackend):
+    class TimedPlayer(LocalBackend):
         def submit(self, request: RolloutRequest) -> None:
             now[0] += 0.0 if self._evaluations else 10.0  # time stands still while a finished evaluation waits
             super().submit(request)
@@ -163,7 +163,7 @@ def test_expensive_evaluations_are_spaced_out(tmp_path: Path, most: int, evaluat
     )
     device = choose_device("cpu")
     with RunFolder(chosen) as folder:
-        trainer = DqnTrainer(chosen, folder, device, Timed(chosen, device))
+        trainer = DqnTrainer(chosen, folder, device, TimedPlayer(chosen, device))
         trainer.every["evaluation"]._clock = lambda: now[0]
         assert Runner(trainer, folder, lambda: False).run()
     rows = metrics_without_times(tmp_path / "tressette" / "small")

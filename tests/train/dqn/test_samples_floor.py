@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from busso.train.dqn.requests import Requests
+from busso.train.dqn.requests import RequestQueue
 from busso.train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
 from busso.train.run.budget import Budget
 from tests.train.runs import settings
@@ -58,14 +58,14 @@ class Learner:
         self.replay = SimpleNamespace(size=10**6, add=lambda _: None)
 
 
-def simulated(tmp_path: Path, speed: float, *overrides: str) -> tuple[Requests, Workers, float]:
+def simulated(tmp_path: Path, speed: float, *overrides: str) -> tuple[RequestQueue, Workers, float]:
     """Return a run's requests and workers after TICKS, and the samples per insert in its second half."""
     chosen = settings(tmp_path, "rollout=ray", f"learner.batch_size={BATCH}", "episodes=100000000", *overrides)
     workers, learner = Workers(speed), Learner()
-    requests = Requests(chosen, workers, learner, Budget(None, None))  # type: ignore[arg-type]
+    requests = RequestQueue(chosen, workers, learner, Budget(None, None))  # type: ignore[arg-type]
     half = 0
     for tick in range(TICKS):
-        requests.give_out()
+        requests.submit_pending()
         requests.take(wait=False)
         learner.updates += min(1, requests.updates_due())
         workers.tick()
@@ -117,6 +117,6 @@ def test_what_it_pays_is_said_once_and_kept(tmp_path: Path, caplog: pytest.LogCa
 def test_in_turn_nothing_falls(tmp_path: Path) -> None:
     chosen = settings(tmp_path, FALLING)
     assert chosen.rollout.kind == "local"
-    requests = Requests(chosen, Workers(1.0), Learner(), Budget(None, None))  # type: ignore[arg-type]
+    requests = RequestQueue(chosen, Workers(1.0), Learner(), Budget(None, None))  # type: ignore[arg-type]
     assert not requests._limiter.falls and requests._limiter.forgiven(ROWS, 10**6, 0.0) == 0
     assert math.isclose(requests._limiter.most_due(4, requests.counters), 0)

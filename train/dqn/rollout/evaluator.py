@@ -6,7 +6,7 @@ import torch
 
 from busso.cards.compiled.splitmix import stream
 from busso.cards.matches.duplicate import ALTERNATE, ONE_AGAINST_MANY, Duel, duel
-from busso.cards.stopping import Stop, Stoppable, never, stoppable
+from busso.cards.stopping import Stop, StoppablePlayer, never, stoppable
 from busso.train.dqn.network.build import inference_network
 from busso.train.dqn.network.q_network import NetworkPlayer
 from busso.train.dqn.players.load import player_of
@@ -36,7 +36,7 @@ class Evaluator:
     def duels(self, weights: Weights, stream_name: str, deals: int, stop: Stop = never) -> dict[str, Duel]:
         """Play each opponent on deals of the seed stream `stream_name`. Raises StoppedError soon after `stop()`."""
         self._network.load_state_dict(weights)
-        player = Stoppable(NetworkPlayer(self._network), stop)
+        player = StoppablePlayer(NetworkPlayer(self._network), stop)
         seeds = stream(self._settings.seed, stream_name, 0, deals)
         seating = evaluation_seating(self._settings)
         others = {name: stoppable(self._game, name, other, stop) for name, other in self._opponents.items()}

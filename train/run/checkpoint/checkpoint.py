@@ -23,7 +23,7 @@ from busso.command.errors import UserError
 from busso.train.run.checkpoint import archive
 from busso.train.run.checkpoint.archive import DamagedError, OtherFormatError
 from busso.train.run.checkpoint.content import check_archive, check_state, not_finite
-from busso.train.run.checkpoint.files import is_missing, patiently
+from busso.train.run.checkpoint.files import is_missing, with_retries
 from busso.train.run.signals import EXIT_REQUEUE
 from busso.train.settings.run import CHECKPOINTS
 
@@ -75,7 +75,7 @@ def load(path: Path) -> dict[str, Any]:
     if it cannot be read, and OtherFormatError for one of another version.
     """
     try:
-        return patiently(partial(_load, path))
+        return with_retries(partial(_load, path))
     except OSError as error:
         raise UnreadableError.because(error, path) from None
 
@@ -139,7 +139,7 @@ class Found:
     problems: dict[Path, str]
 
 
-def load_newest(folder: Path, first: str | None = None, to_go_on: bool = True) -> Found | None:
+def load_newest(folder: Path, first: str | None = None, resuming: bool = True) -> Found | None:
     """Return the newest intact checkpoint, or the file named `first` if it exists and is intact.
 
     Returns None if there are no files. Raises CheckpointError if all are damaged, so that nothing is discarded
@@ -147,21 +147,21 @@ def load_newest(folder: Path, first: str | None = None, to_go_on: bool = True) -
     `to_go_on` any, is of another version.
     """
     try:
-        return patiently(partial(_newest, folder, first, to_go_on))
+        return with_retries(partial(_newest, folder, first, resuming))
     except OSError as error:
         raise UnreadableError.because(error, folder) from None
 
 
-def _newest(folder: Path, first: str | None, to_go_on: bool) -> Found | None:
+def _newest(folder: Path, first: str | None, resuming: bool) -> Found | None:
     """Return as `load_newest`, without retries. Raises OSError if a file cannot be read."""
-    if to_go_on:
+    if resuming:
         refuse_other_formats(folder)
     problems: dict[Path, str] = {}
     for path in ([folder / first] if first in names_in(folder) else []) + listed(folder):
         try:
             return Found(path, _load(path), problems)
         except MissingError:  # deleted by its own run since it was listed
-            return _newest(folder, first, to_go_on)
+            return _newest(folder, first, resuming)
         except CheckpointError as error:
             problems[path] = str(error)
     if problems:
@@ -174,7 +174,7 @@ def _newest(folder: Path, first: str | None, to_go_on: bool) -> Found | None:
 
 def load_best(folder: Path) -> Found | None:
     """Return a run's best checkpoint if it is intact, else the newest intact one. Raises like `load_newest`."""
-    return load_newest(folder, first=BEST, to_go_on=False)
+    return load_newest(folder, first=BEST, resuming=False)
 
 
 def load_named(path: Path) -> tuple[Path, dict[str, Any]]:

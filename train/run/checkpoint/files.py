@@ -14,7 +14,7 @@ T = TypeVar("T")
 WAITS = (0.2, 1.0, 4.0)  # seconds between two attempts; longer outages are left to the next start
 
 
-def patiently(read: Callable[[], T]) -> T:
+def with_retries(read: Callable[[], T]) -> T:
     """Return the value of `read`, retrying after each of WAITS. Raises its last OSError."""
     for wait in WAITS:
         try:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from busso.cards.base.files import errors_name, rename_aside, write_atomic
 from busso.train.run.checkpoint import checkpoint
-from busso.train.run.checkpoint.files import is_missing, patiently
+from busso.train.run.checkpoint.files import is_missing, with_retries
 from busso.train.run.metrics.curves import FILE
 from busso.train.run.metrics.scalars import SCALARS, evaluation_scalars
 from busso.train.run.metrics.tensorboard import TensorBoardFiles
@@ -44,7 +44,7 @@ class Metrics:
         # Repeated evaluations are in TensorBoard already, with the same results.
         self._on_tensorboard: set[int] = set()
         try:
-            old, lines = patiently(partial(self._kept, env_steps, again)) if env_steps else ([], [])
+            old, lines = with_retries(partial(self._kept, env_steps, again)) if env_steps else ([], [])
         except OSError as error:
             raise checkpoint.UnreadableError.because(error, self._path) from None
         self._columns = old + [name for name in columns if name not in old]

@@ -103,17 +103,17 @@ class Gone:
     def __init__(self, order: Order, says: Path, patience: float, hear: Callable[..., None]) -> None:
         self.slots = [Slot(shared_file()) for _ in range(2)]
         self.failure: Exception | None = None
-        self._hear = hear
+        self._on_message = hear
 
     def listen(self) -> None:
-        self._hear("hello", "who plays")
+        self._on_message("hello", "who plays")
 
     def end(self) -> None:
         for k, slot in enumerate(self.slots):
             rollout = Rollout(RolloutRequest(k, 1, 0.0), None, 3, 0, EpisodeReturn(0.0, 0.0))
-            self._hear("rollout", rollout, k, slot.write([np.full(3, k, np.uint8)] * len(self.kind._fields)))
+            self._on_message("rollout", rollout, k, slot.write([np.full(3, k, np.uint8)] * len(self.kind._fields)))
         self.failure = BackendLostError("rollout=ray", "gone")
-        self._hear("failed")
+        self._on_message("failed")
 
     def say(self, name: str, *message: Any) -> None:
         pass
@@ -127,7 +127,7 @@ def test_what_came_before_the_end_is_learned_from(
     monkeypatch.setattr(Gone, "kind", kind)
     targets = LAMBDA_RETURNS if kind is LambdaTransitions else TARGET_NETWORK
     rollouts = RayBackend(settings(tmp_path, "rollout=ray", *targets))
-    rollouts._hear("workers", 4)
+    rollouts._on_message("workers", 4)
     rollouts.evaluate(5, {}, never)
     assert rollouts.free_slots() == 8
     rollouts._process.end()  # type: ignore[attr-defined]

@@ -46,12 +46,12 @@ class WorkerActor:
     @ray.method(concurrency_group=HEALTH)
     def beat(self, version: int, weights: list[Any]) -> int:
         """Return the number of rounds of moves so far, and use these weights, if newer, for the next request."""
-        self._hear_of(version, weights)
+        self._store_newest(version, weights)
         return self._worker.rounds
 
     def play(self, request: RolloutRequest, version: int, weights: list[Any]) -> tuple[Rollout, Arrays]:
         """Play a request with these weights, or newer ones received since the request was submitted."""
-        self._hear_of(version, weights)
+        self._store_newest(version, weights)
         newest, reference = self._newest
         if newest > self._loaded:
             self._worker.load(newest, _tensors(ray.get(reference[0])))
@@ -59,7 +59,7 @@ class WorkerActor:
         rollout = self._worker.play(request)
         return replace(rollout, transitions=None), list(rollout.transitions)
 
-    def _hear_of(self, version: int, weights: list[Any]) -> None:
+    def _store_newest(self, version: int, weights: list[Any]) -> None:
         """Store the newest reference in a single assignment, because heartbeats run in another thread."""
         self._newest = max(self._newest, (version, weights), key=lambda pair: pair[0])
 

@@ -52,10 +52,10 @@ class RayBackend:
         self._lent: list[weakref.ref[NDArray[np.uint8]]] = []
         order = Order(settings.rollout, settings.learner.cpu_threads, pickle.dumps(settings))
         says = settings.folder / _LOG
-        self._process = RayProcess(order, says, self._rollout.heartbeat_seconds, self._hear)
+        self._process = RayProcess(order, says, self._rollout.heartbeat_seconds, self._on_message)
         self._process.listen()
 
-    def _hear(self, name: str, *message: Any) -> None:
+    def _on_message(self, name: str, *message: Any) -> None:
         """Handle a message from the Ray process, in the receiving thread."""
         with self._lock:
             if name == "hello":

@@ -55,7 +55,7 @@ def serve(descriptor: int, slots: list[int]) -> NoReturn:
 def lost(channel: Connection, reason: str, what: str = "lost") -> NoReturn:
     """Report the loss and exit immediately: without its cluster Ray would try to shut down for a minute."""
     if not os.environ.get("RAY_ADDRESS"):
-        private.say_last_words()
+        private.print_ray_logs()
     tell(channel, "failed", what, reason, 1)
     os._exit(private.EXIT_LOST)
 

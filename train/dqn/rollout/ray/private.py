@@ -92,7 +92,7 @@ def remove(folder: Path) -> None:
         time.sleep(0.02)
 
 
-def say_last_words() -> None:
+def print_ray_logs() -> None:
     """Print the last lines of Ray's server logs, which are deleted with the folder."""
     logs = Path(os.environ["RAY_TMPDIR"]) / "ray" / "session_latest" / "logs"
     for name in _LOGS:

@@ -41,7 +41,7 @@ class RayProcess:
             raise SettingsError(ASKED, "ray is not installed", f"use {INSTEAD}")
         self.failure: Exception | None = None
         self._started = False
-        self._says, self._patience, self._hear = says, patience, hear
+        self._says, self._patience, self._on_message = says, patience, hear
         self._see = "" if str(says) == os.devnull else f", see {says}"
         self._outbox: queue.SimpleQueue[tuple[Any, ...] | Order | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
@@ -149,7 +149,7 @@ class RayProcess:
                     self._fail(self._named(*rest))
                     return
                 self._started = self._started or name == "hello"
-                self._hear(name, *rest)
+                self._on_message(name, *rest)
         except (EOFError, OSError):
             self._fail(self._ended())
         except Exception as error:  # otherwise the learner would wait forever
@@ -157,7 +157,7 @@ class RayProcess:
 
     def _fail(self, error: Exception) -> None:
         self.failure = error
-        self._hear("failed")
+        self._on_message("failed")
 
     def _lost(self, reason: str) -> UserError:
         problem = f"the cluster was lost ({reason})"

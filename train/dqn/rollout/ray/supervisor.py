@@ -46,7 +46,7 @@ def main(folder: Path | None, lifeline: int, channel: int, slots: list[int]) -> 
     code = _keep(lifeline, ended, driver)
     if folder:
         if code not in (0, private.EXIT_LOST):
-            private.say_last_words()
+            private.print_ray_logs()
         private.remove(folder)
     return code
 
