@@ -21,9 +21,9 @@
 | 918-993   | with `game.accusi`: declared by relative seat 0, 1, 2, 3         |
 
 accusi.py defines each seat's 19 declaration bits. What a signal still promises (`promised` in the state) is not
-included: a network sees the latest signals and the cards played. Bits 782 to 917 follow from the bits before them; a network learns
-faster with them (docs/explanation/experiments/suits.md). If seats declare, a network trained without accusi sees only
-the first 918 bits (`network.inputs`).
+included: a network sees the latest signals and the cards played. Bits 782 to 917 follow from the bits before them; a
+network learns faster with them (docs/explanation/experiments/suits.md). If seats declare, a network trained without
+accusi sees only the first 918 bits (`network.inputs`).
 """
 
 from functools import cache
