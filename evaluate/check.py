@@ -52,6 +52,7 @@ def main(arguments: Sequence[str]) -> int:
     typed = parser.parse_args(arguments).file
     if not typed.endswith(".py") and "/" not in typed:
         parser.error(f"expected a file, ./NAME.py, not {typed!r}")
+    print(f"compiling {typed} ...", file=sys.stderr, flush=True)
     return _report(name_game(typed))
 
 
