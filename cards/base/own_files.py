@@ -186,6 +186,11 @@ def game_file(name: str) -> OwnFile | None:
     return _named.get(_games.get(name, ""))
 
 
+def without_game() -> tuple[OwnFile, ...]:
+    """Return the named files that define no game: they have players, networks or losses."""
+    return tuple(file for file in _named.values() if file.path not in _games.values())
+
+
 def game_digest(name: str) -> str:
     """Return the digest of the file that defines this game; empty for a game that is not in a file."""
     file = game_file(name)

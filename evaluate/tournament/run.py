@@ -126,7 +126,7 @@ def _code(game: Game, players: Mapping[str, ResolvedPlayer]) -> dict[str, str]:
     own = [own_files.game_file(game.name)]
     if any(player.path for player in players.values()):
         of_players = {player.code for player in players.values()}
-        own += [each for each in own_files.named() if each.path not in of_players]
+        own += [each for each in own_files.without_game() if each.path not in of_players]
     return {Path(each.path).name: each.sha256 for each in own if each is not None}
 
 

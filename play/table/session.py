@@ -124,7 +124,6 @@ class Session:
     def _own_code(self) -> Iterator[str]:
         """Yield the words that name the user's Python files, which a save must not name."""
         game, seats = self.table.game, self.table.setup.seats
-        others = [file for file in own_files.named() if file is not own_files.game_file(game.name)]
         if own_files.typed_game(game.name) != game.name:
             yield f"game={own_files.typed_game(game.name)}"
         players = [own_files.find(words[0]) for words in map(own_files.parted, seats) if words]
@@ -134,7 +133,7 @@ class Session:
             yield from [f"seat={seat}"] if seat else []
             yield f"opponents=[{','.join(name for place, name in enumerate(seats) if place not in team)}]"
             yield from [f"partner={seats[place]}" for place in team if place != seat][:1]
-        yield from (f"network={file.typed}" for file in others if file not in players)
+        yield from (f"network={file.typed}" for file in own_files.without_game() if file not in players)
 
     def _hint(self) -> str | None:
         return self.coach.name if self.coach.chosen else None

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from busso import warm
+from busso.cards.base import own_files
 from busso.cards.game import load_game
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +44,9 @@ def test_what_is_warm_is_not_compiled_again() -> None:
     assert again.returncode == 0 and re.match(r"sette_mezzo: 0 functions compiled, [1-9]\d+ on disk", again.stdout)
 
 
-def test_a_game_in_a_file_is_warmed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_game_in_a_file_is_warmed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_files, "_named", {})
+    monkeypatch.setattr(own_files, "_games", {})
     assert warm.main(["examples/own/war.py"]) == 0
     assert re.match(r"war: \d+ functions compiled", capsys.readouterr().out)
 

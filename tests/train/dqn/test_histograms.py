@@ -37,4 +37,4 @@ def test_a_look_changes_nothing_and_sees_what_is_there(tmp_path: Path) -> None:
     assert np.allclose(histograms["values/played"], wanted, atol=1e-6)
     first = next(name for name in norms)
     matrix = dict(learner.online.named_parameters())[first.removeprefix("weights/norm_of_")]
-    assert abs(norms[first] - float(matrix.detach().norm())) < 1e-4 and len(norms) == 4
+    assert abs(norms[first] - float(matrix.detach().norm())) < 1e-4 and len(norms) == 5  # with the head of the value

@@ -54,7 +54,7 @@ def test_a_complete_run_has_all_that_its_pages_show(uninterrupted: Path) -> None
     found = board(uninterrupted)
     hparams = session(found, metadata.SESSION_START_INFO_TAG).hparams
     assert hparams["learner.batch_size"].number_value == 64 and hparams["game.name"].string_value == "tressette"
-    assert hparams["network.hidden"].string_value == "[16, 16]" and hparams["network.dueling"].bool_value is False
+    assert hparams["network.hidden"].string_value == "[16, 16]" and hparams["network.dueling"].bool_value is True
     assert "name" not in hparams and "checkpoint.keep" not in hparams
     assert session(found, metadata.SESSION_END_INFO_TAG).end_time_secs > 0
     results = json.loads((uninterrupted / "tressette" / "small" / "results.json").read_text())
