@@ -24,7 +24,7 @@ from busso.command.conf_folder import CONF, explained_settings
 from busso.command.errors import UserError
 from busso.command.main import Main, command, failure_of
 from busso.command.settings.checks import SettingsError
-from busso.command.settings.compose import T, explained, fitting, from_config, refused_by_name
+from busso.command.settings.compose import T, explained, for_schema, from_config, refused_by_name
 from busso.command.settings.own_games import name_games
 from busso.command.settings.quoting import in_quotes
 from busso.command.terminal.visible import one_line
@@ -157,7 +157,7 @@ def settings_command(
         @functools.wraps(run)
         def main(arguments: Sequence[str]) -> int:
             flags, words = parted(arguments)
-            return run_app(config_name, task, [*flags, *fitting(schema, given(words), default_game)])
+            return run_app(config_name, task, [*flags, *for_schema(schema, given(words), default_game)])
 
         return main
 

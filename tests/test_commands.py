@@ -54,8 +54,8 @@ def together() -> Iterator[tuple[str, tuple[str, ...]]]:
             else:
                 settings[found[1]] = argument
         several = made.setdefault(tuple(choices), [])
-        fitting = (each for each in several if all(each.get(key, own) == own for key, own in settings.items()))
-        if (others := next(fitting, None)) is None:
+        for_schema = (each for each in several if all(each.get(key, own) == own for key, own in settings.items()))
+        if (others := next(for_schema, None)) is None:
             several.append(settings)
         else:
             others |= settings

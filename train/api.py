@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from busso.train.dqn.rollout.backend import RolloutBackend
     from busso.train.run.folder import RunFolder
     from busso.train.run.runner import Judge, Trainer
-    from busso.train.settings.resolve import AnyRunSettings, Chosen
+    from busso.train.settings.resolve import AnyRunSettings, ResolvedSettings
 
 log = logging.getLogger("train")
 
 
-def train(chosen: Chosen, judge: Judge | None = None) -> int:
+def train(chosen: ResolvedSettings, judge: Judge | None = None) -> int:
     """Start or resume a run; return the exit code, which is 0 also if the judge gave up the run. Raises UserError."""
     from busso.train.run.folder import RunFolder
     from busso.train.run.metrics.log_file import logged
@@ -38,7 +38,7 @@ def train(chosen: Chosen, judge: Judge | None = None) -> int:
         return run(partial(open_trainer, settings, folder), folder, judge)
 
 
-def with_players(chosen: Chosen) -> Chosen:
+def with_players(chosen: ResolvedSettings) -> ResolvedSettings:
     """Return the settings completed by the run's latest start and initial network, and check all players.
 
     Writes nothing. Raises UserError.

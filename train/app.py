@@ -18,7 +18,7 @@ from busso.command.errors import UserError
 from busso.command.settings.compose import from_config
 from busso.train.api import train as train_chosen
 from busso.train.api import with_players
-from busso.train.settings.resolve import SCHEMAS, AnyRunSettings, Chosen, chosen_of
+from busso.train.settings.resolve import SCHEMAS, AnyRunSettings, ResolvedSettings, chosen_of
 from busso.train.sweep import in_sweep, prepare
 
 
@@ -50,7 +50,7 @@ def _check(config: DictConfig, overrides: Sequence[str], folder: str) -> None:
     with_players(chosen(plain, overrides, folder))
 
 
-def chosen(config: DictConfig, overrides: Sequence[str], folder: str) -> Chosen:
+def chosen(config: DictConfig, overrides: Sequence[str], folder: str) -> ResolvedSettings:
     """Return the settings of a run in this folder. Raises SettingsError."""
     return chosen_of(_in_folder(from_config(SCHEMAS, config), folder), overrides)
 

@@ -112,7 +112,7 @@ class Lock:
                 self._set_aside(self._me.token.encode())
         self._me = None
         os.close(self._name)
-        self._let_go()
+        self._release_bytes()
 
     def owner(self) -> Owner | None:
         """Return the process that the owner file names now. Raises OSError if it cannot be read."""
@@ -166,10 +166,10 @@ class Lock:
         try:
             taken = self._take_from_others(watch)
         except BaseException:
-            self._let_go()
+            self._release_bytes()
             raise
         if not taken:
-            self._let_go()
+            self._release_bytes()
         return taken
 
     def _take_from_others(self, watch: OwnerWatch) -> bool:
@@ -276,7 +276,7 @@ class Lock:
             error.exit_code = _REQUEUE  # it still runs, on a node that Slurm cannot reach
         return error
 
-    def _let_go(self) -> None:
+    def _release_bytes(self) -> None:
         if self._bytes is not None:
             os.close(self._bytes)
             self._bytes = None

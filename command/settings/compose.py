@@ -38,13 +38,13 @@ T = TypeVar("T")
 
 def compose(schema: type[T] | Mapping[str, type[T]], config_name: str, overrides: Sequence[str]) -> T:
     """Compose conf/<config_name>.yaml with overrides; a mapping has a schema for each `algo`. Raises SettingsError."""
-    overrides = fitting(schema, [in_full(with_escapes(with_home(each))) for each in overrides])
+    overrides = for_schema(schema, [in_full(with_escapes(with_home(each))) for each in overrides])
     name_games(overrides)
     with refused_by_name(overrides, config_name):
         return from_config(schema, _composed(config_name, overrides))
 
 
-def fitting(
+def for_schema(
     schema: type[T] | Mapping[str, type[T]], overrides: Sequence[str], default_game: str | None = None
 ) -> Sequence[str]:
     """Return the overrides for Hydra; consume those that only name a game, network or player of files to be read.

@@ -17,7 +17,7 @@ from busso.command.settings.foreign import check_game, name_game
 from busso.command.settings.overrides import given, key_of
 
 
-class NamesGame:
+class GameSettings:
     """Settings with the group `game`; pickles carry the user's files, so that all processes of a run use one source."""
 
     game: dict[str, Any]

@@ -11,7 +11,7 @@ from busso.evaluate.markdown import code
 from busso.evaluate.report import games
 from busso.evaluate.report.content import Report, Section, Text
 from busso.evaluate.report.sections import calibration, choices, exact
-from busso.evaluate.report.sections.observing import Watched, load_agent, watch_games
+from busso.evaluate.report.sections.observing import ObservedGames, load_agent, watch_games
 from busso.evaluate.report.sections.training import (
     curves_section,
     facts,
@@ -75,7 +75,7 @@ def _playing(run: Run, wanted: ReportOptions, say: Say) -> list[Section]:
     return [*found, *_sections(watch_games(agent, wanted.games, wanted.seed), wanted, say)]
 
 
-def _sections(watched: Watched, wanted: ReportOptions, say: Say) -> list[Section]:
+def _sections(watched: ObservedGames, wanted: ReportOptions, say: Say) -> list[Section]:
     game = watched.agent.game
     own = own_module(games.__name__, game.name)
     unit, scale = presentation_of(game).units(game).get(watched.agent.reward, ("reward", 1.0))

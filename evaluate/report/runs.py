@@ -109,7 +109,7 @@ def kinds_of(runs: Sequence[Run]) -> list[SeedGroup]:
             found.append([run])
         else:
             alike.append(run)
-    names = _told_apart([kind[0] for kind in found])
+    names = _unique_names([kind[0] for kind in found])
     return [SeedGroup(_name(name, kind), kind) for name, kind in zip(names, found, strict=True)]
 
 
@@ -133,7 +133,7 @@ def _is_another_seed_of(kind: Sequence[Run], run: Run) -> bool:
     return run.settings.seed not in seeds and same_but_for_the_seed(kind[0], run)
 
 
-def _told_apart(runs: Sequence[Run]) -> list[str]:
+def _unique_names(runs: Sequence[Run]) -> list[str]:
     """Return unique names, with as many parent folders as needed."""
     parts = [run.folder.resolve().parts for run in runs]
     return [_shortest(own, [other for other in parts if other is not own]) for own in parts]

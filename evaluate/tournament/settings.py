@@ -20,7 +20,7 @@ from busso.command.settings.checks import (
     check_one_of,
     require,
 )
-from busso.command.settings.game import NamesGame
+from busso.command.settings.game import GameSettings
 from busso.train.dqn.players.resolve import ResolvedPlayer
 
 Pair = tuple[str, str]
@@ -32,7 +32,7 @@ AUTO = "auto"  # value of `processes`
 
 
 @dataclass
-class TournamentSettings(NamesGame):
+class TournamentSettings(GameSettings):
     """Settings of `busso tournament`; documented in conf/tournament.yaml."""
 
     game: dict[str, Any]

@@ -113,7 +113,7 @@ def open_watch(settings: PlaySettings, given: Given) -> WatchedGames:
         if key in given:
             raise SettingsError(key, "watched games are not saved", f"leave {key} out")
     if settings.watch != AGENTS:
-        return _open_film(Path(settings.watch), settings, given)
+        return _open_records(Path(settings.watch), settings, given)
     game = load_configured_game(settings.game)
     check_match(settings, game)
     table = Table(Setup(game, watched_seats(settings, game), settings.chosen_seed(), settings.match))
@@ -121,7 +121,7 @@ def open_watch(settings: PlaySettings, given: Given) -> WatchedGames:
     return WatchedGames(Agents(table, coach), coach, settings.seat, settings.pace)
 
 
-def _open_film(path: Path, settings: PlaySettings, given: Given) -> WatchedGames:
+def _open_records(path: Path, settings: PlaySettings, given: Given) -> WatchedGames:
     for key in sorted(given):
         names_file = key == "game" and own_files.game_file(settings.game["name"]) is not None
         if key.partition(".")[0] in _NOT_OF_FILES and not names_file:

@@ -42,7 +42,7 @@ class Session:
         self.path = save
         self._settings, self._ledger = settings, ledger
         self._always = save is not None
-        self._owed: list[list[dict[str, Any]]] = []  # records that could not be written yet
+        self._pending: list[list[dict[str, Any]]] = []  # records that could not be written yet
         self.trouble: OSError | None = None  # unreported error of a write
         self._told = ""
         self.finished = restored and table.game_over  # before this session, so only the next game is played
@@ -92,7 +92,7 @@ class Session:
         """Save an unfinished table or one with a save file; return whether there was one. Raises OSError."""
         wanted = self.path is not None or not self.table.game_over
         try:
-            self._pay()
+            self._write_pending()
         finally:
             if wanted:
                 self.save()
@@ -150,13 +150,13 @@ class Session:
         over = self.table.hand.over
         try:
             if over and self._ledger is not None:
-                self._owed.append([*self.table.records])
-                self._pay()
+                self._pending.append([*self.table.records])
+                self._write_pending()
         finally:
             if self._always and (by_person or over):
                 self.save()
 
-    def _pay(self) -> None:
-        while self._owed and self._ledger is not None:
-            self._ledger.add(self._owed[0])
-            del self._owed[0]
+    def _write_pending(self) -> None:
+        while self._pending and self._ledger is not None:
+            self._ledger.add(self._pending[0])
+            del self._pending[0]

@@ -59,7 +59,7 @@ class Evaluations:
     def begin(self, runner: Runner) -> None:
         """Restart the evaluations that an earlier start of the run left unfinished."""
         self._runner = runner
-        self._best = Best(self._settings, self._folder.checkpoints, self._folder.writer, self._folder.run_id)
+        self._best = BestNetwork(self._settings, self._folder.checkpoints, self._folder.writer, self._folder.run_id)
         runner.display.remember("games won against", "none yet")
         for env_steps, weights in list(self.under_way.items()):
             self._start(env_steps, weights)
@@ -132,7 +132,7 @@ def _norms(learner: Learner) -> dict[str, float]:
     return {f"weights/norm_of_{name}": size for (name, _), size in zip(matrices, sizes, strict=True)}
 
 
-class Best:
+class BestNetwork:
     """Best network of a run: `checkpoints/best.pt`, replaced when an evaluation beats all earlier ones.
 
     The best score of many evaluations is biased upwards; the table at the end of the run measures the network on other

@@ -19,13 +19,13 @@ from busso.train.dqn.rollout.request import Weights
 from busso.train.run.checkpoint import checkpoint
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.learning import NetworkSettings
-from busso.train.settings.resolve import Chosen, latest_settings
+from busso.train.settings.resolve import ResolvedSettings, latest_settings
 
 KEY = "network.init_from"
 _SHAPE = ("module", "hidden", "symmetric", "inputs", "dueling")
 
 
-def with_shape_of_start(chosen: Chosen) -> Chosen:
+def with_shape_of_start(chosen: ResolvedSettings) -> ResolvedSettings:
     """Return the settings with the shape of the initial network, and without random play at first.
 
     A resumed run keeps both, as that network may be gone. Raises SettingsError if the network is missing, for another

@@ -163,7 +163,7 @@ class RunFolder:
             make_folder(self.path / ".hydra")
             write_atomic(self.path / ".hydra" / name, text)
 
-    def _compare(self, found: checkpoint.Found) -> None:
+    def _compare(self, found: checkpoint.LoadedCheckpoint) -> None:
         """Raise SettingsError if the run was started with other settings."""
         before = found.state.get("settings")
         if not isinstance(before, dict):

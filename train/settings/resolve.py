@@ -35,7 +35,7 @@ _NEEDED = {BEST_RESPONSE: "opponents.only", "fine_tune": "network.init_from"}  #
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ResolvedSettings:
     """Settings of a run, notes on them for the log, and the overrides `given`."""
 
     settings: AnyRunSettings
@@ -64,12 +64,12 @@ def defaults_of(settings: AnyRunSettings, *groups: str) -> AnyRunSettings | None
     return plain
 
 
-def resolve(overrides: Sequence[str]) -> Chosen:
+def resolve(overrides: Sequence[str]) -> ResolvedSettings:
     """Return the settings of a `busso train` command line. Raises SettingsError."""
     return chosen_of(settings_of(overrides), overrides)
 
 
-def chosen_of(settings: AnyRunSettings, overrides: Sequence[str]) -> Chosen:
+def chosen_of(settings: AnyRunSettings, overrides: Sequence[str]) -> ResolvedSettings:
     """Return the settings, adjusted to the `overrides` typed. Raises SettingsError."""
     named = given(overrides)
     experiment = named["experiment"].value if "experiment" in named else None
@@ -78,7 +78,7 @@ def chosen_of(settings: AnyRunSettings, overrides: Sequence[str]) -> Chosen:
     if (key := _NEEDED.get(experiment or "")) and key not in named:
         raise SettingsError(key, f"required by experiment={experiment}", f"set {key}=...")
     if not isinstance(settings, TrainSettings):
-        return Chosen(settings, given=tuple(overrides))
+        return ResolvedSettings(settings, given=tuple(overrides))
     for key, code in (("network.module", settings.network.module), ("learner.loss", settings.learner.loss)):
         words = own_files.parted(code or "")
         if key in named and words and own_files.find(words[0]) is None:
@@ -86,7 +86,7 @@ def chosen_of(settings: AnyRunSettings, overrides: Sequence[str]) -> Chosen:
     if settings.network.module is not None and (typed := [key for key in OF_BUSSOS_NETWORKS if key in named]):
         problem = f"is for busso's own networks, not for {settings.network.module}"
         raise SettingsError(typed[0], problem, "leave out either it or network=")
-    return Chosen(_measured_against_opponent(settings, named, experiment), given=tuple(overrides))
+    return ResolvedSettings(_measured_against_opponent(settings, named, experiment), given=tuple(overrides))
 
 
 def _measured_against_opponent(
@@ -108,7 +108,7 @@ def _measured_against_opponent(
     return replace(settings, evaluation=replace(settings.evaluation, opponents=[only], best_metric=best_metric))
 
 
-def with_settings_of_begun(chosen: Chosen) -> Chosen:
+def with_settings_of_begun(chosen: ResolvedSettings) -> ResolvedSettings:
     """Return the settings of the run's latest start, if any, updated with typed settings and those of the machine.
 
     Typed groups and the budget are taken as a whole. Raises SettingsError.

@@ -22,7 +22,7 @@ from busso.command.settings.checks import (
     check_numbers,
     require,
 )
-from busso.command.settings.game import NamesGame, load_configured_game
+from busso.command.settings.game import GameSettings, load_configured_game
 
 # Files in a run folder, numbered by episodes or iterations: in checkpoints/ and in policies/.
 CHECKPOINTS, POLICIES = NumberedFiles("episode_", 12, ".pt"), NumberedFiles("iteration_", 3, ".npz")
@@ -34,7 +34,7 @@ _NAME = re.compile(rf"{_PART}(/{_PART})*")
 
 
 @dataclass
-class RunSettings(NamesGame):
+class RunSettings(GameSettings):
     """Game, learning algorithm and folder of a run."""
 
     game: dict[str, Any]

@@ -19,7 +19,7 @@ from busso.command.settings.foreign import check_values
 from busso.command.settings.overrides import key_of, value_text, with_escapes
 from busso.command.settings.quoting import in_quotes
 from busso.train.settings.dqn import TrainSettings
-from busso.train.settings.resolve import SCHEMAS, AnyRunSettings, Chosen, chosen_of, resolve
+from busso.train.settings.resolve import SCHEMAS, AnyRunSettings, ResolvedSettings, chosen_of, resolve
 from busso.train.settings.run import is_run_name
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Search:
         """Study folder: runs/<game>/<study>."""
         return Path(self.base.runs) / self.base.game_name / self.settings.study
 
-    def trial(self, number: int, values: Mapping[str, str]) -> Chosen:
+    def trial(self, number: int, values: Mapping[str, str]) -> ResolvedSettings:
         """Return the settings of a trial with these values in Hydra's syntax. Raises SettingsError if they are invalid.
 
         The values come from the study's journal, which another user may have written.

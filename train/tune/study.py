@@ -54,7 +54,7 @@ class Study:
         self._claim = self._claim_on(0)  # claim on this process's run, until its result is known
         self._busy: set[int] = set()  # runs being trained outside the study
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        with self._alone():
+        with self._locked():
             self._study = optuna.create_study(
                 storage=JournalStorage(JournalFileBackend(str(self._folder / JOURNAL))),
                 study_name=search.settings.study,
@@ -83,7 +83,7 @@ class Study:
         starts it. Raises StoppedError if `stop` returns True while waiting for other processes.
         """
         self._await_earlier_start(stop)
-        with self._alone(stop):
+        with self._locked(stop):
             self._queue_abandoned()
             while self._with_state(TrialState.WAITING) or self._queue_new():
                 trial = self._study.ask()
@@ -192,7 +192,7 @@ class Study:
         return Lock(self._folder / f".trial-{run:03d}.lock")
 
     @contextmanager
-    def _alone(self, stop: Stop = never) -> Iterator[None]:
+    def _locked(self, stop: Stop = never) -> Iterator[None]:
         try:
             self._lock.acquire(LOCK_SECONDS, stopped=stop)
         except InUseError:

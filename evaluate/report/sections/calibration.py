@@ -12,7 +12,7 @@ from busso.cards.matches.duplicate import NORMAL_95
 from busso.cards.presentation import presentation_of
 from busso.evaluate.report.content import Block, Figure, Section, Text, TextTable
 from busso.evaluate.report.drawing import COLOURS, Numbers, new_figure, style, to_svg
-from busso.evaluate.report.sections.observing import Watched
+from busso.evaluate.report.sections.observing import ObservedGames
 
 _BINS = 12
 
@@ -59,7 +59,7 @@ def explained(value: Numbers, outcome: Numbers) -> float:
     return 1 - float((outcome - value).var()) / spread if spread > 0 else float("nan")
 
 
-def section(watched: Watched, unit: str, scale: float) -> Section | None:
+def section(watched: ObservedGames, unit: str, scale: float) -> Section | None:
     """Return the section on values, multiplied by `scale` to be in `unit`; None for a player without values."""
     rows = np.flatnonzero(watched.choices > 1)
     if watched.agent.network is None or not rows.size:
@@ -86,7 +86,7 @@ def section(watched: Watched, unit: str, scale: float) -> Section | None:
     return Section("Values against outcomes", blocks)
 
 
-def _says(found: Reliability, value: Numbers, outcome: Numbers, unit: str, watched: Watched) -> str:
+def _says(found: Reliability, value: Numbers, outcome: Numbers, unit: str, watched: ObservedGames) -> str:
     bias = float((value - outcome).mean())
     direction = "too high" if bias > 0 else "too low"
     return (
@@ -96,7 +96,7 @@ def _says(found: Reliability, value: Numbers, outcome: Numbers, unit: str, watch
     )
 
 
-def _by_stage(watched: Watched, rows: NDArray[np.int64], value: Numbers, outcome: Numbers) -> dict[str, float]:
+def _by_stage(watched: ObservedGames, rows: NDArray[np.int64], value: Numbers, outcome: Numbers) -> dict[str, float]:
     """Return the explained share in each stage of the game with at least 100 decisions."""
     stages = watched.phases[rows]
     shares = {}

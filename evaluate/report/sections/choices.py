@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from busso.cards.presentation import presentation_of
 from busso.evaluate.report.content import Block, Figure, TextTable
 from busso.evaluate.report.drawing import COLOURS, Numbers, new_figure, style, to_svg
-from busso.evaluate.report.sections.observing import Watched
+from busso.evaluate.report.sections.observing import ObservedGames
 
 _FEW = 12  # most actions that get a column each
 
 
-def by_action(watched: Watched) -> list[Block]:
+def by_action(watched: ObservedGames) -> list[Block]:
     """Return the shares of each action by stage, as a figure and a table; empty for a game of many actions."""
     game = watched.agent.game
     if game.actions > _FEW:
@@ -47,7 +47,7 @@ def by_action(watched: Watched) -> list[Block]:
     return [_figure(watched, counts), table]
 
 
-def _figure(watched: Watched, counts: NDArray[np.int64]) -> Figure:
+def _figure(watched: ObservedGames, counts: NDArray[np.int64]) -> Figure:
     game = watched.agent.game
     names = presentation_of(game).phases
     seen = [number for number in range(len(names)) if counts[number].sum()]

@@ -61,7 +61,7 @@ def load_agent(run: Run) -> Agent:
 
 
 @dataclass(frozen=True)
-class Watched:
+class ObservedGames:
     """Decisions of the agent in the order played, one row each.
 
     `values` are NaN for illegal actions and without a network. `outcome` is the return of the seat from this decision
@@ -118,7 +118,7 @@ def unpacked(masks: NDArray[np.uint64], actions: int) -> NDArray[np.bool_]:
     return (masks[:, None] >> np.arange(actions, dtype=np.uint64)) & np.uint64(1) != 0
 
 
-def watch_games(agent: Agent, games: int, seed: int) -> Watched:
+def watch_games(agent: Agent, games: int, seed: int) -> ObservedGames:
     """Play `games` games with the agent in all seats, or against its opponent if it has one."""
     game, by_value = agent.game, _ByValue(agent) if agent.network is not None else None
     players: list[Player] = [by_value or agent.player]
@@ -156,10 +156,12 @@ class _Kept:
         none = np.full((games.size, self._game.actions), np.nan, np.float32)
         self._values.append(none if self._by_value is None else self._by_value.values)
 
-    def watched(self, agent: Agent, games: int, totals: NDArray[np.float32], results: NDArray[np.float32]) -> Watched:
+    def watched(
+        self, agent: Agent, games: int, totals: NDArray[np.float32], results: NDArray[np.float32]
+    ) -> ObservedGames:
         """Return all decisions, after the games have ended."""
         number, seat, states, masks, actions = (np.concatenate(column) for column in zip(*self._rounds, strict=True))
-        return Watched(
+        return ObservedGames(
             agent,
             games,
             number,
@@ -184,7 +186,7 @@ class _Kept:
         return np.concatenate(outcomes[::-1])
 
 
-def rules_choose(watched: Watched, rows: NDArray[np.int64], name: str, seed: int) -> NDArray[np.int64]:
+def rules_choose(watched: ObservedGames, rows: NDArray[np.int64], name: str, seed: int) -> NDArray[np.int64]:
     """Return the actions that a named player takes in these decisions, `[rows]`."""
     player = named_player(watched.agent.game, name)
     player.begin(stream(seed, _STREAM, 1, rows.size))

@@ -10,7 +10,7 @@ from busso.cards.play import play
 from busso.cards.players import named_player
 from busso.evaluate.report.games.tressette import play as tressette_play
 from busso.evaluate.report.games.tressette.endgame import solve_endgame
-from busso.evaluate.report.sections.observing import Agent, Watched, watch_games
+from busso.evaluate.report.sections.observing import Agent, ObservedGames, watch_games
 from busso.train.dqn.network.build import build_network
 from busso.train.dqn.network.q_network import NetworkPlayer
 from tests.train.runs import settings
@@ -29,11 +29,11 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Agent:
 
 
 @pytest.fixture(scope="module")
-def watched(agent: Agent) -> Watched:
+def watched(agent: Agent) -> ObservedGames:
     return watch_games(agent, 40, seed=5)
 
 
-def test_the_games_are_those_that_the_player_plays(agent: Agent, watched: Watched) -> None:
+def test_the_games_are_those_that_the_player_plays(agent: Agent, watched: ObservedGames) -> None:
     seats = np.zeros((40, 4), np.uint8)
     states, _ = play(agent.game, stream(5, "report", 0, 40), [agent.player], seats)
     assert np.array_equal(agent.game.returns(states), watched.results)
@@ -41,7 +41,7 @@ def test_the_games_are_those_that_the_player_plays(agent: Agent, watched: Watche
     assert np.array_equal(states["order"], order)
 
 
-def test_outcomes_are_what_the_seat_earns_by_the_end(watched: Watched) -> None:
+def test_outcomes_are_what_the_seat_earns_by_the_end(watched: ObservedGames) -> None:
     """The reward comes with the last card: the difference of points over 11."""
     own = watched.results[watched.game, watched.seat]
     assert watched.outcome == pytest.approx((2 * own - 11) / 11, abs=1e-6)
@@ -74,7 +74,7 @@ def test_an_opponent_sits_where_the_agent_does_not(agent: Agent) -> None:
     assert len(found.action) == 8 * 20 and teams in ({(0, 0), (1, 1)}, {(0, 1), (1, 0)})
 
 
-def test_the_highest_card_left_takes_the_trick(watched: Watched) -> None:
+def test_the_highest_card_left_takes_the_trick(watched: ObservedGames) -> None:
     """A seat that leads the highest card left of its suit takes the trick and leads again."""
     leads = np.flatnonzero(watched.states["plays"] % 4 == 0)
     highest = tressette_play._is_highest(watched, leads)

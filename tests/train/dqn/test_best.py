@@ -7,7 +7,7 @@ import pytest
 
 from busso.cards.matches.duplicate import Duel
 from busso.command.settings.checks import SettingsError
-from busso.train.dqn.evaluations import Best
+from busso.train.dqn.evaluations import BestNetwork
 from busso.train.run.checkpoint import checkpoint
 from busso.train.run.checkpoint.background_writer import BackgroundWriter
 from busso.train.settings.dqn import EvaluationSettings, TrainSettings
@@ -45,12 +45,12 @@ def test_what_is_kept(tmp_path: Path, best_metric: str, kept: int, score: float)
     assert (state["env_steps"], state["score"]) == (kept, pytest.approx(score)) and best.score == state["score"]
 
 
-def offered(folder: Path, best_metric: str, evaluations: tuple[dict[str, Duel], ...]) -> Best:
+def offered(folder: Path, best_metric: str, evaluations: tuple[dict[str, Duel], ...]) -> BestNetwork:
     """Offer the evaluations, after 1, 2, ... decisions, to a run that continues in the folder."""
     settings = settings_of(["game=spike", OPPONENTS, f"evaluation.best_metric={best_metric}"])
     assert isinstance(settings, TrainSettings)
     writer = BackgroundWriter()
-    best = Best(settings, folder, writer, "one")
+    best = BestNetwork(settings, folder, writer, "one")
     for number, each in enumerate(evaluations, start=1):
         best.offer({}, number, each)
         writer.wait()
@@ -70,9 +70,9 @@ def test_the_score_of_another_run_does_not_count(tmp_path: Path) -> None:
     settings = settings_of(["game=spike", OPPONENTS])
     assert isinstance(settings, TrainSettings)
     writer = BackgroundWriter()
-    Best(settings, tmp_path, writer, "one").offer({}, 1, MUCH)
+    BestNetwork(settings, tmp_path, writer, "one").offer({}, 1, MUCH)
     writer.wait()
-    scores = [Best(settings, tmp_path, writer, run).score for run in ("one", "other")]
+    scores = [BestNetwork(settings, tmp_path, writer, run).score for run in ("one", "other")]
     assert scores == [15.5, -np.inf]
 
 

@@ -12,7 +12,7 @@ from busso.train.dqn.network.build import build_network
 from busso.train.dqn.warm_start import weights_to_begin_with, with_shape_of_start
 from busso.train.run.checkpoint import checkpoint
 from busso.train.settings.dqn import TrainSettings
-from busso.train.settings.resolve import Chosen
+from busso.train.settings.resolve import ResolvedSettings
 from tests.errors import error_about
 from tests.train.dqn.test_loop import differences, run
 from tests.train.runs import TrainedRuns, settings
@@ -27,7 +27,7 @@ def first(trained_run: TrainedRuns) -> Path:
 
 def test_it_begins_with_these_weights(first: Path, tmp_path: Path) -> None:
     """With a tiny learning rate it also ends with them; it does not start with random play."""
-    found = with_shape_of_start(Chosen(settings(tmp_path, f"network.init_from={first}")))
+    found = with_shape_of_start(ResolvedSettings(settings(tmp_path, f"network.init_from={first}")))
     chosen, (line,) = found.settings, found.notes
     assert isinstance(chosen, TrainSettings)
     assert chosen.network.hidden == [24] and chosen.network.symmetric and chosen.network.inputs is None
@@ -56,25 +56,25 @@ def test_it_goes_on_where_the_first_is_gone(first: Path, tmp_path: Path) -> None
     run(tmp_path, *given, stop_after=64)
     (tmp_path / "tressette" / "small" / "config.yaml").write_text(as_yaml(settings(tmp_path, *given)))
     shutil.rmtree(source)
-    chosen = with_shape_of_start(Chosen(settings(tmp_path, f"network.init_from={source}"))).settings
+    chosen = with_shape_of_start(ResolvedSettings(settings(tmp_path, f"network.init_from={source}"))).settings
     assert isinstance(chosen, TrainSettings) and chosen.network.hidden == [24]
     with error_about(SettingsError, "network.init_from", hint="run folder"):
-        with_shape_of_start(Chosen(settings(tmp_path, f"network.init_from={source}", "name=other")))
+        with_shape_of_start(ResolvedSettings(settings(tmp_path, f"network.init_from={source}", "name=other")))
 
 
 def test_the_champion_and_what_is_given_besides(tmp_path: Path) -> None:
     """Epsilon may be given; the shape is the file's."""
     given = ["network.init_from=champion", "exploration.start=0.5"]
-    chosen = with_shape_of_start(Chosen(settings(tmp_path, *given), given=tuple(given))).settings
+    chosen = with_shape_of_start(ResolvedSettings(settings(tmp_path, *given), given=tuple(given))).settings
     assert isinstance(chosen, TrainSettings)
     assert chosen.exploration.start == 0.5 and chosen.network.symmetric
-    assert with_shape_of_start(Chosen(settings(tmp_path))) == Chosen(settings(tmp_path))
+    assert with_shape_of_start(ResolvedSettings(settings(tmp_path))) == ResolvedSettings(settings(tmp_path))
 
 
 def test_it_may_have_learned_under_other_options(first: Path, tmp_path: Path) -> None:
     """New bits have no effect at first: its values are the same as without them."""
     hears = settings(tmp_path, f"network.init_from={first}", "game.signals=true", "game.accusi=true")
-    found = with_shape_of_start(Chosen(hears))
+    found = with_shape_of_start(ResolvedSettings(hears))
     assert found.notes[0].endswith("; it learned with game.signals=false game.accusi=false")
     chosen, plain = found.settings, settings(tmp_path, *SHAPES)
     assert isinstance(chosen, TrainSettings)
@@ -101,4 +101,4 @@ def test_it_may_have_learned_under_other_options(first: Path, tmp_path: Path) ->
 def test_what_is_refused(given: list[str], says: str, hint: str, first: Path, tmp_path: Path) -> None:
     given = [each.format(first=first) for each in given]
     with error_about(SettingsError, "network.init_from", says, hint):
-        with_shape_of_start(Chosen(settings(tmp_path, *given), given=tuple(given)))
+        with_shape_of_start(ResolvedSettings(settings(tmp_path, *given), given=tuple(given)))

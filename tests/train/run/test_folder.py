@@ -153,7 +153,7 @@ def test_a_look_at_a_run_waits_for_nothing(tmp_path: Path, restarted: Callable[[
 def test_the_hint_of_a_changed_setting_can_be_typed(tmp_path: Path) -> None:
     phases = "[{until: 100, mix: {random: 0.5, greedy: 0.5}}, {until: null, mix: {random: 1}}]"
     before = settings(tmp_path, f"opponents.phases={phases}")
-    found = checkpoint.Found(tmp_path, {"settings": asdict(before)}, {})
+    found = checkpoint.LoadedCheckpoint(tmp_path, {"settings": asdict(before)}, {})
     with error_about(SettingsError, "opponents.phases") as error:
         RunFolder(settings(tmp_path))._compare(found)
     (typed,) = shlex.split(error.value.hint.partition("resume it with ")[2])

@@ -87,14 +87,14 @@ def test_a_read_that_fails_once_is_no_damage(tmp_path: Path) -> None:
     assert count == 3  # two last lines, and the latest file
 
 
-def newest(folder: Path) -> checkpoint.Found | None:
-    return checkpoint.Found(path := checkpoint.path_for(folder, 350), checkpoint.load(path), {})
+def newest(folder: Path) -> checkpoint.LoadedCheckpoint | None:
+    return checkpoint.LoadedCheckpoint(path := checkpoint.path_for(folder, 350), checkpoint.load(path), {})
 
 
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("load", [checkpoint.load_newest, checkpoint.load_best, newest])
 def test_what_cannot_be_opened_ends_the_start_and_nothing_else(
-    tmp_path: Path, load: Callable[[Path], checkpoint.Found | None], number: int
+    tmp_path: Path, load: Callable[[Path], checkpoint.LoadedCheckpoint | None], number: int
 ) -> None:
     """Including a file that is listed in its folder but not found."""
     saved(tmp_path, 150, 350)

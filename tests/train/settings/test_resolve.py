@@ -11,7 +11,7 @@ from busso.command.settings.compose import as_yaml
 from busso.train.run.checkpoint import checkpoint
 from busso.train.run.folder import RunFolder
 from busso.train.settings.dqn import TrainSettings
-from busso.train.settings.resolve import CONFIG, Chosen, resolve, with_settings_of_begun
+from busso.train.settings.resolve import CONFIG, ResolvedSettings, resolve, with_settings_of_begun
 from busso.train.settings.saved import changes
 from busso.train.settings.targets import LambdaReturns, TargetNetwork, Targets
 from tests.errors import error_about
@@ -86,7 +86,7 @@ def test_a_setting_of_another_choice_is_refused_with_what_to_say(typed: list[str
     assert says in str(caught.value)
 
 
-def begun_run(*typed: str) -> Chosen:
+def begun_run(*typed: str) -> ResolvedSettings:
     """Return a run of these settings with a checkpoint."""
     chosen = resolve(typed)
     path = checkpoint.path_for(chosen.settings.folder / "checkpoints", 5)
@@ -139,7 +139,7 @@ def test_a_typed_setting_of_another_target_is_compared_as_a_whole() -> None:
     assert isinstance(found, TrainSettings) and found.learner.lr == 5e-4
     now = LambdaReturns(td_lambda=0.5)
     assert found.target == now
-    found = checkpoint.Found(Path("checkpoint"), {"settings": asdict(begun.settings)}, {})
+    found = checkpoint.LoadedCheckpoint(Path("checkpoint"), {"settings": asdict(begun.settings)}, {})
     with error_about(SettingsError, "target", "was started with 'target_network', not 'lambda_returns'") as caught:
         RunFolder(replace(begun.settings, target=now))._compare(found)
     typed = caught.value.hint.partition("resume it with ")[2].split()

@@ -28,7 +28,7 @@ from busso.train.run.checkpoint import checkpoint
 from busso.train.run.folder import RunInUseError
 from busso.train.run.signals import StopRequest
 from busso.train.settings.dqn import TrainSettings
-from busso.train.settings.resolve import Chosen
+from busso.train.settings.resolve import ResolvedSettings
 from busso.train.tune import __main__ as command
 from busso.train.tune import report
 from busso.train.tune import study as studies
@@ -221,7 +221,7 @@ def test_a_trial_whose_process_ends_twice_has_failed(tmp_path: Path, capsys: pyt
 def test_a_trial_that_is_stopped_in_order_may_be_stopped_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a study of short jobs: each writes a checkpoint, and the next resumes."""
 
-    def stopped(chosen: Chosen, judge: Any) -> int:
+    def stopped(chosen: ResolvedSettings, judge: Any) -> int:
         with StopRequest() as stop:
             signal.raise_signal(signal.SIGUSR1)
             return stop.exit_code(again=True)
@@ -252,7 +252,7 @@ def test_errors_of_trials(
 ) -> None:
     """A lasting error ends the trial, a transient one the process; three in a row end the search."""
 
-    def fails(chosen: Chosen, judge: Any) -> int:
+    def fails(chosen: ResolvedSettings, judge: Any) -> int:
         if all_fail or chosen.settings.name.endswith("000"):
             raise error
         return 0
@@ -322,7 +322,7 @@ def test_a_signal_while_a_trial_ends_begins_no_other(
 ) -> None:
     """Including a signal to a run that was complete anyway, and one between two trials."""
 
-    def train_and_signal(chosen: Chosen, judge: Any) -> int:
+    def train_and_signal(chosen: ResolvedSettings, judge: Any) -> int:
         with StopRequest():
             signal.raise_signal(number)
             (chosen.settings.folder / "x").parent.mkdir(parents=True, exist_ok=True)

@@ -72,7 +72,7 @@ class OwnNetwork(QNetwork):
         if as_at_the_table:
             self.eval()
         try:
-            with self._what.asked("forward"):
+            with self._what.naming_errors("forward"):
                 values: Tensor = self.module(_unpacked(words, self.bits))
             return values.float()
         finally:
@@ -137,7 +137,7 @@ class OwnPart:
     options: Mapping[str, Any]
 
     @contextmanager
-    def asked(self, what: str) -> Iterator[None]:
+    def naming_errors(self, what: str) -> Iterator[None]:
         """Convert an error in the part into an OwnCodeError with the file, the line and the method `what`."""
         code = getattr(getattr(self.made, what, self.made), "__code__", None)
         its_own = code if code is not None and code.co_filename == self.file.path else None
@@ -214,7 +214,7 @@ def build_own(game: Game, text: str, bits: int) -> OwnNetwork:
     part = own_part(text, NETWORK)
     arguments = inspect.signature(part.made).parameters
     given = {"bits": bits, "actions": game.actions, "game": game}
-    with part.asked("__init__"):
+    with part.naming_errors("__init__"):
         module = part.made(**{key: given[key] for key in _GIVEN if key in arguments}, **part.options)
         if not any(True for _ in module.parameters()):
             raise ValueError("no parameters to learn")
@@ -229,7 +229,7 @@ def loss_of(text: str) -> Loss:
     function = partial(part.made, **part.options)
 
     def loss(value: Tensor, target: Tensor) -> Tensor:
-        with part.asked("loss"):
+        with part.naming_errors("loss"):
             found: Tensor = function(value, target)
             return found.mean()
 
@@ -250,7 +250,7 @@ def try_own(network: QNetwork, words: int, loss: str) -> None:
 def _try_network(network: OwnNetwork, words: int) -> None:
     generator = torch.Generator().manual_seed(1)
     rows = torch.randint(-(2**63), 2**63 - 1, (_ROWS, words), generator=generator)
-    with network._what.asked("forward"), torch.random.fork_rng(devices=[]):
+    with network._what.naming_errors("forward"), torch.random.fork_rng(devices=[]):
         learning = copy.deepcopy(network).train().requires_grad_(True)
         playing = copy.deepcopy(network).eval()
         playing.load_state_dict(learning.state_dict())
@@ -273,7 +273,7 @@ def _check_values(network: OwnNetwork, values: Tensor, rows: int) -> None:
 
 def _try_loss(part: OwnPart) -> None:
     value, target = torch.linspace(-1, 1, _ROWS, requires_grad=True), torch.linspace(1, -0.5, _ROWS)
-    with part.asked("loss"):
+    with part.naming_errors("loss"):
         found = part.made(value, target, **part.options)
         if not isinstance(found, Tensor) or tuple(found.shape) not in ((), (_ROWS,)):
             shape = list(found.shape) if isinstance(found, Tensor) else type(found).__name__

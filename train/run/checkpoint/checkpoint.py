@@ -131,7 +131,7 @@ def path_for(folder: Path, episodes: int) -> Path:
 
 
 @dataclass(frozen=True)
-class Found:
+class LoadedCheckpoint:
     """Intact checkpoint, and the problems of those preferred to it."""
 
     path: Path
@@ -139,7 +139,7 @@ class Found:
     problems: dict[Path, str]
 
 
-def load_newest(folder: Path, first: str | None = None, resuming: bool = True) -> Found | None:
+def load_newest(folder: Path, first: str | None = None, resuming: bool = True) -> LoadedCheckpoint | None:
     """Return the newest intact checkpoint, or the file named `first` if it exists and is intact.
 
     Returns None if there are no files. Raises CheckpointError if all are damaged, so that nothing is discarded
@@ -152,14 +152,14 @@ def load_newest(folder: Path, first: str | None = None, resuming: bool = True) -
         raise UnreadableError.because(error, folder) from None
 
 
-def _newest(folder: Path, first: str | None, resuming: bool) -> Found | None:
+def _newest(folder: Path, first: str | None, resuming: bool) -> LoadedCheckpoint | None:
     """Return as `load_newest`, without retries. Raises OSError if a file cannot be read."""
     if resuming:
         refuse_other_formats(folder)
     problems: dict[Path, str] = {}
     for path in ([folder / first] if first in names_in(folder) else []) + listed(folder):
         try:
-            return Found(path, _load(path), problems)
+            return LoadedCheckpoint(path, _load(path), problems)
         except MissingError:  # deleted by its own run since it was listed
             return _newest(folder, first, resuming)
         except CheckpointError as error:
@@ -172,7 +172,7 @@ def _newest(folder: Path, first: str | None, resuming: bool) -> Found | None:
     return None
 
 
-def load_best(folder: Path) -> Found | None:
+def load_best(folder: Path) -> LoadedCheckpoint | None:
     """Return a run's best checkpoint if it is intact, else the newest intact one. Raises like `load_newest`."""
     return load_newest(folder, first=BEST, resuming=False)
 

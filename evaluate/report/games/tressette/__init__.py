@@ -5,12 +5,12 @@ from __future__ import annotations
 from busso.evaluate.report.content import Section
 from busso.evaluate.report.games.tressette.endgame import section
 from busso.evaluate.report.games.tressette.play import blocks
-from busso.evaluate.report.sections.observing import Watched
+from busso.evaluate.report.sections.observing import ObservedGames
 
 __all__ = ["blocks", "sections"]
 
 
-def sections(watched: Watched, tricks: int, seed: int) -> list[Section]:
+def sections(watched: ObservedGames, tricks: int, seed: int) -> list[Section]:
     """Return the section on the last `tricks`, solved; empty if no decision in them mattered."""
     found = section(watched, tricks, seed)
     return [] if found is None else [found]

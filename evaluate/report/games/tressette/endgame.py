@@ -12,7 +12,7 @@ from busso.cards.game import States
 from busso.cards.matches.duplicate import Estimate, estimate
 from busso.evaluate.report.content import Figure, Section, Text, TextTable
 from busso.evaluate.report.drawing import COLOURS, Numbers, new_figure, style, to_svg
-from busso.evaluate.report.sections.observing import Watched, rules_choose
+from busso.evaluate.report.sections.observing import ObservedGames, rules_choose
 from busso.tressette.cards import CARDS
 from busso.tressette.rules import SEATS
 from busso.tressette.solver.double_dummy import new_table
@@ -45,7 +45,7 @@ def solved(states: States) -> Numbers:
     return solved_values(states, np.arange(states.size), new_table()).astype(np.float64)
 
 
-def solve_endgame(watched: Watched, tricks: int, seed: int) -> EndgameDecisions:
+def solve_endgame(watched: ObservedGames, tricks: int, seed: int) -> EndgameDecisions:
     """Solve every decision with a choice in the last `tricks` with all hands open."""
     left = (CARDS - watched.states["plays"].astype(np.int64) + SEATS - 1) // SEATS
     rows = np.flatnonzero((left <= tricks) & (watched.choices > 1))
@@ -65,7 +65,7 @@ def solve_endgame(watched: Watched, tricks: int, seed: int) -> EndgameDecisions:
     return EndgameDecisions(left[kept], watched.game[kept], regret, right, counts, watched.games)
 
 
-def section(watched: Watched, tricks: int, seed: int) -> Section | None:
+def section(watched: ObservedGames, tricks: int, seed: int) -> Section | None:
     """Return the section on the last tricks; None if no decision in them mattered."""
     found = solve_endgame(watched, tricks, seed)
     if not found.tricks_left.size:

@@ -7,19 +7,19 @@ from numpy.typing import NDArray
 
 from busso.evaluate.report.content import Block, Figure, TextTable
 from busso.evaluate.report.sections.choices import stacked
-from busso.evaluate.report.sections.observing import Watched
+from busso.evaluate.report.sections.observing import ObservedGames
 from busso.tressette.cards import ACE, RANKS, THREE, TWO
 from busso.tressette.rules import SEATS, TRICKS
 
 _KINDS = ("3", "2", "ace", "king, horse or jack", "4 to 7")
 
 
-def blocks(watched: Watched) -> list[Block]:
+def blocks(watched: ObservedGames) -> list[Block]:
     """Return the table of legal cards and the figure of played cards, by trick."""
     return [_legal_by_trick(watched), _played_by_trick(watched)]
 
 
-def _legal_by_trick(watched: Watched) -> TextTable:
+def _legal_by_trick(watched: ObservedGames) -> TextTable:
     trick = watched.states["plays"].astype(np.int64) // SEATS
     leads = watched.states["plays"] % SEATS == 0
     rows = []
@@ -46,7 +46,7 @@ def _legal_by_trick(watched: Watched) -> TextTable:
     return TextTable(columns, rows, "Means over the decisions of each trick.", left=())
 
 
-def _is_highest(watched: Watched, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _is_highest(watched: ObservedGames, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return whether no other seat holds a higher card of the suit that is led."""
     cards = watched.action[rows]
     others = np.bitwise_or.reduce(watched.states["hands"][rows], axis=1)
@@ -64,7 +64,7 @@ def kind_of(cards: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.select([strength == THREE, strength == TWO, strength == ACE, strength >= 4], [0, 1, 2, 3], 4)
 
 
-def _played_by_trick(watched: Watched) -> Figure:
+def _played_by_trick(watched: ObservedGames) -> Figure:
     shares = np.zeros((2 * TRICKS, len(_KINDS)))
     plays = watched.states["plays"].astype(np.int64)
     row = 2 * (plays // SEATS) + (plays % SEATS != 0)
