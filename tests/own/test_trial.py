@@ -201,6 +201,11 @@ RIGHT = {
         "    copy = np.zeros(1, STATE)\n    copy[0].taken[0] = np.uint8(300 + lowest(legal(state)))\n"
         "    return lowest(legal(state)) if copy[0].taken[0] < 100 else kit.highest(legal(state))",
     ),
+    "a deal that may end the game": (
+        "        state.hands[place % 2] |= bit(card)",
+        "        state.hands[place % 2] |= bit(card)\n    if seed % np.uint64(2) == 1:\n"
+        "        state.hands[:] = 0\n        state.taken[:] = TRICKS // 2",
+    ),
     "records in the state": (
         '    ("led", np.uint8),',
         '    ("one", [("p", np.uint8), ("q", np.int16, 4)]),\n    ("led", np.uint8),',
