@@ -133,7 +133,9 @@ class Session:
             yield from [f"seat={seat}"] if seat else []
             yield f"opponents=[{','.join(name for place, name in enumerate(seats) if place not in team)}]"
             yield from [f"partner={seats[place]}" for place in team if place != seat][:1]
-        yield from (f"network={file.typed}" for file in own_files.without_game() if file not in players)
+        runs = [name for name in (*seats, self._hint() or "") if not own_files.parted(name)]
+        if any(Path(part).exists() for name in runs for part in name.split(":") if part):
+            yield from (f"network={file.typed}" for file in own_files.without_game() if file not in players)
 
     def _hint(self) -> str | None:
         return self.coach.name if self.coach.chosen else None
