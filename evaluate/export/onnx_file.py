@@ -90,7 +90,9 @@ def _traced(source: ExportSource, form: str) -> onnx.ModelProto:
     network, example = source.network, torch.zeros(rows, source.game.bits)
     if form == PACKED:
         example = torch.zeros(rows, source.game.words, dtype=torch.uint64)
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # else it names packages that it would like to have
+    log = logging.getLogger("torch.onnx")
+    level = log.level
+    log.setLevel(logging.ERROR)  # else it names packages that it would like to have
     try:
         with warnings.catch_warnings(action="ignore"):  # about the exporter's own code
             program = torch.onnx.export(
@@ -106,6 +108,8 @@ def _traced(source: ExportSource, form: str) -> onnx.ModelProto:
     except torch.onnx.OnnxExporterError as error:
         reason = str(error.__cause__ or error).strip().partition("\n")[0]
         raise ExportError("export", f"PyTorch's exporter cannot follow the network: {reason}") from error
+    finally:
+        log.setLevel(level)  # the program that calls may log by it
     assert program is not None
     model: onnx.ModelProto = program.model_proto
     if not model.graph.input[0].type.tensor_type.shape.dim[0].dim_param:

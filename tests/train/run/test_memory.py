@@ -13,7 +13,7 @@ ROWS = 2_500_000  # 125 bytes each
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 def test_a_checkpoint_takes_as_much_as_the_buffer(tmp_path: Path) -> None:
-    """When written, for the copy; when read, for the file and then for its content."""
+    """A write allocates the copy; a read allocates the file, then its content."""
     saving, saved = over_buffer("save", tmp_path, ROWS)
     loading, loaded = over_buffer("load", tmp_path, ROWS)
     # Fluctuations in the smaller process are up to a fifth of this buffer.
