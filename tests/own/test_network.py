@@ -275,8 +275,8 @@ def test_a_run_continues_from_its_network(trained: Path, tmp_path: Path, capsys:
 
 
 def test_resumed_equals_uninterrupted_bit_for_bit(tmp_path: Path, norm: str) -> None:
-    """With BatchNorm's statistics and Dropout's random numbers; the online network chooses targets."""
-    given = [f"game={WAR}", norm, *TARGET_NETWORK, "target.double=true", "episodes=128"]
+    """With BatchNorm's statistics and Dropout's random numbers."""
+    given = [f"game={WAR}", norm, *TARGET_NETWORK, "episodes=128"]
     whole = run_of(tmp_path / "a", *given)
     assert whole["learner"]["updates"] > 10
     for episodes in (32, 96):
@@ -296,13 +296,13 @@ def test_a_run_resumes_from_another_folder_and_not_with_another_network(
 
 
 def test_statistics_follow_and_targets_leave_them_alone(tmp_path: Path, norm: str) -> None:
-    chosen = settings(tmp_path, f"game={WAR}", norm, *TARGET_NETWORK, "target.double=true")
+    chosen = settings(tmp_path, f"game={WAR}", norm, *TARGET_NETWORK)
     learner = learner_of(chosen)
     before = {name: each.clone() for name, each in learner.online.state_dict().items()}
     state = torch.get_rng_state()
     learner.warm_up(learner.replay.zeros(2).observation.shape[1])
     assert learner.bootstrap is not None
-    learner.bootstrap.targets(learner.replay.sample(64), learner.online)
+    learner.bootstrap.targets(learner.replay.sample(64))
     assert all(each.equal(before[name]) for name, each in learner.online.state_dict().items())
     assert torch.get_rng_state().equal(state)
     learner.update()

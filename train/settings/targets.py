@@ -28,8 +28,6 @@ class TargetNetwork:
 
     kind: str = "target_network"
     n_step: int = bounded(2, 1, 1_000_000)
-    watkins_cut: bool = False
-    double: bool = False
     tau: float = bounded(0.01, 0.0, 1.0)
     update_interval: int = bounded(2000, 1, MAX_COUNT)
 

@@ -33,7 +33,7 @@ def with_compiler(monkeypatch: pytest.MonkeyPatch, compiler: str) -> list[Any]:
     return given
 
 
-@pytest.mark.parametrize("targets", [TargetNetwork(tau=0.0, double=True), LambdaReturns()])
+@pytest.mark.parametrize("targets", [TargetNetwork(tau=0.0), LambdaReturns()])
 def test_a_compiled_update_learns_what_an_eager_one_learns(monkeypatch: pytest.MonkeyPatch, targets: Targets) -> None:
     """As one graph, with the operations that a GPU would run."""
     given = with_compiler(monkeypatch, "aot_eager")

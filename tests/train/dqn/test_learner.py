@@ -1,6 +1,7 @@
 """Update: targets by hand, target networks, and a toy problem that must be solved."""
 
 import copy
+import math
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from busso.train.dqn.learner.bootstrap import Bootstrap, masked_argmax, td_target
+from busso.train.dqn.learner.bootstrap import Bootstrap, masked_max, td_target
 from busso.train.dqn.learner.learner import Learner, share_of_newest
 from busso.train.dqn.network.q_network import QNetwork
 from busso.train.dqn.replay.buffer import NStepBatch, ReplayBuffer
@@ -27,10 +28,10 @@ def test_td_target_by_hand() -> None:
     assert target.tolist() == pytest.approx([2.8, 0.0, 0.5])
 
 
-def test_masked_argmax_by_hand() -> None:
+def test_masked_max_by_hand() -> None:
     values = torch.tensor([[3.0, 2.0, 1.0], [-5.0, -1.0, -2.0], [0.0, 0.0, 0.0]])
     legal = torch.tensor([[False, True, True], [True, False, True], [False, False, False]])
-    assert masked_argmax(values, legal).squeeze(1).tolist() == [1, 2, 0]
+    assert masked_max(values, legal).tolist() == [2.0, -2.0, -math.inf]
 
 
 def formatted(chip: Chip, **settings: Any) -> LearnerSettings:
@@ -64,23 +65,20 @@ def batch(legal: list[int], discount: float = 0.5) -> NStepBatch:
     )
 
 
-@pytest.mark.parametrize("double", [False, True])
-def test_next_value_uses_target_network_and_the_seats_own_mask(double: bool, chip: Chip) -> None:
-    it = learner(formatted(chip), TargetNetwork(double=double))
+def test_next_value_uses_target_network_and_the_seats_own_mask(chip: Chip) -> None:
+    it = learner(formatted(chip), TargetNetwork())
     target = bootstrap(it).network
     with torch.no_grad():
         for parameter in target.parameters():
             parameter.add_(torch.randn_like(parameter))
     inputs = torch.tensor([[3], [4]])
-    of_target, of_online = target(inputs), it.online(inputs)
+    of_target = target(inputs)
     masks = [0b1010, 0b0101]
     expected = []
     for row, mask in enumerate(masks):
         actions = [a for a in range(4) if mask >> a & 1]
-        chooser = of_online if double else of_target
-        best = max(actions, key=lambda a: float(chooser[row, a].detach()))
-        expected.append(1 + 0.5 * float(of_target[row, best]))
-    assert bootstrap(it).targets(batch(masks), it.online).tolist() == pytest.approx(expected, abs=1e-6)
+        expected.append(1 + 0.5 * max(float(of_target[row, a]) for a in actions))
+    assert bootstrap(it).targets(batch(masks)).tolist() == pytest.approx(expected, abs=1e-6)
 
 
 def filled(it: Learner, discount: float = 0.0) -> Learner:
@@ -123,7 +121,7 @@ def test_solves_a_chain_by_bootstrapping(chip: Chip) -> None:
     torch.manual_seed(0)
     replay = ReplayBuffer(NStepTransitions, len(rows), 1, CPU, seed=1)
     replay.add(transitions)
-    targets = TargetNetwork(double=True, tau=0.0, update_interval=10)
+    targets = TargetNetwork(tau=0.0, update_interval=10)
     settings = formatted(chip, lr=1e-2, batch_size=32, loss="mse")
     it = Learner(QNetwork(4, 2, [32, 32], dueling=True), replay, settings, targets, CPU)
     for k in range(600):
@@ -277,7 +275,7 @@ class Readings(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize("targets", [TargetNetwork(double=True), LambdaReturns()])
+@pytest.mark.parametrize("targets", [TargetNetwork(), LambdaReturns()])
 def test_an_update_reads_nothing_back_from_the_device(targets: Targets) -> None:
     """With the operations of other devices, and with every optional part of an update."""
     settings = LearnerSettings(batch_size=8, ema_decay=0.9, muon=4.0, precision="float32")
@@ -293,7 +291,7 @@ def test_an_update_reads_nothing_back_from_the_device(targets: Targets) -> None:
 @pytest.mark.gpu
 def test_an_update_never_waits_for_the_gpu() -> None:
     settings = LearnerSettings(batch_size=8, ema_decay=0.9, muon=4.0)
-    it = filled(learner(settings, TargetNetwork(double=True), device="cuda"), 0.9)
+    it = filled(learner(settings, TargetNetwork(), device="cuda"), 0.9)
     it.update()
     torch.cuda.set_sync_debug_mode("error")
     try:

@@ -43,8 +43,6 @@ VARIANTS = {
     "target_network": [
         *TARGET_NETWORK,
         "target.n_step=3",
-        "target.double=true",
-        "target.watkins_cut=true",
         "target.tau=0",
         "target.update_interval=10",
         "learner.muon=0",

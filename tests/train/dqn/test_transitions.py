@@ -22,12 +22,11 @@ from busso.train.settings.targets import LambdaReturns, TargetNetwork, Targets
 from busso.tressette import GAME
 
 
-def n_step(game, seat, earned, final, gamma, n, greedy=None):
+def n_step(game, seat, earned, final, gamma, n):
     following = next_decisions(np.array(game), np.array(seat, np.uint8), final.shape)
     size = len(game)
-    greedy = np.ones(size, np.bool_) if greedy is None else np.array(greedy, np.bool_)
     out = np.empty(size, np.float32), np.empty(size, np.float32), np.empty(size, np.int32)
-    n_step_returns(following, greedy, np.array(earned, np.float32), final[game, seat], gamma, n, *out)
+    n_step_returns(following, np.array(earned, np.float32), final[game, seat], gamma, n, *out)
     return out
 
 
@@ -90,13 +89,11 @@ def in_columns(decisions):
 @given(DECISIONS, st.integers(1, 10), st.floats(0, 1))
 def test_against_brute_force(decisions, n, gamma) -> None:
     """Rewards are discounted and summed one by one."""
-    game, seat, earned, greedy, totals = in_columns(decisions)
-    returns, discount, successor = n_step(game, seat, earned, totals, gamma, n, greedy)
+    game, seat, earned, _, totals = in_columns(decisions)
+    returns, discount, successor = n_step(game, seat, earned, totals, gamma, n)
     for k in range(len(decisions)):
         own = [j for j in range(k, len(decisions)) if (game[j], seat[j]) == (game[k], seat[k])]
-        steps = 1
-        while steps < n and steps < len(own) and greedy[own[steps]]:
-            steps += 1
+        steps = min(n, len(own))
         expected = sum(gamma**i * decisions[j][2] for i, j in enumerate(own[:steps]))
         assert returns[k] == pytest.approx(expected, abs=1e-3)
         assert successor[k] == (own[steps] - k if len(own) > steps else 0)

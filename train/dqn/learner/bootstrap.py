@@ -21,17 +21,15 @@ class Bootstrap:
         self._parameters: list[Tensor] = list(self.network.parameters())
 
     @torch.no_grad()
-    def targets(self, batch: Batch, online: QNetwork) -> Tensor:
+    def targets(self, batch: Batch) -> Tensor:
         """Return the n-step return plus the discounted value of the same seat's best legal next action, `[batch]`.
 
-        The value is the target network's. With `double`, the online network chooses the action (van Hasselt et al.,
-        2016, equation 4). Where the discount is 0 the game is over, and the target is the return alone.
+        The value is the target network's. Where the discount is 0 the game is over, and the target is the return alone.
         """
         assert isinstance(batch, NStepBatch)  # the replay buffer stores these if there is a target network
         values = self.network(batch.next_observation)
-        choosing = online(batch.next_observation) if self._settings.double else values
-        best = masked_argmax(choosing, legal_tensor(batch.next_legal, values.shape[1]))
-        return td_target(batch.returns, batch.discount, values.gather(1, best).squeeze(1))
+        best = masked_max(values, legal_tensor(batch.next_legal, values.shape[1]))
+        return td_target(batch.returns, batch.discount, best)
 
     @torch.no_grad()
     def follow(self, parameters: list[Tensor], updates: int) -> None:
@@ -47,6 +45,6 @@ def td_target(n_step_return: Tensor, discount: Tensor, next_value: Tensor) -> Te
     return torch.where(discount > 0, n_step_return + discount * next_value, n_step_return)
 
 
-def masked_argmax(values: Tensor, legal: Tensor) -> Tensor:
-    """Return the index of the greatest legal value in each row of `[batch, actions]`; 0 where no action is legal."""
-    return values.masked_fill(~legal, -torch.inf).argmax(dim=1, keepdim=True)
+def masked_max(values: Tensor, legal: Tensor) -> Tensor:
+    """Return the greatest legal value in each row of `[batch, actions]`; -inf where no action is legal."""
+    return values.masked_fill(~legal, -torch.inf).amax(dim=1)

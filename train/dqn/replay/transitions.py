@@ -76,9 +76,9 @@ class TransitionRecorder:
     ) -> None:
         """Record decisions, the chosen `actions`, and what the deciding seats had earned before them.
 
-        Forced moves are recorded too: their values are the easiest to learn, and others bootstrap from them. They count
-        as greedy; `greedy` marks the others that do (None: all), and reward sums stop before a decision that does not.
-        `value` has the best legal action's value by the network that played, for `lambda_returns`.
+        Forced moves are recorded too: their values are the easiest to learn, and others bootstrap from them. The last
+        two are for `lambda_returns`: which actions are greedy, as forced moves always are, and the values of the best
+        legal actions by the network that played.
         """
         legal, games, seats = decisions.legal, decisions.games, decisions.seats
         single = forced(legal)
@@ -110,7 +110,7 @@ class TransitionRecorder:
         n_step_return, discount = np.empty(size, np.float32), np.empty(size, np.float32)
         successor = np.empty(size, np.int32)
         following = next_decisions(rows.game, rows.seat, totals.shape)
-        n_step_returns(following, rows.greedy, rows.earned, final, gamma, n_step, n_step_return, discount, successor)
+        n_step_returns(following, rows.earned, final, gamma, n_step, n_step_return, discount, successor)
         return NStepTransitions(rows.observation, rows.legal, rows.action, n_step_return, discount, successor)
 
     def _lambda_transitions(self, totals: Floats, gamma: float, lam: float) -> LambdaTransitions:
@@ -142,7 +142,7 @@ def next_decisions(game: Games, seat: NDArray[np.uint8], shape: Any) -> NDArray[
 
 @njit(nogil=True)
 def n_step_sum(
-    k: int, following: NDArray[Any], greedy: Flags, earned: Floats, final: np.float32, gamma: float, n_step: int
+    k: int, following: NDArray[Any], earned: Floats, final: np.float32, gamma: float, n_step: int
 ) -> tuple[float, float, int]:
     """Return decision `k`'s return, its discount and the decision to bootstrap from, or -1; see `n_step_returns`.
 
@@ -158,15 +158,12 @@ def n_step_sum(
         if then < 0:
             weight = 0.0
             break
-        if not greedy[then]:
-            break
     return total, weight, at
 
 
 @njit(nogil=True)
 def n_step_returns(
     following: NDArray[np.int64],
-    greedy: Flags,
     earned: Floats,
     final: Floats,
     gamma: float,
@@ -175,17 +172,15 @@ def n_step_returns(
     discount: Floats,
     successor: NDArray[np.int32],
 ) -> None:
-    """Write each decision's discounted sum of its seat's next `n_step` rewards, cut before a non-`greedy` decision.
+    """Write each decision's discounted sum of its seat's next `n_step` rewards.
 
     `earned` is the seat's reward before the decision and `final` its total, so a reward is the difference between two
     decisions of the same seat. The last three arguments are written: return, gamma to the power of the number of
     rewards (0 past the end), and the offset in rows to the decision to bootstrap from (0 past the end). Sutton and
-    Barto (2018), equation 7.1; cut as in Watkins's Q(lambda) (Watkins, 1989; Sutton and Barto, section 12.10): rewards
-    after an action that the greedy policy would not take are no sample of that policy's return, so the best action's
-    value is used from there. The first action is given, so one step needs no correction.
+    Barto (2018), equation 7.1.
     """
     for k in range(following.size):
-        total, weight, at = n_step_sum(k, following, greedy, earned, final[k], gamma, n_step)
+        total, weight, at = n_step_sum(k, following, earned, final[k], gamma, n_step)
         n_step_return[k] = total
         discount[k] = weight
         successor[k] = at - k if at >= 0 else 0
@@ -205,7 +200,8 @@ def lambda_returns(
     """Write each decision's lambda return: its reward plus gamma times the worth of its seat's next decision.
 
     The worth is `value`, the greatest there, mixed with the share `lam` of the lambda return from there; if the next
-    action is not `greedy` it is `value` alone, as in Watkins's Q(lambda) (Sutton and Barto, 2018, section 12.10).
+    action is not `greedy` it is `value` alone: what follows is then no sample of the greedy policy's return, as in
+    Watkins's Q(lambda) (Watkins, 1989; Sutton and Barto, 2018, section 12.10).
     `earned` and `final` are as in `n_step_returns`. Numba fuses no multiply-adds, so all CPUs compute the same bits.
     """
     for k in range(following.size - 1, -1, -1):

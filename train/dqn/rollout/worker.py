@@ -82,7 +82,6 @@ class RolloutWorker:
         """Play a request. The same request with the same weights gives the same rollout."""
         settings, targets = self._settings, self._settings.target
         values = isinstance(targets, LambdaReturns)
-        cut = values or targets.watkins_cut
         seeds, seats = seeds_and_seats(settings, self._game, self._names, request)
         self._player.epsilon = request.epsilon
         own, learned = seats == 0, learned_seats(settings, seats, request.first)
@@ -97,11 +96,10 @@ class RolloutWorker:
                 rows = np.flatnonzero(learned[decisions.games, decisions.seats])
                 if rows.size < actions.size:
                     decisions, actions = decisions.of(rows), actions[rows]
-            # Others' actions never count as greedy, even if the network would have played the same.
-            games = decisions.games
-            greedy = own[games, decisions.seats] & self._player.greedy[games] if cut else None
+            games, player = decisions.games, self._player
             if games.size:
-                recorder.watch(decisions, actions, earned, greedy, self._player.value[games] if values else None)
+                lambda_inputs = (player.greedy[games], player.value[games]) if values else ()
+                recorder.watch(decisions, actions, earned, *lambda_inputs)
                 decided += games.size
 
         states, totals = play(self._game, seeds, self._players, seats, self._reward, watch, observed=True)
