@@ -123,4 +123,4 @@ def test_make_help_lists_the_targets() -> None:
 def test_a_figure_of_the_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
     assert bench(["update_operations"]) == 0
     (figure,) = map(json.loads, capsys.readouterr().out.splitlines())
-    assert figure["unit"] == "operations" and figure["value"] > figure["casts"] >= 0
+    assert figure["unit"] == "operations" and figure["value"] > 0

@@ -27,7 +27,6 @@ GUARDED = (
     Guarded("start_of_champion_tournament"),
     Guarded("start_of_replay"),
     Guarded("start_of_table"),
-    Guarded("first_hint"),
     Guarded("first_update_local_over_imports"),
     Guarded("first_update_ray_over_imports"),
 )

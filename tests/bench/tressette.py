@@ -19,8 +19,8 @@ from busso.cards.players import RandomPlayer
 from busso.command.settings.compose import compose
 from busso.train.dqn.learner.learner import Learner
 from busso.train.dqn.network.build import build_network, inference_network
-from busso.train.dqn.network.matmul import linear, prefers_one_dnn
-from busso.train.dqn.network.precision import fastest_format, learner_format
+from busso.train.dqn.network.matmul import linear
+from busso.train.dqn.network.precision import learner_format
 from busso.train.dqn.network.q_network import QNetwork
 from busso.train.dqn.replay.buffer import ReplayBuffer
 from busso.train.dqn.replay.transitions import LambdaTransitions, NStepTransitions, TransitionRecorder, transitions_for
@@ -168,10 +168,9 @@ def _bare_update(rows: int) -> Callable[[], None]:
 
 
 class _Operations(TorchDispatchMode):
-    """Counter of operations that write a tensor (one launch each on a GPU), and of format casts among them."""
+    """Counter of operations that write a tensor: one launch each on a GPU."""
 
     count = 0
-    casts = 0
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = function(*args, **(kwargs or {}))
@@ -179,26 +178,22 @@ class _Operations(TorchDispatchMode):
         views = any(alias is not None and not alias.is_write for alias in returned)
         if not views and not function.overloadpacket.__name__.startswith("empty"):
             self.count += 1
-            name = function.overloadpacket.__name__
-            source = args[1] if name == "copy_" else args[0] if args else None
-            copied = name in ("copy_", "_to_copy") and isinstance(source, torch.Tensor)
-            self.casts += copied and source.dtype != result.dtype
         return result
 
 
 def update_operations() -> None:
-    """Count the operations of PyTorch in an update, and the casts among them."""
+    """Count the operations of PyTorch in an update."""
     settings, targets = LearnerSettings(batch_size=512), TargetNetwork()
     network, replay = QNetwork(GAME.bits, GAME.actions, [256, 256], False), filled_replay(10_000, targets)
     learner = Learner(network, replay, settings, targets, CPU)
     learner.update()
     with _Operations() as operations:
         learner.update()
-    report("update_operations", operations.count, "operations", casts=operations.casts, direction="at most")
+    report("update_operations", operations.count, "operations", direction="at most")
 
 
 def kernels() -> None:
-    """Measure a forward and backward pass on this CPU in each format and kernel, and report the one in use."""
+    """Measure a forward and backward pass on this CPU in each format and kernel."""
     x, weight, bias = torch.rand(512, 256), torch.rand(256, 256), torch.rand(256)
 
     def passes(chip: str, dtype: torch.dtype) -> Callable[[], None]:
@@ -215,10 +210,8 @@ def kernels() -> None:
     chips = {"float32 by MKL": "float32_pytorch", "float32 by oneDNN": "float32_one_dnn", "bfloat16": "bfloat16"}
     formats = {name: torch.bfloat16 if name == "bfloat16" else torch.float32 for name in chips}
     times = seconds(*(passes(chip, formats[name]) for name, chip in chips.items()))
-    float32 = "float32 by oneDNN" if prefers_one_dnn() else "float32 by MKL"
-    chosen = "bfloat16" if fastest_format(CPU) == torch.bfloat16 else float32
     for name, best in zip(chips, times, strict=True):
-        report("kernel", operations / best, "GFLOP/s", kernel=name, used=name == chosen)
+        report("kernel", operations / best, "GFLOP/s", kernel=name)
 
 
 FIGURES = (random_play, kernels, rollout, update, recipe_updates, update_operations)
