@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT, faults: dict
     with tempfile.TemporaryDirectory(prefix="faults-") as folder:
         for fault in chosen:
             verdict = try_fault(fault, root, Path(folder) / fault.name)
-            print(f"{verdict.name:<34} {verdict.word:<10} {verdict.seconds:>6.1f} s  {verdict.said}", flush=True)
+            print(f"{fault.name:<34} {verdict.word:<10} {verdict.seconds:>6.1f} s  {verdict.said}", flush=True)
             worst, caught = max(worst, verdict.exit_code), caught + (verdict.exit_code == 0)
     print(f"{caught} of {len(chosen)} caught")
     return worst

@@ -136,6 +136,14 @@ def test_credits_are_conserved_at_every_decision(seats: int, seed: int, second_p
     play(game, np.array([seed], np.uint64), [RandomPlayer()], np.zeros((1, seats), np.uint8), watch=check)
 
 
+def test_the_deal_of_a_seed_stays() -> None:
+    """On all platforms and in all versions, as guaranteed for environments and records."""
+    game = load_game("spike", {"hands": 1})
+    record = game.record(game.deal(np.array([1440], np.uint64))[0], [])
+    assert record["deck"][:8] == [10, 6, -7, 3, -3, -6, 10, 5]
+    assert (record["dice"], record["tie_break"]) == ([[5, 5], [5, 1], [6, 5]], 438)
+
+
 def test_number_of_players_is_drawn_for_each_game() -> None:
     game = load_game("spike", {"seats": 8, "min_seats": 2})
     states = game.deal(np.arange(2000, dtype=np.uint64))
