@@ -114,3 +114,19 @@ def test_a_command_line_by_itself_loads_no_arrays_and_asks_for_no_packages() -> 
     found = subprocess.run(asked, cwd=ROOT, check=True, capture_output=True, text=True)
     assert "busso.command.app" in modules_of(found.stderr)
     assert not {"numpy", "importlib.metadata"} & set(modules_of(found.stderr))
+
+
+def test_the_folder_train_of_a_clone_is_no_second_module() -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", "import train"], cwd=ROOT, check=False, capture_output=True, text=True
+    )
+    assert found.stderr.splitlines()[-1] == "ImportError: train is busso.train: import that"
+
+
+def test_every_module_is_imported_under_its_full_name() -> None:
+    """From a clone, `import cards` would make a second module of each of cards/."""
+    listed = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    short = "|".join(path.name for path in (ROOT / "busso").iterdir() if path.is_symlink())
+    texts = {name: (ROOT / name).read_text() for name in listed.split() if (ROOT / name).exists()}
+    pattern = re.compile(rf"^ *(?:from|import) (?:{short})\b", re.M)
+    assert [name for name, text in texts.items() if pattern.search(text)] == []

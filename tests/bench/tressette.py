@@ -1,9 +1,13 @@
-"""Figures of Tressette's rollouts and learner."""
+"""Figures of Tressette: rollouts, learner, checkpoints, and the default run on more CPUs."""
 
 from __future__ import annotations
 
 import copy
+import tempfile
+import time
 from collections.abc import Callable
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +21,7 @@ from busso.cards.compiled.splitmix import stream
 from busso.cards.play import play
 from busso.cards.players import RandomPlayer
 from busso.command.settings.compose import compose
+from busso.train.doctor.scaling import CPUS, Scaling
 from busso.train.dqn.learner.learner import Learner
 from busso.train.dqn.network.build import build_network, inference_network
 from busso.train.dqn.network.matmul import linear
@@ -24,8 +29,12 @@ from busso.train.dqn.network.precision import learner_format
 from busso.train.dqn.network.q_network import QNetwork
 from busso.train.dqn.replay.buffer import ReplayBuffer
 from busso.train.dqn.replay.transitions import LambdaTransitions, NStepTransitions, TransitionRecorder, transitions_for
-from busso.train.dqn.rollout.request import RolloutRequest
+from busso.train.dqn.rollout.backend import LocalBackend
+from busso.train.dqn.rollout.request import Rollout, RolloutRequest
 from busso.train.dqn.rollout.worker import RolloutWorker
+from busso.train.dqn.trainer import DqnTrainer
+from busso.train.run.checkpoint.background_writer import BackgroundWriter
+from busso.train.run.folder import RunFolder
 from busso.train.settings.dqn import LearnerSettings, TrainSettings
 from busso.train.settings.targets import LambdaReturns, TargetNetwork, Targets
 from busso.tressette import GAME
@@ -34,6 +43,7 @@ from tests.chips import emulated_chip
 
 CPU = torch.device("cpu")
 ROWS = 1024
+CHECKPOINTS = 10
 
 
 def random_play() -> None:
@@ -214,4 +224,60 @@ def kernels() -> None:
         report("kernel", operations / best, "GFLOP/s", kernel=name)
 
 
-FIGURES = (random_play, kernels, rollout, update, recipe_updates, update_operations)
+def checkpoint_stop() -> None:
+    """Measure the learner's pause for a checkpoint with the full buffer of Tressette's recipe.
+
+    In CPU seconds, as in `seconds`, without the first pause, for which memory must be allocated. The ratio to
+    a plain copy of the buffer's bytes does not depend on the machine's memory.
+    """
+    with tempfile.TemporaryDirectory() as runs:
+        settings = compose(TrainSettings, "train", ["rollout=local", f"runs={runs}"])
+        with RunFolder(settings) as folder:
+            local = LocalBackend(settings, CPU)
+            trainer = DqnTrainer(settings, folder, CPU, local)
+            local.submit(RolloutRequest(0, 4096, 1.0))
+            (rollout,) = local.ready(wait=True)
+            while trainer.replay.size < settings.replay.capacity:
+                trainer.replay.add(rollout.transitions)
+            buffer, copy = np.ones((2, trainer.replay.nbytes), np.uint8)
+            copying = float("inf")
+            stops, writer = [], BackgroundWriter()
+            for k in range(CHECKPOINTS):
+                started = time.thread_time()
+                writer.save(Path(runs) / f"episode_{k:012d}.pt", trainer.state_dict())
+                stops.append(time.thread_time() - started)
+                writer.wait()
+                copying = min(copying, *seconds(lambda: np.copyto(copy, buffer), rounds=5, min_seconds=0.0))
+    report("checkpoint_stop", max(stops[1:]), "s", target=0.1, direction="at most")
+    report("checkpoint_stop_over_copy", min(stops) / copying, "ratio", direction="at most", copying=round(copying, 4))
+
+
+def more_cpus() -> None:
+    """Report decisions/s by number of CPUs, one of which learns; single-CPU rates are in CPU seconds, without Ray."""
+    settings = compose(TrainSettings, "train", ["rollout=local"])
+    learner, games = settings.learner, settings.rollout.games
+    worker, starts = RolloutWorker(settings, CPU), count(0, games)
+    updating = Learner(
+        build_network(GAME, settings),
+        filled_replay(200_000, settings.target),
+        learner,
+        settings.target,
+        CPU,
+    )
+
+    def play() -> Rollout:
+        return worker.play(RolloutRequest(next(starts), games, settings.exploration.end))
+
+    first = play()
+    playing, update = seconds(play, updating.update)
+    rate, share = first.decisions / playing, len(first.transitions.action) / first.decisions
+    decisions = learner.batch_size / learner.samples_per_insert / share
+    report("recipe_decisions", rate / 1e3, "thousand decisions/s")
+    scaling = Scaling(rate, 1 / update, decisions, learner.samples_floor)
+    for cpus in CPUS:
+        found = scaling.on(cpus)
+        more = {"updates": round(found.updates, 1), "limit": found.limit, "enough": scaling.enough()}
+        report("more_cpus", found.decisions / 1e3, "thousand decisions/s", cores=cpus, **more)
+
+
+FIGURES = (random_play, kernels, rollout, update, recipe_updates, update_operations, checkpoint_stop, more_cpus)
