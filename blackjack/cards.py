@@ -19,7 +19,7 @@ MAX_SUM = 21
 DECK = np.array([4] * 9 + [16], np.int64)  # cards in a deck, by kind
 # All hands of at most 21, as multisets of kinds with aces counted as 1.
 HANDS = multisets(range(1, KINDS + 1), MAX_SUM)
-HAND_AFTER = HANDS.child.astype(np.int16)
+HAND_AFTER = HANDS.child
 # The sum of each hand, and whether it is soft.
 HAND_SOFT = (HANDS.counts[:, ACE] > 0) & (HANDS.total + 10 <= MAX_SUM)
 HAND_SUM = HANDS.total + 10 * HAND_SOFT

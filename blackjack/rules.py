@@ -94,8 +94,7 @@ def begin(state: Any, first: int, second: int, open_rank: int, hole_rank: int) -
     """Give each side its two cards; 21 ends the game at once."""
     state.player_ranks[0], state.player_ranks[1] = first, second
     state.open_rank, state.hole_rank = open_rank, hole_rank
-    hand_after = HAND_AFTER
-    state.hand = hand_after[hand_after[0, min(first, TEN)], min(second, TEN)]
+    state.hand = HAND_AFTER[HAND_AFTER[0, min(first, TEN)], min(second, TEN)]
     state.sum, state.soft = add(*add(0, 0, first), second)
     state.dealer_sum, state.dealer_soft = add(*add(0, 0, open_rank), hole_rank)
     state.ended = state.sum == MAX_SUM

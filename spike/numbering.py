@@ -58,17 +58,6 @@ def episode(state: Any) -> int:
     return state.hands_played
 
 
-def digits(number: int) -> tuple[int, int, int, int, int, int]:
-    """Return the round, decision, sum + 10, bought card + 10, credits and pool digits of a number below TERMINAL."""
-    rest, pool = divmod(number, LEVELS)
-    rest, held = divmod(rest, LEVELS)
-    if rest < SUMS:
-        return 0, 1, rest + 1, 0, held, pool
-    rest, extra = divmod(rest - SUMS, FACES)
-    block, total = divmod(rest, SUMS)
-    return block // DECISIONS + 1, block % DECISIONS + 1, total + 1, extra, held, pool
-
-
 def text(number: int) -> str:
     """Return the eight digits of a state; 00000000 for the terminal one."""
     if number == TERMINAL:
@@ -80,8 +69,11 @@ def text(number: int) -> str:
 @cache
 def _first_six(place: int) -> str:
     """Return all digits except credits and pool; cached, since a full table needs each a hundred times."""
-    round_, decision, total, extra, _, _ = digits(place * LEVELS * LEVELS)
-    return f"{round_}{decision}{total:02d}{extra:02d}"
+    if place < SUMS:
+        return f"01{place + 1:02d}00"
+    rest, extra = divmod(place - SUMS, FACES)
+    block, total = divmod(rest, SUMS)
+    return f"{block // DECISIONS + 1}{block % DECISIONS + 1}{total + 1:02d}{extra:02d}"
 
 
 def parse(written: str) -> int:

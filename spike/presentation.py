@@ -80,7 +80,7 @@ def _units(game: Game) -> Mapping[str, tuple[str, float]]:
 
 
 def _odds(state: States, generator: NDArray[np.uint64]) -> Mapping[str, float]:
-    return {"showdown": float(showdown_odds(state, np.zeros(1, np.int64), _SAMPLES_OF_ODDS, generator)[0])}
+    return {"showdown": showdown_odds(state, _SAMPLES_OF_ODDS, generator)}
 
 
 PRESENTATION = Presentation(

@@ -82,7 +82,7 @@ def _deal_hands(state: Any) -> None:
             if (state.in_hand >> seat) & 1:
                 state.hands[seat, place] = draw(state)
     for seat in range(state.players):
-        _sort_hand(state, seat)
+        sort_hand(state, seat)
 
 
 @njit
@@ -93,7 +93,8 @@ def _deal_spikes(state: Any) -> None:
 
 
 @njit
-def _sort_hand(state: Any, seat: int) -> None:
+def sort_hand(state: Any, seat: int) -> None:
+    """Put the lower of the seat's hand cards first."""
     if state.hands[seat, 0] > state.hands[seat, 1]:
         state.hands[seat, 0], state.hands[seat, 1] = state.hands[seat, 1], state.hands[seat, 0]
 
@@ -198,7 +199,7 @@ def _exchange(state: Any, seat: int, action: int) -> None:
     elif action != DISCARD:
         place = action - SWAP_LOWER
         card, state.hands[seat, place] = state.hands[seat, place], card
-        _sort_hand(state, seat)
+        sort_hand(state, seat)
     state.discards |= bit(card)
     state.bought = NO_CARD
     state.phase = BUYING

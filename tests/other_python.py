@@ -9,8 +9,8 @@ need PyTorch are skipped.
 from __future__ import annotations
 
 import importlib
-import json
 import os
+import pkgutil
 import re
 import shutil
 import subprocess
@@ -51,14 +51,16 @@ class MissingError(Exception):
 
 def main(arguments: list[str]) -> int:
     """Run the command and return the exit code, 0 also if there is no other Python."""
+    with_torch = "--cuda" in arguments
     for version, python in others():
         begun = time.monotonic()
         try:
-            with_torch = installed(version, python, cuda="--cuda" in arguments)
+            install(version, python, with_torch)
         except MissingError as missing:
             print(f"Python {version}: {missing}", flush=True)
             continue
-        print(f"Python {version} ({python}): installed in {time.monotonic() - begun:.0f} s", flush=True)
+        torch = "" if with_torch else ", without PyTorch, which --cuda installs"
+        print(f"Python {version} ({python}){torch}: installed in {time.monotonic() - begun:.0f} s", flush=True)
         command = [str(folder(version) / "bin/python"), "-P", __file__, "inside", *([] if with_torch else ["no torch"])]
         with tempfile.TemporaryDirectory(prefix="b") as empty:
             return subprocess.run(command, cwd=empty, env=OUTSIDE, check=False).returncode
@@ -91,42 +93,26 @@ def others() -> list[tuple[str, str]]:
     return [(name_of(each), found[each]) for each in sorted(chosen, reverse=True)]
 
 
-def installed(version: str, python: str, cuda: bool) -> bool:
-    """Create the environment; return whether it has PyTorch. Raises MissingError if another package has no wheel."""
+def install(version: str, python: str, with_torch: bool) -> None:
+    """Create the environment. Raises MissingError if a package has no wheel for this Python."""
     subprocess.run([python, "-m", "venv", "--clear", str(folder(version))], check=True, env=OUTSIDE)
-    needs = [need for need in PROJECT["dependencies"] if re.match(r"[\w.-]+", need)[0] != TORCH]  # type: ignore[index]
-    torch = [need for need in PROJECT["dependencies"] if need not in needs]
-    packages = of_cuda(version, torch)
-    if packages and not cuda:
-        least = f"{packages[0]} and {len(packages) - 1} more"
-        print(f"Python {version}: without PyTorch, which needs {least}; --cuda installs them", flush=True)
-    with_torch = cuda or not packages
+    needs = [need for need in PROJECT["dependencies"] if with_torch or re.split(r"[^\w.-]", need)[0] != TORCH]
     with tempfile.TemporaryDirectory() as copy:
         for name in subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True).split("\0"):
             if (ROOT / name).is_file() or (ROOT / name).is_symlink():
                 (Path(copy) / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(ROOT / name, Path(copy) / name, follow_symlinks=False)
-        pip(version, "install", "--no-compile", *PINNED, *needs, *(torch if with_torch else []))
+        pip(version, "install", "--no-compile", *PINNED, *needs)
         pip(version, "install", "--no-compile", "--no-deps", copy)
-    return with_torch
 
 
-def of_cuda(version: str, torch: list[str]) -> list[str]:
-    """Return the CUDA packages that PyTorch needs under this Python. Raises MissingError without PyTorch."""
-    said = pip(version, "install", "--dry-run", "--ignore-installed", "--no-deps", "--report=-", *PINNED, *torch)
-    (report,) = json.loads(said)["install"]
-    needs = [re.split(r"[^\w-]", each)[0] for each in report["metadata"].get("requires_dist", [])]
-    return [need for need in needs if need.startswith(("cuda", "nvidia"))]
-
-
-def pip(version: str, *words: str) -> str:
-    """Run pip and return its output. Raises MissingError if a package is not found."""
+def pip(version: str, *words: str) -> None:
+    """Run pip. Raises MissingError if a package is not found."""
     command = [str(folder(version) / "bin/pip"), "--quiet", "--disable-pip-version-check", *words]
     found = subprocess.run(command, cwd=ROOT, env=OUTSIDE, capture_output=True, text=True, check=False)
     if found.returncode:
         errors = [line for line in found.stderr.splitlines() if line.startswith("ERROR")]
         raise MissingError(" ".join([*errors, found.stderr[-300:]][:1]))
-    return found.stdout
 
 
 def inside(with_torch: bool) -> int:
@@ -161,11 +147,9 @@ def import_all(may_lack: set[str]) -> None:
 
     top = Path(busso.__file__ or "").parent
     assert ROOT not in top.parents or "site-packages" in top.parts
-    for path in sorted(top.rglob("*.py")):
-        parts = path.relative_to(top.parent).with_suffix("").parts
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    for each in pkgutil.walk_packages(busso.__path__, "busso."):
         try:
-            importlib.import_module(name)
+            importlib.import_module(each.name)
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] not in may_lack:
                 raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -24,30 +23,29 @@ HEAVY = GAMES | {
 }
 SETTINGS = {"hydra", "omegaconf"}
 TRESSETTE = SETTINGS | {"numba", "busso.tressette"}
-PRELOADED = ("hydra", "omegaconf", "numba", "torch")  # loaded in the forks of commands that may import them
 RULE_PLAYERS = ("players=[greedy,random]", "deals=2")
 
-# Command line, and the packages above that it may import. Few deals, because only the imports before them matter.
-MAY_IMPORT: dict[str, tuple[Sequence[str], set[str]]] = {
-    "tournament": (("tournament", *RULE_PLAYERS, "folder=t"), TRESSETTE | {"rich"}),
-    "tournament of the champion": (
+# Command lines, and the packages above that each may import. Few deals, because only the imports before them matter.
+MAY_IMPORT: list[tuple[Sequence[str], set[str]]] = [
+    (("tournament", *RULE_PLAYERS, "folder=t"), TRESSETTE | {"rich"}),
+    (
         ("tournament", "players=[champion,random]", "deals=2", "folder=c"),
         TRESSETTE | {"rich", "torch", "safetensors"},
     ),
-    "replay": (("replay", "one.jsonl"), {"numba", "busso.tressette"}),
+    (("replay", "one.jsonl"), {"numba", "busso.tressette"}),
     # Numba needs SciPy's BLAS to compile sums of arrays.
-    "solve": (
+    (
         ("solve", "game=sette_mezzo", "player=2", "opponent=6"),
         SETTINGS | {"numba", "busso.sette_mezzo", "scipy"},
     ),
-    "a table in lines": (("play", "ui=plain", "seed=7"), TRESSETTE),
-    "play --cfg": (("play", "opponents=greedy", "--cfg", "job"), SETTINGS),
-    "tournament --cfg": (("tournament", *RULE_PLAYERS, "--cfg", "job"), SETTINGS),
-    "solve --cfg": (("solve", "--cfg", "job"), SETTINGS),
-    "compare --cfg": (("compare", "a", "b", "--cfg", "job"), SETTINGS),
+    (("play", "ui=plain", "seed=7"), TRESSETTE),
+    (("play", "opponents=greedy", "--cfg", "job"), SETTINGS),
+    (("tournament", *RULE_PLAYERS, "--cfg", "job"), SETTINGS),
+    (("solve", "--cfg", "job"), SETTINGS),
+    (("compare", "a", "b", "--cfg", "job"), SETTINGS),
     # A run depends on whether there is a GPU, and its possible settings on the game.
-    "train --cfg": (("train", "--cfg", "job"), TRESSETTE | {"torch", "safetensors"}),
-}
+    (("train", "--cfg", "job"), TRESSETTE | {"torch", "safetensors"}),
+]
 
 # Imports allowed with --help; Hydra only, for commands not listed.
 HELP_MAY_IMPORT: dict[str, set[str]] = {
@@ -56,6 +54,7 @@ HELP_MAY_IMPORT: dict[str, set[str]] = {
     "export": SETTINGS | {"torch", "numba", "safetensors"},
     "warm": {"numba"},
 }
+WANTED = [*MAY_IMPORT, *(((name, "--help"), HELP_MAY_IMPORT.get(name, SETTINGS)) for name in COMMANDS)]
 _LINE = re.compile(r"import time: +\d+ \| +\d+ \| +(\S+)")
 
 
@@ -72,27 +71,19 @@ def heavy(modules: Iterable[str]) -> set[str]:
     return named & HEAVY
 
 
-def imported(wanted: Sequence[tuple[Sequence[str], set[str]]], folder: Path) -> list[set[str]]:
-    """Return the heavy packages imported by each command, which must succeed, given those that it may import."""
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for number, (_, allowed) in enumerate(wanted):
-        groups.setdefault(tuple(name for name in PRELOADED if name in allowed), []).append(number)
-    typed = [(first, [words(wanted[number][0]) for number in numbers]) for first, numbers in groups.items()]
+def imported(arguments: Sequence[str], folder: Path) -> set[str]:
+    """Return the heavy packages imported by a command, which must succeed, with "quit" as its input."""
     found = subprocess.run(
-        [sys.executable, "-m", "tests.imports"],
+        [sys.executable, "-X", "importtime", "-m", *words(arguments)],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         check=True,
-        input=json.dumps(typed),
-        stdout=subprocess.PIPE,
+        input="quit\n",
+        capture_output=True,
         text=True,
     )
-    order = [number for numbers in groups.values() for number in numbers]
-    modules: dict[int, set[str]] = {}
-    for number, (code, loaded, out) in zip(order, json.loads(found.stdout), strict=True):
-        assert code == 0 and out.strip(), (wanted[number], out)
-        modules[number] = heavy(loaded)
-    return [modules[number] for number in range(len(wanted))]
+    assert found.stdout.strip()
+    return heavy(modules_of(found.stderr))
 
 
 def words(arguments: Sequence[str]) -> list[str]:
@@ -111,15 +102,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)  # thirty commands, which compile if nothing is cached
-def test_a_command_imports_what_it_needs(folder: Path) -> None:
-    wanted = [*MAY_IMPORT.values()]
-    wanted += [((name, "--help"), HELP_MAY_IMPORT.get(name, SETTINGS)) for name in COMMANDS]
-    found = imported(wanted, folder)
-    more = [each for each, modules in zip(wanted, found, strict=True) if not modules <= each[1]]
-    if more:  # the first start compiles, for which Numba needs SciPy
-        again = imported(more, folder)
-        assert not [(each, has - each[1]) for each, has in zip(more, again, strict=True) if not has <= each[1]]
+@pytest.mark.parametrize(("arguments", "allowed"), WANTED, ids=lambda each: " ".join(each)[:40])
+def test_a_command_imports_what_it_needs(arguments: Sequence[str], allowed: set[str], folder: Path) -> None:
+    # The first start compiles, for which Numba needs SciPy.
+    assert imported(arguments, folder) <= allowed or imported(arguments, folder) <= allowed
 
 
 def test_a_command_line_by_itself_loads_no_arrays_and_asks_for_no_packages() -> None:
@@ -128,3 +114,19 @@ def test_a_command_line_by_itself_loads_no_arrays_and_asks_for_no_packages() -> 
     found = subprocess.run(asked, cwd=ROOT, check=True, capture_output=True, text=True)
     assert "busso.command.app" in modules_of(found.stderr)
     assert not {"numpy", "importlib.metadata"} & set(modules_of(found.stderr))
+
+
+def test_the_folder_train_of_a_clone_is_no_second_module() -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", "import train"], cwd=ROOT, check=False, capture_output=True, text=True
+    )
+    assert found.stderr.splitlines()[-1] == "ImportError: train is busso.train: import that"
+
+
+def test_every_module_is_imported_under_its_full_name() -> None:
+    """From a clone, `import cards` would make a second module of each of cards/."""
+    listed = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    short = "|".join(path.name for path in (ROOT / "busso").iterdir() if path.is_symlink())
+    texts = {name: (ROOT / name).read_text() for name in listed.split() if (ROOT / name).exists()}
+    pattern = re.compile(rf"^ *(?:from|import) (?:{short})\b", re.M)
+    assert [name for name, text in texts.items() if pattern.search(text)] == []

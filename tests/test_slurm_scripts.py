@@ -19,10 +19,31 @@ SHELL = [*SCRIPTS, *sorted((ROOT / "slurm" / "lib").iterdir()), *sorted((ROOT / 
 @pytest.fixture(autouse=True)
 def scontrol(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fake Slurm's record of the job, equal to the variables."""
-    command = tmp_path_factory.mktemp("bin") / "scontrol"
-    command.write_text(f"#!/bin/bash\n{RECORD}\n")
-    command.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{command.parent}:{os.environ['PATH']}")
+    folder = tmp_path_factory.mktemp("bin")
+    put_commands(folder, {"scontrol": RECORD})
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+@pytest.fixture
+def short_folder() -> Iterator[str]:
+    """Return a short folder for BUSSO_TMP."""
+    with tempfile.TemporaryDirectory(prefix="b") as folder:
+        yield folder
+
+
+def put_commands(folder: Path, commands: dict[str, str]) -> None:
+    """Write scripts of bash."""
+    for name, text in commands.items():
+        (folder / name).write_text(f"#!/bin/bash\n{text}\n")
+        (folder / name).chmod(0o755)
+
+
+def bash(*words: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run bash with these variables and no other of Slurm or busso."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "BUSSO_"))}
+    return subprocess.run(
+        ["bash", *words], cwd=cwd, env=plain | environment, check=False, capture_output=True, text=True
+    )
 
 
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
@@ -35,11 +56,8 @@ def test_shellcheck() -> None:
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
 def test_run_without_slurm(script: Path) -> None:
-    found = subprocess.run(
-        ["env", "-u", "SLURM_JOB_ID", "bash", str(script)], cwd=ROOT, check=False, capture_output=True, text=True
-    )
-    assert found.returncode == 2
-    assert found.stderr == f"error: this runs as a Slurm job: sbatch slurm/{script.name}\n"
+    found = bash(str(script))
+    assert (found.returncode, found.stderr) == (2, f"error: this runs as a Slurm job: sbatch slurm/{script.name}\n")
 
 
 def test_logs_have_a_folder_and_are_not_committed() -> None:
@@ -70,8 +88,7 @@ LIMITS = {
 def test_minutes_of_training_that_a_time_limit_leaves() -> None:
     """Five minutes for the signal and two for start and end, but at most half of the time."""
     script = 'set -euo pipefail; source slurm/lib/budget.sh; for limit; do echo "$(minutes_of_training "$limit")"; done'
-    command = ["bash", "-c", script, "bash", *LIMITS]
-    found = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    found = bash("-c", script, "bash", *LIMITS)
     assert (found.stdout.split("\n")[:-1], found.stderr) == ([*LIMITS.values()], "")
 
 
@@ -103,13 +120,6 @@ while :; do sleep 0.1; done
 ONE_NODE = {"SLURM_JOB_ID": "9", "SLURM_JOB_NUM_NODES": "1", "SLURM_JOB_NODELIST": "node1", "BUSSO_MINUTES": "77"}
 
 
-@pytest.fixture
-def short_folder() -> Iterator[str]:
-    """Return a short folder for BUSSO_TMP."""
-    with tempfile.TemporaryDirectory(prefix="b") as folder:
-        yield folder
-
-
 @pytest.mark.parametrize(
     ("task", "job", "limit", "minutes"),
     [
@@ -130,14 +140,10 @@ def test_a_job_trains_for_the_time_it_asked_for_and_asks_for_another_start(
 
 def _stopped(folder: Path, short_folder: str, given: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """Return the result of a job that received USR1."""
-    for name, text in COMMANDS.items():
-        (folder / name).write_text(f"#!/bin/bash\n{text}\n")
-        (folder / name).chmod(0o755)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "BUSSO_"))}
-    environment |= {**ONE_NODE, "JOB": "9", "LIMIT": "", **given, "PATH": f"{folder}:{os.environ['PATH']}"}
+    put_commands(folder, COMMANDS)
+    environment = {**ONE_NODE, "JOB": "9", "LIMIT": "", **given, "PATH": f"{folder}:{os.environ['PATH']}"}
     environment |= {"BUSSO_PYTHON": str(folder / "python"), "BUSSO_TMP": short_folder}
-    command = ["bash", "slurm/train_dqn.sh", "seed=1"]
-    found = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
+    found = bash("slurm/train_dqn.sh", "seed=1", **environment)
     assert found.returncode == 75, found.stderr
     return found
 
@@ -179,41 +185,28 @@ def test_the_first_task_of_an_array_submits_the_table_of_its_sweep(
 ) -> None:
     """A subset of eight tasks, as in `--array=3,5`; an array numbered from 1 has no table."""
     python = '[[ ${SLURM_ARRAY_TASK_ID-} ]] || for ((k = 0; k < 8; k++)); do echo "run$k"; done'
-    for name, text in {"python": python, "squeue": "", "sbatch": 'echo "sbatch $*"'}.items():
-        (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
-        (tmp_path / name).chmod(0o755)
+    put_commands(tmp_path, {"python": python, "squeue": "", "sbatch": 'echo "sbatch $*"'})
     array = {"SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": task, "SLURM_ARRAY_TASK_MIN": "3"}
     given = {**ONE_NODE, **array, "SLURM_ARRAY_TASK_MAX": last, "SLURM_JOB_PARTITION": "gpu"}
     given |= {"BUSSO_PYTHON": str(tmp_path / "python"), "BUSSO_TMP": short_folder}
-    environment = {**os.environ, **given, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    command = ["bash", "slurm/sweep.sh", "seed=range(8)"]
-    found = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True)
+    found = bash("slurm/sweep.sh", "seed=range(8)", **given, PATH=f"{tmp_path}:{os.environ['PATH']}")
     table = "--job-name=table-7 --partition=gpu --dependency=afterany:7 slurm/sweep_table.sh run0 run1 run2"
-    assert (f"sbatch {table}" in found.stdout) == submits
+    assert found.returncode == 0 and (f"sbatch {table}" in found.stdout) == submits
 
 
 def test_site_settings_with_the_line_ends_of_windows(tmp_path: Path) -> None:
     (tmp_path / "slurm").mkdir()
     (tmp_path / "slurm" / "lib").symlink_to(ROOT / "slurm" / "lib")
     (tmp_path / "slurm" / "site.env").write_bytes(b"# Python\r\nBUSSO_PYTHON=/usr/bin/python3\r\n")
-    command = ["bash", str(ROOT / "slurm" / "evaluate.sh")]
-    environment = {**os.environ, "SLURM_JOB_ID": "8"}
-    found = subprocess.run(command, cwd=tmp_path, env=environment, check=False, capture_output=True, text=True)
+    found = bash(str(ROOT / "slurm" / "evaluate.sh"), cwd=tmp_path, SLURM_JOB_ID="8")
     said = "error: slurm/site.env: line ends of Windows; remove them: sed -i 's/\\r$//' slurm/site.env\n"
     assert (found.returncode, found.stderr) == (2, said)
 
 
 @pytest.mark.parametrize("arguments", [["--pubic"], ["--public", "--host"]])
 def test_unknown_option_of_tensorboard(short_folder: str, arguments: list[str]) -> None:
-    environment = {**os.environ, "SLURM_JOB_ID": "8", "BUSSO_PYTHON": "false", "BUSSO_TMP": short_folder}
-    found = subprocess.run(
-        ["bash", "slurm/tensorboard.sh", *arguments],
-        cwd=ROOT,
-        env=environment,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    given = {"SLURM_JOB_ID": "8", "BUSSO_PYTHON": "false", "BUSSO_TMP": short_folder}
+    found = bash("slurm/tensorboard.sh", *arguments, **given)
     assert found.returncode == 2
     assert found.stderr == f"error: {arguments[-1]}: the only option is --public, before the folder\n"
 
@@ -244,7 +237,8 @@ def test_a_node_that_never_joins_is_not_asked_for_ever(tmp_path: Path) -> None:
     assert given_up.startswith("Ray did not start on node2 20 times in a row") and last == "sleep infinity"
 
 
-_TENSORBOARD = """#!/bin/bash
+ON_NODE_1 = {"SLURM_JOB_ID": "8", "SLURMD_NODENAME": "node1", "SLURM_SUBMIT_HOST": "login", "USER": "me"}
+_TENSORBOARD = """
 [[ $* == "-m tensorboard.main --logdir runs --host 127.0.0.1 --port 0" ]] || exit 9
 sleep 0.3
 echo "TensorBoard 2.21.0 at http://127.0.0.1:$PORT/ (Press CTRL+C to quit)" >&2
@@ -254,23 +248,17 @@ echo "TensorBoard 2.21.0 at http://127.0.0.1:$PORT/ (Press CTRL+C to quit)" >&2
 @pytest.mark.parametrize("port", ["45301", ""])
 def test_tensorboard_chooses_its_port_itself(tmp_path: Path, short_folder: str, port: str) -> None:
     """A port that was free may be taken by now; if TensorBoard does not start, no port is printed."""
-    python = tmp_path / "python"
-    python.write_text(_TENSORBOARD if port else "#!/bin/bash\nexit 3\n")
-    python.chmod(0o755)
-    given = {"SLURMD_NODENAME": "node1", "SLURM_SUBMIT_HOST": "login", "USER": "me", "BUSSO_PYTHON": str(python)}
-    environment = {**os.environ, "SLURM_JOB_ID": "8", "BUSSO_TMP": short_folder, "PORT": port, **given}
-    command = ["bash", "slurm/tensorboard.sh"]
-    found = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
+    put_commands(tmp_path, {"python": _TENSORBOARD if port else "exit 3"})
+    given = {**ON_NODE_1, "BUSSO_PYTHON": str(tmp_path / "python"), "BUSSO_TMP": short_folder}
+    found = bash("slurm/tensorboard.sh", PORT=port, **given)
     line = f"on your own machine:  ssh -N -J me@login -L 6006:127.0.0.1:{port} me@node1\n"
     assert (found.returncode, line in found.stdout) == ((0, True) if port else (3, False)), found.stderr
 
 
 def test_a_table_on_a_node_says_how_to_reach_it_to_its_owner_alone(tmp_path: Path, short_folder: str) -> None:
-    python, log = tmp_path / "python", tmp_path / "log"
-    python.write_text('#!/bin/bash\necho "python $*"\n')
-    python.chmod(0o755)
-    given = {"SLURMD_NODENAME": "node1", "SLURM_SUBMIT_HOST": "login", "USER": "me", "BUSSO_PYTHON": str(python)}
-    environment = {**os.environ, "SLURM_JOB_ID": "8", "BUSSO_TMP": short_folder, **given}
+    put_commands(tmp_path, {"python": 'echo "python $*"'})
+    log = tmp_path / "log"
+    environment = os.environ | ON_NODE_1 | {"BUSSO_PYTHON": str(tmp_path / "python"), "BUSSO_TMP": short_folder}
     log.touch(0o644)
     with log.open("w") as out:
         subprocess.run(["bash", "slurm/play.sh", "lang=it"], cwd=ROOT, env=environment, check=True, stdout=out)

@@ -6,6 +6,7 @@ Card `c` has suit `c // 10` (denari, coppe, spade, bastoni) and strength `c % 10
 import numpy as np
 
 from busso.cards.compiled import tricks
+from busso.cards.compiled.jit import njit
 
 CARDS = 40
 SUITS = 4
@@ -20,6 +21,18 @@ DECK = np.uint64((1 << CARDS) - 1)
 THIRDS = np.array([0, 0, 0, 0, 1, 1, 1, 3, 1, 1], np.uint8)
 # Face values by strength; fante, cavallo and re are 8, 9 and 10.
 FACE_VALUES = np.array([4, 5, 6, 7, 8, 9, 10, 1, 2, 3], np.uint8)
+
+
+@njit
+def suit_mask(card: int) -> np.uint64:
+    """Return all cards of the suit of `card`."""
+    return SUIT_MASK << np.uint64(RANKS * (card // RANKS))
+
+
+@njit
+def above(card: int) -> np.uint64:
+    """Return the cards that beat `card` when its suit is led."""
+    return suit_mask(card) & ~((np.uint64(1) << np.uint64(card + 1)) - np.uint64(1))
 
 
 def card_text(card: int) -> str:

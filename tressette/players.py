@@ -7,7 +7,7 @@ import numpy as np
 from busso.cards.compiled.bits import bit, has, lowest, popcount
 from busso.cards.compiled.jit import njit
 from busso.cards.compiled.tricks import suit_of
-from busso.tressette.cards import ACE, DECK, FACE_VALUES, RANKS, SUITS, THIRDS, THREE, TWO
+from busso.tressette.cards import ACE, DECK, FACE_VALUES, RANKS, SUITS, THIRDS, THREE, TWO, above
 from busso.tressette.rules import BUSSO, NO_CARD, STRISCIO, legal, winning_seat
 
 _FEWEST, _MOST = 1, -1  # thirds
@@ -20,13 +20,6 @@ def unseen(state: Any) -> np.uint64:
     for seat in range(4):
         seen |= state.played[seat]
     return DECK & ~seen
-
-
-@njit
-def _higher(cards: np.uint64, card: int) -> np.uint64:
-    """Return those of `cards` that beat `card` when its suit is led."""
-    suit_end = RANKS * (card // RANKS + 1)
-    return cards & (bit(suit_end) - np.uint64(1)) & ~(bit(card + 1) - np.uint64(1))
 
 
 @njit
@@ -49,7 +42,7 @@ def _unbeatable(cards: np.uint64, rivals: np.uint64) -> np.uint64:
     while rest != np.uint64(0):
         card = lowest(rest)
         rest &= rest - np.uint64(1)
-        if _higher(rivals, card) == np.uint64(0):
+        if rivals & above(card) == np.uint64(0):
             out |= bit(card)
     return out
 
@@ -96,9 +89,9 @@ def greedy(state: Any, random_bits: np.uint64) -> int:
     rivals = unseen(state) if _rivals_to_come(state, suit) else np.uint64(0)
     winner = winning_seat(state)
     best = state.trick[winner]
-    if winner == (seat + 2) & 3 and _higher(rivals, best) == np.uint64(0):
+    if winner == (seat + 2) & 3 and rivals & above(best) == np.uint64(0):
         return _weakest(options, _MOST)
-    certain = _unbeatable(_higher(options, best), rivals)
+    certain = _unbeatable(options & above(best), rivals)
     if certain != np.uint64(0):
         return lowest(certain)
     return _weakest(options, _FEWEST)

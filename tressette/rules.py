@@ -42,10 +42,7 @@ STATE = np.dtype(
         ("discarded", np.uint64),  # bit c: card c was played by a seat that could not follow suit
         ("accusi", np.uint32, SEATS),  # the seat's declarations (`busso.tressette.accusi`); 0 before its first card
         ("voids", np.uint16),  # bit 4 * seat + suit: the seat is known to have no more of the suit
-        (
-            "promised",
-            np.uint16,
-        ),  # bit 4 * seat + suit: the seat still has a card that its latest signal promises
+        ("promised", np.uint16),  # bit 4 * seat + suit: the seat still has a card that its latest signal promises
         ("trick", np.uint8, SEATS),  # card on the table by seat, or NO_CARD
         ("signals", np.uint8, (SEATS, SUITS)),  # latest signal of the seat when leading the suit
         ("thirds", np.uint8, 2),  # thirds taken by each team, excluding the last trick's point

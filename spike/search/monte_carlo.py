@@ -15,7 +15,7 @@ from busso.cards.players import MonteCarloPlayer, SampleOptions
 from busso.spike.cards import ACTIONS, CARDS, NO_CARD
 from busso.spike.deck import roll
 from busso.spike.players import cautious, initial
-from busso.spike.rules import apply
+from busso.spike.rules import apply, sort_hand
 from busso.spike.state import OVER, STATE
 
 _DECK = np.uint64((1 << CARDS) - 1)
@@ -60,8 +60,7 @@ def draw_unseen(state: Any, generators: Any, index: int) -> None:
                 card = nth_bit(cards, below(next_bits(generators, index), popcount(cards)))
                 cards ^= bit(card)
                 state.hands[other, place] = card
-            if state.hands[other, 0] > state.hands[other, 1]:
-                state.hands[other, 0], state.hands[other, 1] = state.hands[other, 1], state.hands[other, 0]
+            sort_hand(state, other)
     # In any order: the deck is shuffled during the draws.
     for position in range(state.drawn, CARDS):
         state.deck[position] = lowest(cards)
@@ -104,31 +103,25 @@ def _value_all(
 
 
 @njit(nogil=True)
-def _count_showdowns(
-    states: Any, games: Any, samples: int, generators: Any, scratch: Any, won: NDArray[np.float64]
-) -> None:
-    for k in range(games.size):
-        seat, hand = np.int64(states[games[k]].turn), states[games[k]].hands_played
-        for _ in range(samples):
-            scratch[0] = states[games[k]]
-            draw_unseen(scratch[0], generators, games[k])
-            before = scratch[0].hands_won[seat]
-            while scratch[0].hands_played == hand and scratch[0].phase != OVER:
-                apply(scratch[0], initial(scratch[0], _NO_BITS))
-            won[k] += scratch[0].hands_won[seat] != before
+def _count_showdowns(state: Any, samples: int, generator: Any, scratch: Any) -> int:
+    seat, hand, won = np.int64(state[0].turn), state[0].hands_played, 0
+    for _ in range(samples):
+        scratch[0] = state[0]
+        draw_unseen(scratch[0], generator, 0)
+        before = scratch[0].hands_won[seat]
+        while scratch[0].hands_played == hand and scratch[0].phase != OVER:
+            apply(scratch[0], initial(scratch[0], _NO_BITS))
+        won += scratch[0].hands_won[seat] != before
+    return won
 
 
-def showdown_odds(
-    states: States, games: NDArray[np.int64], samples: int, generators: NDArray[np.uint64]
-) -> NDArray[np.float64]:
-    """Return the probability that the seat to move wins each of `states[games]` if all seats go to the showdown.
+def showdown_odds(state: States, samples: int, generator: NDArray[np.uint64]) -> float:
+    """Return the probability that the seat to move wins if all seats go to the showdown; advances `generator`.
 
     No seat folds or buys, a bought card is discarded, and the remaining dice are rolled, over `samples` of what the
-    seat cannot see. Advances `generators`, one per state.
+    seat cannot see. Both arrays have one element.
     """
-    won = np.zeros(games.size)
-    _count_showdowns(states, games, samples, generators, np.zeros(1, STATE), won)
-    return won / samples
+    return float(_count_showdowns(state, samples, generator, np.zeros(1, STATE)) / samples)
 
 
 @njit

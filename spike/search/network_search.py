@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from busso.cards.base.bounds import bounded
+from busso.cards.compiled.bits import unpack
 from busso.cards.compiled.jit import njit
 from busso.cards.game import Game, States
 from busso.cards.play import Actions, Decisions
@@ -55,7 +56,7 @@ class SpikeSearch(StochasticPlayer):
         game, samples = self._game, self._samples
         worlds = np.empty((decisions.games.size, samples), game.dtype)
         _draw(decisions.states, decisions.games, self._generators, worlds)
-        row, action = np.nonzero(_bits(decisions.legal, game.actions))
+        row, action = np.nonzero(unpack(decisions.legal[:, None], game.actions))
         states = worlds[row].reshape(-1)  # a copy: all actions use the same samples
         seats, before = np.repeat(decisions.seats[row], samples), np.repeat(worlds["stakes"][row, 0], samples, axis=0)
         self._play_out(states, np.repeat(action.astype(np.uint8), samples))
@@ -75,7 +76,8 @@ class SpikeSearch(StochasticPlayer):
             actions = np.zeros(live.size, np.uint8)
             if live.size:
                 values = self._network.values(self._game.observe(states, live))
-                actions = np.where(_bits(legal, self._game.actions), values, -np.inf).argmax(axis=1).astype(np.uint8)
+                bits = unpack(legal[:, None], self._game.actions)
+                actions = np.where(bits > 0, values, -np.inf).argmax(axis=1).astype(np.uint8)
 
 
 def network_search(
@@ -83,11 +85,6 @@ def network_search(
 ) -> SpikeSearch:
     """Make the player with these options."""
     return SpikeSearch(game, network, options.samples)
-
-
-def _bits(masks: NDArray[np.uint64], actions: int) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = (masks[:, None] >> np.arange(actions, dtype=np.uint64)) & np.uint64(1) != 0
-    return found
 
 
 @njit(nogil=True)

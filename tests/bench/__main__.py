@@ -12,19 +12,10 @@ from typing import Any
 
 import torch
 
-from tests.bench import (
-    cluster,
-    environments,
-    figures,
-    guard,
-    memory,
-    scaling,
-    start_up,
-    tressette,
-)
+from tests.bench import cluster, environments, figures, guard, start_up, tressette
 from tests.bench.strength import compare
 
-MODULES = (tressette, memory, cluster, environments, start_up, scaling)
+MODULES = (tressette, cluster, environments, start_up)
 BENCH = ["-m", "tests.bench"]
 TIME_TO_STRENGTH = "time_to_strength"
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -15,12 +17,11 @@ from ray.cluster_utils import Cluster
 
 from busso.command.settings.compose import compose
 from busso.train.dqn.network.build import inference_network
-from busso.train.dqn.rollout.backend import LocalBackend
+from busso.train.dqn.rollout.backend import LocalBackend, RolloutBackend
 from busso.train.dqn.rollout.ray.backend import RayBackend
 from busso.train.dqn.rollout.request import RolloutRequest
 from busso.train.run.metrics import resources
 from busso.train.settings.dqn import TrainSettings
-from tests.bench.backends import decisions_per_second
 from tests.bench.timing import report
 from tests.train.processes import named
 
@@ -41,6 +42,23 @@ def _ray(*overrides: str) -> Iterator[RayBackend]:
             while rollouts.workers() < (settings.rollout.workers or 1):
                 rollouts.ready(wait=True)
             yield rollouts
+
+
+def decisions_per_second(rollouts: RolloutBackend, games: int, seconds: float) -> float:
+    """Return the rate with all workers busy, from the first finished rollout on; finally drain the backend."""
+    firsts, out, decisions, started = count(0, games), 0, 0, 0.0
+    while not started or time.perf_counter() - started < seconds:
+        while rollouts.free_slots() > 0:
+            rollouts.submit(RolloutRequest(next(firsts), games, 0.05))
+            out += 1
+        done = rollouts.ready(wait=True)
+        out -= len(done)
+        decisions += sum(rollout.decisions for rollout in done) if started else 0
+        started = started or (time.perf_counter() if done else 0.0)
+    passed = time.perf_counter() - started
+    while out:
+        out -= len(rollouts.ready(wait=True))
+    return decisions / passed
 
 
 def ray_overhead() -> None:

@@ -16,7 +16,7 @@ from busso.train.run.metrics import resources
 
 COMMITTED = Path(__file__).parent / "figures.json"
 MAX_FALL = 0.10  # greatest relative fall of a ratio below the committed one
-VARIANTS = ("kernel", "seats", "cores")  # keys that distinguish figures of the same name
+VARIANTS = ("kernel", "cores")  # keys that distinguish figures of the same name
 
 
 @dataclass(frozen=True)

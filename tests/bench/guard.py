@@ -7,14 +7,14 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tests.bench import figures, memory, start_up, timing, tressette
+from tests.bench import figures, start_up, timing, tressette
 from tests.bench.figures import Figure, Guarded
 
 # Functions that measure the guarded figures, each in seconds to a minute.
 MEASURING: tuple[Callable[[], None], ...] = (
     tressette.rollout,
     tressette.update,
-    memory.checkpoint_stop,
+    tressette.checkpoint_stop,
     start_up.start_up,
     start_up.start_of_training,
 )
@@ -27,7 +27,6 @@ GUARDED = (
     Guarded("start_of_champion_tournament"),
     Guarded("start_of_replay"),
     Guarded("start_of_table"),
-    Guarded("first_hint"),
     Guarded("first_update_local_over_imports"),
     Guarded("first_update_ray_over_imports"),
 )

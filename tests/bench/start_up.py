@@ -15,8 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from fcntl import ioctl
 from itertools import count
 from pathlib import Path
@@ -31,21 +31,18 @@ LONGEST = 180.0  # seconds to wait for any output
 IMPORTS = ("-c", "import torch, numba")
 _ROWS, _COLUMNS = 40, 120
 _MENU = b"Sette e mezzo"  # last game in the menu
-_PROMPT, _HINT = b"Your turn, seat 0:", b"Worth in "
-_LOOKING = 5.0  # seconds
 
 Measured = Callable[[Path], float]  # seconds of one start, given a scratch folder
 
 
 def start_up() -> None:
-    """Measure the commands of rule players and of the champion, the table and its first hint."""
+    """Measure the commands of rule players and of the champion, and the table."""
     _report(
         {
             "start_of_rule_tournament": (0.6, _tournament("greedy,random")),
             "start_of_champion_tournament": (1.5, _tournament("champion,greedy")),
             "start_of_replay": (0.4, _replay),
             "start_of_table": (0.5, first_screen),
-            "first_hint": (0.8, first_hint),
         },
         ROUNDS,
     )
@@ -104,12 +101,9 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
 
 
-def _command(*arguments: str) -> Measured:
-    return lambda folder: _run([sys.executable, "-m", *arguments], folder)
-
-
 def _tournament(players: str) -> Measured:
-    return _command("busso.evaluate.tournament", f"players=[{players}]", "deals=64", "folder=tournament")
+    words = ["-m", "busso.evaluate.tournament", f"players=[{players}]", "deals=64", "folder=tournament"]
+    return lambda folder: _run([sys.executable, *words], folder)
 
 
 def _replay(folder: Path) -> float:
@@ -123,34 +117,16 @@ def _replay(folder: Path) -> float:
 
 
 def first_screen(folder: Path) -> float:
-    """Return the seconds from `busso play` in a terminal to its menu."""
+    """Return the seconds from `busso play` in a new terminal to its menu."""
     started = time.perf_counter()
-    with _table(folder) as terminal:
-        _read_until(terminal, _MENU)
-        return time.perf_counter() - started
-
-
-def first_hint(folder: Path) -> float:
-    """Return the seconds from typing `hint` to the answer, at a plain-text table whose cards are already shown."""
-    with _table(folder, "ui=plain", "game=tressette", "seed=7") as terminal:
-        _read_until(terminal, _PROMPT)
-        time.sleep(_LOOKING)
-        started = time.perf_counter()
-        os.write(terminal, b"hint\n")
-        _read_until(terminal, _HINT)
-        return time.perf_counter() - started
-
-
-@contextmanager
-def _table(folder: Path, *given: str) -> Iterator[int]:
-    """Run `busso play` in a new terminal and yield the terminal's descriptor."""
     process, terminal = pty.fork()
     if process == 0:
         os.chdir(folder)
-        os.execve(sys.executable, [sys.executable, "-m", "busso.play", "lang=en", *given], _environment())
+        os.execve(sys.executable, [sys.executable, "-m", "busso.play", "lang=en"], _environment())
     try:
         ioctl(terminal, TIOCSWINSZ, pack("HHHH", _ROWS, _COLUMNS, 0, 0))
-        yield terminal
+        _read_until(terminal, _MENU)
+        return time.perf_counter() - started
     finally:
         os.kill(process, signal.SIGKILL)
         os.close(terminal)

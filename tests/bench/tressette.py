@@ -1,9 +1,13 @@
-"""Figures of Tressette's rollouts and learner."""
+"""Figures of Tressette: rollouts, learner, checkpoints, and the default run on more CPUs."""
 
 from __future__ import annotations
 
 import copy
+import tempfile
+import time
 from collections.abc import Callable
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,15 +21,20 @@ from busso.cards.compiled.splitmix import stream
 from busso.cards.play import play
 from busso.cards.players import RandomPlayer
 from busso.command.settings.compose import compose
+from busso.train.doctor.scaling import CPUS, Scaling
 from busso.train.dqn.learner.learner import Learner
 from busso.train.dqn.network.build import build_network, inference_network
-from busso.train.dqn.network.matmul import linear, prefers_one_dnn
-from busso.train.dqn.network.precision import fastest_format, learner_format
+from busso.train.dqn.network.matmul import linear
+from busso.train.dqn.network.precision import learner_format
 from busso.train.dqn.network.q_network import QNetwork
 from busso.train.dqn.replay.buffer import ReplayBuffer
 from busso.train.dqn.replay.transitions import LambdaTransitions, NStepTransitions, TransitionRecorder, transitions_for
-from busso.train.dqn.rollout.request import RolloutRequest
+from busso.train.dqn.rollout.backend import LocalBackend
+from busso.train.dqn.rollout.request import Rollout, RolloutRequest
 from busso.train.dqn.rollout.worker import RolloutWorker
+from busso.train.dqn.trainer import DqnTrainer
+from busso.train.run.checkpoint.background_writer import BackgroundWriter
+from busso.train.run.folder import RunFolder
 from busso.train.settings.dqn import LearnerSettings, TrainSettings
 from busso.train.settings.targets import LambdaReturns, TargetNetwork, Targets
 from busso.tressette import GAME
@@ -34,6 +43,7 @@ from tests.chips import emulated_chip
 
 CPU = torch.device("cpu")
 ROWS = 1024
+CHECKPOINTS = 10
 
 
 def random_play() -> None:
@@ -168,10 +178,9 @@ def _bare_update(rows: int) -> Callable[[], None]:
 
 
 class _Operations(TorchDispatchMode):
-    """Counter of operations that write a tensor (one launch each on a GPU), and of format casts among them."""
+    """Counter of operations that write a tensor: one launch each on a GPU."""
 
     count = 0
-    casts = 0
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = function(*args, **(kwargs or {}))
@@ -179,26 +188,22 @@ class _Operations(TorchDispatchMode):
         views = any(alias is not None and not alias.is_write for alias in returned)
         if not views and not function.overloadpacket.__name__.startswith("empty"):
             self.count += 1
-            name = function.overloadpacket.__name__
-            source = args[1] if name == "copy_" else args[0] if args else None
-            copied = name in ("copy_", "_to_copy") and isinstance(source, torch.Tensor)
-            self.casts += copied and source.dtype != result.dtype
         return result
 
 
 def update_operations() -> None:
-    """Count the operations of PyTorch in an update, and the casts among them."""
+    """Count the operations of PyTorch in an update."""
     settings, targets = LearnerSettings(batch_size=512), TargetNetwork()
     network, replay = QNetwork(GAME.bits, GAME.actions, [256, 256], False), filled_replay(10_000, targets)
     learner = Learner(network, replay, settings, targets, CPU)
     learner.update()
     with _Operations() as operations:
         learner.update()
-    report("update_operations", operations.count, "operations", casts=operations.casts, direction="at most")
+    report("update_operations", operations.count, "operations", direction="at most")
 
 
 def kernels() -> None:
-    """Measure a forward and backward pass on this CPU in each format and kernel, and report the one in use."""
+    """Measure a forward and backward pass on this CPU in each format and kernel."""
     x, weight, bias = torch.rand(512, 256), torch.rand(256, 256), torch.rand(256)
 
     def passes(chip: str, dtype: torch.dtype) -> Callable[[], None]:
@@ -215,10 +220,64 @@ def kernels() -> None:
     chips = {"float32 by MKL": "float32_pytorch", "float32 by oneDNN": "float32_one_dnn", "bfloat16": "bfloat16"}
     formats = {name: torch.bfloat16 if name == "bfloat16" else torch.float32 for name in chips}
     times = seconds(*(passes(chip, formats[name]) for name, chip in chips.items()))
-    float32 = "float32 by oneDNN" if prefers_one_dnn() else "float32 by MKL"
-    chosen = "bfloat16" if fastest_format(CPU) == torch.bfloat16 else float32
     for name, best in zip(chips, times, strict=True):
-        report("kernel", operations / best, "GFLOP/s", kernel=name, used=name == chosen)
+        report("kernel", operations / best, "GFLOP/s", kernel=name)
 
 
-FIGURES = (random_play, kernels, rollout, update, recipe_updates, update_operations)
+def checkpoint_stop() -> None:
+    """Measure the learner's pause for a checkpoint with the full buffer of Tressette's recipe.
+
+    In CPU seconds, as in `seconds`, without the first pause, for which memory must be allocated. The ratio to
+    a plain copy of the buffer's bytes does not depend on the machine's memory.
+    """
+    with tempfile.TemporaryDirectory() as runs:
+        settings = compose(TrainSettings, "train", ["rollout=local", f"runs={runs}"])
+        with RunFolder(settings) as folder:
+            local = LocalBackend(settings, CPU)
+            trainer = DqnTrainer(settings, folder, CPU, local)
+            local.submit(RolloutRequest(0, 4096, 1.0))
+            (rollout,) = local.ready(wait=True)
+            while trainer.replay.size < settings.replay.capacity:
+                trainer.replay.add(rollout.transitions)
+            buffer, copy = np.ones((2, trainer.replay.nbytes), np.uint8)
+            copying = float("inf")
+            stops, writer = [], BackgroundWriter()
+            for k in range(CHECKPOINTS):
+                started = time.thread_time()
+                writer.save(Path(runs) / f"episode_{k:012d}.pt", trainer.state_dict())
+                stops.append(time.thread_time() - started)
+                writer.wait()
+                copying = min(copying, *seconds(lambda: np.copyto(copy, buffer), rounds=5, min_seconds=0.0))
+    report("checkpoint_stop", max(stops[1:]), "s", target=0.1, direction="at most")
+    report("checkpoint_stop_over_copy", min(stops) / copying, "ratio", direction="at most", copying=round(copying, 4))
+
+
+def more_cpus() -> None:
+    """Report decisions/s by number of CPUs, one of which learns; single-CPU rates are in CPU seconds, without Ray."""
+    settings = compose(TrainSettings, "train", ["rollout=local"])
+    learner, games = settings.learner, settings.rollout.games
+    worker, starts = RolloutWorker(settings, CPU), count(0, games)
+    updating = Learner(
+        build_network(GAME, settings),
+        filled_replay(200_000, settings.target),
+        learner,
+        settings.target,
+        CPU,
+    )
+
+    def play() -> Rollout:
+        return worker.play(RolloutRequest(next(starts), games, settings.exploration.end))
+
+    first = play()
+    playing, update = seconds(play, updating.update)
+    rate, share = first.decisions / playing, len(first.transitions.action) / first.decisions
+    decisions = learner.batch_size / learner.samples_per_insert / share
+    report("recipe_decisions", rate / 1e3, "thousand decisions/s")
+    scaling = Scaling(rate, 1 / update, decisions, learner.samples_floor)
+    for cpus in CPUS:
+        found = scaling.on(cpus)
+        more = {"updates": round(found.updates, 1), "limit": found.limit, "enough": scaling.enough()}
+        report("more_cpus", found.decisions / 1e3, "thousand decisions/s", cores=cpus, **more)
+
+
+FIGURES = (random_play, kernels, rollout, update, recipe_updates, update_operations, checkpoint_stop, more_cpus)

@@ -116,7 +116,7 @@ def test_odds_of_spike_by_a_slow_count() -> None:
         table.play(4 if 4 in table.hand.legal else 1)
     game = table.game
     state = table.hand.state
-    chance = float(showdown_odds(state, np.zeros(1, np.int64), 20_000, np.array([5], np.uint64))[0])
+    chance = showdown_odds(state, 20_000, np.array([5], np.uint64))
     from tests.spike.hidden import reshuffle_hidden as deal_anew
 
     random, won, number = np.random.default_rng(3), 0, 600

@@ -11,6 +11,7 @@ from typing import Any
 
 GAMMA = 0x9E3779B97F4A7C15
 WORD = 2**64
+LEVELS = (2, 4, 6, 8, 10, 14, 18, 22, 26, 30, 36, 42, 48, 54, 60, 70, 80, 100, 150, 200)
 ALL_CARDS = sorted([0, 0] + [v for v in range(-10, 11) if v for _ in range(3)])
 
 
@@ -60,6 +61,7 @@ class Hand:
     folded: set[int] = field(default_factory=set)
     hands: list[list[int]] = field(default_factory=list)
     spikes: list[int | None] = field(default_factory=list)
+    waiting: list[int] = field(default_factory=list)
     discards: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -124,10 +126,10 @@ class Hand:
 
     def betting(self) -> Generator[None, int, None]:
         self.phase, self.raises, self.raiser = "bet", 0, None
-        waiting = self.in_turn(self.first)
-        while waiting:
-            seat = waiting.pop(0)
-            if seat in self.folded or self.credits[seat] == 0:
+        self.waiting = self.in_turn(self.first)
+        while self.waiting:
+            seat = self.waiting.pop(0)
+            if not self.may_act(seat):
                 continue
             self.turn = seat
             action = yield
@@ -135,7 +137,7 @@ class Hand:
                 self.pay(seat, self.rules.bet)
                 self.raises += 1
                 self.raiser = seat
-                waiting = self.in_turn(seat + 1)[:-1]
+                self.waiting = self.in_turn(seat + 1)[:-1]
             elif action == 1:
                 self.pay(seat, self.rules.bet if self.raises else 0)
             else:
@@ -146,8 +148,10 @@ class Hand:
 
     def buying(self) -> Generator[None, int, None]:
         self.raises, self.raiser = 0, None
-        for seat in self.in_turn(self.first):
-            if seat in self.folded or self.credits[seat] == 0:
+        self.waiting = self.in_turn(self.first)
+        while self.waiting:
+            seat = self.waiting.pop(0)
+            if not self.may_act(seat):
                 continue
             self.turn, self.phase = seat, "buy"
             if (yield) == 4:
@@ -227,6 +231,38 @@ class Hand:
 
     def done(self) -> bool:
         return self.winner is not None
+
+    def observation(self, seat: int, hands_left: int) -> list[bool]:
+        """Return what a seat sees, in the order of the layout table; nothing for an empty seat."""
+        if seat not in self.seats:
+            return [False] * 623
+        order = self.in_turn(seat)
+        bought = self.bought if seat == self.turn else None
+        bits = [card == value for card in (*self.cards(seat), bought) for value in range(-10, 11)]
+        total = sum(card for card in self.cards(seat) if card is not None)
+        bits += [max(-15, min(total, 15)) == value for value in range(-15, 16)]
+        for gone in (self.spikes[seat], *self.hands[seat]):
+            after = None if bought is None else min(abs(total + bought - gone), 10)
+            bits += [after == k for k in range(11)]
+        for other in order[1:]:
+            bits += [True, other not in self.folded, other not in self.folded and not self.credits[other]]
+            bits.append(other == self.turn or (other in self.waiting and self.may_act(other)))
+            bits += [self.spikes[other] == value for value in range(-10, 11)]
+            bits += [self.credits[other] >= level for level in LEVELS]
+        bits += [False] * 45 * (8 - len(order))
+        for amount in (self.credits[seat], self.pool, self.second_pot):
+            bits += [amount >= level for level in LEVELS]
+        bits.append(self.raiser is not None)
+        bits += [self.round == k for k in range(4)]
+        bits += [self.phase == phase for phase in ("bet", "buy", "exchange")]
+        bits += [other == self.raiser for other in order] + [False] * (8 - len(order))
+        bits += [self.raises > k for k in range(4)]
+        bits += [self.discards.count(v) > k for v in range(-10, 11) for k in range(3 if v else 2)]
+        bits += [other == self.first for other in order] + [False] * (8 - len(order))
+        return bits + [hands_left > k for k in range(10)]
+
+    def may_act(self, seat: int) -> bool:
+        return seat not in self.folded and self.credits[seat] > 0
 
     def check_cards(self) -> None:
         """Check that every card is in exactly one place."""

@@ -1,5 +1,6 @@
-"""Engine against the second implementation, decision by decision over thousands of random hands."""
+"""Engine and observations against the second implementation, decision by decision over thousands of random hands."""
 
+import itertools
 from collections import Counter
 from collections.abc import Generator
 from typing import Any
@@ -116,7 +117,9 @@ def test_every_decision(options: dict[str, Any], weights: list[float], matches: 
     rules = Rules(**{name: getattr(game.options, name) for name in names})
     references = [Match(states[k : k + 1], rules, game.options.hands, game.options.rotate) for k in range(matches)]
     reshuffles = all_in = 0
-    while not game.over(states).all():
+    for number in itertools.count():
+        if game.over(states).all():
+            break
         running = np.flatnonzero(~game.over(states))
         masks = game.legal(states)
         legal = unpack(masks[running, None], 9) * weights
@@ -132,6 +135,13 @@ def test_every_decision(options: dict[str, Any], weights: list[float], matches: 
             if hand.done():
                 reshuffles += hand.reshuffles
                 all_in += 0 in [c for seat, c in enumerate(match.credits) if seat != hand.winner]
+        some = [k for k in running[number % 8 :: 8] if not references[k].over()]
+        observed = [(k, seat) for k in some for seat in range(game.seats)]
+        games, seats = np.array(observed, np.int64).reshape(-1, 2).T
+        seen = unpack(game.observe(states, games, seats.astype(np.uint8)), game.bits)
+        for row, (k, seat) in zip(seen.astype(bool), observed, strict=True):
+            left = references[k].limit - len(references[k].hands)
+            assert row.tolist() == references[k].hand.observation(seat, left)
     if options == {"seats": 8} and weights is PATIENT:
         assert reshuffles > 20
     if weights is PATIENT:

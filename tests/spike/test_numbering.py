@@ -11,16 +11,10 @@ from busso.cards.play import Decisions, play
 from busso.cards.players import RandomPlayer
 from busso.cards.tables import numbering_of
 from busso.spike.cards import NO_CARD, VALUES
-from busso.spike.numbering import STATES, TERMINAL, enumerate_states, level, number, parse, text
+from busso.spike.numbering import TERMINAL, level, number, parse, text
 from tests.errors import error_about
 from tests.spike.hands import dealt
 from tests.spike.test_rules import played
-
-
-def test_counts_of_the_study() -> None:
-    assert enumerate_states(2).size == 231_041
-    assert enumerate_states(4).size == 361_001
-    assert STATES == 361_001
 
 
 @given(st.integers(0, TERMINAL - 1))
@@ -70,6 +64,7 @@ def test_numbers_against_the_definition(seats: int, credits: int) -> None:
 
 
 def test_more_credits_have_more_states() -> None:
+    """As counted in the study for two and for four players."""
     sizes = [numbering_of(load_game("spike", {"credits": credits})).listed.size for credits in (12, 50, 100, 2000)]
     assert sizes == [231_041, 231_041, 361_001, 361_001]
 

@@ -1,18 +1,14 @@
-"""Players of Tressette without a network: every branch of their descriptions."""
+"""Players of Tressette without a network: every branch of their descriptions; see also the conformance kit."""
 
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from busso.cards.compiled.splitmix import stream
 from busso.cards.game import States
-from busso.cards.play import Decisions, play
-from busso.cards.players import RandomPlayer
 from busso.tressette.cards import card_text
 from busso.tressette.players import greedy, study_heuristic
-from tests.tressette.hidden import reshuffle_hidden
-from tests.tressette.table import GAME, SIGNALLING, table
+from tests.tressette.table import table
 
 
 def choice(policy: Callable[..., int], states: States) -> str:
@@ -158,20 +154,3 @@ def test_seed_heuristic_leads_the_suit_of_the_greatest_sum(hand: str, expected: 
 )
 def test_seed_heuristic_answers_with_the_first_legal_card(trick: str, hand: str, expected: str) -> None:
     assert answer(study_heuristic, trick, hand) == expected
-
-
-@pytest.mark.parametrize("name", GAME.policies)
-def test_players_know_only_what_their_seat_knows(name: str) -> None:
-    """The same decisions over 240 positions after the other hands are redealt, consistently with signals and voids."""
-    random = np.random.default_rng(3)
-    positions: list[States] = []
-
-    def watch(decisions: Decisions, actions: np.ndarray, totals: np.ndarray) -> None:
-        states, running = decisions.states, decisions.games
-        positions.extend(states[k : k + 1].copy() for k in running)
-
-    play(SIGNALLING, stream(4, "players", 0, 6), [RandomPlayer()], np.zeros((6, 4), np.uint8), watch=watch)
-    for states in positions:
-        card = choice(GAME.policies[name], states)
-        reshuffle_hidden(states, int(states[0]["turn"]), random)
-        assert choice(GAME.policies[name], states) == card

@@ -39,16 +39,6 @@ def test_seed_closing_a_trick(trick: str, closing: float) -> None:
     assert earned("study", states, trick.split()[3]) == [0, 0, 0, closing]
 
 
-def test_seed_of_a_whole_hand() -> None:
-    """Team 0 has 3 points and team 1 has 8.
-
-    Seat 3 closes the five tricks of denari, all lost, and the trick of 4C 3C 3S 3B that its partner takes with three
-    3s. Seat 0 closes the last four, all lost. All seats play an ace, a 2, a 3 and seven others.
-    """
-    expected = [-0.05 - 4 * 0.5 - 5, -0.05 + 5, -0.05 - 5, -0.05 - 5 * 0.5 + 0.5 + 3 * 0.3 + 5]
-    assert earned("study", table(CROSSED), CROSSED_PLAYS) == expected
-
-
 @pytest.mark.parametrize("reward, own", [("points", -5 / 11), ("win", -1.0), ("points_and_win", -8 / 11)])
 def test_rewards_at_the_end(reward: str, own: float) -> None:
     states = table(CROSSED)

@@ -54,14 +54,6 @@ def test_the_deal_of_a_seed_stays() -> None:
     assert state["hands"][:3].tolist() == [mask(cards) for cards in hands] and state["leader"] == 0
 
 
-def test_four_of_denari_leads() -> None:
-    game = load_game("tressette", {"first_leader": "four_of_denari"})
-    states = game.deal(stream(1, "four", 0, 200))
-    holds = states["hands"] & mask("4D") != 0
-    assert holds.argmax(axis=1).tolist() == states["leader"].tolist() == states["turn"].tolist()
-    assert set(states["leader"].tolist()) == {0, 1, 2, 3}
-
-
 def test_random_leader_is_not_bound_to_the_four_of_denari() -> None:
     states = GAME.deal(stream(1, "four", 0, 200))
     holds = states["hands"] & mask("4D") != 0

@@ -19,8 +19,6 @@ from busso.tressette.solver.endings import points_after
 from busso.tressette.solver.moves import distinct
 from busso.tressette.solver.positions import FRAMES, set_frame
 
-_TABLE_BITS = 18
-
 
 @dataclass(frozen=True)
 class CheatingOptions(PlayerOptions):
@@ -36,7 +34,7 @@ def make(game: Game, options: CheatingOptions) -> StochasticPlayer:
     each card until `tricks` are left. Among equal cards it plays the one with the fewest thirds, then the weakest. Its
     choice is deterministic.
     """
-    return StochasticPlayer(_choose_all, options.tricks, np.zeros(1, STATE), new_table(_TABLE_BITS))
+    return StochasticPlayer(_choose_all, options.tricks, np.zeros(1, STATE), new_table())
 
 
 @njit(nogil=True)

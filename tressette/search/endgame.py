@@ -20,7 +20,6 @@ from busso.tressette.search.sampler import deal_of, new_tables, prepare, sampled
 from busso.tressette.solver.double_dummy import middle, new_table
 from busso.tressette.solver.endings import points_after, solved_values
 
-_TABLE_BITS = 18
 _THE_ONE = np.zeros(1, np.int64)
 _KNOWN_TRICKS = 8  # with more left, a single position takes long
 
@@ -45,7 +44,7 @@ class EndgameAdviser:
     unit = "points"
 
     def __init__(self, options: ExactOptions) -> None:
-        self._options, self._table = options, new_table(_TABLE_BITS)
+        self._options, self._table = options, new_table()
 
     def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
         if tricks_left(state) > self._options.tricks:
@@ -61,7 +60,7 @@ class KnownHands:
     """Adviser that solves positions in which its seat can infer all cards, and delegates others. See `Adviser`."""
 
     def __init__(self, adviser: Adviser) -> None:
-        self._adviser, self._table = adviser, new_table(_TABLE_BITS)
+        self._adviser, self._table = adviser, new_table()
         self.unit = adviser.unit
 
     def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
@@ -77,7 +76,7 @@ class Cheating:
     unit = "points"
 
     def __init__(self, options: CheatingOptions) -> None:
-        self._tricks, self._table, self._scratch = options.tricks, new_table(_TABLE_BITS), np.zeros(1, STATE)
+        self._tricks, self._table, self._scratch = options.tricks, new_table(), np.zeros(1, STATE)
 
     def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
         values, mask, second = np.full(CARDS, np.nan), int(game.legal(state)[0]), int(state["turn"][0]) & 1

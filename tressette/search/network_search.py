@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from busso.cards.base.bounds import bounded
 from busso.cards.base.errors import InputError
-from busso.cards.compiled.bits import lowest
+from busso.cards.compiled.bits import lowest, unpack
 from busso.cards.game import Game, States
 from busso.cards.play import Actions, Decisions
 from busso.cards.player_specs import MOST_SAMPLES
@@ -135,7 +135,7 @@ class SearchPlayer(StochasticPlayer):
         """
         prior, masks = self._network.values(decisions.observation), decisions.legal.copy()
         one_of_each_run(decisions.states, decisions.games, decisions.legal, prior, masks)
-        alive = _bits(masks)
+        alive = unpack(masks[:, None], CARDS).astype(bool)
         values = np.where(alive, prior.astype(np.float64), -np.inf)
         alive &= values >= values.max(axis=1, keepdims=True) - near[:, None]
         open_, at_a_time = np.flatnonzero(alive.sum(axis=1) >= aim.least), max(1, self._drawn // self._draws)
@@ -206,15 +206,10 @@ class CheatingSearch:
 
     def act(self, decisions: Decisions) -> Actions:
         prior, values = self._network.values(decisions.observation), np.full((decisions.games.size, CARDS), -np.inf)
-        row, card = np.nonzero(_bits(decisions.legal))
+        row, card = np.nonzero(unpack(decisions.legal[:, None], CARDS))
         points = self._simulator.points(decisions.states, decisions.games[row], card.astype(np.uint8))
         values[row, card] = paid(points, self._reward) + _TIES * prior[row, card]
         return values.argmax(axis=1).astype(np.uint8)
-
-
-def _bits(masks: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = (masks[:, None] >> np.arange(CARDS, dtype=np.uint64)) & np.uint64(1) != 0
-    return found
 
 
 def paid(points: NDArray[np.float64], reward: str) -> NDArray[np.float64]:

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from busso.cards.compiled.bits import bit, has, lowest, popcount
 from busso.cards.compiled.jit import njit
 from busso.cards.compiled.splitmix import mix
-from busso.tressette.cards import CARDS, DECK, RANKS, THIRDS, TWO
+from busso.tressette.cards import CARDS, RANKS, THIRDS, TWO
 from busso.tressette.observation import observe
+from busso.tressette.players import unseen
 from busso.tressette.rules import NO_CARD, apply, begin, legal, points
 
 Indices = NDArray[np.int64]
@@ -32,10 +33,7 @@ def _one_of_a_run(state: Any, mask: np.uint64, values: NDArray[np.float32]) -> n
     It does not matter which card of a run is played. If leads signal the 2 and the 3, each of these is a separate run.
     """
     talks = state.with_signals and state.turn == state.leader
-    own = state.hands[state.turn]
-    others = DECK & ~own
-    for seat in range(4):
-        others &= ~state.played[seat]
+    others = unseen(state)
     for seat in range(4):
         if state.trick[seat] != NO_CARD:
             others |= bit(state.trick[seat])

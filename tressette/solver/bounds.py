@@ -6,9 +6,9 @@ import numpy as np
 
 from busso.cards.compiled.bits import has, highest, lowest, popcount
 from busso.cards.compiled.jit import njit
-from busso.tressette.cards import RANKS, SUIT_MASK, SUITS
+from busso.tressette.cards import RANKS, SUIT_MASK, SUITS, above
 from busso.tressette.rules import SEATS
-from busso.tressette.solver.positions import ACES, NOTHING, ONES, ZEROS, above, thirds_of
+from busso.tressette.solver.positions import ACES, NOTHING, ONES, ZEROS, thirds_of
 
 
 @njit

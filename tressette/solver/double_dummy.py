@@ -18,7 +18,7 @@ from busso.tressette.rules import POINTS, SEATS, over, points
 from busso.tressette.solver.bounds import last_trick, sure_against, sure_thirds
 from busso.tressette.solver.moves import list_cards, next_card
 from busso.tressette.solver.positions import FRAME, FRAMES, follow, legal_cards, set_frame
-from busso.tressette.solver.transpositions import BUCKET, find, keep, number_suits
+from busso.tressette.solver.transpositions import find, keep, number_suits
 
 ALL_THIRDS = 3 * POINTS + 2  # of the cards and the last trick
 
@@ -33,11 +33,9 @@ class TranspositionTable(NamedTuple):
 
 
 def new_table(bits: int = 18) -> TranspositionTable:
-    """Return an empty table of `2**bits` positions, 16 bytes each. Raises ValueError unless `bits` is 2 to 32."""
-    if not 2 <= bits <= 32:
-        raise ValueError(f"a table has 2 to 32 bits, not {bits}")
+    """Return an empty table of `2**bits` positions, 16 bytes each; at least one bucket, of 2 bits."""
     return TranspositionTable(
-        np.zeros((max(BUCKET, 1 << bits), 2), np.uint64),
+        np.zeros((1 << bits, 2), np.uint64),
         np.zeros((4, 1024), np.uint32),
         np.zeros((SEATS, CARDS), np.int64),
         np.zeros(FRAMES + 1, FRAME),

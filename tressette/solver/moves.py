@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from busso.cards.compiled.bits import bit, highest, lowest, popcount
 from busso.cards.compiled.jit import njit
-from busso.tressette.cards import DECK, RANKS, SUITS, THIRDS
-from busso.tressette.solver.positions import NOTHING, ONE, ONES, ZEROS, above, legal_cards, suit_mask
+from busso.tressette.cards import DECK, RANKS, SUITS, THIRDS, above, suit_mask
+from busso.tressette.solver.positions import NOTHING, ONE, ONES, ZEROS, legal_cards
 
 # The lowest card of each suit.
 _LOWEST = np.uint64(sum(1 << RANKS * suit for suit in range(SUITS)))

@@ -6,7 +6,8 @@ import numpy as np
 
 from busso.cards.compiled.bits import bit, popcount
 from busso.cards.compiled.jit import njit
-from busso.tressette.cards import ACE, CARDS, RANKS, SUIT_MASK, SUITS, THIRDS
+from busso.cards.compiled.tricks import following
+from busso.tressette.cards import ACE, CARDS, RANKS, SUITS, THIRDS, above
 from busso.tressette.rules import NO_CARD, SEATS, winning_seat
 
 LAST_TRICK = 3  # thirds
@@ -48,18 +49,6 @@ ACES = np.uint64(sum(1 << (RANKS * suit + ACE) for suit in range(SUITS)))
 def thirds_of(cards: np.uint64) -> int:
     """Return the value of the cards in thirds of a point."""
     return popcount(cards & ONES) + 3 * popcount(cards & ACES)
-
-
-@njit
-def suit_mask(card: int) -> np.uint64:
-    """Return all cards of the suit of `card`."""
-    return SUIT_MASK << np.uint64(RANKS * (card // RANKS))
-
-
-@njit
-def above(card: int) -> np.uint64:
-    """Return the cards that beat `card` when its suit is led."""
-    return suit_mask(card) & ~((ONE << np.uint64(card + 1)) - ONE)
 
 
 @njit
@@ -121,5 +110,4 @@ def legal_cards(frame: Any) -> np.uint64:
     hand = frame.hands[frame.seat]
     if frame.on_table == 0:
         return hand
-    same = hand & suit_mask(frame.top)
-    return same if same != NOTHING else hand
+    return following(hand, frame.top // RANKS)

@@ -37,11 +37,8 @@ _NO_CARD = np.uint64(15)
 @njit
 def _shape(cards: int) -> int:
     """Encode the number of cards of each value in a set of cards of one suit, in order, as a number from 1 to 90."""
-    zeros, faces, high = (
-        popcount(np.uint64(cards & 15)),
-        popcount(np.uint64((cards >> 4) & 7)),
-        popcount(np.uint64(cards >> 8)),
-    )
+    zeros, faces = popcount(np.uint64(cards & 15)), popcount(np.uint64((cards >> 4) & 7))
+    high = popcount(np.uint64(cards >> 8))
     if cards >> ACE & 1:
         return 1 + 12 * zeros + 3 * faces + high
     # Without the ace between them, face cards, 2 and 3 are one run.

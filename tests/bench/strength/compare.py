@@ -32,18 +32,15 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser("python -m tests.bench time_to_strength", description=__doc__)
     parser.add_argument("--minutes", type=float, default=9.0, help="of busso")
     parser.add_argument("--peer-minutes", type=float, help="of the CPU, for each peer (default: as --minutes)")
-    parser.add_argument("--only", nargs="+", choices=list(sides.NAMES), default=list(sides.NAMES))
     parser.add_argument("--commit", action="store_true", help="keep the curves; write the picture and the page")
     parser.add_argument("--page", action="store_true", help="measure nothing; picture and page of the kept curves")
     options = parser.parse_args(arguments)
     if options.page:
         write_page(json.loads(KEPT.read_text()))
         return 0
-    if options.commit and len(options.only) < len(sides.NAMES):
-        parser.error("--commit needs all sides")
     peer_minutes = options.peer_minutes or options.minutes
     command = " ".join(["python -m tests.bench time_to_strength", *arguments])
-    kept = measured(options.only, options.minutes, peer_minutes, command)
+    kept = measured(options.minutes, peer_minutes, command)
     print("\n".join(page(kept)))
     if options.commit:
         write_atomic(KEPT, json.dumps(kept, indent=1) + "\n")
@@ -51,16 +48,15 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def measured(names: Sequence[str], minutes: float, peer_minutes: float, command: str) -> dict[str, Any]:
-    """Measure these sides and return the data to keep."""
+def measured(minutes: float, peer_minutes: float, command: str) -> dict[str, Any]:
+    """Measure all sides and return the data to keep."""
     about = {"date": date.today().isoformat(), "machine": figures.machine(), "load": figures.load()}
     about |= {"command": command, "minutes": minutes, "peer_minutes": peer_minutes}
     found = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        peers = [sides.peer(each, folder, peer_minutes) for each in names if each != "busso"]
-        alone = [sides.busso(folder, minutes)] if "busso" in names else []
-        for together, limit in ((alone, minutes), (peers, peer_minutes)):
+        peers = [sides.peer(each, folder, peer_minutes) for each in sides.SETTINGS]
+        for together, limit in (([sides.busso(folder, minutes)], minutes), (peers, peer_minutes)):
             print(", ".join(each.name for each in together), file=sys.stderr, flush=True)
             found += sides.run(together, folder, 60 * limit)
     return curves.to_json(found, about)

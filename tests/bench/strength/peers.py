@@ -25,38 +25,33 @@ from busso.cards.compiled.bits import unpack
 from busso.cards.compiled.splitmix import stream
 from busso.cards.matches.duplicate import duel
 from busso.cards.play import Actions, Decisions
-from busso.cards.players import RandomPlayer, named_player
+from busso.cards.players import named_player
 from busso.tressette import GAME
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 OPPONENTS = ("random", "greedy")
 DEALS, SEED = 1024, 1  # same deals as the evaluations of `busso train seed=1`
 EVALUATIONS = 180  # evenly spread at first; later each after another tenth of the elapsed time
-ITSELF = "itself"
 
 Bits = NDArray[np.int8]
 Choose = Callable[[Bits, Bits], NDArray[Any]]
 
 
 class ChoosingPlayer:
-    """Player by a function of observations `[rows, bits]` and masks `[rows, actions]`; None plays at random."""
+    """Player by a function of observations `[rows, bits]` and masks `[rows, actions]`."""
 
-    def __init__(self, choose: Choose | None = None) -> None:
-        self.choose = choose
-        self._chance = RandomPlayer()
+    def __init__(self, choose: Choose) -> None:
+        self._choose = choose
 
     def begin(self, seeds: NDArray[np.uint64]) -> None:
-        """Do nothing: a choosing player is deterministic."""
-        self._chance.begin(seeds)
+        """Do nothing: the function needs no seeds."""
 
     def act(self, decisions: Decisions) -> Actions:
         """Return the choices of the function."""
-        if self.choose is None:
-            return self._chance.act(decisions)
         rows = len(decisions.games)
         seen = unpack(decisions.observation, GAME.bits, np.empty((rows, GAME.bits), np.int8))
         mask = unpack(decisions.legal[:, None], GAME.actions, np.empty((rows, GAME.actions), np.int8))
-        return self.choose(seen, mask).astype(np.uint8)
+        return self._choose(seen, mask).astype(np.uint8)
 
 
 class Watch:
@@ -98,60 +93,50 @@ class Watch:
 
 
 def dqn(watch: Watch, words: Sequence[str]) -> None:
-    """Train by the single file with these options. `--opponents itself`: the latest network without exploration."""
+    """Train by the single file with these options."""
     example = runpy.run_path(str(EXAMPLES / "dqn_tressette.py"))
-    args = example["parse"](["--reward", "points_and_win", *words])
-    itself = ChoosingPlayer()
-    if args.opponents == ITSELF:
-        args.opponents = itself
 
     def spent(q: torch.nn.Module, decisions: int) -> float:
         def choose(seen: Bits, mask: Bits) -> NDArray[Any]:
             return example["best"](q, {"observation": seen, "action_mask": mask})
 
-        itself.choose = choose
         watch.look(choose, decisions)
         return watch.spent()
 
-    example["learn"](args, spent)
+    example["learn"](example["parse"](["--reward", "points_and_win", *words]), spent)
 
 
 def ppo(watch: Watch, words: Sequence[str]) -> None:
-    """Train MaskablePPO with an equal-sized network and the latest policy as partner, or in all seats (`itself`)."""
+    """Train MaskablePPO with an equal-sized network and the latest policy as partner."""
     from sb3_contrib import MaskablePPO
     from stable_baselines3.common.callbacks import BaseCallback
 
     parser = argparse.ArgumentParser("ppo")
     parser.add_argument("--lr", type=float, default=3e-4)
     parser.add_argument("--opponents", default="random")
-    parser.add_argument("--num-envs", type=int, default=256)
     parser.add_argument("--n-steps", type=int, default=40)
-    parser.add_argument("--batch-size", type=int, default=2048)
     parser.add_argument("--n-epochs", type=int, default=10)
     parser.add_argument("--ent-coef", type=float, default=0.0)
-    parser.add_argument("--gamma", type=float, default=0.99)
     args = parser.parse_args(words)
-    drawing = [ChoosingPlayer() for _ in range(3)]
-    others = drawing if args.opponents == ITSELF else [args.opponents, drawing[1], args.opponents]
-    seats = dict(zip((1, 2, 3), others, strict=True))
+    partner = ChoosingPlayer(lambda seen, mask: choose(seen, mask, best=False))
+    seats = {1: args.opponents, 2: partner, 3: args.opponents}
     make = runpy.run_path(str(EXAMPLES / "maskable_ppo.py"))["BatchVecEnv"]
-    games = make("busso/Tressette-v0", args.num_envs, learner=0, others=seats, reward="points_and_win")
-    settings = {key: getattr(args, key) for key in ("n_steps", "batch_size", "n_epochs", "ent_coef", "gamma")}
+    games = make("busso/Tressette-v0", 256, learner=0, others=seats, reward="points_and_win")
     model = MaskablePPO(
         "MlpPolicy",
         games,
         learning_rate=lambda _: args.lr * (1 - watch.spent()),
+        n_steps=args.n_steps,
+        batch_size=2048,
+        n_epochs=args.n_epochs,
+        ent_coef=args.ent_coef,
         policy_kwargs={"net_arch": [256, 256]},
         seed=SEED,
         device="cpu",
-        **settings,
     )
 
     def choose(seen: Bits, mask: Bits, best: bool = True) -> NDArray[Any]:
         return np.asarray(model.predict(seen, action_masks=mask, deterministic=best)[0])
-
-    for player in drawing:
-        player.choose = lambda seen, mask: choose(seen, mask, best=False)
 
     class Evaluate(BaseCallback):
         def _on_step(self) -> bool:

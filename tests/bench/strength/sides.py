@@ -42,12 +42,12 @@ class Side:
     threads: int | None = None  # for PyTorch and its libraries; None leaves the default
 
 
-def busso(folder: Path, minutes: float, overrides: Sequence[str] = ()) -> Side:
+def busso(folder: Path, minutes: float) -> Side:
     """Return `busso train` with default settings but more evaluations, against the two opponents only."""
     look = 60 * minutes / EVALUATIONS
     often = [f"evaluation.opponents=[{','.join(OPPONENTS)}]", f"evaluation.deals={DEALS}"]
     often += ["evaluation.every_episodes=500", f"evaluation.min_seconds={look:g}", f"evaluation.max_seconds={look:g}"]
-    words = [f"minutes={minutes:g}", f"seed={SEED}", *often, *overrides]
+    words = [f"minutes={minutes:g}", f"seed={SEED}", *often]
     command = [sys.executable, "-m", "busso.train", f"runs={folder}", "name=strength", *words]
     return Side(NAMES["busso"], command, lambda: of_metrics(folder / "tressette" / "strength" / "metrics.csv"))
 

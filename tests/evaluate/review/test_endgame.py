@@ -1,6 +1,5 @@
 """Solver of open hands as a grader: all possible hands, and equivalent cards."""
 
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from busso.tressette.search.endgame import (
 from busso.tressette.search.network_search import SearchPlayer, TressetteSearchOptions
 from busso.tressette.search.worlds import one_of_each_run, runs_of
 from tests.evaluate.test_search import network
-from tests.tressette.hidden import may_hold
+from tests.tressette.search.table_talk import hands_of, moment_of
 from tests.tressette.table import GAME
 
 SEEDS = stream(1, "endgame", 0, 1)
@@ -39,33 +38,15 @@ def positions(count: int, plays: int, seed: int = 2, options: dict[str, Any] | N
     return states
 
 
-def all_hands(state: np.void) -> set[tuple[int, ...]]:
-    """Return every deal of the cards hidden from the seat to move, by brute force."""
-    seat = int(state["turn"])
-    others = [(seat + k) % 4 for k in (1, 2, 3)]
-    unseen = [card for other in others for card in range(40) if int(state["hands"][other]) >> card & 1]
-    sizes = [int(state["hands"][other]).bit_count() for other in others]
-    found = set()
-    for first in combinations(unseen, sizes[0]):
-        rest = [card for card in unseen if card not in first]
-        for second in combinations(rest, sizes[1]):
-            third = [card for card in rest if card not in second]
-            hands = [sum(1 << card for card in cards) for cards in (first, second, third)]
-            if all(may_hold(state, other, hand) for other, hand in zip(others, hands, strict=True)):
-                found.add(tuple(hands))
-    return found
-
-
 @pytest.mark.parametrize("options", [{}, {"accusi": True, "signals": True}])
 def test_all_hands_that_there_can_be(options: dict[str, Any]) -> None:
     several = 0
     for state in positions(12, 31, options=options):
         worlds = possible_hands(state.reshape(1), 100_000)
         assert worlds is not None
-        seat = int(state["turn"])
-        found = [tuple(int(world["hands"][(seat + k) % 4]) for k in (1, 2, 3)) for world in worlds]
-        assert len(found) == len(set(found)) and set(found) == all_hands(state)
-        assert all(world["hands"][seat] == state["hands"][seat] for world in worlds)
+        found, moment = [hands_of(world["hands"]) for world in worlds], moment_of(state)
+        assert len(found) == len(set(found))
+        assert set(found) == {hands for hands in moment.all_deals() if moment.agrees(hands)}
         several += len(found) > 1
     assert several > 5
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from busso.cards.game import Game, States
 from busso.cards.play import play
 from busso.cards.players import named_player
+from busso.tressette.rules import LEADER_FOUR_OF_DENARI
 
 Hands = tuple[frozenset[int], ...]
 NAMES = "4567FCRA23"
@@ -129,28 +130,24 @@ def bits_of(hands: Hands) -> list[int]:
     return [sum(1 << card for card in hand) for hand in hands]
 
 
+def moment_of(state: np.void) -> Moment:
+    return Moment(
+        hands_of(state["hands"] | state["played"]),
+        int(state["opener"]),
+        tuple(state["order"][: int(state["plays"])].tolist()),
+        bool(state["with_signals"]),
+        bool(state["with_accusi"]),
+        state["first_leader"] == LEADER_FOUR_OF_DENARI,
+        int(state["turn"]),
+    )
+
+
 def moments(
     game: Game, seeds: NDArray[np.uint64], player: str, plays: Sequence[int]
 ) -> Iterator[tuple[States, list[Moment]]]:
-    """Return the states of these deals after a number of cards by one player, and their public views."""
-    dealt = [hands_of(state["hands"]) for state in game.deal(seeds)]
-    kept: list[tuple[States, NDArray[np.uint8]]] = []
-    watch = lambda decisions, actions, _: kept.append((decisions.states.copy(), actions.copy()))  # noqa: E731
-    play(game, seeds, [named_player(game, player)], np.zeros((seeds.size, 4), np.uint8), watch=watch)
+    """Yield the states of these deals after each number of cards by one player, and their public views."""
+    kept: list[States] = []
+    seating = np.zeros((seeds.size, 4), np.uint8)
+    play(game, seeds, [named_player(game, player)], seating, watch=lambda now, *_: kept.append(now.states.copy()))
     for number in plays:
-        states = kept[number][0]
-        yield (
-            states,
-            [
-                Moment(
-                    dealt[k],
-                    int(kept[0][0]["turn"][k]),
-                    tuple(int(kept[before][1][k]) for before in range(number)),
-                    game.options.signals,
-                    game.options.accusi,
-                    game.options.first_leader == "four_of_denari",
-                    int(states["turn"][k]),
-                )
-                for k in range(seeds.size)
-            ],
-        )
+        yield kept[number], [moment_of(state) for state in kept[number]]

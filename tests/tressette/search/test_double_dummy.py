@@ -42,13 +42,6 @@ def test_endings_are_worth_what_minimax_says(cards: int, count: int, memory: Tra
     assert residues == {0, 1, 2}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("cards, count", [(13, 100), (14, 100), (15, 40), (16, 20)])
-def test_longer_endings_are_worth_what_minimax_says(cards: int, count: int, memory: TranspositionTable) -> None:
-    for state in each(endings(count, cards, seed=cards)):
-        assert solve(state, memory) == Minimax().points(*position(state))
-
-
 def test_a_small_table_changes_nothing() -> None:
     small, large = new_table(2), new_table(16)
     for state in each(endings(40, 20, seed=1)):

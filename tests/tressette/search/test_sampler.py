@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from itertools import product
+from math import factorial, prod
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ from busso.cards.compiled.splitmix import stream
 from busso.cards.game import States, load_game
 from busso.tressette.search.knowledge import TABLES, keeps_caps
 from busso.tressette.search.sampler import deal_of, new_tables, prepare, sampled_states
-from tests.tressette.search.counting import agreeing
 from tests.tressette.search.table_talk import Hands, Moment, bits_of, hands_of, moments
 
 OPTIONS = [
@@ -81,14 +81,6 @@ def test_every_sample_of_thousands_of_games_agrees(options: dict[str, object]) -
         assert all(moment.agrees(deal) for deal in drawn(states, k, 3))
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("options", [options for options in OPTIONS if not options["accusi"]], ids=str)
-def test_as_many_deals_as_counted(options: dict[str, object]) -> None:
-    for states, k, moment in positions(options, "counted", 2, [10, 15, 21]):
-        assert int(prepare(states[k], int(states[k]["turn"]), new_tables()[0])) == agreeing(moment)
-
-
 @pytest.mark.parametrize("options", OPTIONS[::2], ids=str)
 def test_deals_are_drawn_alike_often(options: dict[str, object]) -> None:
     for states, k, _ in positions(options, "alike", 3, [28, 33]):
@@ -103,15 +95,21 @@ def test_deals_are_drawn_alike_often(options: dict[str, object]) -> None:
         assert chi_square < freedom + 6 * np.sqrt(2 * freedom) + 12
 
 
-def hold(states: States, k: int, samples: int) -> Counter[tuple[int, int]]:
-    """Count how often each seat gets each card."""
-    found = sampled_states(states, np.array([k]), samples, stream(3, "draws", 0, states.size))["hands"]
-    return Counter(
-        {
-            (seat, card): int((found[:, seat] >> np.uint64(card) & np.uint64(1)).sum())
-            for seat, card in np.ndindex(4, 40)
-        }
-    )
+def by_rejection(moment: Moment, tries: int) -> tuple[NDArray[np.bool_], float]:
+    """Draw deals without knowledge and keep those that agree, `[deals, 4, 40]`; also return the number of all deals."""
+    random, hands = np.random.default_rng(3), moment.hands
+    others = [seat for seat in range(4) if seat != moment.seat]
+    unseen = sorted(frozenset().union(*(hands[seat] for seat in others)))
+    ends = np.cumsum([len(hands[seat]) for seat in others])
+    kept = []
+    for _ in range(tries):
+        parts = np.split(random.permutation(unseen), ends[:-1])
+        deal = list(hands)
+        for seat, part in zip(others, parts, strict=True):
+            deal[seat] = frozenset(part.tolist())
+        if moment.agrees(tuple(deal)):
+            kept.append([[card in hand for card in range(40)] for hand in deal])
+    return np.array(kept), factorial(len(unseen)) / prod(factorial(len(hands[seat])) for seat in others)
 
 
 @pytest.mark.parametrize(
@@ -119,16 +117,16 @@ def hold(states: States, k: int, samples: int) -> Counter[tuple[int, int]]:
     [({}, [9]), ({"signals": True}, [17]), ({"signals": True, "first_leader": "four_of_denari"}, [7])],
     ids=str,
 )
-def test_cards_lie_where_they_lie_as_often_as_counted(options: dict[str, object], plays: list[int]) -> None:
-    samples = 50_000
+def test_early_deals_are_those_of_rejection(options: dict[str, object], plays: list[int]) -> None:
+    """As many deals agree, and each card lies with each seat as often."""
     for states, k, moment in positions(options, "marginal", 1, plays, ("random", "greedy")):
-        whole = agreeing(moment)
-        assert int(prepare(states[k], int(states[k]["turn"]), new_tables()[0])) == whole
-        found = hold(states, k, samples)
-        for seat in range(4):
-            for card in sorted(set(range(40)) - set(moment.cards) - moment.hands[moment.seat])[::5]:
-                expected = agreeing(moment, (seat, card)) / whole if seat != moment.seat else 0.0
-                assert not far_off(found[seat, card], samples, expected), (moment, seat, card)
+        kept, every_deal = by_rejection(moment, 10_000)
+        count = int(prepare(states[k], int(states[k]["turn"]), new_tables()[0]))
+        assert not far_off(len(kept), 10_000, count / every_deal)
+        drawn_hands = sampled_states(states, np.array([k]), 50_000, stream(3, "draws", 0, states.size))["hands"]
+        for seat, card in np.ndindex(4, 40):
+            share = float((drawn_hands[:, seat] >> np.uint64(card) & np.uint64(1)).mean())
+            assert not far_off(int(kept[:, seat, card].sum()), len(kept), share), (moment, seat, card)
 
 
 @pytest.mark.parametrize("options", PAIRS, ids=str)
