@@ -65,11 +65,6 @@ class BatchQCounters:
     seconds: float = 0.0  # of learning, over all starts of the run
 
 
-def policy_path(folder: Path, iteration: int) -> Path:
-    """Return the path of the policy after `iteration` iterations."""
-    return folder / "policies" / POLICIES.name(iteration)
-
-
 class BatchQTrainer:
     """Trainer of a table of action values, from batches of self-play."""
 
@@ -169,7 +164,7 @@ class BatchQTrainer:
             self._save_policy()
 
     def _save_policy(self) -> None:
-        path = policy_path(self._folder.path, self.counters.iteration)
+        path = self._folder.path / "policies" / POLICIES.name(self.counters.iteration)
         path.parent.mkdir(exist_ok=True)
         save_policy(path, self._game, self.policy)
 

@@ -9,6 +9,7 @@ import pytest
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import load_game
 from busso.cards.tabular.mdp import END, Mdp, legal
+from busso.train.tabular import algorithms
 from busso.train.tabular.algorithms import (
     LEARNERS,
     EpisodeSimulator,
@@ -79,7 +80,8 @@ def test_policy_evaluation_against_a_linear_solver() -> None:
     assert optimal_values(mdp) == pytest.approx(best, abs=1e-10)
 
 
-def test_a_process_that_never_ends_is_an_error() -> None:
+def test_a_process_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(algorithms, "MAX_SWEEPS", 1_000)
     mdp = Mdp(np.zeros((1, 1, 1), np.int32), np.ones((1, 1, 1)), np.ones((1, 1, 1)), np.ones(1), 0.0, 1.0)
     with pytest.raises(ValueError, match="no convergence"):
         evaluate_policy(mdp, np.zeros(1, np.int64))
