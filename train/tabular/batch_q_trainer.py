@@ -28,15 +28,7 @@ from busso.train.run.progress import Status, results_table
 from busso.train.run.runner import Runner
 from busso.train.settings.batch_q import BatchQSettings
 from busso.train.settings.run import POLICIES
-from busso.train.tabular.batch_q import (
-    by_whole_games,
-    greedy,
-    mark_tried,
-    play_batch,
-    sweep,
-    untried_values,
-    visited,
-)
+from busso.train.tabular.batch_q import by_whole_games, greedy, mark_tried, play_batch, sweep, untried_values, visited
 
 log = logging.getLogger("train")
 
@@ -133,11 +125,8 @@ class BatchQTrainer:
         mark_tried(values, batch)
         sweep(values, batch, settings.passes, settings.step_size, settings.discount)
         swept = time.perf_counter()
-        before, self.values, self.policy = (
-            self.policy,
-            values,
-            greedy(values, self._numbering.legal, self._numbering.initial),
-        )
+        before, self.values = self.policy, values
+        self.policy = greedy(values, self._numbering.legal, self._numbering.initial)
         counters.iteration += 1
         counters.env_steps += batch.state.size
         counters.updates += batch.state.size * settings.passes
