@@ -93,7 +93,8 @@ def _run_trials(study: Study, stop: StopRequest) -> int:
         except DivergedError as error:  # the sampler learns from pruned trials, but not from failed ones
             study.end(trial, state=TrialState.PRUNED, why=str(error))
         except UserError as error:
-            if error.exit_code == EXIT_REQUEUE or error.key == "device":  # not the trial's fault, so it is resumed
+            resumes = stop.signal is not None or error.exit_code == EXIT_REQUEUE or error.key == "device"
+            if resumes:  # not the trial's fault
                 study.interrupted(trial)
                 raise
             study.end(trial, state=TrialState.FAIL, why=str(error))

@@ -36,9 +36,9 @@ def test_without_a_budget_a_run_takes_the_time_of_its_job_or_nine_minutes(monkey
     assert settings("minutes=3").training_minutes == 3
     assert settings("episodes=500").training_minutes is None
     assert settings("experiment=study_tressette").training_minutes is None
-    for text in ("", "soon", "-3", "0"):
+    for text, minutes in (("", 9), ("soon", 9), ("-3", 9), ("0", 9), ("nan", 9), ("inf", 1e7)):
         monkeypatch.setenv("BUSSO_MINUTES", text)
-        assert settings().training_minutes == DEFAULT_MINUTES
+        assert settings().training_minutes == minutes
 
 
 def test_phases_that_do_not_end_within_the_budget_are_refused() -> None:

@@ -127,10 +127,7 @@ CSV = "env_steps,train/loss,eval/win_rate_vs_random\n10,0.5,\n20,0.25,\n15,,0.75
 def test_curves_are_read_in_the_order_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "metrics.csv").write_text(CSV)
     found = {name: (list(steps), list(values)) for name, (steps, values) in read(tmp_path).items()}
-    assert found == {
-        "train/loss": ([10.0, 20.0], [0.5, 0.25]),
-        "eval/win_rate_vs_random": ([15.0, 5.0], [0.75, 0.5]),
-    }
+    assert found == {"train/loss": ([10.0, 20.0], [0.5, 0.25]), "eval/win_rate_vs_random": ([15.0, 5.0], [0.75, 0.5])}
 
 
 @pytest.mark.parametrize("text", ["a,b\n1,2\n", "env_steps,x\n1,abc\n", "env_steps,x\n1,2,3\n"])

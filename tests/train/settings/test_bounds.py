@@ -20,7 +20,6 @@ from busso.command.settings.compose import compose, settings_from_dict
 from busso.command.settings.game import game_defaults, load_configured_game
 from busso.train.settings.batch_q import BatchQSettings
 from busso.train.settings.dqn import TrainSettings
-from busso.train.settings.run import job_minutes
 from busso.train.settings.tabular import TabularSettings
 from busso.train.settings.targets import Targets
 from busso.train.tune.settings import TuneSettings
@@ -42,12 +41,7 @@ BESIDE: dict[str, dict[str, Any]] = {
     "LearnerSettings.lr_end": {"lr": 1e38},
 }
 # Bounds hold for any game; those of the default game are narrower.
-NARROWER = (
-    "NetworkSettings.inputs",
-    "TournamentSettings.match",
-    "PlaySettings.match",
-    "BatchQSettings.unexplored",
-)
+NARROWER = ("NetworkSettings.inputs", "TournamentSettings.match", "PlaySettings.match", "BatchQSettings.unexplored")
 GAMES = own_games()
 
 
@@ -174,9 +168,3 @@ def test_the_name_of_a_group_stands_before_its_settings(schema: type[Any]) -> No
             held: Any = -1 if first.default_factory is MISSING else [-1]
             with error_about(SettingsError, f"{group}.{first.name}"):
                 settings_from_dict(schema, plain | {group: plain[group] | {first.name: held}})
-
-
-def test_minutes_of_a_job_are_finite(monkeypatch: pytest.MonkeyPatch) -> None:
-    for text, minutes in (("inf", 1e7), ("nan", None), ("-1", None), ("90", 90.0)):
-        monkeypatch.setenv("BUSSO_MINUTES", text)
-        assert job_minutes() == minutes

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
 
 import optuna
 import pytest
@@ -66,6 +65,13 @@ def begun(found: Study) -> optuna.Trial:
     trial = found.next_trial()
     assert trial is not None
     return trial
+
+
+@pytest.fixture
+def trains(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[ResolvedSettings], int]], None]:
+    """Let trials call a function in place of training."""
+    monkeypatch.setattr("busso.train.run.objective.result", lambda settings: (0.5, 0.1))
+    return lambda trained: monkeypatch.setattr("busso.train.tune.trial.train", lambda chosen, judge: trained(chosen))
 
 
 def test_a_study_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -208,20 +214,18 @@ def test_a_trial_whose_process_ends_twice_has_failed(tmp_path: Path, capsys: pyt
     assert study(tmp_path, "trials=2").next_trial() is None  # counted among the two
 
 
-def test_a_trial_that_is_stopped_in_order_may_be_stopped_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trial_that_is_stopped_in_order_may_be_stopped_often(tmp_path: Path, trains: Callable[..., None]) -> None:
     """As in a study of short jobs: each writes a checkpoint, and the next resumes."""
 
-    def stopped(chosen: ResolvedSettings, judge: Any) -> int:
+    def stopped(chosen: ResolvedSettings) -> int:
         with StopRequest() as stop:
             signal.raise_signal(signal.SIGUSR1)
             return stop.exit_code(again=True)
 
-    with monkeypatch.context() as patch:
-        patch.setattr("busso.train.tune.trial.train", stopped)
-        for _ in range(3):  # more often than a trial may kill its process
-            assert command.main(typed(tmp_path, LR, "trials=1", "pruner=none")) == 75
-    monkeypatch.setattr("busso.train.tune.trial.train", lambda *_: 0)
-    monkeypatch.setattr("busso.train.run.objective.result", lambda _: (0.5, 0.1))
+    trains(stopped)
+    for _ in range(3):  # more often than a trial may kill its process
+        assert command.main(typed(tmp_path, LR, "trials=1", "pruner=none")) == 75
+    trains(lambda chosen: 0)
     assert command.main(typed(tmp_path, LR, "trials=1", "pruner=none")) == 0
     assert [row["state"] for row in rows(tmp_path)] == ["complete"]
 
@@ -237,17 +241,16 @@ def test_a_trial_that_is_stopped_in_order_may_be_stopped_often(tmp_path: Path, m
     ],
 )
 def test_errors_of_trials(
-    error: Exception, all_fail: bool, code: int, states: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    error: Exception, all_fail: bool, code: int, states: list[str], tmp_path: Path, trains: Callable[..., None]
 ) -> None:
     """A lasting error ends the trial, a transient one the process; three in a row end the search."""
 
-    def fails(chosen: ResolvedSettings, judge: Any) -> int:
+    def fails(chosen: ResolvedSettings) -> int:
         if all_fail or chosen.settings.name.endswith("000"):
             raise error
         return 0
 
-    monkeypatch.setattr("busso.train.tune.trial.train", fails)
-    monkeypatch.setattr("busso.train.run.objective.result", lambda _: (0.5, 0.1))
+    trains(fails)
     trials = "trials=4" if all_fail else "trials=2"
     for _ in range(3 if code == 75 else 1):  # more often than a trial may kill its process
         assert command.main(typed(tmp_path, LR, trials, "pruner=none")) == code
@@ -304,18 +307,16 @@ def test_steps_without_an_evaluation_have_the_value_before(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_a_trial_ends_begins_no_other(
-    number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    number: signal.Signals, tmp_path: Path, trains: Callable[..., None]
 ) -> None:
     """Including a signal to a run that was complete anyway, and one between two trials."""
 
-    def train_and_signal(chosen: ResolvedSettings, judge: Any) -> int:
+    def train_and_signal(chosen: ResolvedSettings) -> int:
         with StopRequest():
             signal.raise_signal(number)
-            (chosen.settings.folder / "x").parent.mkdir(parents=True, exist_ok=True)
         return 0
 
-    monkeypatch.setattr("busso.train.tune.trial.train", train_and_signal)
-    monkeypatch.setattr("busso.train.run.objective.result", lambda settings: (0.5, 0.1))
+    trains(train_and_signal)
     assert command.main(typed(tmp_path, LR, "trials=3", "pruner=none")) == 128 + number
     assert [row["state"] for row in rows(tmp_path)] == ["complete"]
 
