@@ -23,9 +23,7 @@ from busso.train.settings.resolve import SCHEMAS, AnyRunSettings, ResolvedSettin
 from busso.train.settings.run import is_run_name
 
 if TYPE_CHECKING:
-    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-
-    Dimension = CategoricalDistribution | FloatDistribution | IntDistribution
+    from optuna.distributions import BaseDistribution
 
 MINUTES = 3.0  # per trial without a budget
 EVALUATIONS = 10  # per trial, for the pruner
@@ -61,7 +59,7 @@ class Search:
     """Search space: `dimensions` by key, and the `busso train` overrides that all trials share."""
 
     settings: TuneSettings
-    dimensions: dict[str, Dimension]
+    dimensions: dict[str, BaseDistribution]
     fixed: list[str]
     base: AnyRunSettings  # settings with the fixed overrides only
 
@@ -119,7 +117,7 @@ def search_of(config: DictConfig, params: Mapping[str, object], typed: Sequence[
     return Search(settings, dimensions, fixed, resolve([*fixed, f"name='{settings.study}'"]).settings)
 
 
-def _dimension(key: str, text: str) -> Dimension:
+def _dimension(key: str, text: str) -> BaseDistribution:
     """Parse the values of a key, such as `1,2,4` or `tag(log,interval(1e-4,1e-2))`. Raises SettingsError."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import chain, product
 from typing import Any
 
 import optuna
-from optuna.distributions import CategoricalDistribution, IntDistribution, distribution_to_json
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution, distribution_to_json
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
@@ -125,14 +125,20 @@ class Study:
     def _queue_abandoned(self, stop: Stop) -> None:
         """Queue another attempt at each run without a process, also at one that an earlier start of this job left."""
         for running in self._with_state(TrialState.RUNNING):
-            claim = self._claim_on(run_of(running))
-            with suppress(InUseError), _held(claim, waits_for=earlier_start, stopped=stop):
-                trial = self._study.get_trials(deepcopy=False)[running.number]
-                if trial.state != TrialState.RUNNING:
-                    continue  # ended just before the claim
-                if trial in self.trials:  # else a process killed here has already queued the next attempt
-                    self._queue(trial.params, trial.user_attrs, trial.intermediate_values)
-                self._study.tell(trial.number, state=TrialState.FAIL)
+            try:
+                with _held(self._claim_on(run_of(running)), waits_for=earlier_start, stopped=stop):
+                    self._queue_again(running.number)
+            except InUseError:
+                if stop():
+                    raise
+
+    def _queue_again(self, number: int) -> None:
+        trial = self._study.get_trials(deepcopy=False)[number]
+        if trial.state != TrialState.RUNNING:
+            return  # ended just before the claim
+        if trial in self.trials:  # else a process killed here has already queued the next attempt
+            self._queue(trial.params, trial.user_attrs, trial.intermediate_values)
+        self._study.tell(number, state=TrialState.FAIL)
 
     def _queue_new(self) -> bool:
         """Queue a trial with new values; return whether there is one."""
@@ -150,7 +156,7 @@ class Study:
         trial = optuna.create_trial(
             state=TrialState.WAITING,
             params=params,
-            distributions={**self.search.dimensions},
+            distributions=self.search.dimensions,
             user_attrs=attributes,
             intermediate_values=curve,
         )
@@ -207,8 +213,8 @@ def _given_values(search: Search) -> dict[str, Any]:
         value = value_at(base, key.lstrip("+~"))
         if isinstance(dimension, CategoricalDistribution):
             values |= next(({key: each} for each in dimension.choices if value_of(key, str(each)) == value), {})
-        elif isinstance(value, int | float) and dimension.low <= value <= dimension.high:
-            values[key] = value
+        elif isinstance(dimension, IntDistribution | FloatDistribution) and isinstance(value, int | float):
+            values |= {key: value} if dimension.low <= value <= dimension.high else {}
     return values
 
 

@@ -17,8 +17,7 @@ from tests.errors import error_about
 class Clock:
     """Fake clock, in seconds, set by the test."""
 
-    def __init__(self) -> None:
-        self.now = 100.0
+    now = 100.0
 
     def __call__(self) -> float:
         return self.now

@@ -202,42 +202,30 @@ def test_the_memory_of_a_copy_is_used_again(tmp_path: Path, monkeypatch: pytest.
 COPY = 1000 * 37 + 5056  # bytes: rows, and the state of the generator
 
 
-class Saving(threading.Thread):
-    """Save in a thread that can be observed waiting."""
-
-    def __init__(self, writer: BackgroundWriter, *paths: Path) -> None:
-        super().__init__(daemon=True)
-        self._writer, self._paths = writer, paths
-        self.state = {"replay": filled(1000).state_dict()}
-        self.taken = 0
-        self.start()
-
-    def run(self) -> None:
-        for path in self._paths:
-            self._writer.save(path, self.state, keep=9)
-            self.taken += 1
-
-    def waits(self) -> bool:
-        """Return whether the save is still blocked after enough time to finish."""
-        self.join(0.3)
-        return self.is_alive()
-
-
 @pytest.mark.parametrize(("available", "copies"), [(1 << 40, 2), (2 * COPY, 2), (2 * COPY - 1, 1), (0, 1)])
 def test_a_second_copy_of_a_buffer_only_where_there_is_memory_for_it(
     tmp_path: Path, slow_disk: threading.Semaphore, monkeypatch: pytest.MonkeyPatch, available: int, copies: int
 ) -> None:
     """Otherwise a save waits until the one before is on disk; a third always does."""
     monkeypatch.setattr(background_writer, "available_memory", lambda: available)
-    writer, paths = BackgroundWriter(), [checkpoint.path_for(tmp_path, k) for k in range(3)]
-    saving = Saving(writer, *paths)
-    assert saving.waits() and saving.taken == copies and checkpoint.listed(tmp_path) == []
+    writer, paths, taken = BackgroundWriter(), [checkpoint.path_for(tmp_path, k) for k in range(3)], list[Path]()
+    state = {"replay": filled(1000).state_dict()}
+
+    def save_all() -> None:
+        for path in paths:
+            writer.save(path, state, keep=9)
+            taken.append(path)
+
+    saving = threading.Thread(target=save_all, daemon=True)
+    saving.start()
+    saving.join(0.3)  # enough time for all, if none waited
+    assert saving.is_alive() and taken == paths[:copies] and checkpoint.listed(tmp_path) == []
     slow_disk.release(1_000)
     saving.join(60)
     writer.wait()
-    assert saving.taken == 3
+    assert taken == paths
     for path in paths:
-        assert equal(checkpoint.load(path), saving.state) == []
+        assert equal(checkpoint.load(path), state) == []
 
 
 def test_a_disk_that_is_full_at_any_write(tmp_path: Path) -> None:

@@ -68,10 +68,6 @@ def test_a_run_that_began_on_a_gpu_does_not_go_on_on_a_cpu(tmp_path: Path, capsy
     assert train(tmp_path, "episodes=64", "device=cpu") == 0 and episodes(tmp_path) == [32, 64]
 
 
-class AcceleratorError(RuntimeError):
-    """Class of the same name as PyTorch's, since 2.8."""
-
-
 @pytest.fixture
 def fails(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let the GPU fail at an update after a number of episodes; from then on nothing can be copied from it."""
@@ -100,7 +96,6 @@ def fails(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     ("error", "of_gpu"),
     [
         (RuntimeError(ILLEGAL), True),
-        (AcceleratorError("CUDA error: uncorrectable ECC error encountered"), True),
         (RuntimeError("cuDNN error: CUDNN_STATUS_EXECUTION_FAILED"), True),
         (RuntimeError("Triton Error [CUDA]: an illegal memory access was encountered"), True),
         (torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), False),
