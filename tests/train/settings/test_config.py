@@ -2,7 +2,7 @@
 
 import pytest
 
-from busso.command.conf_folder import CONF, own_games
+from busso.command.conf_folder import CONF
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose
 from busso.train.settings.dqn import RolloutSettings, TrainSettings
@@ -19,11 +19,6 @@ def experiments() -> list[str]:
 @pytest.mark.parametrize("experiment", experiments())
 def test_every_experiment_composes(experiment: str) -> None:
     assert settings_of([f"experiment={experiment}"]).name == experiment
-
-
-@pytest.mark.parametrize("game", own_games())
-def test_every_game_composes(game: str) -> None:
-    assert compose(TrainSettings, "train", [f"game={game}", "rollout=local"]).game_name == game
 
 
 def test_published_hyperparameters() -> None:
