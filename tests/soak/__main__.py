@@ -122,7 +122,7 @@ class Soak:
             if self.now() > kill and (there := samples.workers(process.pid)):
                 with suppress(ProcessLookupError):
                     os.kill(self.choose.choice(there), signal.SIGKILL)
-                self.record.event(self.now(), "kill -9 of a worker")
+                self.record.add(self.now(), "kill -9 of a worker", {samples.EVENT: 1})
                 kill = self.now() + self.choose.uniform(*WORKER_LIVES)
             time.sleep(EVERY)
 
@@ -130,9 +130,8 @@ class Soak:
         at, found = self.now(), samples.of_processes(trainer)
         for owner, measures in found.items():
             self.record.add(at, owner, measures)
-        everybody = {
-            name: sum(each.get(name, 0) for each in found.values()) for name in ("memory", "descriptors", "threads")
-        }
+        summed = ("memory", "descriptors", "threads")
+        everybody = {name: sum(each.get(name, 0) for each in found.values()) for name in summed}
         self.record.add(at, f"all of trainer {trainer}", everybody | {"processes": len(found)})
         self.record.add(at, f"run folder of trainer {trainer}", samples.of_folder(self.run))
         there = samples.of_folder(self.temporary)
@@ -143,7 +142,7 @@ class Soak:
     def _end(self, process: subprocess.Popen[bytes], number: signal.Signals) -> None:
         """End a trainer, and check that no process is left."""
         below = descendants(process.pid)
-        self.record.event(self.now(), f"{number.name} of the trainer")
+        self.record.add(self.now(), f"{number.name} of the trainer", {samples.EVENT: 1})
         with suppress(ProcessLookupError):
             process.send_signal(number)
         try:

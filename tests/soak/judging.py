@@ -34,30 +34,16 @@ TOLERANCES = {
 }
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """Growth within the judged time, by its slope."""
-
-    growth: float
-    allowed: float
-
-    @property
-    def grows(self) -> bool:
-        """True if the growth exceeds the tolerance."""
-        return self.growth > self.allowed
-
-
-def judge(seconds: Sequence[float], values: Sequence[float], tolerance: Tolerance) -> Verdict | None:
-    """Return the verdict on the samples of one life, in order; None if it is too short."""
+def judge(seconds: Sequence[float], values: Sequence[float], tolerance: Tolerance) -> str:
+    """Return how the samples of one life, in order, grow beyond the tolerance; empty if they do not or are too few."""
     at, seen = np.asarray(seconds, np.float64), np.asarray(values, np.float64)
-    if not at.size:
-        return None
     late = at >= (at[0] if tolerance.whole else (at[0] + at[-1]) / 2)
     at, seen = at[late], seen[late]
     if at.size < (FEWEST_AT_REST if tolerance.whole else FEWEST):
-        return None
+        return ""
     growth = slope(at, seen) * (at[-1] - at[0])
-    return Verdict(growth, max(tolerance.amount, tolerance.share * float(np.median(seen))))
+    allowed = max(tolerance.amount, tolerance.share * float(np.median(seen)))
+    return f"grew by {growth:,.0f}, more than {allowed:,.0f}" if growth > allowed else ""
 
 
 def slope(at: NDArray[np.float64], values: NDArray[np.float64]) -> float:
@@ -72,9 +58,5 @@ def slope(at: NDArray[np.float64], values: NDArray[np.float64]) -> float:
 
 def faults(lives: Mapping[tuple[str, str], tuple[Sequence[float], Sequence[float]]]) -> list[str]:
     """Return a line for each series, by owner and measure, that grows by more than its tolerance."""
-    lines = []
-    for (owner, measure), series in lives.items():
-        verdict = judge(*series, TOLERANCES[measure]) if measure in TOLERANCES else None
-        if verdict is not None and verdict.grows:
-            lines.append(f"{owner}: {measure} grew by {verdict.growth:,.0f}, more than {verdict.allowed:,.0f}")
-    return lines
+    judged = {key: judge(*series, TOLERANCES[key[1]]) for key, series in lives.items() if key[1] in TOLERANCES}
+    return [f"{owner}: {measure} {says}" for (owner, measure), says in judged.items() if says]

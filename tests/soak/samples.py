@@ -41,13 +41,9 @@ class Samples:
         self._file.close()
 
     def add(self, seconds: float, owner: str, measures: Mapping[str, float]) -> None:
-        """Add measurements of a process or folder."""
+        """Add measurements of a process or folder, or an event of the run."""
         for measure, value in measures.items():
             self._rows.writerow((f"{seconds:.1f}", owner, measure, f"{value:.0f}"))
-
-    def event(self, seconds: float, what: str) -> None:
-        """Add an event of the run."""
-        self._rows.writerow((f"{seconds:.1f}", what, EVENT, 1))
 
 
 def read(path: Path) -> tuple[dict[tuple[str, str], Series], list[tuple[float, str]]]:

@@ -46,12 +46,16 @@ def test_players_of_files_below_the_current_folder(
     assert main(["doctor", *small(Path("runs"), opponent, "name=another")]) == 0
 
 
+def found(runs: Path, what: str, *overrides: str) -> doctor.Finding:
+    (finding,) = [each for each in doctor.examine(settings(runs, *overrides)) if each.what == what]
+    return finding
+
+
 def test_runs_that_would_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
-    found = {finding.what: finding for finding in doctor.examine(settings(tmp_path / "file"))}
-    assert found["run folder"].verdict == "error" and "runs=" in found["run folder"].says
-    found = {finding.what: finding for finding in doctor.examine(settings(tmp_path, "device=cuda:77"))}
-    assert found["device"].verdict == "error" and "cuda:77" in found["device"].says
+    folder, device = found(tmp_path / "file", "run folder"), found(tmp_path, "device", "device=cuda:77")
+    assert folder.verdict == "error" and "runs=" in folder.says
+    assert device.verdict == "error" and "cuda:77" in device.says
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
     findings = doctor.examine(settings(tmp_path, "rollout=ray"))
     assert not doctor.would_start(findings)
@@ -68,10 +72,7 @@ def test_workers_of_a_cluster_are_not_guessed(tmp_path: Path, monkeypatch: pytes
 
 
 def test_runs_that_could_not_be_resumed(tmp_path: Path, trained_run: TrainedRuns) -> None:
-    def folder(*overrides: str) -> doctor.Finding:
-        found = {finding.what: finding for finding in doctor.examine(settings(tmp_path, *overrides))}
-        return found["run folder"]
-
+    folder = partial(found, tmp_path, "run folder")
     trained_run("episodes=64", runs=tmp_path)
     assert folder().verdict == "ok" and "resumes from episode_000000000064.pt" in folder().says
     assert folder("learner.lr=0.5").verdict == "error" and "learner.lr" in folder("learner.lr=0.5").says

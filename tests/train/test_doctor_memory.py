@@ -28,29 +28,22 @@ def test_a_buffer_that_is_too_large_for_a_gpu_is_told_what_would_fit(tmp_path: P
         check_gpu_memory(settings(tmp_path), 2 * GB, "cuda:1")
 
 
-def test_a_buffer_that_is_too_large_for_a_job_is_told_what_would_fit(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("on_gpu", "what"), [(False, "2.1 GB"), (True, "checkpoints of 100,000,000")])
+def test_a_buffer_that_is_too_large_for_a_job_is_told_what_would_fit(tmp_path: Path, on_gpu: bool, what: str) -> None:
+    """Of a buffer on a GPU, only the copies for checkpoints count."""
     large = settings(tmp_path, *LARGE)
-    with error_about(SettingsError, "replay.capacity", "2.1 GB", hint="replay.capacity=") as caught:
-        check_job_memory(large, 2 * GIB)
+    with error_about(SettingsError, "replay.capacity", what, hint="replay.capacity=") as caught:
+        check_job_memory(large, 2 * GIB, on_gpu)
     fits = int(caught.value.hint.partition("=")[2].partition(",")[0])
-    check_job_memory(settings(tmp_path, *LARGE, f"replay.capacity={fits}"), 2 * GIB)
+    check_job_memory(settings(tmp_path, *LARGE, f"replay.capacity={fits}"), 2 * GIB, on_gpu)
     assert GIB < fits * 2 * buffer_bytes(large) < 2 * GIB
     with error_about(SettingsError, "replay.capacity", hint="lower it"):
-        check_job_memory(large, GIB // 4)
+        check_job_memory(large, GIB // 4, on_gpu)
 
 
-def test_checkpoints_of_a_buffer_on_a_gpu_need_memory_beside_it(tmp_path: Path) -> None:
-    """Only copies for checkpoints count, not the buffer on the GPU."""
-    large = settings(tmp_path, *LARGE)
-    with error_about(SettingsError, "replay.capacity", "checkpoints of 100,000,000", hint="replay.capacity=") as caught:
-        check_job_memory(large, 2 * GIB, on_gpu=True)
-    fits = int(caught.value.hint.partition("=")[2].partition(",")[0])
-    check_job_memory(settings(tmp_path, *LARGE, f"replay.capacity={fits}"), 2 * GIB, on_gpu=True)
-    assert GIB < fits * 2 * buffer_bytes(large) < 2 * GIB
+def test_what_takes_nothing(tmp_path: Path) -> None:
+    """Rows that the run never fills, and updates on a GPU."""
     check_job_memory(settings(tmp_path, "network.hidden=[65536,65536]"), GIB, on_gpu=True)
-
-
-def test_rows_that_the_run_never_fills_take_nothing(tmp_path: Path) -> None:
     check_job_memory(settings(tmp_path, "episodes=1000", "replay.capacity=100000000"), GIB)
 
 

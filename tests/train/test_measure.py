@@ -73,14 +73,14 @@ def test_of_a_learner_on_a_gpu_compiling_is_named(tmp_path: Path, monkeypatch: p
     """For a learner on CPUs, the threads and a GPU are named."""
     plain = chosen(tmp_path, "local")
     monkeypatch.setattr(measure.resources, "cpus", lambda: 8)
-    on_gpu, paid = measure._learner(plain, 0.01, 128, on_gpu=True)
-    on_cpu, _ = measure._learner(plain, 0.01, 128, on_gpu=False)
-    assert on_gpu.change.startswith("learner.compile=true, ") and "threads" not in on_gpu.how
-    assert "compile" not in on_cpu.change and "learner.threads=1" in on_cpu.how
+    scaling = measure.Scaling(worker=1.0, updates=100.0, decisions=128.0, where="somewhere")
+    on_gpu, on_cpu = (measure._learner(plain, scaling, there) for there in (True, False))
+    assert on_gpu.change.startswith("learner.compile=true, ") and "compile" not in on_cpu.change
+    assert on_cpu.how == "100 updates/s somewhere, one for 128 decisions"
     assert on_cpu.change.startswith("learner.threads=2, a GPU, ") and "learner.batch_size" in on_cpu.change
     monkeypatch.setattr(measure.resources, "cpus", lambda: 2)  # too few for workers next to two learner threads
-    assert measure._learner(plain, 0.01, 128, on_gpu=False)[0].change.startswith("a GPU, ")
-    assert paid == 64 / 0.5 and on_gpu.decisions == on_cpu.decisions == pytest.approx(paid / 0.01)
+    assert measure._learner(plain, scaling, on_gpu=False).change.startswith("a GPU, ")
+    assert on_gpu.decisions == on_cpu.decisions == pytest.approx(12_800)
 
 
 def test_the_learner_that_is_measured_is_the_run_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

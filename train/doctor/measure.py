@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from rich.table import Table
 
-from busso.train.doctor import scaling
+from busso.train.doctor import scaling as more_cpus
 from busso.train.doctor.scaling import Scaling
 from busso.train.dqn.learner.learner import Learner, keep_compiled_code
 from busso.train.dqn.network.build import build_network
@@ -97,11 +97,14 @@ def measure(settings: TrainSettings, seconds: float = _SECONDS) -> Measured:
     # Decisions per update; forced moves may be decisions but not transitions.
     paid = settings.learner.batch_size / settings.learner.samples_per_insert
     paid *= played.decisions / len(transitions.action)
-    stage, each = _learner(settings, update, paid, device.type == "cuda")
-    more = None if of_players.type == "cuda" else _scaling(settings, playing, update, paid, device.type == "cuda")
+    on_gpu, threads = device.type == "cuda", settings.learner.cpu_threads
+    where = "on the GPU" if on_gpu else f"with learner.threads={threads}"
+    scaling = Scaling(1 / playing, 1 / update, paid, settings.learner.samples_floor, threads, where)
+    stage = _learner(settings, scaling, on_gpu)
+    more = None if of_players.type == "cuda" else scaling
     if not on_ray:
         return Measured([Stage("rollout", 1 / playing, *_IN_TURN), replay, stage], True, more)
-    learning = inserting + settings.learner.cpu_threads * update / each
+    learning = inserting + threads / stage.decisions
     return Measured([*_workers(settings, playing, learning), replay, stage], False, more)
 
 
@@ -120,14 +123,12 @@ def _played(settings: TrainSettings, device: torch.device, seconds: float) -> tu
     return first, (time.perf_counter() - started) / decisions
 
 
-def _learner(settings: TrainSettings, update: float, least: float, on_gpu: bool) -> tuple[Stage, float]:
-    """Return the learner's stage, with `update` seconds per `least` decisions, and its most decisions per update."""
-    learner = settings.learner
-    most = least / learner.samples_floor
+def _learner(settings: TrainSettings, scaling: Scaling, on_gpu: bool) -> Stage:
+    """Return the learner's stage: an update for `scaling.decisions`, or for up to as many more as the floor allows."""
+    least, most = scaling.decisions, scaling.decisions / scaling.floor
     each = f"{most:,.0f}" if most == least else f"{least:,.0f} to {most:,.0f}"
-    what = "on the GPU" if on_gpu else f"with learner.threads={learner.cpu_threads}"
-    how = f"{1 / update:,.0f} updates/s {what}, one for {each} decisions"
-    return Stage("learner", most / update, how, _faster_updates(settings, on_gpu) + _FEWER_UPDATES), most
+    how = f"{scaling.updates:,.0f} updates/s {scaling.where}, one for {each} decisions"
+    return Stage("learner", most * scaling.updates, how, _faster_updates(settings, on_gpu) + _FEWER_UPDATES)
 
 
 def _faster_updates(settings: TrainSettings, on_gpu: bool) -> str:
@@ -137,20 +138,6 @@ def _faster_updates(settings: TrainSettings, on_gpu: bool) -> str:
         return "" if learner.compile else _COMPILED
     more = f"learner.threads={2 * threads}, " if 2 * threads < resources.cpus() else ""
     return f"{more}a GPU, "
-
-
-def _scaling(settings: TrainSettings, playing: float, update: float, paid: float, on_gpu: bool) -> Scaling:
-    """Return the rates of a worker with `playing` seconds per decision, and a learner with `update` per `paid`."""
-    learner = settings.learner
-    where = "on the GPU" if on_gpu else f"with learner.threads={learner.cpu_threads}"
-    return Scaling(
-        worker=1 / playing,
-        updates=1 / update,
-        decisions=paid,
-        floor=learner.samples_floor,
-        threads=learner.cpu_threads,
-        where=where,
-    )
 
 
 def _workers(settings: TrainSettings, playing: float, learning: float) -> Iterator[Stage]:
@@ -190,7 +177,7 @@ def screen(measured: Measured) -> Iterator[Table | str]:
     yield table
     yield measured.verdict()
     if measured.scaling is not None:
-        yield from scaling.screen(measured.scaling)
+        yield from more_cpus.screen(measured.scaling)
 
 
 def in_words(decisions: float) -> str:

@@ -10,7 +10,7 @@ where forced moves are not learned from. All nodes' CPUs count, assumed like the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -52,10 +52,10 @@ class Scaling:
         return self.threads + max(1, math.ceil(self.updates * self.decisions / self.floor / self.worker))
 
 
-def screen(scaling: Scaling, cpus: Sequence[int] = CPUS) -> Iterator[Table | str]:
+def screen(scaling: Scaling) -> Iterator[Table | str]:
     """Yield a table with a row per number of CPUs, and a line with the number that is enough."""
     table = Table("CPUs", "decisions/s", "updates/s", "limited by", title=f"rollout=ray, learner {scaling.where}")
-    for found in map(scaling.on, cpus):
+    for found in map(scaling.on, CPUS):
         table.add_row(f"{found.cpus}", f"{found.decisions:,.0f}", f"{found.updates:,.1f}", found.limit)
     yield table
     yield (

@@ -100,11 +100,9 @@ def problem_with(index: int = 0) -> Problem | None:
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if index < count:
         return _refusal(index)
-    return (
-        Problem(f"this machine has {count}, counted from 0", f"use device=cuda:{count - 1} or cpu")
-        if count
-        else _lack()
-    )
+    if count:
+        return Problem(f"this machine has {count}, counted from 0", f"use device=cuda:{count - 1} or cpu")
+    return _lack()
 
 
 def _lack() -> Problem:

@@ -81,9 +81,8 @@ class RunFolder:
             in_use.exit_code = error.exit_code
             raise in_use from None
         except OSError as error:
-            raise SettingsError(
-                "runs", f"cannot use {self.path} ({error.strerror})", "choose another with runs=..."
-            ) from None
+            problem = f"cannot use {self.path} ({error.strerror})"
+            raise SettingsError("runs", problem, "choose another with runs=...") from None
 
     @property
     def lost(self) -> bool:
@@ -181,11 +180,8 @@ class RunFolder:
             key, (new, old) = next(iter(changed.items()))
             former = " ".join(assigned(name, value) for name, (_, value) in changed.items())
             more = f" (and {len(changed) - 1} more: {', '.join(list(changed)[1:])})" if len(changed) > 1 else ""
-            raise SettingsError(
-                key,
-                f"the run in {self.path} was started with {old!r}, not {new!r}{more}",
-                f"start another with name=..., or resume it with {former}",
-            )
+            problem = f"the run in {self.path} was started with {old!r}, not {new!r}{more}"
+            raise SettingsError(key, problem, f"start another with name=..., or resume it with {former}")
 
 
 def _in_any_folder(code: object) -> str:

@@ -100,9 +100,8 @@ def _read(folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any]] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, AttributeError, TypeError, KeyError) as error:
-        raise SettingsError(
-            path, f"damaged ({error})", "repeat the command that trained the run to recreate it"
-        ) from None
+        hint = "repeat the command that trained the run to recreate it"
+        raise SettingsError(path, f"damaged ({error})", hint) from None
     return about, results
 
 

@@ -237,9 +237,6 @@ def run(
 def _interrupted(trainer: Trainer, runner: Runner, folder: RunFolder, stop: StopRequest) -> int:
     assert stop.signal is not None  # only a signal ends a run early
     at = trainer.progress
-    print(
-        f"stopped by {signal.Signals(stop.signal).name} after {at.done:,} {at.unit}; a checkpoint is in "
-        f"{folder.checkpoints}; the same command resumes",
-        file=sys.stderr,
-    )
+    after = f"stopped by {signal.Signals(stop.signal).name} after {at.done:,} {at.unit}"
+    print(f"{after}; a checkpoint is in {folder.checkpoints}; the same command resumes", file=sys.stderr)
     return stop.exit_code(again=runner.began and trainer.worth_another_start())

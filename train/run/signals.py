@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, ClassVar
 
 from busso.command.system import heard
@@ -49,9 +49,7 @@ class StopRequest:
         self._mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})  # deliver a pending signal
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._before:
             signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
         for number, handler in self._before.items():
@@ -76,12 +74,10 @@ class StopRequest:
         """Return the exit code after the signal: for SIGUSR1, 75 (requeue) if `again` and 1 otherwise."""
         if self.signal != signal.SIGUSR1:
             return 128 + (self.signal or 0)
-        if not again:
-            print(
-                "error: this start made no progress, and neither would the next; give the job more time",
-                file=sys.stderr,
-            )
-        return EXIT_REQUEUE if again else 1
+        if again:
+            return EXIT_REQUEUE
+        print("error: this start made no progress, and neither would the next; give the job more time", file=sys.stderr)
+        return 1
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGHUP:

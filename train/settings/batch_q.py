@@ -43,9 +43,9 @@ class BatchQSettings(RunSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         game = self.load_game()
-        try:
-            from busso.cards.tables import numbering_of
+        from busso.cards.tables import numbering_of
 
+        try:
             numbering_of(game)
         except ValueError as error:
             raise SettingsError("algo", error) from None

@@ -132,10 +132,8 @@ class EvaluationSettings:
         opponent = spelled("evaluation.best_metric", named) if named else ""
         self.best_metric = measure + against + opponent
         if against and opponent not in self.opponents:
-            known = ", ".join(self.opponents) or "none"
-            raise SettingsError(
-                "evaluation.best_metric", f"{opponent!r} is not in evaluation.opponents ({known})", "add it there"
-            )
+            problem = f"{opponent!r} is not in evaluation.opponents ({', '.join(self.opponents) or 'none'})"
+            raise SettingsError("evaluation.best_metric", problem, "add it there")
 
     @property
     def most(self) -> float:
@@ -186,10 +184,10 @@ class TrainSettings(RunSettings):
         for key, names in self.players.items():
             for player in names:
                 check_player(game, key, player)
-        if self.opponents.only is not None or any(phase.each == SIDE for phase in self.opponents.phases):
+        sides = self.opponents.only is not None or any(phase.each == SIDE for phase in self.opponents.phases)
+        if sides and len(game.teams) < 2:
             key = "opponents.phases.each" if self.opponents.only is None else "opponents.only"
-            if len(game.teams) < 2:
-                raise SettingsError(key, f"{game.name} has one side and no opponents", "leave it out")
+            raise SettingsError(key, f"{game.name} has one side and no opponents", "leave it out")
 
     @property
     def players(self) -> dict[str, list[str]]:

@@ -7,13 +7,7 @@ from dataclasses import dataclass, field
 from busso.cards.base import own_files
 from busso.cards.base.bounds import bounded
 from busso.cards.game import Game
-from busso.command.settings.checks import (
-    MAX_COUNT,
-    SettingsError,
-    check_numbers,
-    check_one_of,
-    require,
-)
+from busso.command.settings.checks import MAX_COUNT, SettingsError, check_numbers, check_one_of, require
 from busso.command.settings.quoting import spelled
 
 NETWORK = "network"  # the learning network in `opponents.phases.mix`

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from busso.cards.base.bounds import bounded
-from busso.cards.game import Game
 from busso.command.settings.checks import MAX_COUNT, MAX_MINUTES, SettingsError, check_one_of
 from busso.train.settings.run import CheckpointSettings, RunSettings
 
@@ -33,17 +32,12 @@ class TabularSettings(RunSettings):
         check_one_of("algo", self.algo, *ALGORITHMS)
         evaluates = self.algo != "q_learning"
         if evaluates and self.policy is None:
-            raise SettingsError(
-                "policy", f"{self.algo} needs a policy to evaluate", "add one, as in policy=hit_below_14"
-            )
+            hint = "add one, as in policy=hit_below_14"
+            raise SettingsError("policy", f"{self.algo} needs a policy to evaluate", hint)
         if not evaluates and self.policy is not None:
             raise SettingsError("policy", f"q_learning finds its own policy, not {self.policy!r}", "use policy=null")
         game = self.load_game()
         if game.model is None:
-            raise SettingsError(
-                "algo", f"{self.algo} needs a game whose states can be enumerated, unlike {game.name}{_other(game)}"
-            )
-
-
-def _other(game: Game) -> str:
-    return "; use algo=batch_q_learning" if game.numbering is not None else ""
+            other = "use algo=batch_q_learning" if game.numbering is not None else ""
+            problem = f"{self.algo} needs a game whose states can be enumerated, unlike {game.name}"
+            raise SettingsError("algo", problem, other)

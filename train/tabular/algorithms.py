@@ -48,8 +48,12 @@ def evaluate_policy(mdp: Mdp, policy: Policy, tolerance: float = TOLERANCE, valu
     `values` are the initial values. Raises ValueError if the sweeps do not converge.
     """
     values = np.zeros(policy.size) if values is None else values.copy()
+    states = np.flatnonzero(policy != NO_ACTION)
+    successor, probability, reward = (each[states, policy[states]] for each in mdp[:3])
     for _ in range(MAX_SWEEPS):
-        if _evaluation_sweep(mdp, policy, values) <= tolerance:
+        after = np.where(successor == END, 0.0, values[successor])
+        before, values[states] = values[states], (probability * (reward + mdp.discount * after)).sum(axis=1)
+        if np.abs(values[states] - before).max(initial=0.0) <= tolerance:
             return values
     raise ValueError(f"policy evaluation: no convergence in {MAX_SWEEPS:,} sweeps; does every episode end?")
 
@@ -105,30 +109,6 @@ def outcome_probabilities(model: Model, policy: Policy) -> Values:
         counted[:, :, mdp.reward.shape[2] - len(names) + place] = 1.0
         columns.append(evaluate_policy(mdp._replace(reward=counted, discount=1.0), policy))
     return np.stack(columns, axis=1)
-
-
-@njit
-def _backup(mdp: Mdp, values: Values, state: int, action: int) -> float:
-    total = 0.0
-    for branch in range(mdp.probability.shape[2]):
-        chance = mdp.probability[state, action, branch]
-        if chance > 0.0:
-            after = mdp.successor[state, action, branch]
-            following = 0.0 if after == END else values[after]
-            total += chance * (mdp.reward[state, action, branch] + mdp.discount * following)
-    return total
-
-
-@njit
-def _evaluation_sweep(mdp: Mdp, policy: Policy, values: Values) -> float:
-    """Update the values in place, from the last state down as hands grow with it; return the greatest change."""
-    change = 0.0
-    for state in range(values.size - 1, -1, -1):
-        if policy[state] != NO_ACTION:
-            value = _backup(mdp, values, state, policy[state])
-            change = max(change, abs(value - values[state]))
-            values[state] = value
-    return change
 
 
 # ---------------------------------------------------------------------- learning

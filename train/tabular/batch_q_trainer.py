@@ -28,15 +28,7 @@ from busso.train.run.progress import Status, results_table
 from busso.train.run.runner import Runner
 from busso.train.settings.batch_q import BatchQSettings
 from busso.train.settings.run import POLICIES
-from busso.train.tabular.batch_q import (
-    by_whole_games,
-    greedy,
-    mark_tried,
-    play_batch,
-    sweep,
-    untried_values,
-    visited,
-)
+from busso.train.tabular.batch_q import by_whole_games, greedy, mark_tried, play_batch, sweep, untried_values, visited
 
 log = logging.getLogger("train")
 
@@ -63,11 +55,6 @@ class BatchQCounters:
     env_steps: int = 0  # decisions
     updates: int = 0
     seconds: float = 0.0  # of learning, over all starts of the run
-
-
-def policy_path(folder: Path, iteration: int) -> Path:
-    """Return the path of the policy after `iteration` iterations."""
-    return folder / "policies" / POLICIES.name(iteration)
 
 
 class BatchQTrainer:
@@ -138,11 +125,8 @@ class BatchQTrainer:
         mark_tried(values, batch)
         sweep(values, batch, settings.passes, settings.step_size, settings.discount)
         swept = time.perf_counter()
-        before, self.values, self.policy = (
-            self.policy,
-            values,
-            greedy(values, self._numbering.legal, self._numbering.initial),
-        )
+        before, self.values = self.policy, values
+        self.policy = greedy(values, self._numbering.legal, self._numbering.initial)
         counters.iteration += 1
         counters.env_steps += batch.state.size
         counters.updates += batch.state.size * settings.passes
@@ -169,7 +153,7 @@ class BatchQTrainer:
             self._save_policy()
 
     def _save_policy(self) -> None:
-        path = policy_path(self._folder.path, self.counters.iteration)
+        path = self._folder.path / "policies" / POLICIES.name(self.counters.iteration)
         path.parent.mkdir(exist_ok=True)
         save_policy(path, self._game, self.policy)
 

@@ -71,7 +71,11 @@ class ExactValues:
         often = (visits.sum(axis=1) >= min_visits) & self._legal.any(axis=1)
         learned = values[:, 0] if self._evaluates else np.where(self._legal, values, -np.inf).max(axis=1)
         distance = np.abs(learned[often] - self.values[often])
-        share, loss = (np.nan, np.nan) if self._evaluates else self._regret(learned_policy(self._mdp, values))
+        share, loss = np.nan, np.nan
+        if not self._evaluates:
+            policy = learned_policy(self._mdp, values)
+            share = float(self.optimal(policy)[self.met].mean())
+            loss = self.reward - expected_reward(self._mdp, evaluate_policy(self._mdp, policy))
         greatest, mean = (float(distance.max()), float(distance.mean())) if distance.size else (np.nan, np.nan)
         return Errors(int(often.sum()), greatest, mean, share, loss)
 
@@ -81,7 +85,3 @@ class ExactValues:
         chosen = np.take_along_axis(worth, np.maximum(policy, 0)[:, None], axis=1)[:, 0]
         best: NDArray[np.bool_] = self.met & (chosen >= worth.max(axis=1) - EQUAL)
         return best
-
-    def _regret(self, policy: Policy) -> tuple[float, float]:
-        share = float(self.optimal(policy)[self.met].mean())
-        return share, self.reward - expected_reward(self._mdp, evaluate_policy(self._mdp, policy))

@@ -74,10 +74,8 @@ def exact_for(settings: TabularSettings, model: Model) -> ExactValues:
     if settings.policy is None:
         return ExactValues(model, discount=model.discount)
     if settings.policy not in model.policies:
-        known = ", ".join(model.policies)
-        raise SettingsError(
-            "policy", f"unknown policy {settings.policy!r} of {settings.game_name}", f"available: {known}"
-        )
+        problem = f"unknown policy {settings.policy!r} of {settings.game_name}"
+        raise SettingsError("policy", problem, f"available: {', '.join(model.policies)}")
     return ExactValues(model, model.policies[settings.policy], model.discount)
 
 

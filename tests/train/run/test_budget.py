@@ -8,7 +8,7 @@ from busso.command.settings.compose import compose
 from busso.train.dqn.counters import DqnCounters
 from busso.train.dqn.rate_limiter import RateLimiter
 from busso.train.run.budget import Budget
-from busso.train.run.every import ROWS, Every
+from busso.train.run.every import ROWS, SHARE, Every
 from busso.train.run.metrics.rates import Rates
 from busso.train.settings.dqn import DEFAULT_MINUTES, LearnerSettings, TrainSettings
 from tests.errors import error_about
@@ -17,8 +17,7 @@ from tests.errors import error_about
 class Clock:
     """Fake clock, in seconds, set by the test."""
 
-    def __init__(self) -> None:
-        self.now = 100.0
+    now = 100.0
 
     def __call__(self) -> float:
         return self.now
@@ -36,9 +35,9 @@ def test_without_a_budget_a_run_takes_the_time_of_its_job_or_nine_minutes(monkey
     assert settings("minutes=3").training_minutes == 3
     assert settings("episodes=500").training_minutes is None
     assert settings("experiment=study_tressette").training_minutes is None
-    for text in ("", "soon", "-3", "0"):
+    for text, minutes in (("", 9), ("soon", 9), ("-3", 9), ("0", 9), ("nan", 9), ("inf", 1e7)):
         monkeypatch.setenv("BUSSO_MINUTES", text)
-        assert settings().training_minutes == DEFAULT_MINUTES
+        assert settings().training_minutes == minutes
 
 
 def test_phases_that_do_not_end_within_the_budget_are_refused() -> None:
@@ -94,26 +93,20 @@ def test_due_at_every_multiple_but_never_sooner_than_the_seconds() -> None:
     assert not every.take(200_099) and every.take(200_100)
 
 
-@pytest.mark.parametrize(("took", "distance"), [(5.0, 250.0), (0.5, 60.0), (13.0, 600.0)])
-def test_what_takes_long_is_kept_to_two_percent_of_the_time(took: float, distance: float) -> None:
+@pytest.mark.parametrize(
+    ("took", "share", "distance"), [(5.0, SHARE, 250.0), (0.5, SHARE, 60.0), (13.0, SHARE, 600.0), (3.0, 0.03, 100.0)]
+)
+def test_what_takes_long_is_kept_to_a_share_of_the_time(took: float, share: float, distance: float) -> None:
+    """Two percent, unless it has a share of its own."""
     clock = Clock()
-    every = Every(1, 60.0, clock, most=600.0)
+    every = Every(1, 60.0, clock, most=600.0, share=share)
     assert every.take(1)
-    begun, clock.now = clock.now, clock.now + took
-    assert every.ended(begun) == pytest.approx(took)
-    clock.now = begun + distance - 0.1
+    clock.now += took
+    assert every.ended(every.last) == pytest.approx(took)
+    clock.now = every.last + distance - 0.1
     assert not every.take(2)
     clock.now += 0.2
     assert every.take(2)
-
-
-def test_a_share_of_the_time_of_its_own() -> None:
-    clock = Clock()
-    every = Every(1, 15.0, clock, most=600.0, share=0.03)
-    every.started()
-    clock.now += 3.0
-    every.ended(every.last)
-    assert every.distance == pytest.approx(100.0)
 
 
 def test_what_does_not_end_is_due_again_all_the_same() -> None:

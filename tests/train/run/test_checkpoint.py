@@ -36,13 +36,6 @@ def saved(folder: Path, episodes: int = 7) -> Path:
     return path
 
 
-def test_round_trip(tmp_path: Path) -> None:
-    state = checkpoint.load(saved(tmp_path))
-    assert torch.equal(state["weights"], STATE["weights"])
-    assert state["nested"]["list"] == [1, 2.5, "x", None] and state["n"] == 3
-    assert [p.name for p in tmp_path.iterdir()] == ["episode_000000000007.pt"]
-
-
 @pytest.fixture
 def with_rows(tmp_path: Path) -> Path:
     """Save a checkpoint with a replay buffer."""
@@ -51,44 +44,16 @@ def with_rows(tmp_path: Path) -> Path:
     return path
 
 
-def parts(data: bytes) -> dict[str, int]:
-    """Return an offset in each part of a file."""
-    comment = data.rindex(b"PK\5\6") + 22
-    return {
-        "archive": data.index(b"archive/data/0") + 200,
-        "directory": data.rindex(b"PK\1\2") + 30,
-        "end of the directory": comment - 10,
-        "length of the comment": comment - 2,
-        "comment": comment,
-        "magic": len(data) - 80,
-        "checksum": len(data) - 30,
-    }
-
-
-PARTS = (*parts(b"PK\1\2 archive/data/0 PK\5\6"), 0, 10, 500, -1)
-
-
-@pytest.mark.parametrize("flipped", [False, True])
-@pytest.mark.parametrize("place", PARTS)
-def test_truncated(with_rows: Path, place: int | str, flipped: bool) -> None:
-    """Or with one bit flipped."""
-    data = bytearray(with_rows.read_bytes())
-    at = place if isinstance(place, int) else parts(bytes(data))[place]
-    if flipped:
-        data[at] ^= 4
-    with_rows.write_bytes(data if flipped else data[:at])
-    with error_about(CheckpointError, with_rows) as caught:
-        checkpoint.load(with_rows)
-    assert caught.value.problem.startswith(("damaged", "not a checkpoint"))  # before anything in it is parsed
-
-
-def test_every_byte_of_the_end_counts(with_rows: Path) -> None:
-    """From the archive's directory on: its end, the comment, the checksum; one bit of each byte in turn."""
+def test_any_cut_and_any_flipped_bit_are_noticed_before_anything_is_parsed(with_rows: Path) -> None:
+    """In the archive, and at each byte of its end: the directory, the comment, the checksum."""
     data = with_rows.read_bytes()
-    for at in range(data.rindex(b"PK\1\2"), len(data)):
-        with_rows.write_bytes(data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :])
-        with pytest.raises((CheckpointError, OtherFormatError)):
-            checkpoint.load(with_rows)
+    tensor = data.index(b"archive/data/0") + 200
+    for at in (0, 10, 500, tensor, *range(data.rindex(b"PK\1\2"), len(data))):
+        for broken in (data[:at], data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :]):
+            with_rows.write_bytes(broken)
+            with pytest.raises((CheckpointError, OtherFormatError)) as caught:
+                checkpoint.load(with_rows)
+            assert caught.value.problem.startswith(("damaged", "not a checkpoint", "format"))
 
 
 def test_torch_and_zip_read_it(with_rows: Path) -> None:
@@ -237,42 +202,30 @@ def test_the_memory_of_a_copy_is_used_again(tmp_path: Path, monkeypatch: pytest.
 COPY = 1000 * 37 + 5056  # bytes: rows, and the state of the generator
 
 
-class Saving(threading.Thread):
-    """Save in a thread that can be observed waiting."""
-
-    def __init__(self, writer: BackgroundWriter, *paths: Path) -> None:
-        super().__init__(daemon=True)
-        self._writer, self._paths = writer, paths
-        self.state = {"replay": filled(1000).state_dict()}
-        self.taken = 0
-        self.start()
-
-    def run(self) -> None:
-        for path in self._paths:
-            self._writer.save(path, self.state, keep=9)
-            self.taken += 1
-
-    def waits(self) -> bool:
-        """Return whether the save is still blocked after enough time to finish."""
-        self.join(0.3)
-        return self.is_alive()
-
-
 @pytest.mark.parametrize(("available", "copies"), [(1 << 40, 2), (2 * COPY, 2), (2 * COPY - 1, 1), (0, 1)])
 def test_a_second_copy_of_a_buffer_only_where_there_is_memory_for_it(
     tmp_path: Path, slow_disk: threading.Semaphore, monkeypatch: pytest.MonkeyPatch, available: int, copies: int
 ) -> None:
     """Otherwise a save waits until the one before is on disk; a third always does."""
     monkeypatch.setattr(background_writer, "available_memory", lambda: available)
-    writer, paths = BackgroundWriter(), [checkpoint.path_for(tmp_path, k) for k in range(3)]
-    saving = Saving(writer, *paths)
-    assert saving.waits() and saving.taken == copies and checkpoint.listed(tmp_path) == []
+    writer, paths, taken = BackgroundWriter(), [checkpoint.path_for(tmp_path, k) for k in range(3)], list[Path]()
+    state = {"replay": filled(1000).state_dict()}
+
+    def save_all() -> None:
+        for path in paths:
+            writer.save(path, state, keep=9)
+            taken.append(path)
+
+    saving = threading.Thread(target=save_all, daemon=True)
+    saving.start()
+    saving.join(0.3)  # enough time for all, if none waited
+    assert saving.is_alive() and taken == paths[:copies] and checkpoint.listed(tmp_path) == []
     slow_disk.release(1_000)
     saving.join(60)
     writer.wait()
-    assert saving.taken == 3
+    assert taken == paths
     for path in paths:
-        assert equal(checkpoint.load(path), saving.state) == []
+        assert equal(checkpoint.load(path), state) == []
 
 
 def test_a_disk_that_is_full_at_any_write(tmp_path: Path) -> None:
@@ -303,3 +256,38 @@ def test_a_disk_that_is_full_at_any_write(tmp_path: Path) -> None:
         assert checkpoint.load(path) == {"n": room} and list(tmp_path.iterdir()) == [path]
         writer = BackgroundWriter()
     assert save(needed) == needed > 5 and equal(checkpoint.load(path), copied(replay.state_dict())) == []
+
+
+def test_a_copy_is_what_was_there() -> None:
+    state = {"a": torch.zeros(3), "b": [1, (torch.ones(2, requires_grad=True), "x")], "c": None}
+    found = copied(state)
+    state["a"] += 1
+    assert found["a"].tolist() == [0, 0, 0] and found["b"][1][1] == "x" and found["c"] is None
+    assert found["b"][1][0].tolist() == [1, 1] and not found["b"][1][0].requires_grad
+
+
+def test_a_copy_has_the_bits_and_the_order_of_its_tensors_and_nothing_beside_them() -> None:
+    of_any_kind = [
+        torch.zeros(shape, dtype=kind) for shape in ((), (0, 3), (2, 3)) for kind in (torch.int64, torch.bfloat16)
+    ]
+    tensors = [*of_any_kind, torch.arange(12.0).view(3, 4).T, torch.arange(100)[3:5], torch.ones(1).expand(4, 2)]
+    for tensor, found in zip(tensors, copied(tensors), strict=True):
+        assert found.equal(tensor) and found.dtype == tensor.dtype and found.untyped_storage().nbytes() == tensor.nbytes
+        assert found.stride() == tensor.stride() or tensor.stride() == (0, 0)
+
+
+@pytest.mark.parametrize("kind", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_a_checkpoint_is_what_was_there(tmp_path: Path, kind: str) -> None:
+    """Also of a GPU; all of it can be loaded on a machine without one."""
+    device = torch.device(kind)
+    replay, writer = ReplayBuffer(NStepTransitions, 10_000, 2, device, seed=1), BackgroundWriter()
+    replay.add(rows(0, 13_000))
+    weights = torch.ones(1000, device=device)
+    before = copied(replay.state_dict())
+    writer.save(tmp_path / "x.pt", {"replay": replay.state_dict(), "weights": weights})
+    weights += 1
+    replay.add(rows(13_000, 500))
+    writer.wait()
+    state = checkpoint.load(tmp_path / "x.pt")
+    assert state["weights"].tolist() == [1.0] * 1000
+    assert equal(state["replay"], before) == []

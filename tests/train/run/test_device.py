@@ -94,6 +94,26 @@ def test_without_a_gpu_the_cpu_computes_unless_slurm_gave_one(
     assert of_gpus in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {},
+        {"SLURM_GPUS_ON_NODE": "0"},
+        {"CUDA_VISIBLE_DEVICES": "NoDevFiles"},
+        {"SLURM_JOB_GPUS": "0", "CUDA_VISIBLE_DEVICES": ""},
+        {"SLURM_JOB_GPUS": "0", "CUDA_VISIBLE_DEVICES": "-1"},
+    ],
+)
+def test_a_job_without_a_gpu_trains(
+    machine: Callable[..., None], monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
+) -> None:
+    """Including one whose GPUs were hidden on purpose."""
+    machine("580.65.06")
+    for name, value in {"SLURM_JOB_ID": "7", **variables}.items():
+        monkeypatch.setenv(name, value)
+    assert choose_device("auto").type == "cpu"
+
+
 def test_a_number_without_a_gpu(machine: Callable[..., None]) -> None:
     machine("580.65.06", "13.0", 2)
     with error_about(SettingsError, "device", "has 2", hint="device=cuda:1"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shlex
@@ -34,68 +35,43 @@ def written(folder: Path) -> dict[str, tuple[int, int]]:
     return {str(path): (stat.st_size, stat.st_mtime_ns) for path, stat in found.items()}
 
 
-def test_a_trainer_that_lost_its_run_while_it_wrote_a_checkpoint_leaves_none(
-    tmp_path: Path, trained_run: TrainedRuns, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = trained_run("episodes=64", runs=tmp_path)
-    before, save = checkpoint.listed(folder / "checkpoints"), torch.save
-
-    def meanwhile(*given: Any) -> None:
-        save(*given)
-        put(folder / ".lock", **AWAY)
-
-    monkeypatch.setattr(torch, "save", meanwhile)
-    assert main(small(tmp_path, "episodes=128")) == 2
-    assert key_of(capsys.readouterr().err, alone=False) == str(folder)
-    assert checkpoint.listed(folder / "checkpoints") == before
-
-
+@pytest.mark.parametrize(
+    ("owner", "method", "call"),
+    [(RunFolder, "resume", 1), (Runner, "run", 1), (Runner, "_step", 5), (torch, "save", 1)],
+)
 def test_a_trainer_that_lost_its_run_writes_nothing_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    trained_run: TrainedRuns,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    owner: Any,
+    method: str,
+    call: int,
 ) -> None:
-    """As after being suspended for minutes; files written by another process meanwhile stay."""
-    folder, steps, step = settings(tmp_path).folder, [0], Runner._step
-    before: dict[str, tuple[int, int]] = {}
-
-    def robbed(runner: Runner) -> None:
-        steps[0] += 1
-        if steps[0] == 5:
-            runner._folder.writer.wait()
-            put(folder / ".lock", **AWAY)
-            before.update(written(folder))
-        step(runner)
-
-    monkeypatch.setattr(Runner, "_step", robbed)
-    assert main(small(tmp_path)) == 2
-    assert key_of(capsys.readouterr().err, alone=False) == str(folder)
-    after = written(folder)
-    assert {name: after[name] for name in after if "tensorboard" not in name} == {
-        name: before[name] for name in before if "tensorboard" not in name
-    }
-    owner = read_owner((folder / ".lock.owner").read_bytes())
-    assert owner is not None and owner.host == AWAY["host"]
-
-
-@pytest.mark.parametrize("method", ["resume", "run"])
-def test_a_trainer_that_lost_its_run_before_it_began_changes_nothing(
-    tmp_path: Path, trained_run: TrainedRuns, monkeypatch: pytest.MonkeyPatch, method: str
-) -> None:
-    """Suspended while Ray started or a checkpoint was read: files of the new owner are not taken for leftovers."""
+    """Suspended while Ray started, a checkpoint was read, it trained, or it wrote: the new owner's files stay."""
     path = trained_run("episodes=64", runs=tmp_path)
     results = json.loads((path / "results.json").read_text())
     (path / "results.json").write_text(json.dumps(results | {"_run": results["_run"] | {"id": "of the other"}}))
     before: dict[str, tuple[int, int]] = {}
-    owner = RunFolder if method == "resume" else Runner
-    original = getattr(owner, method)
+    original, calls = getattr(owner, method), itertools.count(1)
 
     def robbed(*given: Any) -> Any:
-        put(path / ".lock", **AWAY)
-        before.update(written(path))
+        if next(calls) == call:
+            if method == "_step":
+                given[0]._folder.writer.wait()
+            put(path / ".lock", **AWAY)
+            before.update(written(path))
         return original(*given)
 
     monkeypatch.setattr(owner, method, robbed)
-    assert main(small(tmp_path, "episodes=128")) == 2
-    assert written(path) == before
+    assert main(small(tmp_path)) == 2
+    assert key_of(capsys.readouterr().err, alone=False) == str(path)
+    after = written(path)
+    # Points of curves may be written where the file is open, and the file of a checkpoint goes if it is not renamed.
+    lost = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+    assert all("tensorboard" in name if method == "_step" else name.endswith(".tmp") for name in lost)
+    owned = read_owner((path / ".lock.owner").read_bytes())
+    assert owned is not None and owned.host == AWAY["host"]
 
 
 @pytest.fixture

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from busso.cards.base.errors import InputError
 from busso.train.run.metrics import log_file
 from busso.train.run.metrics.curves import read
 from busso.train.run.metrics.metrics import Metrics
 from busso.train.run.metrics.scalars import SCALARS
 from busso.train.run.read import Run
+from tests.errors import error_about
 from tests.train.run.events import curves
 from tests.train.runs import settings
 
@@ -117,3 +119,19 @@ def test_the_log_is_two_files_at_most(tmp_path: Path, monkeypatch: pytest.Monkey
     assert sorted(path.name for path in tmp_path.iterdir()) == ["train.log", "train.log.1"]
     assert all(0 < path.stat().st_size <= 1000 for path in tmp_path.iterdir())
     assert "line 49 of start 2" in (tmp_path / "train.log").read_text()
+
+
+CSV = "env_steps,train/loss,eval/win_rate_vs_random\n10,0.5,\n20,0.25,\n15,,0.75\n5,,0.5\n"
+
+
+def test_curves_are_read_in_the_order_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "metrics.csv").write_text(CSV)
+    found = {name: (list(steps), list(values)) for name, (steps, values) in read(tmp_path).items()}
+    assert found == {"train/loss": ([10.0, 20.0], [0.5, 0.25]), "eval/win_rate_vs_random": ([15.0, 5.0], [0.75, 0.5])}
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,2\n", "env_steps,x\n1,abc\n", "env_steps,x\n1,2,3\n"])
+def test_bad_files_are_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "metrics.csv").write_text(text)
+    with error_about(InputError, tmp_path / "metrics.csv", "not the metrics of a run"):
+        read(tmp_path)

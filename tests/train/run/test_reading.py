@@ -128,10 +128,7 @@ def test_a_folder_that_cannot_be_read_is_not_empty(tmp_path: Path, monkeypatch: 
 
 def test_too_little_memory_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     saved(tmp_path, 150)
-    for error in (
-        MemoryError("no"),
-        RuntimeError("DefaultCPUAllocator: can't allocate memory: 9 bytes"),
-    ):
+    for error in (MemoryError("no"), RuntimeError("DefaultCPUAllocator: can't allocate memory: 9 bytes")):
 
         def fails(*_: object, error: Exception = error, **__: object) -> None:
             raise error
@@ -141,11 +138,7 @@ def test_too_little_memory_is_no_damage(tmp_path: Path, monkeypatch: pytest.Monk
             checkpoint.load_newest(tmp_path)
 
 
-FILES = {
-    "the newest checkpoint": "episode_000000000256",
-    "the best network": "best.pt",
-    "the curves": "metrics.csv",
-}
+FILES = {"the newest checkpoint": "episode_000000000256", "the best network": "best.pt", "the curves": "metrics.csv"}
 
 
 @pytest.fixture

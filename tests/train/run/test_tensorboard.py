@@ -17,13 +17,7 @@ from tensorboard.plugins.hparams import metadata
 
 from busso.train.__main__ import main
 from busso.train.run.metrics.metrics import Metrics
-from busso.train.run.metrics.tensorboard import (
-    FINAL,
-    LAYOUT,
-    MOST,
-    TensorBoardFiles,
-    hyperparameters,
-)
+from busso.train.run.metrics.tensorboard import FINAL, LAYOUT, MOST, TensorBoardFiles, hyperparameters
 from tests.train.run import events
 from tests.train.runs import TrainedRuns, folder, small
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, Field, asdict, fields, is_dataclass
 from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
@@ -20,7 +20,6 @@ from busso.command.settings.compose import compose, settings_from_dict
 from busso.command.settings.game import game_defaults, load_configured_game
 from busso.train.settings.batch_q import BatchQSettings
 from busso.train.settings.dqn import TrainSettings
-from busso.train.settings.run import job_minutes
 from busso.train.settings.tabular import TabularSettings
 from busso.train.settings.targets import Targets
 from busso.train.tune.settings import TuneSettings
@@ -42,12 +41,7 @@ BESIDE: dict[str, dict[str, Any]] = {
     "LearnerSettings.lr_end": {"lr": 1e38},
 }
 # Bounds hold for any game; those of the default game are narrower.
-NARROWER = (
-    "NetworkSettings.inputs",
-    "TournamentSettings.match",
-    "PlaySettings.match",
-    "BatchQSettings.unexplored",
-)
+NARROWER = ("NetworkSettings.inputs", "TournamentSettings.match", "PlaySettings.match", "BatchQSettings.unexplored")
 GAMES = own_games()
 
 
@@ -124,55 +118,45 @@ def beyond(bounds: Bounds) -> list[float]:
     return [low, high, -1e300, 1e300, 10**400, True, *never]
 
 
-def cases(schemas: Iterable[type[Any]]) -> list[Any]:
-    known = [(schema, each) for schema in schemas for each, _ in numbers(schema)]
-    return [pytest.param(*case, id=f"{case[0].__module__}.{case[0].__name__}.{case[1].name}") for case in known]
-
-
-@pytest.mark.parametrize(("schema", "known"), cases(SETTINGS))
-def test_a_setting_at_its_ends_and_beyond(schema: type[Any], known: Field[Any]) -> None:
-    name, bounds = f"{schema.__name__}.{known.name}", bounds_of(known)
-    plain = plain_values(schema) if schema in COMMANDS else {}
+def of_a_setting(schema: type[Any], known: Field[Any], value: float) -> None:
+    name = f"{schema.__name__}.{known.name}"
     holders = {get_origin(part) for part in _parts(get_type_hints(schema)[known.name])}
-
-    def made(value: float) -> None:
-        several = [value] * (3 if name == "ReviewSettings.grades" else 1)
-        held = several if list in holders else {"network": value} if dict in holders else value
-        settings_from_dict(schema, plain | BESIDE.get(name, {}) | {known.name: held})
-
-    assert bounds is not None
-    for value in ends(bounds):
-        if name not in NARROWER:
-            made(value)
-    for value in beyond(bounds):
-        with pytest.raises(SettingsError) as caught:
-            made(value)
-        assert known.name in re.split(r"[.[]", caught.value.key), (value, str(caught.value))
+    several = [value] * (3 if name == "ReviewSettings.grades" else 1)
+    held = several if list in holders else {"network": value} if dict in holders else value
+    plain = plain_values(schema) if schema in COMMANDS else {}
+    settings_from_dict(schema, plain | BESIDE.get(name, {}) | {known.name: held})
 
 
-@pytest.mark.parametrize(("schema", "known"), cases(GAMES_BY_OPTIONS))
-def test_an_option_of_a_game_at_its_ends_and_beyond(schema: type[Any], known: Field[Any]) -> None:
+def of_a_game(schema: type[Any], known: Field[Any], value: float) -> None:
     name = GAMES_BY_OPTIONS[schema]
-    bounds, defaults = bounds_of(known), game_defaults(name)
-    assert bounds is not None
     more = {"credits": 2000, "seats": 8} if name == "spike" else {}
-    for value in ends(bounds):
-        near = round(2 * value) / 2 if name == "sette_mezzo" else value  # multiples of one half
-        load_configured_game(defaults | more | {known.name: near})
-    for value in beyond(bounds):
-        with error_about(SettingsError, f"game.{known.name}"):
-            load_configured_game(defaults | more | {known.name: value})
+    load_configured_game(game_defaults(name) | more | {known.name: value})
 
 
-@pytest.mark.parametrize(("schema", "known"), cases(PLAYERS))
-def test_an_option_of_a_player_at_its_ends_and_beyond(schema: type[Any], known: Field[Any]) -> None:
+def of_a_player(schema: type[Any], known: Field[Any], value: float) -> None:
+    schema(**{known.name: value})
+
+
+@pytest.mark.parametrize(
+    ("make", "schema", "known"),
+    [
+        pytest.param(make, schema, each, id=f"{schema.__module__}.{schema.__name__}.{each.name}")
+        for make, schemas in ((of_a_setting, SETTINGS), (of_a_game, GAMES_BY_OPTIONS), (of_a_player, PLAYERS))
+        for schema in schemas
+        for each, _ in numbers(schema)
+    ],
+)
+def test_a_number_at_its_ends_and_beyond(make: Callable[..., None], schema: type[Any], known: Field[Any]) -> None:
     bounds = bounds_of(known)
     assert bounds is not None
     for value in ends(bounds):
-        schema(**{known.name: value})
+        if f"{schema.__name__}.{known.name}" not in NARROWER:
+            halves = make is of_a_game and GAMES_BY_OPTIONS[schema] == "sette_mezzo"
+            make(schema, known, round(2 * value) / 2 if halves else value)
     for value in beyond(bounds):
-        with error_about(InputError, known.name):
-            schema(**{known.name: value})
+        with pytest.raises(InputError) as caught:
+            make(schema, known, value)
+        assert known.name in re.split(r"[.[]", caught.value.key), (value, str(caught.value))
 
 
 @pytest.mark.parametrize("schema", [TrainSettings, BatchQSettings, TabularSettings])
@@ -184,9 +168,3 @@ def test_the_name_of_a_group_stands_before_its_settings(schema: type[Any]) -> No
             held: Any = -1 if first.default_factory is MISSING else [-1]
             with error_about(SettingsError, f"{group}.{first.name}"):
                 settings_from_dict(schema, plain | {group: plain[group] | {first.name: held}})
-
-
-def test_minutes_of_a_job_are_finite(monkeypatch: pytest.MonkeyPatch) -> None:
-    for text, minutes in (("inf", 1e7), ("nan", None), ("-1", None), ("90", 90.0)):
-        monkeypatch.setenv("BUSSO_MINUTES", text)
-        assert job_minutes() == minutes

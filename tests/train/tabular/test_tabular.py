@@ -9,6 +9,7 @@ import pytest
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import load_game
 from busso.cards.tabular.mdp import END, Mdp, legal
+from busso.train.tabular import algorithms
 from busso.train.tabular.algorithms import (
     LEARNERS,
     EpisodeSimulator,
@@ -22,6 +23,13 @@ from busso.train.tabular.algorithms import (
 )
 from busso.train.tabular.errors import ExactValues
 from tests.mdp import check_mdp, optimal_values, sampled
+
+
+def process(successor: Any, reward: Any, discount: float = 1.0) -> Mdp:
+    """Return a process with one action, from state 0; `[states, branches]`, and branches are equally likely."""
+    after = np.array(successor, np.int32)[:, None]
+    earned = np.array(reward, np.float64)[:, None]
+    return Mdp(after, np.full(after.shape, 1 / after.shape[2]), earned, np.eye(len(after))[0], 0.0, discount)
 
 
 def random_walk(discount: float = 1.0) -> Mdp:
@@ -79,8 +87,9 @@ def test_policy_evaluation_against_a_linear_solver() -> None:
     assert optimal_values(mdp) == pytest.approx(best, abs=1e-10)
 
 
-def test_a_process_that_never_ends_is_an_error() -> None:
-    mdp = Mdp(np.zeros((1, 1, 1), np.int32), np.ones((1, 1, 1)), np.ones((1, 1, 1)), np.ones(1), 0.0, 1.0)
+def test_a_process_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(algorithms, "MAX_SWEEPS", 1_000)
+    mdp = process([[0]], [[1]])
     with pytest.raises(ValueError, match="no convergence"):
         evaluate_policy(mdp, np.zeros(1, np.int64))
 
@@ -121,14 +130,7 @@ def test_q_learning_learns_the_grid_world() -> None:
 
 def test_one_episode_by_hand() -> None:
     # A corridor 0 -> 1 -> 2 -> end with rewards 1, 2, 4.
-    mdp = Mdp(
-        np.array([1, 2, END], np.int32).reshape(3, 1, 1),
-        np.ones((3, 1, 1)),
-        np.array([1.0, 2, 4]).reshape(3, 1, 1),
-        np.eye(3)[0],
-        0.0,
-        0.5,
-    )
+    mdp = process([[1], [2], [END]], [[1], [2], [4]], 0.5)
     how = method(discount=0.5)
     assert run("monte_carlo", sampled(mdp), 1, 1, 3, how)[0][:, 0].tolist() == [1 + 0.5 * (2 + 0.5 * 4), 4, 4]
     assert run("td", sampled(mdp), 1, 1, 3, how)[0][:, 0].tolist() == [1, 2, 4]
@@ -147,14 +149,7 @@ def test_one_episode_by_hand() -> None:
 
 def test_monte_carlo_counts_the_first_visit_alone() -> None:
     # One state that repeats with probability 1/2: an episode of n steps earns n, on the first visit.
-    mdp = Mdp(
-        np.array([0, END], np.int32).reshape(1, 1, 2),
-        np.full((1, 1, 2), 0.5),
-        np.ones((1, 1, 2)),
-        np.ones(1),
-        0.0,
-        1.0,
-    )
+    mdp = process([[0, END]], [[1, 1]])
     values, visits = run("monte_carlo", sampled(mdp), 50_000, 1, 1, method())
     assert visits[0, 0] == 50_000
     assert values[0, 0] == pytest.approx(2, abs=4 * np.sqrt(2 / 50_000))
@@ -162,8 +157,7 @@ def test_monte_carlo_counts_the_first_visit_alone() -> None:
 
 def test_episodes_longer_than_the_first_buffer() -> None:
     steps = 300
-    successor = np.append(np.arange(1, steps), END).astype(np.int32).reshape(steps, 1, 1)
-    mdp = Mdp(successor, np.ones((steps, 1, 1)), np.ones((steps, 1, 1)), np.eye(steps)[0], 0.0, 1.0)
+    mdp = process([[k] for k in (*range(1, steps), END)], [[1]] * steps)
     how = method(policy=np.zeros(steps, np.int64))
     assert run("monte_carlo", sampled(mdp), 1, 1, steps, how)[0][:, 0].tolist() == list(range(steps, 0, -1))
 

@@ -165,10 +165,8 @@ def _newest(folder: Path, first: str | None, resuming: bool) -> LoadedCheckpoint
         except CheckpointError as error:
             problems[path] = str(error)
     if problems:
-        text = "; ".join(problems.values())
-        raise CheckpointError(
-            folder, f"none of its checkpoints can be used: {text}", "restore one, or start with name=..."
-        )
+        problem = f"none of its checkpoints can be used: {'; '.join(problems.values())}"
+        raise CheckpointError(folder, problem, "restore one, or start with name=...")
     return None
 
 
