@@ -38,7 +38,7 @@ _STATES = {TrialState.COMPLETE: "complete", TrialState.PRUNED: "given up", Trial
 def show(study: Study) -> None:
     """Print the table, and write trials.csv and the experiment of the best trial into the study's folder."""
     best = study.best
-    rows = [_row(trial) for trial in best + [trial for trial in study.trials if trial not in best]]
+    rows = [_row(trial) for trial in (*best, *(trial for trial in study.trials if trial not in best))]
     keys = list(study.search.dimensions)
     write_csv(study.search.folder / "trials.csv", rows, ["trial", "state", "result", "half_width", *keys])
     with output_may_fail():
@@ -48,8 +48,10 @@ def show(study: Study) -> None:
         return
     path = write_experiment(study, best[0])
     if len(best) > 1:
-        says = "is partly luck: train it again with another seed before you trust it"
-        print(f"the best of {len(best)} trials {says}", file=sys.stderr)
+        print(
+            f"the best of {len(best)} trials is partly luck: train it again with another seed before you trust it",
+            file=sys.stderr,
+        )
     game = study.search.base.game_name
     own = f"game={typed} " if (typed := typed_game(game)) != game else ""
     line = f"busso train {own}--config-dir {path.parent.parent} experiment={path.stem} name=..."
@@ -61,13 +63,14 @@ def write_experiment(study: Study, best: FrozenTrial) -> Path:
     values = values_of(best.params)
     chosen = study.search.trial(run_of(best), values).settings
     found = asdict(chosen)
-    target = {"target": chosen.target.kind} if isinstance(chosen, TrainSettings) else {}
-    plain = defaults_of(chosen, *(f"target={kind}" for kind in target.values()))
+    choices = {"game": typed_game(chosen.game_name), "algo": chosen.algo}
+    if isinstance(chosen, TrainSettings):
+        choices["target"] = chosen.target.kind
+    plain = defaults_of(chosen, *(f"target={kind}" for group, kind in choices.items() if group == "target"))
     assert plain is not None  # its trials have run with them
     name = study.search.settings.study.rpartition("/")[2]
     if (CONF / "experiment" / f"{name}.yaml").exists():
         name += "_best"  # Hydra would load the shipped file instead
-    choices = {"game": typed_game(chosen.game_name), "algo": chosen.algo, **target}
     groups = [{f"override /{group}": choice} for group, choice in choices.items()]
     written = OmegaConf.create({"defaults": groups, "name": name})
     for key, (_, value) in changes(asdict(plain), found).items():

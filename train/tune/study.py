@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from itertools import chain, product
 from typing import Any
@@ -21,14 +21,14 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
 from busso.cards.compiled.splitmix import stream
-from busso.cards.stopping import Stop, never
+from busso.cards.stopping import Stop, StoppedError, never
 from busso.command.lock.lock import InUseError, Lock, earlier_start
 from busso.command.settings.checks import SettingsError
 from busso.train.run.folder import CHANGEABLE
 from busso.train.run.objective import Direction
 from busso.train.settings.run import BUDGET_KEYS
 from busso.train.settings.saved import changes, value_at
-from busso.train.tune.settings import Search, TuneSettings, value_of
+from busso.train.tune.settings import Search, value_of
 
 JOURNAL = "journal.log"
 LOCK_SECONDS = 1800.0  # for others to choose their trials, each perhaps after waiting for a dead owner
@@ -52,14 +52,15 @@ class Study:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._lock = Lock(self._folder / ".lock")
         self._claim = self._claim_on(0)  # claim on this process's run, until its result is known
+        self._busy: set[int] = set()  # runs being trained outside the study
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        with _held(self._lock, seconds=LOCK_SECONDS):
+        with self._locked():
             self._study = optuna.create_study(
                 storage=JournalStorage(JournalFileBackend(str(self._folder / JOURNAL))),
                 study_name=search.settings.study,
                 direction=direction,
                 load_if_exists=True,
-                pruner=_pruner(search.settings),
+                pruner=_pruner(search),
             )
             self._begin()
 
@@ -79,10 +80,11 @@ class Study:
         """Return an interrupted trial that no process runs, else a new one; None if there are enough.
 
         A run that has ended two processes has failed: running out of memory, for example, would end every process that
-        starts it. Raises InUseError if other processes choose their trials for too long, or `stop` returns True.
+        starts it. Raises StoppedError if `stop` returns True while waiting for other processes.
         """
-        with _held(self._lock, seconds=LOCK_SECONDS, stopped=stop):
-            self._queue_abandoned(stop)
+        self._await_earlier_start(stop)
+        with self._locked(stop):
+            self._queue_abandoned()
             while self._with_state(TrialState.WAITING) or self._queue_new():
                 trial = self._study.ask()
                 self._claim = self._claim_on(run_of(trial))
@@ -94,8 +96,10 @@ class Study:
                 self.end(trial, state=TrialState.FAIL, why=f"its process ended {starts} times, without a word")
         return None
 
-    def interrupted(self, trial: optuna.Trial) -> None:
-        """Release a trial that was stopped normally, for any process to resume."""
+    def interrupted(self, trial: optuna.Trial, busy: bool = False) -> None:
+        """Release a trial that was stopped normally: any process may resume it, but not this one if `busy`."""
+        if busy:
+            self._busy.add(run_of(trial))
         if self._claim.still_own():
             trial.set_user_attr(STARTS, 0)
         self._claim.release()
@@ -122,23 +126,18 @@ class Study:
     def _with_state(self, state: TrialState) -> list[FrozenTrial]:
         return self._study.get_trials(deepcopy=False, states=(state,))
 
-    def _queue_abandoned(self, stop: Stop) -> None:
-        """Queue another attempt at each run without a process, also at one that an earlier start of this job left."""
+    def _queue_abandoned(self) -> None:
+        """Queue another attempt at each run without a process."""
         for running in self._with_state(TrialState.RUNNING):
-            try:
-                with _held(self._claim_on(run_of(running)), waits_for=earlier_start, stopped=stop):
-                    self._queue_again(running.number)
-            except InUseError:
-                if stop():
-                    raise
-
-    def _queue_again(self, number: int) -> None:
-        trial = self._study.get_trials(deepcopy=False)[number]
-        if trial.state != TrialState.RUNNING:
-            return  # ended just before the claim
-        if trial in self.trials:  # else a process killed here has already queued the next attempt
-            self._queue(trial.params, trial.user_attrs, trial.intermediate_values)
-        self._study.tell(number, state=TrialState.FAIL)
+            if run_of(running) in self._busy:
+                continue
+            with suppress(InUseError), self._claim_on(run_of(running)):
+                trial = self._study.get_trials(deepcopy=False)[running.number]
+                if trial.state != TrialState.RUNNING:
+                    continue  # ended just before the claim
+                if trial in self.trials:  # else a process killed here has already queued the next attempt
+                    self._queue(trial.params, trial.user_attrs, trial.intermediate_values)
+                self._study.tell(trial.number, state=TrialState.FAIL)
 
     def _queue_new(self) -> bool:
         """Queue a trial with new values; return whether there is one."""
@@ -149,18 +148,19 @@ class Study:
         if params is None:
             print(f"all values have been tried, in {len(trials)} trials", file=sys.stderr)
             return False
-        self._queue(params, {RUN: len(trials), STARTS: 0})
+        self._queue(params, {RUN: len(trials), STARTS: 0}, {})
         return True
 
-    def _queue(self, params: dict[str, Any], attributes: dict[str, Any], curve: dict[int, float] | None = None) -> None:
-        trial = optuna.create_trial(
-            state=TrialState.WAITING,
-            params=params,
-            distributions=self.search.dimensions,
-            user_attrs=attributes,
-            intermediate_values=curve,
+    def _queue(self, params: dict[str, Any], attributes: dict[str, Any], curve: dict[int, float]) -> None:
+        self._study.add_trial(
+            optuna.create_trial(
+                state=TrialState.WAITING,
+                params=params,
+                distributions=self.search.dimensions,
+                user_attrs=attributes,
+                intermediate_values=curve,
+            )
         )
-        self._study.add_trial(trial)
 
     def _proposed(self, trials: list[FrozenTrial]) -> dict[str, Any] | None:
         """Return values that no trial has, from a sampler seeded by the run number; None if there are none.
@@ -176,9 +176,33 @@ class Study:
         drawn = (copy.ask(self.search.dimensions).params | given for _ in range(PROPOSALS))
         return next((each for each in chain(drawn, _combinations(self.search)) if values_of(each) not in tried), None)
 
+    def _await_earlier_start(self, stop: Stop) -> None:
+        """Wait for an earlier start of this job to show that it is alive or dead, while others choose trials."""
+        running = {run_of(each) for each in self._with_state(TrialState.RUNNING)}
+        for claim in map(self._claim_on, running - self._busy):
+            if earlier_start(claim.owner()):
+                with suppress(InUseError):
+                    claim.acquire(waits_for=earlier_start, stopped=stop)
+                    claim.release()
+                if stop():
+                    raise StoppedError
+
     def _claim_on(self, run: int) -> Lock:
         """Return the lock on a run, which ends with its process."""
         return Lock(self._folder / f".trial-{run:03d}.lock")
+
+    @contextmanager
+    def _locked(self, stop: Stop = never) -> Iterator[None]:
+        try:
+            self._lock.acquire(LOCK_SECONDS, stopped=stop)
+        except InUseError:
+            if stop():
+                raise StoppedError from None
+            raise
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def _begin(self) -> None:
         """Store the search in a new study, or compare it with that of an existing one."""
@@ -196,23 +220,14 @@ class Study:
                 raise SettingsError(key, f"{other} {old!r}, not {new!r}", "start another with study=...")
 
 
-@contextmanager
-def _held(lock: Lock, **how: Any) -> Iterator[None]:
-    """Hold a lock, waiting for it as `Lock.acquire` does."""
-    lock.acquire(**how)
-    try:
-        yield
-    finally:
-        lock.release()
-
-
 def _given_values(search: Search) -> dict[str, Any]:
     """Return the unchanged settings' values of the searched keys, if they are in the space."""
     values, base = dict[str, Any](), asdict(search.base)
     for key, dimension in search.dimensions.items():
         value = value_at(base, key.lstrip("+~"))
         if isinstance(dimension, CategoricalDistribution):
-            values |= next(({key: each} for each in dimension.choices if value_of(key, str(each)) == value), {})
+            same = [each for each in dimension.choices if value_of(key, str(each)) == value]
+            values |= {key: same[0]} if same else {}
         elif isinstance(dimension, IntDistribution | FloatDistribution) and isinstance(value, int | float):
             values |= {key: value} if dimension.low <= value <= dimension.high else {}
     return values
@@ -226,13 +241,14 @@ def _combinations(search: Search) -> Iterator[dict[str, Any]]:
             axes.append(each.choices)
         else:
             axes.append(range(each.low, each.high + 1) if isinstance(each, IntDistribution) else ())
-    return (dict(zip(search.dimensions, values, strict=True)) for values in product(*axes))
+    for values in product(*axes):
+        yield dict(zip(search.dimensions, values, strict=True))
 
 
-def _pruner(settings: TuneSettings) -> optuna.pruners.BasePruner:
+def _pruner(search: Search) -> optuna.pruners.BasePruner:
     """Return the pruner, whose steps are twentieths of the budget (see `trial.py`)."""
-    if settings.pruner == "median":
-        return optuna.pruners.MedianPruner(n_startup_trials=settings.startup, n_warmup_steps=5)
+    if search.settings.pruner == "median":
+        return optuna.pruners.MedianPruner(n_startup_trials=search.settings.startup, n_warmup_steps=5)
     return optuna.pruners.NopPruner()
 
 

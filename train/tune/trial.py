@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 
 import optuna
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import TrialState
 
+from busso.cards.stopping import StoppedError
 from busso.command.errors import UserError
-from busso.command.lock.lock import InUseError
+from busso.command.lock.lock import InUseError, Lock
 from busso.command.lock.owner import restarts
 from busso.command.settings.checks import SettingsError
 from busso.train.api import train
 from busso.train.dqn.learner.divergence import DivergedError
 from busso.train.run import objective
 from busso.train.run.checkpoint import checkpoint
+from busso.train.run.folder import LOCK, RunInUseError
 from busso.train.run.metrics.scalars import evaluation_scalar
 from busso.train.run.signals import EXIT_REQUEUE, StopRequest
 from busso.train.settings.dqn import TrainSettings
@@ -77,10 +82,8 @@ def _run_trials(study: Study, stop: StopRequest) -> int:
     while stop.signal is None:
         try:
             trial = study.next_trial(stop.requested)
-        except InUseError:
-            if stop.signal is not None:
-                break
-            raise
+        except StoppedError:
+            break
         if trial is None:
             _check(failures, most=FAILURES if study.best else 1)
             return 0
@@ -90,11 +93,12 @@ def _run_trials(study: Study, stop: StopRequest) -> int:
                 study.interrupted(trial)
                 return code
             failures.clear()
+        except (RunInUseError, UpdateFinishedTrialError):  # trained outside the study, or taken over
+            study.interrupted(trial, busy=True)
         except DivergedError as error:  # the sampler learns from pruned trials, but not from failed ones
             study.end(trial, state=TrialState.PRUNED, why=str(error))
         except UserError as error:
-            resumes = stop.signal is not None or error.exit_code == EXIT_REQUEUE or error.key == "device"
-            if resumes:  # not the trial's fault
+            if error.exit_code == EXIT_REQUEUE or error.key == "device":  # not the trial's fault, so it is resumed
                 study.interrupted(trial)
                 raise
             study.end(trial, state=TrialState.FAIL, why=str(error))
@@ -121,7 +125,13 @@ def _run(study: Study, trial: optuna.Trial) -> int:
         study.end(trial, state=TrialState.PRUNED, why=f"behind the others at {judge.value:.3f}")
     else:
         study.end(trial, *objective.result(chosen.settings))
-    checkpoints = chosen.settings.folder / "checkpoints"
-    if (checkpoints / checkpoint.BEST).exists():  # the others may have a gigabyte each
-        checkpoint.prune(checkpoints, keep=0)
+    clear(chosen.settings.folder)
     return 0
+
+
+def clear(folder: Path) -> None:
+    """Delete an ended trial's checkpoints, which may have a gigabyte each, except the best network."""
+    checkpoints = folder / "checkpoints"
+    if (checkpoints / checkpoint.BEST).exists():
+        with suppress(InUseError), Lock(folder / LOCK):
+            checkpoint.prune(checkpoints, keep=0)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import optuna
 import pytest
@@ -15,6 +16,7 @@ import yaml
 from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
 from optuna.distributions import CategoricalDistribution, FloatDistribution
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import TrialState
 
 from busso.command.lock import lock
@@ -31,7 +33,7 @@ from busso.train.tune import __main__ as command
 from busso.train.tune import report
 from busso.train.tune import study as studies
 from busso.train.tune.study import Study, run_of, values_of
-from busso.train.tune.trial import Pruning
+from busso.train.tune.trial import Pruning, clear
 from tests.errors import error_about, key_of
 from tests.limits import until
 from tests.test_lock import AWAY, holder, put
@@ -59,19 +61,6 @@ def rows(runs: Path) -> list[dict[str, str]]:
 
 def study(runs: Path, *more: str) -> Study:
     return Study(search(typed(runs, LR, *more)), "maximize")
-
-
-def begun(found: Study) -> optuna.Trial:
-    trial = found.next_trial()
-    assert trial is not None
-    return trial
-
-
-@pytest.fixture
-def trains(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[ResolvedSettings], int]], None]:
-    """Let trials call a function in place of training."""
-    monkeypatch.setattr("busso.train.run.objective.result", lambda settings: (0.5, 0.1))
-    return lambda trained: monkeypatch.setattr("busso.train.tune.trial.train", lambda chosen, judge: trained(chosen))
 
 
 def test_a_study_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,15 +138,16 @@ def test_two_processes_share_a_study(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_a_trial_that_somebody_runs_is_left_to_him(tmp_path: Path) -> None:
     one = study(tmp_path, "trials=2")
-    first = begun(one)
+    first = one.next_trial()
+    assert first is not None
     other = study(tmp_path, "trials=2")
-    second = begun(other)
-    assert run_of(second) == 1
+    second = other.next_trial()
+    assert second is not None and run_of(second) == 1
     assert study(tmp_path, "trials=2").next_trial() is None
     other.end(second, state=TrialState.FAIL, why="no room")
     one.__dict__["_claim"].release()  # as when its process ends
-    again = begun(study(tmp_path, "trials=2"))
-    assert run_of(again) == 0 and again.params == first.params
+    again = study(tmp_path, "trials=2").next_trial()
+    assert again is not None and run_of(again) == 0 and again.params == first.params
 
 
 @pytest.mark.parametrize(
@@ -175,7 +165,8 @@ def test_a_trial_that_another_process_took_over_is_left_to_it(
 ) -> None:
     """The first process was suspended meanwhile: the trial has the other's result."""
     one = study(tmp_path, "trials=1")
-    trial = begun(one)
+    trial = one.next_trial()
+    assert trial is not None
     claim = next(one._folder.glob(".trial-*.lock"))
     claim.with_name(claim.name + ".owner").unlink()
     put(claim, **AWAY)
@@ -196,16 +187,29 @@ def test_a_study_that_another_process_holds_for_ever_is_said(tmp_path: Path, mon
     assert found.next_trial() is not None
 
 
+def test_a_trial_that_is_trained_by_hand_is_not_cleared(tmp_path: Path) -> None:
+    checkpoints = tmp_path / "checkpoints"
+    checkpoints.mkdir()
+    for name in (checkpoint.BEST, "episode_000000000064.pt"):
+        (checkpoints / name).write_bytes(b"x")
+    with lock.Lock(tmp_path / ".lock"):
+        clear(tmp_path)
+        assert len(list(checkpoints.iterdir())) == 2
+    clear(tmp_path)
+    assert [path.name for path in checkpoints.iterdir()] == [checkpoint.BEST]
+
+
 def test_a_trial_whose_process_ends_twice_has_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As by a segmentation fault, kill -9 or lack of memory: the study is not blocked."""
     for process in range(2):
         found = study(tmp_path, "trials=2")
-        assert run_of(begun(found)) == 0, process
+        trial = found.next_trial()
+        assert trial is not None and run_of(trial) == 0, process
         assert not capsys.readouterr().err
         found.__dict__["_claim"].release()  # as when its process dies
     third = study(tmp_path, "trials=2")
-    trial = begun(third)
-    assert run_of(trial) == 1
+    trial = third.next_trial()
+    assert trial is not None and run_of(trial) == 1
     line = capsys.readouterr().err
     assert line.startswith("trial 1 ") and "2" in line and line.count("\n") == 1
     failed = third.trials[0]
@@ -214,18 +218,20 @@ def test_a_trial_whose_process_ends_twice_has_failed(tmp_path: Path, capsys: pyt
     assert study(tmp_path, "trials=2").next_trial() is None  # counted among the two
 
 
-def test_a_trial_that_is_stopped_in_order_may_be_stopped_often(tmp_path: Path, trains: Callable[..., None]) -> None:
+def test_a_trial_that_is_stopped_in_order_may_be_stopped_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a study of short jobs: each writes a checkpoint, and the next resumes."""
 
-    def stopped(chosen: ResolvedSettings) -> int:
+    def stopped(chosen: ResolvedSettings, judge: Any) -> int:
         with StopRequest() as stop:
             signal.raise_signal(signal.SIGUSR1)
             return stop.exit_code(again=True)
 
-    trains(stopped)
-    for _ in range(3):  # more often than a trial may kill its process
-        assert command.main(typed(tmp_path, LR, "trials=1", "pruner=none")) == 75
-    trains(lambda chosen: 0)
+    with monkeypatch.context() as patch:
+        patch.setattr("busso.train.tune.trial.train", stopped)
+        for _ in range(3):  # more often than a trial may kill its process
+            assert command.main(typed(tmp_path, LR, "trials=1", "pruner=none")) == 75
+    monkeypatch.setattr("busso.train.tune.trial.train", lambda *_: 0)
+    monkeypatch.setattr("busso.train.run.objective.result", lambda _: (0.5, 0.1))
     assert command.main(typed(tmp_path, LR, "trials=1", "pruner=none")) == 0
     assert [row["state"] for row in rows(tmp_path)] == ["complete"]
 
@@ -237,20 +243,22 @@ def test_a_trial_that_is_stopped_in_order_may_be_stopped_often(tmp_path: Path, t
         (BackendLostError("rollout=ray", "gone"), False, 75, ["not finished"]),
         (DivergedError("trial", "the run diverged"), True, 0, ["given up"] * 4),  # reported to the sampler
         (SettingsError("runs", "no room"), True, 2, ["failed"] * 3),
-        (RunInUseError("x", "in use"), False, 0, ["complete", "failed"]),  # being trained by hand
+        (RunInUseError("x", "in use"), False, 0, ["complete", "not finished"]),  # being trained by hand
+        (UpdateFinishedTrialError(), False, 0, ["complete", "not finished"]),  # it was taken over
     ],
 )
 def test_errors_of_trials(
-    error: Exception, all_fail: bool, code: int, states: list[str], tmp_path: Path, trains: Callable[..., None]
+    error: Exception, all_fail: bool, code: int, states: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A lasting error ends the trial, a transient one the process; three in a row end the search."""
 
-    def fails(chosen: ResolvedSettings) -> int:
+    def fails(chosen: ResolvedSettings, judge: Any) -> int:
         if all_fail or chosen.settings.name.endswith("000"):
             raise error
         return 0
 
-    trains(fails)
+    monkeypatch.setattr("busso.train.tune.trial.train", fails)
+    monkeypatch.setattr("busso.train.run.objective.result", lambda _: (0.5, 0.1))
     trials = "trials=4" if all_fail else "trials=2"
     for _ in range(3 if code == 75 else 1):  # more often than a trial may kill its process
         assert command.main(typed(tmp_path, LR, trials, "pruner=none")) == code
@@ -264,7 +272,8 @@ def test_the_same_study_proposes_the_same_trials(tmp_path: Path) -> None:
         found = study(runs, "startup=2", *more)
         trials = []
         for k in range(4):
-            trial = begun(found)
+            trial = found.next_trial()
+            assert trial is not None
             trials.append(values_of(trial.params)["learner.lr"])
             found.end(trial, k / 10, 0.1)
         return trials
@@ -278,7 +287,8 @@ def test_a_trial_behind_the_others_is_given_up(tmp_path: Path) -> None:
     found = study(tmp_path, "startup=2", "trials=9")
     settings = found.search.base
     for value in (0.8, 0.9, 0.3):
-        trial = begun(found)
+        trial = found.next_trial()
+        assert trial is not None
         pruning = Pruning(trial, settings)  # type: ignore[arg-type]
         looks = [share for share in range(1, 10) if pruning(share / 10, {"eval/win_rate_vs_random": value})]
         if value > 0.5:
@@ -289,16 +299,17 @@ def test_a_trial_behind_the_others_is_given_up(tmp_path: Path) -> None:
 
 def test_steps_without_an_evaluation_have_the_value_before(tmp_path: Path) -> None:
     found = study(tmp_path, "pruner=none")
-    trial = begun(found)
-    settings = found.search.base
+    trial = found.next_trial()
+    assert trial is not None
+    settings = search(typed(tmp_path, LR)).base
     pruning = Pruning(trial, settings)  # type: ignore[arg-type]
     assert not pruning(0.1, {"eval/win_rate_vs_random": 0.5}) and not pruning(0.11, {"eval/win_rate_vs_random": 0.9})
     assert not pruning(0.26, {"eval/win_rate_vs_random": 0.7}) and not pruning(0.5, {"train/loss": 1.0})
     expected = {2: 0.5, 3: 0.5, 4: 0.5, 5: 0.7}
     assert found.trials[0].intermediate_values == expected
     found.interrupted(trial)
-    resumed = begun(found)
-    assert run_of(resumed) == run_of(trial) and resumed.number != trial.number
+    resumed = found.next_trial()
+    assert resumed is not None and run_of(resumed) == run_of(trial) and resumed.number != trial.number
     again = Pruning(resumed, settings)  # type: ignore[arg-type]
     assert not again(0.26, {"eval/win_rate_vs_random": 0.1}) and not again(0.31, {"eval/win_rate_vs_random": 0.8})
     (only,) = found.trials
@@ -307,23 +318,27 @@ def test_steps_without_an_evaluation_have_the_value_before(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_a_trial_ends_begins_no_other(
-    number: signal.Signals, tmp_path: Path, trains: Callable[..., None]
+    number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Including a signal to a run that was complete anyway, and one between two trials."""
 
-    def train_and_signal(chosen: ResolvedSettings) -> int:
+    def train_and_signal(chosen: ResolvedSettings, judge: Any) -> int:
         with StopRequest():
             signal.raise_signal(number)
+            (chosen.settings.folder / "x").parent.mkdir(parents=True, exist_ok=True)
         return 0
 
-    trains(train_and_signal)
+    monkeypatch.setattr("busso.train.tune.trial.train", train_and_signal)
+    monkeypatch.setattr("busso.train.run.objective.result", lambda settings: (0.5, 0.1))
     assert command.main(typed(tmp_path, LR, "trials=3", "pruner=none")) == 128 + number
     assert [row["state"] for row in rows(tmp_path)] == ["complete"]
 
 
 def test_the_best_of_a_game_in_a_file_is_written(tmp_path: Path) -> None:
     found = Study(search([TYPED, "game.bet=2", LR, f"runs={tmp_path}"]), "maximize")
-    found.end(begun(found), 0.5, 0.1)
+    trial = found.next_trial()
+    assert trial is not None
+    found.end(trial, 0.5, 0.1)
     written = yaml.safe_load(report.write_experiment(found, found.trials[0]).read_text())
     assert written["game"] == {"bet": 2} and written["learner"] == {"lr": 0.001}
 
@@ -427,6 +442,11 @@ def test_a_file_of_a_search_needs_no_plugin(
     assert command.main(["+search=lr", "learner.muon=1,2", "--cfg", "hydra", "-p", "hydra.sweeper.params"]) == 0
     params = yaml.safe_load(capsys.readouterr().out)
     assert params == {"learner.lr": "tag(log,interval(1e-4,5e-3))", "learner.muon": "1,2"}
+
+
+def test_values_may_be_lists(tmp_path: Path) -> None:
+    trial = study(tmp_path, "network.hidden=[8],[8,8]").next_trial()
+    assert trial is not None and trial.params["network.hidden"] in ("[8]", "[8,8]")
 
 
 @pytest.mark.slow
