@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from busso.cards.game import Game, States
 from busso.command.settings.checks import SettingsError, check_range
@@ -29,16 +29,11 @@ class LessonChoices:
     speed: int = SPEEDS[1]
 
 
-@dataclass(frozen=True)
-class AdjustedSettings:
+class AdjustedSettings(NamedTuple):
     """Adjusted group `game` and learning choices."""
 
     settings: dict[str, Any]
     choices: LessonChoices
-
-    def new_rules(self, settings: Mapping[str, Any]) -> bool:
-        """Return whether the rules differ, so that the table and all learning must start over."""
-        return any(self.settings[key] != settings[key] for key in RULES)
 
 
 def typed(settings: Mapping[str, Any], choices: LessonChoices) -> dict[str, str]:
@@ -103,10 +98,10 @@ class Lessons:
         """Apply new choices; a table is kept unless its target values change, as MC's and TD's do with the policy."""
         old, self.choices = self.choices, choices
         if choices.epsilon != old.epsilon:
-            if self["ql"].learned is None:
+            if (process := self["ql"].process) is None:
                 self.reset("ql")  # it may be about to start with the old epsilon
             else:
-                self["ql"].change(lambda process: process.explore(choices.epsilon))
+                process.explore(choices.epsilon)
         if choices.policy != old.policy:
             self.reset("mc")
             self.reset("td")
@@ -128,11 +123,6 @@ class Lessons:
         """End all threads, without waiting for them."""
         for learner in self._learners.values():
             learner.close()
-
-    def join(self) -> None:
-        """Wait until the closed threads have ended."""
-        for learner in self._learners.values():
-            learner.join()
 
     def _learner(self, name: str) -> BackgroundLearner:
         return BackgroundLearner(lambda: self._process(name), lambda: self.choices.speed, self._turn)

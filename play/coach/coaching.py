@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from busso.cards.hand import Hand, Move
 from busso.evaluate.review.grading import Evaluation
-from busso.play.coach.hints import Coach
-from busso.play.coach.review import judge
 
 LEAST = 0.0005  # a smaller cost would be shown as 0.000 and counts as none
 
@@ -13,13 +10,8 @@ LEAST = 0.0005  # a smaller cost would be shown as 0.000 and counts as none
 class Coaching:
     """A coach's verdicts on the decisions of the people at a table, over all its games, without those taken back."""
 
-    def __init__(self, coach: Coach) -> None:
-        self._coach = coach
+    def __init__(self) -> None:
         self._found: dict[tuple[int, int], Evaluation] = {}
-
-    def look(self, hand: Hand, number: int, move: Move) -> Evaluation | None:
-        """Return the cost of move `number`, from 0; None if forced or without values. Thread-safe: changes nothing."""
-        return judge(self._coach, hand, number, move)
 
     def add(self, game: int, judged: Evaluation) -> None:
         """Record a judged decision in a game, by the game's number at the table."""

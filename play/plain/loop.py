@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable
 from typing import TextIO
 
-from busso.play.coach.review import review
 from busso.play.language import Language, Message
 from busso.play.table.session import Session
 from busso.play.table.speech import Speech
@@ -189,7 +188,7 @@ class PlainTable:
         if not over:
             self._say("plain.nothing_to_review")
             return
-        judged = review(self.session.coach, over[-1], self.table.people)
+        judged = self.session.coach.review(over[-1], self.table.people)
         self._tell(dealt_hands(over[-1]))
         self._print([*map(self._speech.judged, judged), self._speech.review_total(judged)])
 

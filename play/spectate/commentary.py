@@ -25,7 +25,7 @@ class Commentary:
     @property
     def may_know(self) -> bool:
         """True if the action values of the seat to move may be shown."""
-        return self._watch.shows_hands or self._watch.table.turn in (None, self._watch.viewer)
+        return self._watch.shows_hands or self._watch.table.hand.turn in (None, self._watch.viewer)
 
     def title(self) -> str:
         """Return the game, the players, the hand's title and the score of a match."""
@@ -71,7 +71,7 @@ class Commentary:
 
     def values(self, found: tuple[str, list[ActionValue]] | None, width: int) -> list[str]:
         """List the values of the actions, from `WatchedGames.worths`; None while they are unknown."""
-        say, turn = self._language.say, self._watch.table.turn
+        say, turn = self._language.say, self._watch.table.hand.turn
         if turn is None or not self._watch.shows_values:
             return []
         if not self.may_know:

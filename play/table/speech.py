@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from busso.evaluate.review.advisers import ActionValue
 from busso.evaluate.review.grading import Evaluation
 from busso.play.coach.hints import Coach, Odds
-from busso.play.coach.review import total_cost
 from busso.play.language import Language, Message
 from busso.play.players import HUMAN
 from busso.play.table.table import ShownTable
@@ -97,7 +96,7 @@ class Speech:
         """Return the total cost of the decisions of a review."""
         if self._coach.adviser is None or not judged:
             return self.language.say("plain.no_review")
-        cost = f"{total_cost(judged):.2f}"
+        cost = f"{sum(each.cost or 0.0 for each in judged):.2f}"
         return self.language.say("plain.review_total", number=len(judged), cost=cost, unit=self.value_unit())
 
     def score(self) -> list[str]:

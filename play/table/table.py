@@ -187,30 +187,18 @@ class Table:
 
 @dataclass
 class WatchedTable:
-    """Spectators' table, where no person plays, with the attributes of `Table`."""
+    """Spectators' table, where no person plays, with the attributes of `Table` that boards use."""
 
     setup: Setup
     hand: Hand
     score: Score
-    number: int = 0
     match_score: list[int] | None = None
     people: tuple[int, ...] = ()
-    person_to_move: bool = False
 
     @property
     def game(self) -> Game:
         """The game being played."""
         return self.setup.game
-
-    @property
-    def hands(self) -> list[Hand]:
-        """The hand in view."""
-        return [self.hand]
-
-    @property
-    def turn(self) -> int | None:
-        """The seat to move."""
-        return self.hand.turn
 
     @property
     def game_over(self) -> bool:

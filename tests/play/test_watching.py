@@ -8,19 +8,17 @@ import pytest
 
 from busso.cards.game import load_game
 from busso.command.settings.checks import SettingsError
-from busso.command.settings.compose import compose
-from busso.command.settings.game import with_game_options
-from busso.command.settings.overrides import given as given_by
+from busso.command.settings.game import load_configured_game
 from busso.evaluate.review.advisers import ActionValue
 from busso.play.language import Language
 from busso.play.spectate.commentary import bars
 from busso.play.spectate.sources import RecordError, read_hands
 from busso.play.spectate.watching import WatchedGames, open_watch
-from busso.play.table.settings import PlaySettings, watched_seats
+from busso.play.table.settings import watched_seats
 from busso.play.table.table import Setup, Table
 from busso.play.views import events, result, view
 from tests.errors import error_about
-from tests.play.people import choice, sit_down
+from tests.play.people import choice, composed, sit_down
 
 ENGLISH = Language("en")
 GAMES = {
@@ -34,8 +32,7 @@ GAMES = {
 
 def looked_at(*overrides: str) -> WatchedGames:
     """Open the games that `busso play watch=...` would show."""
-    chosen = with_game_options(overrides, "tressette", PlaySettings)
-    return open_watch(compose(PlaySettings, "play", chosen), given_by(chosen))
+    return open_watch(*composed(*overrides))
 
 
 def played_out(watch: WatchedGames) -> None:
@@ -161,10 +158,8 @@ def test_what_cannot_be_looked_on_at(overrides: tuple[str, ...], key: str) -> No
 
 def test_who_sits_where() -> None:
     def seats(*overrides: str) -> tuple[str, ...]:
-        chosen = with_game_options(overrides, "tressette", PlaySettings)
-        settings = compose(PlaySettings, "play", chosen)
-        game = {key: value for key, value in settings.game.items() if key not in ("name", "reward")}
-        return watched_seats(settings, load_game(settings.game["name"], game))
+        settings, _ = composed(*overrides)
+        return watched_seats(settings, load_configured_game(settings.game))
 
     assert seats() == ("greedy",) * 4
     assert seats("opponents=[random,greedy]", "seat=1") == ("random", "random", "greedy", "random")

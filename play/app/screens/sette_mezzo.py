@@ -95,7 +95,7 @@ class GameScreen(TableScreen):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.coaching = Coaching(self.session.coach)
+        self.coaching = Coaching()
         self.coached = True
 
     def on_mount(self) -> None:  # Textual calls the base class's too
@@ -131,7 +131,7 @@ class GameScreen(TableScreen):
         hand, game, number = self.table.hand, self.table.number, len(self.table.hand.moves) - 1
 
         def look() -> None:
-            judged = self.coaching.look(hand, number, move)
+            judged = self.session.coach.judge(hand, number, move)
             if judged is not None:
                 self.post_message(self.Judgement(hand, game, move, judged))
 

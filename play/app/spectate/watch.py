@@ -185,7 +185,7 @@ class WatchScreen(BoardScreen):
         """Return the prompt: the pending computation or the seat to move, and the keys of a spectator."""
         if self._thinking is None:
             return self.commentary.prompt()
-        turn = self.table.turn
+        turn = self.table.hand.turn
         return self.language.say(self._thinking, seat=turn, name="" if turn is None else self.table.setup.seats[turn])
 
     def leave(self, then: Callable[[], None], unsaved: bool = False) -> None:

@@ -19,7 +19,6 @@ from busso.play.app.table.review import ReviewScreen
 from busso.play.app.widgets.help import TABLE
 from busso.play.app.widgets.keys import Key, bound
 from busso.play.coach.hints import Odds
-from busso.play.coach.review import review
 from busso.play.language import Language
 from busso.play.table.session import Session
 from busso.play.table.speech import Speech
@@ -248,7 +247,7 @@ class TableScreen(BoardScreen):
             return
         self.think(
             "app.counting",
-            lambda: review(self.session.coach, over[-1], self.table.people),
+            lambda: self.session.coach.review(over[-1], self.table.people),
             lambda judged: self.app.push_screen(ReviewScreen(self.speech, over[-1], judged)),
         )
 

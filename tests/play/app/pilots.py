@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import time
 from collections.abc import Awaitable, Callable
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 from textual.pilot import Pilot
 
@@ -83,3 +86,19 @@ def driven(app: TableApp, script: Callable[[Pilot[int]], Awaitable[None]], size:
             await script(pilot)
 
     asyncio.run(run())
+
+
+def on_screen(overrides: str = "", opened: Callable[..., TableApp] = application, size: tuple[int, int] = SMALL) -> Any:
+    """Make a coroutine with the argument `pilot` a test; `{name}` in the overrides is the test's argument `name`."""
+
+    def test_of(script: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+        @wraps(script)
+        def test(**given: Any) -> None:
+            driven(opened(*overrides.format(**given).split()), lambda pilot: script(pilot, **given), size)
+
+        signature = inspect.signature(script)
+        arguments = [each for each in signature.parameters.values() if each.name != "pilot"]
+        test.__signature__ = signature.replace(parameters=arguments)  # type: ignore[attr-defined]
+        return test
+
+    return test_of

@@ -12,8 +12,8 @@ from busso.play.app.screens import blackjack, sette_mezzo
 from busso.play.blackjack_lab.learning import LearningProcess, Subject
 from busso.spike.cards import BUY, DISCARD, FOLD, NO_BUY
 from tests.play.app.pilots import LARGE, SMALL, application, asked, seated, wait
-from tests.play.app.spike_people import settled
 from tests.play.app.test_menu import in_menu, ready
+from tests.play.app.test_spike import settled
 
 Moment = Callable[[Pilot[int]], Awaitable[object]]
 
