@@ -140,7 +140,7 @@ class PlainTable:
     def _read(self, prompt: str, **values: object) -> str:
         """Read the next line, with spaces normalized; the end of the input leaves the table."""
         if (trouble := self.session.take_error()) is not None:
-            self._say_not_saved(trouble)
+            self._print([self._speech.not_saved(trouble)])
         self._say(prompt, **values)
         line = self._lines.readline()
         if not line:
@@ -199,10 +199,7 @@ class PlainTable:
         try:
             self._say("plain.saved", file=self.session.save())
         except OSError as error:
-            self._say_not_saved(error)
-
-    def _say_not_saved(self, error: OSError) -> None:
-        self._say("plain.not_saved", file=error.filename, why=error.strerror or error)
+            self._print([self._speech.not_saved(error)])
 
     def _say_saved(self) -> None:
         saved = self.session.leave()

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from busso.cards.hand import Move
 from busso.evaluate.review.advisers import ActionValue
-from busso.play.language import Language
 from busso.play.spectate.watching import WatchedGames
 from busso.play.table.speech import Speech, value_text
 from busso.play.views import events, open_hands, result
@@ -19,8 +18,8 @@ NEXT = "▸"  # marks the next action
 class Commentary:
     """Lines of text about the current position of a `WatchedGames`."""
 
-    def __init__(self, language: Language, speech: Speech, watch: WatchedGames) -> None:
-        self._language, self._speech, self._watch = language, speech, watch
+    def __init__(self, speech: Speech, watch: WatchedGames) -> None:
+        self._language, self._speech, self._watch = speech.language, speech, watch
 
     @property
     def may_know(self) -> bool:

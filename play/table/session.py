@@ -40,7 +40,7 @@ class Session:
     ) -> None:
         self.table, self.coach = table, coach
         self.path = save
-        self._settings, self._ledger = settings, ledger
+        self.settings, self._ledger = settings, ledger
         self._always = save is not None
         self._pending: list[list[dict[str, Any]]] = []  # records that could not be written yet
         self.trouble: OSError | None = None  # unreported error of a write
@@ -80,7 +80,7 @@ class Session:
         free = SAVES / f"{self.table.game.name}-{self.table.setup.seed}.json"
         path = self.path or create_unused(free, partial(Path.touch, exist_ok=False))  # empty until it is written
         try:
-            write_save(path, self.table, self._settings)
+            write_save(path, self.table, self.settings)
         except OSError:
             if self.path is None:
                 path.unlink(missing_ok=True)  # it is empty
@@ -108,11 +108,6 @@ class Session:
         game = load_configured_game(settings)
         table = Table(replace(self.table.setup, game=game))
         return Session(table, Coach(game, settings, self._hint()), settings, self._ledger)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The group `game` of the table."""
-        return dict(self._settings)
 
     def command(self, lang: str) -> str:
         """Return the command line that resumes the saved table in this language."""

@@ -24,18 +24,13 @@ MORE = {"spike": ("seats=3", "hands=2"), "blackjack": ("games=3",), "sette_mezzo
 GAMES = {game: (f"game={game}", "seed=7", *MORE.get(game, ())) for game in own_games()}
 
 
-def first_legal(session: Session) -> str:
-    table = session.table
-    return "" if table.hand.over else table.game.action_text(table.hand.legal[0]) + "\n"
-
-
 @pytest.mark.parametrize("name", GAMES)
 def test_a_whole_game_through_a_pipe(name: str, tmp_path: Path, piped: Piped) -> None:
     """The lines of a game played in this process, piped to the command, give the same output."""
     typed: list[str] = []
 
     def noting(session: Session) -> str:
-        typed.append(first_legal(session))
+        typed.append(steady(session))
         return typed[-1]
 
     said, session = talk(noting, *GAMES[name])
@@ -53,11 +48,8 @@ def test_a_game_at_a_terminal(tmp_path: Path) -> None:
     """Left halfway by the end of the input, Ctrl-D, and resumed."""
     terminal = Terminal(tmp_path, "ui=plain", "game=sette_mezzo", "seed=5", "record=games.jsonl")
     terminal.wait_for("Your turn, seat 0:")
-    for word, answer in (
-        ("5X", "neither an action"),
-        ("show", "You may: stick, hit"),
-        ("undo", "Nothing to undo"),
-    ):
+    answers = {"5X": "neither an action", "show": "You may: stick, hit", "undo": "Nothing to undo"}
+    for word, answer in answers.items():
         terminal.press(f"{word}\n")
         terminal.wait_for(answer)
         terminal.wait_for("Your turn, seat 0:")

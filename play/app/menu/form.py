@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
@@ -28,16 +28,10 @@ class Form(OptionList):
         Binding("right", "turn(1)", show=False),
     ]
 
-    class Refused(Message):
-        """A choice was made; `why` is empty, or the reason for refusing it."""
-
-        def __init__(self, why: str) -> None:
-            super().__init__()
-            self.why = why
-
-    def __init__(self, language: Language) -> None:
+    def __init__(self, language: Language, refuse: Callable[[str], None]) -> None:
         super().__init__(id="form")
         self._language = language
+        self._refuse = refuse  # called after each choice with "", or the reason for refusing it
         self._choices: Choices | None = None
         self._rows: list[SettingRow] = []
 
@@ -83,7 +77,7 @@ class Form(OptionList):
             self._choices.choose(key, text)
         except SettingsError as error:
             why = str(error)
-        self.post_message(self.Refused(why))
+        self._refuse(why)
         self.show(self._choices)
 
     def _line(self, row: SettingRow) -> Content:

@@ -82,7 +82,7 @@ class MenuScreen(Screen[None]):
         with Horizontal(id="halves"):
             yield _Entries(*self._options(), id="entries")
             with Vertical(id="right"):
-                yield Form(self.language)
+                yield Form(self.language, self.refuse)
                 yield SavesList(self.language)
                 yield Button(say("menu.play"), id="play", compact=True)
             with VerticalScroll(id="reading", can_focus=False):
@@ -181,10 +181,6 @@ class MenuScreen(Screen[None]):
     def on_descendant_focus(self) -> None:
         """Update the explanation for the newly focused list."""
         self._say_about()
-
-    @on(Form.Refused)
-    def _row_refused(self, event: Form.Refused) -> None:
-        self.refuse(event.why)
 
     @on(OptionList.OptionSelected, "#saves")
     def _go_on_with(self, event: OptionList.OptionSelected) -> None:

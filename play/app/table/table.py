@@ -183,13 +183,13 @@ class TableScreen(BoardScreen):
         try:
             return job()
         except OSError as error:
-            self.warn(self.not_saved(error))
+            self.warn(self.speech.not_saved(error))
             return None
 
     def _say_trouble(self) -> None:
         """Report that the latest event may not be in a file; the game continues."""
         if (trouble := self.session.take_error()) is not None:
-            self.warn(self.not_saved(trouble))
+            self.warn(self.speech.not_saved(trouble))
 
     def action_next(self) -> None:
         """Uncover the screen for the next person, end a wait, or deal the next hand or game."""

@@ -65,8 +65,9 @@ async def seated(pilot: Pilot[int]) -> TableScreen:
     return await asked(pilot)
 
 
-async def asked(pilot: Pilot[int]) -> TableScreen:
-    """Return the table once a person is to move or the hand is over."""
+async def asked(pilot: Pilot[int], *keys: str) -> TableScreen:
+    """Press keys; return the table once a person is to move or the hand is over."""
+    await pilot.press(*keys)
     table = table_of(pilot)
     await wait(pilot, "a turn", lambda: table.may_act or (table.table.hand.over and table.is_quiet))
     return table

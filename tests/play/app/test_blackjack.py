@@ -9,24 +9,16 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, Input, Select
 
-from busso.play.app.application import TableApp
 from busso.play.app.screens.blackjack import GameScreen
 from busso.play.app.screens.blackjack_board import ValueTable
 from busso.play.app.screens.blackjack_form import AdjustScreen
 from busso.play.blackjack_lab.value_table import QUANTITIES
-from tests.play.app.pilots import application, asked, on_screen, seated, text_of, wait
-
-
-def blackjack(*overrides: str) -> TableApp:
-    return application("game=blackjack", "seed=7", *overrides)
+from tests.play.app.pilots import asked, on_screen, seated, text_of, wait
 
 
 async def learned(pilot: Pilot[int], table: GameScreen, name: str, episodes: int) -> None:
-    def there() -> bool:
-        progress = table.lessons[name].learned
-        return progress is not None and progress.episodes >= episodes
-
-    await wait(pilot, f"{name} {episodes}", there)
+    learner = table.lessons[name]
+    await wait(pilot, f"{name} {episodes}", lambda: learner.learned and learner.learned.episodes >= episodes)
 
 
 @on_screen("game=blackjack seed=7")
@@ -35,19 +27,15 @@ async def test_games_by_key_and_by_mouse(pilot: Pilot[int]) -> None:
     text = text_of(pilot.app)
     assert "│ 8 ││░░░│" in text and "│ A ││ 7 │" in text and "You: 18, an ace counting 11" in text
     assert "Your turn" in text and "it draws to 17 or to your sum" in text
-    await pilot.press("h")
-    await asked(pilot)
-    assert len(table.table.hand.moves) == 1 and table.table.hand.actions == [1]
-    await pilot.press("u")
-    await asked(pilot)
+    await asked(pilot, "h")
+    assert table.table.hand.actions == [1]
+    await asked(pilot, "u")
     assert table.table.hand.actions == []
-    await pilot.press("s")
-    await asked(pilot)
+    await asked(pilot, "s")
     text = text_of(pilot.app)
     assert table.table.hand.over and "▶ You lose." in text and "░" not in text and "The dealer: 19" in text
     assert "Games: 1. Won 0, tied 0, lost 1." in text
-    await pilot.press("enter")
-    await asked(pilot)
+    await asked(pilot, "enter")
     for number, choose in enumerate(("stand", "hit")):
         while table.table.number == number + 1 and not table.table.hand.over:
             button = next(b for b in table.query(".action").results(Button) if choose in str(b.label))
@@ -55,8 +43,7 @@ async def test_games_by_key_and_by_mouse(pilot: Pilot[int]) -> None:
             await pilot.click(button)
             await wait(pilot, "a move", lambda before=before: len(table.table.hand.moves) == before + 1)
             await asked(pilot)
-        await pilot.press("n")
-        await asked(pilot)
+        await asked(pilot, "n")
     score = table.table.score
     assert score.games >= 3 and f"Games: {score.games}. Won {score.wins[0]}" in text_of(pilot.app)
 
@@ -92,8 +79,7 @@ async def test_methods_are_started_and_paused_and_the_heatmap_changes(pilot: Pil
         await pilot.press("x")
     assert len({tuple(cells) for cells in shown.values()}) == len(QUANTITIES)
     assert re.fullmatch(r"[+-]\d+|0|·", shown["value"][0].strip()) and shown["best"][0][1] in "HS·"
-    await pilot.press("s")
-    await asked(pilot)
+    await asked(pilot, "s")
     text = text_of(pilot.app)
     assert "you 18, dealer 19 · You lose." in text and "Games: 1. Won: 0." in text and "Enter deals" in text
     await pilot.press("r")
@@ -111,9 +97,7 @@ async def _still(pilot: Pilot[int], table: GameScreen, name: str) -> None:
 
 
 def _cells(table: GameScreen) -> list[str]:
-    shown = table.query_one("#hard", ValueTable).first
-    assert shown is not None
-    return [cell.text for row in shown.cells for cell in row]
+    return [cell.text for row in table.query_one("#hard", ValueTable).first.cells for cell in row]
 
 
 def text_of_log(table: GameScreen) -> str:
@@ -130,15 +114,13 @@ async def test_autoplay_plays_what_was_learned_and_can_be_stopped(pilot: Pilot[i
     await learned(pilot, table, "ql", 5_000)
     await pilot.press("l", "a")
     await wait(pilot, "games", lambda: table.table.score.games >= 5)
-    await pilot.press("a")
-    await asked(pilot)
+    await asked(pilot, "a")
     games, moves = table.table.score.games, len(table.table.hand.moves)
     await pilot.pause(0.3)
     assert (games, moves) == (table.table.score.games, len(table.table.hand.moves)) and "a ○Auto" in text_of(pilot.app)
-    for record in table.table.hands[-1:]:
-        policy = table.lessons["ql"].learned.policy
-        for move in record.moves:
-            assert move.action == policy[int(table.lessons._subject.model.index(move.before[0]))]
+    policy, index = table.lessons["ql"].learned.policy, table.lessons._subject.model.index
+    for move in table.table.hand.moves:
+        assert move.action == policy[int(index(move.before[0]))]
 
 
 @on_screen("game=blackjack seed=7")
@@ -166,8 +148,7 @@ async def test_the_form_changes_epsilon_and_begins_a_new_table_for_new_rules(pil
     assert table.lessons.choices.epsilon == 0.1 and table.lessons["ql"].learned is None
     assert "New rules, new table." in text_of_log(table) and len(list(Path("saves").iterdir())) == 1
     assert table.session.coach.game is table.table.game
-    await pilot.press("s")
-    await asked(pilot)
+    await asked(pilot, "s")
     assert table.table.score.games == 1
     await pilot.press("d")
     await learned(pilot, table, "td", 1_000)

@@ -12,18 +12,8 @@ from busso.evaluate.replay import replay_file
 from busso.play.app.table.table import TableScreen
 from tests.play.app.pilots import SMALL, application, driven, text_of, wait
 
-KEYS = (
-    *"0123456789abcdefghijklmnopqrstuvwxyz?+-",
-    "enter",
-    "escape",
-    "tab",
-    "shift+tab",
-    "left",
-    "right",
-    "up",
-    "down",
-)
-KEYS += ("space", "backspace", "delete", "home", "end", "pageup", "pagedown", "f1", "ctrl+t", "ctrl+a", "ctrl+k")
+NAMED = "enter escape tab shift+tab left right up down space backspace delete home end pageup pagedown f1"
+KEYS = (*"0123456789abcdefghijklmnopqrstuvwxyz?+-", *NAMED.split(), "ctrl+t", "ctrl+a", "ctrl+k")
 CLICKS = 0.3  # share of clicks
 GAMES = {
     "tressette": ("game=tressette", "accusi=true", "signals=true", "match=11", "hint=monte_carlo:samples:2"),

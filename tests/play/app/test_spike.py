@@ -21,8 +21,8 @@ from tests.play.test_views import Reshuffled
 from tests.spike.hidden import reshuffle_hidden
 
 
-async def settled(pilot: Pilot[int], table: TableScreen) -> None:
-    """Wait until a person can move, with buttons, or the end of a hand is shown."""
+async def settled(pilot: Pilot[int], table: TableScreen, *keys: str) -> None:
+    """Press keys, and wait until a person can move, with buttons, or the end of a hand is shown."""
 
     def holds() -> bool:
         buttons = [button.name for button in table.query(".action")]
@@ -30,6 +30,7 @@ async def settled(pilot: Pilot[int], table: TableScreen) -> None:
             not buttons and (table.waits or (table.table.hand.over and table.is_quiet))
         )
 
+    await pilot.press(*keys)
     await wait(pilot, "a turn", holds)
 
 
@@ -78,9 +79,9 @@ def look_at_the_end(table: TableScreen, text: str) -> None:
         name = "you" if seat == 0 else "cautious"
         row = next(row for row in rows if row.removeprefix("★ ").startswith(f"{seat} {name} {shown.credits}"))
         assert row.startswith("★") == (seat == end.winner)
-        if shown.cards is not None:
+        if shown.cards:
             low, high, spike = map(signed, shown.cards)
-            assert f"{low} {high} | {spike} {signed(shown.sum or 0)}" in row
+            assert f"{low} {high} | {spike} {signed(sum(shown.cards))}" in row
         else:
             assert "|" not in row
     assert ("All others have folded." in text) == (end.rule is None)
@@ -113,8 +114,7 @@ async def test_whole_games(pilot: Pilot[int], seats: int, hands: int, size: tupl
         await settled(pilot, table)
     look_at_the_table(table, text_of(pilot.app))
     assert "Enter deals another" in text_of(pilot.app)
-    await pilot.press("enter")
-    await settled(pilot, table)
+    await settled(pilot, table, "enter")
     assert table.table.score.games == 1 and "Hand 1 of" in text_of(pilot.app)
     record = Path("games.jsonl")
     [line] = record.read_text().splitlines()
@@ -138,23 +138,20 @@ async def test_hidden_cards_are_not_on_the_screen(pilot: Pilot[int]) -> None:
         compared.append((other.state != hand.state).any())
         table.table.hand = hand
         table.refresh_table()
-        await pilot.press("enter" if table.waits else staying_in(table))
-        await settled(pilot, table)
+        await settled(pilot, table, "enter" if table.waits else staying_in(table))
     assert sum(compared) > 6
 
 
 @on_screen("game=spike seed=4")
 async def test_an_end_stays_until_enter_and_nothing_is_played_meanwhile(pilot: Pilot[int]) -> None:
     table = await seated(pilot)
-    await pilot.press("f")
-    await settled(pilot, table)
+    await settled(pilot, table, "f")
     assert table.waits and "All others have folded." in text_of(pilot.app)
     assert "Hand 1 is over. Press Enter for the next one." in text_of(pilot.app)
     moves = len(table.table.hand.moves)
     await pilot.press("1", "m", "u", "t", "o", "b")
     assert table.waits and len(table.table.hand.moves) == moves and not table.query(".action")
-    await pilot.press("enter")
-    await settled(pilot, table)
+    await settled(pilot, table, "enter")
     assert not table.waits and "Hand 2 of 10" in text_of(pilot.app) and table.query(".action")
 
 
@@ -165,14 +162,11 @@ async def test_undo_and_log(pilot: Pilot[int]) -> None:
     await pilot.press("g")
     await wait(pilot, "the log", lambda: isinstance(pilot.app.screen, LogScreen))
     assert "Nothing has happened yet." in text_of(pilot.app)
-    await pilot.press("g", "m")
-    await settled(pilot, table)
+    await settled(pilot, table, "g", "m")
     assert text_of(pilot.app).splitlines()[:-6] != before
-    await pilot.press("u")
-    await settled(pilot, table)
+    await settled(pilot, table, "u")
     assert text_of(pilot.app).splitlines()[:-6] == before and "Undone." in text_of(pilot.app)
-    await pilot.press("m")
-    await settled(pilot, table)
+    await settled(pilot, table, "m")
     await pilot.press("g")
     await wait(pilot, "the log", lambda: isinstance(pilot.app.screen, LogScreen))
     assert "Seat 0 stays without paying." in text_of(pilot.app)
@@ -183,15 +177,13 @@ async def test_undo_and_log(pilot: Pilot[int]) -> None:
 @on_screen("game=spike opponents=[human] seed=3 hint=monte_carlo:samples:20", size=(120, 40))
 async def test_the_second_person_at_the_table_does_not_see_the_cards_of_the_first(pilot: Pilot[int]) -> None:
     table = await seated(pilot)
-    await pilot.press("t")
-    await settled(pilot, table)
+    await settled(pilot, table, "t")
     await pilot.press("m")
     await wait(pilot, "the other person", lambda: table.viewer == 1 and table.is_quiet)
     text = text_of(pilot.app)
     assert "Seat 1 is to move" in text and "Your cards" not in text and "Worth" not in text
     assert not table.query(".action")
-    await pilot.press("m", "enter")
-    await settled(pilot, table)
+    await settled(pilot, table, "m", "enter")
     assert table.may_act and "▶ 1 you" in text_of(pilot.app)
     own = " ".join(f"│{signed(card):^4}│" for card in view(table.table.hand, 1).own).replace("│ │", "││")
     assert own in text_of(pilot.app) and len(table.table.hand.moves) == 1
@@ -202,12 +194,9 @@ async def test_the_longest_words_fit_at_80_columns(pilot: Pilot[int]) -> None:
     """The longest possible: eight seats, two lines of discards, a bought card, values and odds."""
     table = await seated(pilot)
     while DISCARD not in table.table.hand.legal or len(view(table.table.hand, 0).dice) < 2:
-        await pilot.press("enter" if table.waits else staying_in(table))
-        await settled(pilot, table)
-    await pilot.press("t")
-    await settled(pilot, table)
-    await pilot.press("o")
-    await settled(pilot, table)
+        await settled(pilot, table, "enter" if table.waits else staying_in(table))
+    await settled(pilot, table, "t")
+    await settled(pilot, table, "o")
     table.table.hand.state["discards"] = np.uint64((1 << 62) - 1)
     table.refresh_table()
     await pilot.pause()
@@ -228,8 +217,7 @@ async def test_who_takes_a_move_back_leaves_nothing_on_the_buttons_for_the_perso
     table = await seated(pilot)
     await pilot.press("1")
     await wait(pilot, "the next person", lambda: table.is_quiet)
-    await pilot.press("enter")
-    await asked(pilot)
+    await asked(pilot, "enter")
     assert list(table.query(".action"))
     await pilot.press("u")
     await wait(pilot, "the cover", lambda: "let no one else look" in text_of(pilot.app))

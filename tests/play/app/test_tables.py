@@ -62,8 +62,7 @@ async def test_a_game_goes_on_where_nothing_can_be_written_and_may_be_left(pilot
     table.action_choose(table.table.hand.legal[0])
     await asked(pilot)
     assert len(table.table.hand.moves) == before + 4 and "table.json cannot be written: " in notes(pilot)
-    await pilot.press("u")
-    await asked(pilot)
+    await asked(pilot, "u")
     assert len(table.table.hand.moves) == before
     await pilot.press("q")
     await wait(pilot, "a line", lambda: "Leave again to quit without saving." in notes(pilot))

@@ -107,8 +107,7 @@ async def test_a_hand_by_digits_and_by_pointing(pilot: Pilot[int]) -> None:
     assert f"The hand is over: you {ours}, they {theirs}." in text
     assert ("You win." if ours > theirs else "You lose.") in text and "takes it" in text
     hand = table.table.hand
-    await pilot.press("enter")
-    await asked(pilot)
+    await asked(pilot, "enter")
     assert table.table.hand is not hand and len(own(table)) == 10 == len(hand_shown(pilot))
 
 
@@ -141,8 +140,7 @@ async def test_a_match_to_its_end_is_a_record(pilot: Pilot[int]) -> None:
     text = text_of(pilot.app)
     assert f"You {won} the match to 11: {ours} to {theirs}." in text and "The game is over" in text
     assert len(table.table.hands) > 1
-    await pilot.press("enter")
-    await asked(pilot)
+    await asked(pilot, "enter")
     assert table.table.match_score == [0, 0] and table.table.number == 1
     await pilot.press("q")
     await wait(pilot, "the menu", lambda: not isinstance(pilot.app.screen, TableScreen))
@@ -161,16 +159,14 @@ async def test_hint_undo_and_the_last_trick(pilot: Pilot[int]) -> None:
     values = re.findall(r"★?\d+\.\d\d", text_of(pilot.app))
     assert len(values) == len(seen(table).legal) and sum("★" in value for value in values) >= 1
     before, cards = table.table.hand.state.copy(), own(table)
-    await pilot.press(str((cards.index(seen(table).legal[0]) + 1) % 10))
-    await asked(pilot)
+    await asked(pilot, str((cards.index(seen(table).legal[0]) + 1) % 10))
     assert "★" not in text_of(pilot.app) and own(table) != cards
     last = {card for _, card in seen(table).last_trick}
     await pilot.press("l")
     assert cards_on_the_table(pilot) == last and "Trick 1 of 10, taken" in text_of(pilot.app)
     await pilot.press("l")
     assert cards_on_the_table(pilot) == {card for _, card in seen(table).trick or seen(table).last_trick}
-    await pilot.press("u")
-    await asked(pilot)
+    await asked(pilot, "u")
     assert (table.table.hand.state == before).all() and hand_shown(pilot) == cards
     assert "Undone." in text_of(pilot.app) and "probab" not in text_of(pilot.app)
 
