@@ -18,8 +18,7 @@ from busso.play.app.spectate.watch import WatchScreen
 from busso.play.app.table.board_screen import BoardScreen, one_line
 from busso.play.language import Language
 from busso.play.spectate.watching import WatchedGames, open_watch
-from busso.play.table.opening import open_session, warm_up
-from busso.play.table.session import Session
+from busso.play.table.session import Session, open_session, warm_up
 from busso.play.table.settings import Given, PlaySettings
 
 Opened = Session | WatchedGames

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from busso.cards.game import Game, States
 from busso.command.settings.checks import SettingsError, check_range
 from busso.command.settings.game import load_configured_game
-from busso.play.blackjack_lab.learner import FULL, BackgroundLearner
-from busso.play.blackjack_lab.learning import METHODS, LearningProcess, Subject
+from busso.play.blackjack_lab.learning import FULL, METHODS, BackgroundLearner, LearningProcess, Subject
 from busso.train.settings.tabular import TabularSettings
 
 SPEEDS = (100, 10_000, FULL)  # episodes per second
@@ -47,14 +46,9 @@ def adjusted(settings: Mapping[str, Any], choices: LessonChoices, texts: Mapping
     epsilon, limit = _number("epsilon", texts["epsilon"]), _number("limit", texts["limit"], int)
     check_range("epsilon", epsilon, 0, 1)
     check_range("limit", limit, *_LIMITS)
-    decks = texts["decks"].strip()
-    rules = {
-        "discount": _number("discount", texts["discount"]),
-        "decks": int(decks) if decks.isdecimal() else decks,
-        "soft_17": texts["soft_17"],
-        "ties": texts["ties"],
-    }
-    wanted = {**settings, **rules}
+    wanted = {**settings, **{key: texts[key] for key in RULES}, "discount": _number("discount", texts["discount"])}
+    if texts["decks"].isdecimal():
+        wanted["decks"] = int(texts["decks"])
     load_configured_game(wanted)  # raises for invalid settings
     return AdjustedSettings(wanted, replace(choices, epsilon=epsilon, policy=f"{_POLICY}{limit}"))
 

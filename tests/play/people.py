@@ -13,8 +13,7 @@ from busso.command.settings.game import with_game_options
 from busso.command.settings.overrides import given as given_by
 from busso.play.language import Language
 from busso.play.plain.loop import PlainTable
-from busso.play.table.opening import open_session
-from busso.play.table.session import Session
+from busso.play.table.session import Session, open_session
 from busso.play.table.settings import Given, PlaySettings
 from busso.play.table.table import Table
 
@@ -67,16 +66,19 @@ def reply(table: Table) -> Table:
     return table
 
 
+def step(table: Table) -> None:
+    """Let the seat to move play, a person by `choice`."""
+    table.play(choice(table)) if table.person_to_move else table.reply()
+
+
 def play_on(table: Table, decisions: int = 1_000) -> None:
     """Play by `choice` to the end of the game, or for this number of human decisions."""
     while decisions and not table.game_over:
         if table.hand.over:
             table.deal()
-        elif table.person_to_move:
-            table.play(choice(table))
-            decisions -= 1
         else:
-            table.reply()
+            decisions -= table.person_to_move
+            step(table)
 
 
 COMMAND = (sys.executable, "-m", "busso.play")

@@ -10,8 +10,9 @@ from busso.cards.players import named_player
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.game import game_defaults
 from busso.evaluate.review.advisers import ActionValue
+from busso.evaluate.review.grading import Evaluation
 from busso.evaluate.solve.solution import solve
-from busso.play.coach.hints import Coach
+from busso.play.coach.hints import Coach, Coaching
 from busso.spike.search.monte_carlo import showdown_odds
 from busso.train.tabular.algorithms import evaluate_policy
 from tests.errors import error_about
@@ -126,3 +127,13 @@ def test_who_cannot_say_what_actions_are_worth() -> None:
     for name in ("greedy", "exact"):
         with error_about(SettingsError, "hint", name, hint="monte_carlo"):
             Coach(game, settings, name)
+
+
+def test_only_visible_mistakes_count_until_they_are_taken_back() -> None:
+    coaching, worths = Coaching(), (ActionValue(1, 0.1), ActionValue(0, 0.1))
+    for number, cost in enumerate((None, 0.0, 1e-16, 0.0004, 0.0006, 0.1), start=1):
+        coaching.add(0, Evaluation(number, 0, 0, worths, cost))
+    assert (coaching.decisions, coaching.mistakes, coaching.cost) == (6, 2, pytest.approx(0.1006))
+    assert coaching.take_back(0, 5) and (coaching.decisions, coaching.mistakes) == (5, 1)
+    assert not coaching.take_back(0, 5) and not coaching.take_back(1, 0)
+    assert coaching.take_back(0, 0) and (coaching.decisions, coaching.cost) == (0, 0)

@@ -6,8 +6,7 @@ import pytest
 from busso.cards.compiled.splitmix import stream
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.game import game_defaults, load_configured_game
-from busso.play.blackjack_lab.learner import FULL, BackgroundLearner
-from busso.play.blackjack_lab.learning import METHODS, LearningProcess, Subject
+from busso.play.blackjack_lab.learning import FULL, METHODS, BackgroundLearner, LearningProcess, Subject
 from busso.play.blackjack_lab.lessons import LessonChoices, Lessons, adjusted, typed
 from busso.play.blackjack_lab.value_table import COLUMNS, QUANTITIES, block, place_of, rows_of, short, summed
 from busso.train.settings.tabular import TabularSettings

@@ -163,24 +163,11 @@ def test_another_table_than_the_saved_one_is_refused(other: str, tmp_path: Path)
     assert sit_down(same.get(other, "seed=7"), f"save={path}").table.setup.seed == 7
 
 
-SAVED = {
-    "format": "busso table",
-    "version": 2,
-    "game": {"name": "tressette"},
-    "code": "",
-    "seats": ["human", "greedy", "random", "greedy"],
-    "seed": 7,
-    "match": 21,
-    "number": 2,
-    "score": {"games": 2, "ties": 0, "wins": [1, 1], "totals": [0.0, 0.0, 0.0, 0.0]},
-    "hands": [[0] * 40, [1, 2, 3]],
-}
-
-
 def test_newest_first_and_broken_ones_among_them(tmp_path: Path) -> None:
     assert saved_tables(tmp_path / "saves") == []
-    (tmp_path / "first.json").write_text(json.dumps(SAVED))
-    (tmp_path / "second.json").write_text(json.dumps(SAVED | {"game": {"name": "spike"}, "match": None}))
+    path, holds = saved(tmp_path)
+    path.rename(tmp_path / "first.json")
+    (tmp_path / "second.json").write_text(json.dumps(holds | {"game": {"name": "spike"}}))
     (tmp_path / "third.json").write_text("{}")
     (tmp_path / "folder.json").mkdir()
     for number, name in enumerate(("first", "second", "third", "folder")):
@@ -189,7 +176,7 @@ def test_newest_first_and_broken_ones_among_them(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("no table")
 
     folder, third, second, first = saved_tables(tmp_path)
-    assert first.saved == SAVED and first.broken == ""
-    assert (second.path.name, second.saved["game"]["name"], second.saved["match"]) == ("second.json", "spike", None)
+    assert first.saved == holds and first.broken == ""
+    assert (second.path.name, second.saved["game"]["name"]) == ("second.json", "spike")
     assert third.broken.startswith(f"save: {third.path}: not a saved table; ") and "\n" not in third.broken
     assert folder.path.name == "folder.json" and "directory" in folder.broken

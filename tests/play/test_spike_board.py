@@ -1,16 +1,10 @@
 """Text of Corellian Spike beyond its view: endings, prices, sums, log."""
 
 from busso.cards.hand import Hand
-from busso.play.table.session import Session
 from busso.play.views import events, view
 from busso.play.views.spike_board import costs, endings, sums_after
 from busso.spike.cards import BUY, FOLD, MATCH, NO_BUY
-from tests.play.people import choice, sit_down
-
-
-def step(session: Session) -> None:
-    table = session.table
-    table.play(choice(table)) if table.person_to_move else table.reply()
+from tests.play.people import sit_down, step
 
 
 def test_endings_are_what_the_credits_say() -> None:
@@ -40,8 +34,7 @@ def test_endings_are_what_the_credits_say() -> None:
 
 
 def test_what_an_action_costs_is_what_it_takes() -> None:
-    session, seen = sit_down("game=spike", "seats=3", "credits=8", "seed=6"), 0
-    table = session.table
+    table, seen = sit_down("game=spike", "seats=3", "credits=8", "seed=6").table, 0
     while not table.hand.over:
         prices, before = costs(table.hand), table.hand.state[0]["credits"].copy()
         for action, price in prices.items():
@@ -50,13 +43,12 @@ def test_what_an_action_costs_is_what_it_takes() -> None:
             if other.state[0]["hands_played"] == table.hand.state[0]["hands_played"]:
                 assert int(before[seat]) - int(other.state[0]["credits"][seat]) == price
                 seen |= 1 << action
-        step(session)
+        step(table)
     assert seen >> MATCH & 1 and seen >> BUY & 1 and not seen >> FOLD & 1
 
 
 def test_sums_after_are_the_sums_after() -> None:
-    session, seen = sit_down("game=spike", "seed=6"), set()
-    table = session.table
+    table, seen = sit_down("game=spike", "seed=6").table, set()
     while not table.hand.over:
         if table.turn == 0:
             sums = sums_after(view(table.hand, 0))
@@ -66,6 +58,5 @@ def test_sums_after_are_the_sums_after() -> None:
                 assert view(other, 0).sum == total
                 seen.add(action)
             assert bool(sums) == (BUY not in table.hand.legal and MATCH not in table.hand.legal)
-        legal = table.hand.legal
-        table.play(BUY if BUY in legal else choice(table)) if table.person_to_move else table.reply()
+        table.play(BUY) if table.person_to_move and BUY in table.hand.legal else step(table)
     assert len(seen) == 4

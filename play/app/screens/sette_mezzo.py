@@ -16,7 +16,7 @@ from busso.play.app.table.table import HELP, HINT, LEAVE, ODDS, REVIEW, UNDO, Ta
 from busso.play.app.widgets.boxes import boxes
 from busso.play.app.widgets.keys import Key
 from busso.play.app.widgets.lines import Lines
-from busso.play.coach.coaching import Coaching, is_mistake
+from busso.play.coach.hints import Coaching, is_mistake
 from busso.play.views.small import SmallView
 from busso.sette_mezzo.cards import points_text
 from busso.sette_mezzo.rules import HIT, STICK

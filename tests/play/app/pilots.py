@@ -55,8 +55,9 @@ def table_of(pilot: Pilot[int]) -> TableScreen:
     return pilot.app.screen
 
 
-async def seated(pilot: Pilot[int]) -> TableScreen:
-    """Return the table once it waits for a person who has taken the seat."""
+async def seated(pilot: Pilot[int], *keys: str) -> TableScreen:
+    """Press keys; return the table once it waits for a person who has taken the seat."""
+    await pilot.press(*keys)
     await wait(pilot, "a table", lambda: isinstance(pilot.app.screen, TableScreen))
     table = table_of(pilot)
     await wait(pilot, "a turn", lambda: table.is_quiet and (table.table.hand.over or table.table.person_to_move))

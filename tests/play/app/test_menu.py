@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,7 @@ from textual.widgets import Input, OptionList, Static
 from busso.command.conf_folder import own_games
 from busso.command.settings.compose import compose
 from busso.play.app.application import TableApp
-from busso.play.app.menu.chooser import ChooserScreen
-from busso.play.app.menu.form import Form
+from busso.play.app.menu.form import ChooserScreen, Form
 from busso.play.app.menu.saves import SavesList
 from busso.play.app.spectate.watch import WatchScreen
 from busso.play.app.table.table import TableScreen
@@ -29,21 +29,22 @@ def in_menu(*overrides: str) -> TableApp:
     return TableApp(compose(PlaySettings, "play", ["pace=0", *overrides]))
 
 
-async def ready(pilot: Pilot[int]) -> Form:
-    """Return the settings on the right once they are shown."""
+async def ready(pilot: Pilot[int], *keys: str) -> Form:
+    """Press keys; return the settings on the right once they are shown."""
     app = pilot.app
-    assert isinstance(app, TableApp)
+    await pilot.press(*keys)
     await wait(pilot, "the menu", lambda: app.screen is app.menu and len(app.menu._choices) == 4)
     return app.menu.query_one(Form)
 
 
-async def at(pilot: Pilot[int], key: str) -> None:
-    """Go to a row by keys."""
+async def at(pilot: Pilot[int], key: str, *then: str) -> None:
+    """Go to a row by keys, and press others there."""
     form = await ready(pilot)
     form.focus()
     await pilot.press("home")
     while form.get_option_at_index(form.highlighted or 0).id != key:
         await pilot.press("down")
+    await pilot.press(*then)
 
 
 async def click_line(pilot: Pilot[int], text: str) -> None:
@@ -59,29 +60,21 @@ async def click_line(pilot: Pilot[int], text: str) -> None:
 @on_screen(opened=in_menu)
 async def test_settings_by_keys(pilot: Pilot[int]) -> None:
     form = await ready(pilot)
-    await pilot.press("down", "down", "down")
-    await pilot.press("right")
+    await pilot.press("down", "down", "down", "right")
     assert form.has_focus
-    await pilot.press("right")
-    assert "5.5" in text_of(pilot.app)
-    await pilot.press("enter")
+    await pilot.press("right", "enter")
     assert isinstance(pilot.app.screen, ChooserScreen)
     await pilot.press("6", ".", "6", "enter")  # typing moves the focus to the input
-    assert "✗ game.limit: expected 0.5 to 7.5 in steps of 0.5, not 6.6" in text_of(pilot.app) and "5.5" in text_of(
-        pilot.app
-    )
+    said = text_of(pilot.app)
+    assert "✗ game.limit: expected 0.5 to 7.5 in steps of 0.5, not 6.6" in said and "5.5" in said
     await pilot.press("enter", "down", "enter")
     assert "✗" not in text_of(pilot.app) and "6.0" in text_of(pilot.app)
-    await at(pilot, "seed")
-    await pilot.press("enter", "4", "2", "enter")
-    await at(pilot, "record")
-    await pilot.press("enter", *"my games.jsonl", "enter")
+    await at(pilot, "seed", "enter", "4", "2", "enter")
+    await at(pilot, "record", "enter", *"my games.jsonl", "enter")
     await at(pilot, "game.limit")
-    await pilot.press("enter", "escape", "p")
-    table = await seated(pilot)
+    table = await seated(pilot, "enter", "escape", "p")
     assert table.table.setup.seed == 42 and table.table.game.options.limit == 6.0
     assert Path("my games.jsonl").exists()
-    await pilot.press("q")
 
 
 @on_screen(opened=in_menu)
@@ -110,16 +103,13 @@ async def test_a_table_by_mouse_alone(pilot: Pilot[int]) -> None:
 @on_screen(opened=in_menu)
 async def test_a_row_of_two_changes_at_once_and_opponents_apart_get_rows(pilot: Pilot[int]) -> None:
     form = await ready(pilot)
-    await at(pilot, "game.accusi")
-    await pilot.press("enter")
+    await at(pilot, "game.accusi", "enter")
     assert pilot.app.screen is pilot.app.menu and form._rows[form.highlighted].value == "true"
     await at(pilot, "opponents")
     await pilot.press("left", "left")  # past the champion, which comes first, to the end
     assert "each seat apart" in text_of(pilot.app)
-    await at(pilot, "seat.3")
-    await pilot.press("enter", "end", "enter")
-    await at(pilot, "match")
-    await pilot.press("right")
+    await at(pilot, "seat.3", "enter", "end", "enter")
+    await at(pilot, "match", "right")
     assert "a second person" in text_of(pilot.app)
     chosen = pilot.app.menu._choices["tressette"].overrides()
     assert chosen == ["game=tressette", "game.accusi=true", "opponents=['greedy','human']", "match=11"]
@@ -130,15 +120,12 @@ async def test_saved_tables_and_a_broken_one(pilot: Pilot[int]) -> None:
     await ready(pilot)
     await pilot.press("s")
     assert "No saved tables." in text_of(pilot.app)
-    await pilot.press("escape", "home", "down", "down", "down", "enter")
-    table = await seated(pilot)
-    await pilot.press("q")
-    await ready(pilot)
+    table = await seated(pilot, "escape", "home", "down", "down", "down", "enter")
+    await ready(pilot, "q")
     Path("saves/broken.json").write_text("{")
     await pilot.press("s", "escape", "home", "p")
     (await seated(pilot)).session.path = Path("saves/other.json")
-    await pilot.press("q")
-    await ready(pilot)
+    await ready(pilot, "q")
     saves = pilot.app.menu.query_one(SavesList)
     await wait(pilot, "all saves", lambda: len(saves.tables) == 3)
     await pilot.press("s", "home")
@@ -155,8 +142,7 @@ async def test_saved_tables_and_a_broken_one(pilot: Pilot[int]) -> None:
 @on_screen(opened=in_menu)
 async def test_a_bad_player_is_one_line_and_everything_stays(pilot: Pilot[int], spec: str, says: str) -> None:
     await ready(pilot)
-    await at(pilot, "partner")
-    await pilot.press("enter")
+    await at(pilot, "partner", "enter")
     pilot.app.screen.query_one(Input).value = spec
     pilot.app.screen.query_one(Input).focus()
     await pilot.press("enter", "p")
@@ -175,18 +161,15 @@ async def test_a_bad_command_line_ends_in_the_menu_with_its_line(pilot: Pilot[in
 async def test_the_language_changes_at_once_and_everything_is_kept(pilot: Pilot[int]) -> None:
     await ready(pilot)
     await pilot.press("down")
-    await at(pilot, "game.seats")
-    await pilot.press("right", "l")
+    await at(pilot, "game.seats", "right", "l")
     await wait(pilot, "Italian", lambda: ITALIAN["menu.play"] in text_of(pilot.app))
     said = text_of(pilot.app)
     assert "Corellian Spike" in said and "Posti               3" in said and ENGLISH["menu.play"] not in said
     await pilot.press("question_mark")
     assert ITALIAN["help_screen.keys"] in text_of(pilot.app)
-    await pilot.press("escape", "home", "down", "down", "down", "enter")
-    await seated(pilot)
+    await seated(pilot, "escape", "home", "down", "down", "down", "enter")
     assert "Tocca a te" in text_of(pilot.app)
-    await pilot.press("q")
-    await ready(pilot)
+    await ready(pilot, "q")
     await pilot.press("l")
     await wait(pilot, "English", lambda: ENGLISH["menu.play"] in text_of(pilot.app))
 
@@ -219,14 +202,12 @@ async def test_a_terminal_that_is_too_small_is_one_line_and_goes_on_when_it_grow
 async def test_looking_on_from_the_menu(pilot: Pilot[int]) -> None:
     await ready(pilot)
     await pilot.press("down", "down", "down")
-    await at(pilot, "game.limit")
-    await pilot.press("right", "a")
+    await at(pilot, "game.limit", "right", "a")
     await wait(pilot, "a game", lambda: isinstance(pilot.app.screen, WatchScreen))
     assert pilot.app.screen.table.game.options.limit == 5.5
     await pilot.press("question_mark")
     assert "a move back, forward" in text_of(pilot.app)
-    await pilot.press("escape", "q")
-    await ready(pilot)
+    await ready(pilot, "escape", "q")
     Path("bad.jsonl").write_text("{}\n")
     await click_line(pilot, "A recorded game")
     await click_line(pilot, "Play (p)")
@@ -235,21 +216,20 @@ async def test_looking_on_from_the_menu(pilot: Pilot[int]) -> None:
     assert "bad.jsonl" in text_of(pilot.app) and pilot.app.screen is pilot.app.menu
 
 
-@pytest.mark.parametrize("width", [80, 109, 110, 120, 153, 154])
 @pytest.mark.parametrize("lang", LANGUAGES)
 @on_screen("lang={lang}", opened=in_menu)
-async def test_nothing_is_cut_off_in_the_menu(pilot: Pilot[int], lang: str, width: int) -> None:
-    await pilot.resize_terminal(width, 24)
+async def test_nothing_is_cut_off_in_the_menu(pilot: Pilot[int], lang: str) -> None:
     form, texts = await ready(pilot), texts_of(lang)
     entries = pilot.app.menu.query_one("#entries", OptionList)
-    for game in own_games():
+    for width, game in itertools.product((80, 109, 110, 120, 153, 154), own_games()):
+        await pilot.resize_terminal(width, 24)
         entries.highlighted = entries.get_option_index(game)
         await pilot.pause()
         said = text_of(pilot.app)
         assert form._rows
         for row in form._rows:
-            assert texts[f"menu.row.{row.key.removeprefix('game.')}"] in said, game
-            assert form._line(row).plain in said, game
+            assert texts[f"menu.row.{row.key.removeprefix('game.')}"] in said, (width, game)
+            assert form._line(row).plain in said, (width, game)
         assert texts["menu.play"] in said and f"q {texts['menu_key.end']}" in said
         assert form.max_scroll_y == 0
 

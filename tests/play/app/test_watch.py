@@ -19,24 +19,18 @@ from tests.play.test_watching import recorded
 async def looked_at(pilot: Pilot[int]) -> WatchScreen:
     """Return the screen once nothing is being computed."""
     await wait(pilot, "a board", lambda: isinstance(pilot.app.screen, WatchScreen))
-    return await settled(pilot)
-
-
-async def settled(pilot: Pilot[int]) -> WatchScreen:
     screen = pilot.app.screen
-    assert isinstance(screen, WatchScreen)
     # The title appears as soon as the first position is being evaluated.
-    await wait(
-        pilot, "an end of thinking", lambda: screen.is_mounted and shown(pilot, "#title") and not screen._thinking
-    )
+    there = lambda: screen.is_mounted and shown(pilot, "#title") and not screen._thinking  # noqa: E731
+    await wait(pilot, "an end of thinking", there)
     return screen
 
 
 async def press(pilot: Pilot[int], *keys: str) -> WatchScreen:
     for key in keys:
         await pilot.press(key)
-        await settled(pilot)
-    return await settled(pilot)
+        screen = await looked_at(pilot)
+    return screen
 
 
 def shown(pilot: Pilot[int], which: str) -> str:
@@ -48,12 +42,8 @@ def told(pilot: Pilot[int]) -> str:
     return "\n".join(note.message for note in pilot.app._notifications)
 
 
-def cards_of(screen: WatchScreen) -> list[str]:
-    return [card for message in open_hands(screen.table.hand) for card in str(message.values["cards"]).split()]
-
-
 @on_screen("watch=agents seed=7 pace=60 hint=monte_carlo:samples:5", size=LARGE)
-async def test_closed_hands_stay_closed(pilot: Pilot[int]) -> None:
+async def test_closed_hands_stay_closed_and_nothing_can_be_played(pilot: Pilot[int]) -> None:
     screen = await looked_at(pilot)
     await press(pilot, "space", "o")
     for _ in range(3):
@@ -68,6 +58,9 @@ async def test_closed_hands_stay_closed(pilot: Pilot[int]) -> None:
             words = set(text_of(pilot.app).replace(",", " ").replace(".", " ").replace(":", " ").split())
             assert len(hidden) > 20 and not hidden & words
         await press(pilot, "right")
+    await pilot.click("#card-1")
+    await wait(pilot, "a line", lambda: "you cannot play here" in told(pilot))
+    assert screen.games.at == 3
 
 
 @pytest.mark.slow
@@ -159,11 +152,11 @@ async def test_its_keys_fit_and_can_be_clicked(pilot: Pilot[int], lang: str) -> 
     (row, keys) = next((k, line) for k, line in enumerate(text_of(pilot.app).splitlines()) if "Space" in line)
     assert row == SMALL[1] - 1 and len(keys) < SMALL[0] and keys.split()[-2] == "q"
     await pilot.click(offset=(keys.index("Space"), row))
-    assert not (await settled(pilot)).games.playing
+    assert not (await looked_at(pilot)).games.playing
     await pilot.click(offset=(keys.index("→"), row))
-    assert (await settled(pilot)).games.at == 1
+    assert (await looked_at(pilot)).games.at == 1
     await pilot.click(offset=(keys.index("←"), row))
-    assert (await settled(pilot)).games.at == 0
+    assert (await looked_at(pilot)).games.at == 0
     assert len(screen.query_one("#log", RichLog).lines) == 0
 
 
@@ -174,13 +167,3 @@ async def test_leaving_does_not_wait_for_a_whole_hand(pilot: Pilot[int]) -> None
     await pilot.press("q")
     await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen), 20)
     assert len(screen.games.scene.hand.moves) < 40
-
-
-@on_screen("watch=agents seed=3 pace=60 hint=monte_carlo:samples:5", size=LARGE)
-async def test_nothing_can_be_played(pilot: Pilot[int]) -> None:
-    screen = await looked_at(pilot)
-    await press(pilot, "space")
-    before = screen.games.at
-    await pilot.click("#card-1")
-    await wait(pilot, "a line", lambda: "you cannot play here" in told(pilot))
-    assert screen.games.at == before
