@@ -9,7 +9,7 @@ from typing import TextIO
 from busso.play.language import Language, Message
 from busso.play.table.session import Session
 from busso.play.table.speech import Speech
-from busso.play.views import dealt_hands, events, page, result, view
+from busso.play.views import dealt_hands, events, page, result, view, why_not
 
 # Valid in all languages, in addition to their translations in the texts.
 WORDS = ("help", "rules", "show", "hint", "odds", "undo", "review", "score", "save", "quit", "again")
@@ -101,7 +101,7 @@ class PlainTable:
         if action is None:
             self._say("plain.no_such", line=line[:_LONGEST_LINE])
             return False
-        reason = self.table.why_not(action)
+        reason = why_not(self.table.hand, action)
         if reason is not None:
             self._tell([reason])
             return False

@@ -20,9 +20,7 @@ from busso.cards.hand import Hand, Move
 from busso.cards.matches.match import Matches, match_rules
 from busso.cards.matches.records import in_match
 from busso.cards.play import IllegalActionError, Player
-from busso.play.language import Message
 from busso.play.players import HUMAN, seated_player
-from busso.play.views import why_not
 
 _REPLIES = 0x7265706C79 << 16  # salt of the replies, by the number of the move
 
@@ -134,10 +132,6 @@ class Table:
             self.begin(self.number + 1)
         else:
             self._deal()
-
-    def why_not(self, action: int) -> Message | None:
-        """Return why the seat to move may not take this action, in the game's words; None if it may."""
-        return why_not(self.hand, action)
 
     def play(self, action: int) -> Move:
         """Play for the seat to move. Raises ValueError, one line, for an illegal action."""

@@ -7,10 +7,12 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 from busso.command.settings.compose import compose
 from busso.command.settings.game import with_game_options
 from busso.command.settings.overrides import given as given_by
+from busso.evaluate.replay import replay_file
 from busso.play.language import Language
 from busso.play.plain.loop import PlainTable
 from busso.play.table.session import Session, open_session
@@ -79,6 +81,13 @@ def play_on(table: Table, decisions: int = 1_000) -> None:
         else:
             decisions -= table.person_to_move
             step(table)
+
+
+def replayed(path: Path) -> list[dict[str, Any]]:
+    """Replay the games of a file, which have no errors."""
+    found = list(replay_file(path))
+    assert not [line for line in found if "error" in line]
+    return found
 
 
 COMMAND = (sys.executable, "-m", "busso.play")

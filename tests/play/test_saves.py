@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from busso.command.settings.checks import SettingsError
-from busso.evaluate.replay import replay_file
 from busso.play.table.saves import SaveError, saved_tables
 from busso.play.table.session import Session
 from tests.errors import error_about
 from tests.play.conftest import Piped
-from tests.play.people import choice, lines, sit_down, steady, talk
+from tests.play.people import choice, lines, replayed, sit_down, steady, talk
 from tests.tiny_game import TYPED
 
 TABLES = {
@@ -99,8 +98,7 @@ def test_a_match_goes_into_a_file_without_its_beginning(tmp_path: Path) -> None:
         "quit\n" if session.table.hand.over else f"{session.table.game.action_text(session.table.hand.legal[-1])}\n"
     )
     talk(backwards, f"save={save}", f"record={other}")
-    found = list(replay_file(other))
-    assert not [line for line in found if "error" in line] and len({line["match"] for line in found}) == 2
+    assert len({line["match"] for line in replayed(other)}) == 2
 
 
 def saved(tmp_path: Path, *overrides: str) -> tuple[Path, dict[str, Any]]:

@@ -3,7 +3,7 @@
 import pytest
 
 from busso.play.table.table import Score
-from busso.play.views import generic
+from busso.play.views import generic, why_not
 from busso.spike.cards import FOLD, MATCH
 from tests.play.people import choice, play_on, reply, sit_down
 
@@ -64,7 +64,7 @@ def test_illegal_actions_change_nothing() -> None:
     for action in [a for a in range(-1, 42) if a not in table.hand.legal]:
         with pytest.raises(ValueError, match="tressette"):
             table.play(action)
-        assert table.why_not(action) is not None
+        assert why_not(table.hand, action) is not None
     assert (table.hand.state == before).all() and len(table.hand.moves) == moves
     with pytest.raises(ValueError, match="not over"):
         table.deal()
@@ -85,14 +85,14 @@ def test_reasons_are_those_of_the_game() -> None:
     hand, state = table.hand, table.hand.state[0]
     own = [card for card in range(40) if int(state["hands"][0]) >> card & 1]
     barred = next(card for card in own if card not in hand.legal)
-    assert table.why_not(barred).key == "reason.follow"  # type: ignore[union-attr]
+    assert why_not(table.hand, barred).key == "reason.follow"
     strange = next(card for card in range(40) if card not in own)
-    assert table.why_not(strange).key == "reason.not_held"  # type: ignore[union-attr]
-    assert table.why_not(hand.legal[0]) is None
+    assert why_not(table.hand, strange).key == "reason.not_held"
+    assert why_not(table.hand, hand.legal[0]) is None
     spike = sit_down("game=spike", "raise_cap=1", "opponents=human", "seed=3").table
-    assert spike.why_not(3).key == "reason.betting"  # type: ignore[union-attr]
+    assert why_not(spike.hand, 3).key == "reason.betting"
     spike.play(0)
-    assert spike.why_not(0).key == "reason.raise_cap"  # type: ignore[union-attr]
+    assert why_not(spike.hand, 0).key == "reason.raise_cap"
 
 
 def test_scores_by_hand() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -9,7 +10,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Button, OptionList, Static
 from textual.widgets.option_list import Option
@@ -58,16 +58,10 @@ class MenuScreen(Screen[None]):
         Binding("left,right", "other_side", show=False),
     ]
 
-    class Chosen(Message):
-        """A table, or games to watch, that these overrides would open on a command line."""
-
-        def __init__(self, overrides: list[str]) -> None:
-            super().__init__()
-            self.overrides = overrides
-
-    def __init__(self, settings: PlaySettings, language: Language) -> None:
+    def __init__(self, settings: PlaySettings, language: Language, opened: Callable[[list[str]], None]) -> None:
         super().__init__()
         self._settings, self.language = settings, language
+        self._opened = opened  # opens a table, or games to watch, by the overrides of a command line
         self._choices: dict[str, Choices] = {}
         self._saves: list[SavedTable] = []
         self._entry = str(settings.game["name"])
@@ -245,4 +239,4 @@ class MenuScreen(Screen[None]):
         if self._settings.hint is not None:
             kept.append(f"hint={in_quotes(self._settings.hint)}")
         self.refuse("")
-        self.post_message(self.Chosen([*overrides, *kept]))
+        self._opened([*overrides, *kept])

@@ -23,7 +23,7 @@ from busso.play.language import Language
 from busso.play.table.session import Session
 from busso.play.table.speech import Speech
 from busso.play.table.table import Table
-from busso.play.views import events, result
+from busso.play.views import events, result, why_not
 
 HINT, ODDS, UNDO = Key("t", "hint", "hint"), Key("o", "odds", "odds"), Key("u", "undo", "undo")
 REVIEW, SAVE, NEXT = Key("v", "review", "review"), Key("w", "save", "save"), Key("↵", "next", "next", also="n")
@@ -141,7 +141,7 @@ class TableScreen(BoardScreen):
         if not self.table.person_to_move:
             self.tell([self.language.say("reason.over")])
             return
-        reason = self.table.why_not(action)
+        reason = why_not(self.table.hand, action)
         if reason is not None:
             self.complain(self.speech.line(reason))
             return

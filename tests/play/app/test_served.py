@@ -15,12 +15,11 @@ import aiohttp
 import psutil
 import pytest
 
-from busso.evaluate.replay import replay_file
 from busso.play.app.serve import _ssh
 from tests.limits import seconds, until
 from tests.play.app.browser import CHROMIUM, Browser
 from tests.play.conftest import Piped
-from tests.play.people import ENVIRONMENT
+from tests.play.people import ENVIRONMENT, replayed
 from tests.processes import alive
 
 
@@ -156,8 +155,7 @@ def test_a_hand_in_the_browser(served: Served, tmp_path: Path) -> None:
             assert away == []  # no external requests
 
     asyncio.run(script())
-    results = list(replay_file(served.folder / "it's a $record.jsonl"))
-    assert results and not any("error" in result for result in results)
+    assert replayed(served.folder / "it's a $record.jsonl")
 
 
 async def _turn(page: aiohttp.ClientWebSocketResponse) -> None:
