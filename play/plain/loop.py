@@ -37,8 +37,8 @@ class PlainTable:
             "help": self._help,
             "rules": lambda: self._print(language.rules(self._name) or [language.say("plain.no_rules")]),
             "show": self._show,
-            "hint": self._hint,
-            "odds": self._odds,
+            "hint": lambda: self._print([self._speech.hint(session.coach.hint(self.table.hand))]),
+            "odds": lambda: self._print(self._speech.odds(session.coach.odds(self.table.hand))),
             "review": self._review,
             "score": self._score,
             "save": self._save,
@@ -175,12 +175,6 @@ class PlainTable:
         self._say("plain.help")
         for word in WORDS:
             self._say(f"help.{word}", word=self._language.say(f"word.{word}"))
-
-    def _hint(self) -> None:
-        self._print([self._speech.hint(self.session.coach.hint(self.table.hand))])
-
-    def _odds(self) -> None:
-        self._print(self._speech.odds(self.session.coach.odds(self.table.hand)))
 
     def _review(self) -> None:
         """Print the review of the latest finished hand: its decisions, and all cards."""

@@ -100,9 +100,7 @@ class RecordedGames:
             title = message("watch.part", file=self._path.name, line=found.line, part=found.part, parts=found.parts)
         setup = Setup(found.hand.game, ("",) * found.hand.game.seats, found.line, found.to)
         before, after = (list(score) or None for score in (found.before, found.after))
-        game = found.hand.game
-        nothing = Score(wins=[0] * len(game.teams), totals=[0.0] * game.seats)
-        return Scene(found.hand, setup, title, nothing, before, after)
+        return Scene(found.hand, setup, title, Score(), before, after)
 
     def adviser(self, scene: Scene, seat: int) -> Adviser | None:
         game = scene.hand.game

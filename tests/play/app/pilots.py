@@ -1,7 +1,5 @@
 """Application for tests, driven by Textual's Pilot."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import time

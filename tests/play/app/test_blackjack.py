@@ -1,7 +1,5 @@
 """Blackjack on its screen: by key, by mouse and by itself, while MC, TD and Q-learning learn."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

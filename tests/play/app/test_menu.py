@@ -1,7 +1,5 @@
 """Menu by keys and mouse: the chosen game starts, and impossible choices give one line."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

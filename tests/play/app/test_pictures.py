@@ -1,7 +1,5 @@
 """Appearance of the screens, kept as pictures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

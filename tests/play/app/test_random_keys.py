@@ -1,7 +1,5 @@
 """Random keys and clicks cause no errors and no illegal moves."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tables in a browser: access, resources, and saves by every page."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import signal

@@ -1,7 +1,5 @@
 """Features of all tables: visible keys, review, saves, and files that cannot be written."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import time

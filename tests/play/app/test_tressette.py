@@ -1,7 +1,5 @@
 """Tressette table by keys and mouse, and its screen."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """Spectator screen: every game, forwards and backwards, hidden and open, and from a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
