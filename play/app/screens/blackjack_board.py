@@ -103,7 +103,7 @@ class Lab(Vertical):
         super().__init__(id="lab")
         self._language = language
         self._drawn: tuple[TableSnapshot | None, str] = (None, "")  # the source of the blocks
-        self._blocks: dict[str, tuple[Block, Block]] = {}
+        self._blocks: dict[str, tuple[Block, ...]] = {}
 
     def compose(self) -> ComposeResult:
         yield Lines(id="caption", markup=False)
@@ -131,14 +131,13 @@ class Lab(Vertical):
             place = here[1:] if here is not None and here[0] == name else None
             self.query_one(f"#{name}", ValueTable).show(first, second, place)
 
-    def _made(self, learned: TableSnapshot | None, quantity: str) -> dict[str, tuple[Block, Block]]:
+    def _made(self, learned: TableSnapshot | None, quantity: str) -> dict[str, tuple[Block, ...]]:
         """Return the hard and the soft sums: the chosen quantity, and another for below it."""
         say = self._language.say
         letters = (say("blackjack_screen.letter_stand"), say("blackjack_screen.letter_hit"))
         cells = None if learned is None else summed(learned)
         shown = (quantity, "value" if quantity == "best" else "best")
-        one, other = ({name: block(cells, name, each, letters) for name in ("hard", "soft")} for each in shown)
-        return {name: (one[name], other[name]) for name in one}
+        return {name: tuple(block(cells, name, each, letters) for each in shown) for name in ("hard", "soft")}
 
 
 def action_of(name: str) -> str:
@@ -182,21 +181,6 @@ class LearnBar(Horizontal):
             self.query_one(f"#{name}", Chip).update(Content.assemble((COMMANDS[name], "bold"), " ", text))
 
 
-class Cards(Static):
-    """Row of cards, shown by rank; a row that does not fit becomes one line."""
-
-    def __init__(self, id: str) -> None:  # noqa: A002 - as Textual calls it
-        super().__init__(id=id, markup=False, classes="cards")
-
-    def show(self, cards: tuple[str, ...]) -> None:
-        """Show these ranks."""
-        if 5 * len(cards) > max(self.size.width, 40):
-            self.update("\n" + " ".join(cards))
-            return
-        middle = "".join(f"│{card:^3}│" for card in cards)
-        self.update("\n".join(("╭───╮" * len(cards), middle, "╰───╯" * len(cards))))
-
-
 class GameBoard(Board):
     """Cards of both sides and, for a person, the value table with the learners."""
 
@@ -206,9 +190,9 @@ class GameBoard(Board):
     def compose(self) -> ComposeResult:
         with Vertical(id="play"):
             yield Lines(id="dealer", markup=False)
-            yield Cards(id="dealer_cards")
+            yield Static(id="dealer_cards", markup=False, classes="cards")
             yield Lines(id="player", markup=False)
-            yield Cards(id="player_cards")
+            yield Static(id="player_cards", markup=False, classes="cards")
             yield Lines(id="outcome", markup=False)
             yield Lines(id="counted", markup=False)
             if self.table.people:
@@ -221,14 +205,21 @@ class GameBoard(Board):
         say, counts = self.language.say, seen.other_counts
         dealer = "blackjack_screen.dealer" if counts is None else "blackjack_screen.dealer_open"
         player = "blackjack_screen.player_soft" if seen.soft else "blackjack_screen.player"
-        self.query_one("#dealer_cards", Cards).show(seen.other + ((_HIDDEN,) if seen.outcome is None else ()))
-        self.query_one("#player_cards", Cards).show(seen.cards)
         self.set_texts(
             dealer=say(dealer, counts=counts, rule=seen.rule),
+            dealer_cards=self._cards(seen.other + ((_HIDDEN,) if seen.outcome is None else ())),
             player=say(player, counts=seen.counts),
+            player_cards=self._cards(seen.cards),
             outcome="" if seen.outcome is None else f"▶ {say(f'result.{seen.outcome}')}",
             counted=self.games_text("blackjack_screen.counted"),
         )
+
+    def _cards(self, cards: tuple[str, ...]) -> str:
+        """Draw a row of cards by rank; one that does not fit becomes a line."""
+        if 5 * len(cards) > max(self.size.width, 40):
+            return "\n" + " ".join(cards)
+        middle = "".join(f"│{card:^3}│" for card in cards)
+        return "\n".join(("╭───╮" * len(cards), middle, "╰───╯" * len(cards)))
 
     def set_texts(self, **texts: str) -> None:
         """Set widgets' texts without a new layout: their heights are fixed, and updates are frequent."""
