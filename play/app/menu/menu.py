@@ -17,8 +17,7 @@ from textual.widgets.option_list import Option
 from busso.cards.base.own_files import typed_game
 from busso.command.settings.foreign import known_games
 from busso.command.settings.quoting import in_quotes
-from busso.play.app.menu.form import ChooserScreen, Form
-from busso.play.app.menu.saves import SavesList
+from busso.play.app.menu.form import ChooserScreen, Form, SavesList
 from busso.play.app.too_small import LEAST_WIDTH
 from busso.play.app.widgets.keys import Key, KeyBar, bound
 from busso.play.language import LANGUAGES, Language
