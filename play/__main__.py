@@ -57,7 +57,7 @@ def main(settings: PlaySettings) -> int:
 
 def _sit_down(settings: PlaySettings, given: Given) -> int:
     from busso.play.plain.loop import PlainTable
-    from busso.play.table.opening import (
+    from busso.play.table.session import (
         open_session,  # imports Numba, for which the application's menu does not wait
     )
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import events, on
+from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -45,7 +45,7 @@ class TableApp(App[int]):
         super().__init__()
         self.settings = settings
         self._given = given or {}
-        self.menu = MenuScreen(settings, Language(settings.lang))
+        self.menu = MenuScreen(settings, Language(settings.lang), self._chosen)
         self.table: BoardScreen | None = None  # the current table, played or watched
         self.last_words = ""  # for the terminal, after the application has ended
         self.theme = "textual-dark"
@@ -62,10 +62,9 @@ class TableApp(App[int]):
         if self._given:
             self._open(lambda: self.settings, self._given)
 
-    @on(MenuScreen.Chosen)
-    def _chosen(self, message: MenuScreen.Chosen) -> None:
+    def _chosen(self, overrides: list[str]) -> None:
         if self.screen is self.menu:
-            self._open(partial(compose, PlaySettings, "play", message.overrides), given_by(message.overrides))
+            self._open(partial(compose, PlaySettings, "play", overrides), given_by(overrides))
 
     def _open(self, settings: Callable[[], PlaySettings], given: Given) -> None:
         """Open a table in the background and show it; the menu shows any error."""

@@ -15,11 +15,10 @@ from textual.widgets import LoadingIndicator, Static
 from busso.command.errors import UserError
 from busso.play.app.screens import screen_for
 from busso.play.app.spectate.watch import WatchScreen
-from busso.play.app.table.board_screen import BoardScreen
+from busso.play.app.table.board_screen import BoardScreen, one_line
 from busso.play.language import Language
 from busso.play.spectate.watching import WatchedGames, open_watch
-from busso.play.table.opening import open_session, warm_up
-from busso.play.table.session import Session
+from busso.play.table.session import Session, open_session, warm_up
 from busso.play.table.settings import Given, PlaySettings
 
 Opened = Session | WatchedGames
@@ -60,10 +59,8 @@ class OpeningScreen(ModalScreen[Opened | str]):
     def _work(self, app: App[Any]) -> None:
         try:
             opened: Any = _open(self._settings(), self._given)
-        except UserError as error:
-            opened = str(error)
-        except OSError as error:
-            opened = f"{error.filename or ''}: {error.strerror or error}"
+        except (UserError, OSError) as error:
+            opened = one_line(error)
         except Exception as error:  # a bug: it ends the application, as anywhere else
             opened = error
         with suppress(RuntimeError):  # the application has ended

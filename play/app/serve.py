@@ -75,15 +75,11 @@ def table_command(arguments: Sequence[str]) -> str:
 
 
 def _listen(port: int) -> socket.socket:
-    listening = socket.socket()
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind((HOST, port))
-        listening.listen()
+        return socket.create_server((HOST, port))
     except OSError as error:
-        listening.close()
-        raise UserError("port", f"{port} on {HOST}: {error.strerror}", "use another port, or port=0 for any") from None
-    return listening
+        why = os.strerror(error.errno or 0)
+        raise UserError("port", f"{port} on {HOST}: {why}", "use another port, or port=0 for any") from None
 
 
 def _told(server: TableServer, settings: PlaySettings, port: int) -> list[str]:

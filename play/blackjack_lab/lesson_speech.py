@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from busso.play.blackjack_lab.learner import FULL, BackgroundLearner
-from busso.play.blackjack_lab.learning import METHODS
+from busso.play.blackjack_lab.learning import FULL, METHODS, BackgroundLearner
 from busso.play.blackjack_lab.lessons import Lessons
 from busso.play.language import Language
 

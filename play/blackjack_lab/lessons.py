@@ -5,13 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from busso.cards.game import Game, States
 from busso.command.settings.checks import SettingsError, check_range
 from busso.command.settings.game import load_configured_game
-from busso.play.blackjack_lab.learner import FULL, BackgroundLearner
-from busso.play.blackjack_lab.learning import METHODS, LearningProcess, Subject
+from busso.play.blackjack_lab.learning import FULL, METHODS, BackgroundLearner, LearningProcess, Subject
 from busso.train.settings.tabular import TabularSettings
 
 SPEEDS = (100, 10_000, FULL)  # episodes per second
@@ -29,16 +28,11 @@ class LessonChoices:
     speed: int = SPEEDS[1]
 
 
-@dataclass(frozen=True)
-class AdjustedSettings:
+class AdjustedSettings(NamedTuple):
     """Adjusted group `game` and learning choices."""
 
     settings: dict[str, Any]
     choices: LessonChoices
-
-    def new_rules(self, settings: Mapping[str, Any]) -> bool:
-        """Return whether the rules differ, so that the table and all learning must start over."""
-        return any(self.settings[key] != settings[key] for key in RULES)
 
 
 def typed(settings: Mapping[str, Any], choices: LessonChoices) -> dict[str, str]:
@@ -52,14 +46,9 @@ def adjusted(settings: Mapping[str, Any], choices: LessonChoices, texts: Mapping
     epsilon, limit = _number("epsilon", texts["epsilon"]), _number("limit", texts["limit"], int)
     check_range("epsilon", epsilon, 0, 1)
     check_range("limit", limit, *_LIMITS)
-    decks = texts["decks"].strip()
-    rules = {
-        "discount": _number("discount", texts["discount"]),
-        "decks": int(decks) if decks.isdecimal() else decks,
-        "soft_17": texts["soft_17"],
-        "ties": texts["ties"],
-    }
-    wanted = {**settings, **rules}
+    wanted = {**settings, **{key: texts[key] for key in RULES}, "discount": _number("discount", texts["discount"])}
+    if texts["decks"].isdecimal():
+        wanted["decks"] = int(texts["decks"])
     load_configured_game(wanted)  # raises for invalid settings
     return AdjustedSettings(wanted, replace(choices, epsilon=epsilon, policy=f"{_POLICY}{limit}"))
 
@@ -103,10 +92,10 @@ class Lessons:
         """Apply new choices; a table is kept unless its target values change, as MC's and TD's do with the policy."""
         old, self.choices = self.choices, choices
         if choices.epsilon != old.epsilon:
-            if self["ql"].learned is None:
+            if (process := self["ql"].process) is None:
                 self.reset("ql")  # it may be about to start with the old epsilon
             else:
-                self["ql"].change(lambda process: process.explore(choices.epsilon))
+                process.explore(choices.epsilon)
         if choices.policy != old.policy:
             self.reset("mc")
             self.reset("td")
@@ -128,11 +117,6 @@ class Lessons:
         """End all threads, without waiting for them."""
         for learner in self._learners.values():
             learner.close()
-
-    def join(self) -> None:
-        """Wait until the closed threads have ended."""
-        for learner in self._learners.values():
-            learner.join()
 
     def _learner(self, name: str) -> BackgroundLearner:
         return BackgroundLearner(lambda: self._process(name), lambda: self.choices.speed, self._turn)

@@ -20,12 +20,12 @@ COLUMNS = KIND_TEXT
 LOWEST = {"hard": 4, "soft": 12}  # two cards make at least 4, and 12 with an ace as 11
 _MOST = 99  # two digits
 
-Numbers = NDArray[np.float64]
+Numbers = NDArray[np.float64]  # by cell, `[soft, sum, card]`
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Three-character content of a cell, and the strength of its colour: -1 to 1, 0 for none."""
+    """Three-character content of a cell, and the strength of its colour: -1 to 1 or beyond, 0 for none."""
 
     text: str
     shade: float
@@ -39,17 +39,6 @@ class Block:
     cells: tuple[tuple[Cell, ...], ...]
 
 
-@dataclass(frozen=True)
-class CellMeans:
-    """Visits, mean values and errors, and shares of hits and of right actions by cell, all `[soft, sum, card]`."""
-
-    visits: Numbers
-    value: Numbers
-    error: Numbers
-    hits: Numbers
-    right: Numbers
-
-
 def rows_of(name: str) -> tuple[int, ...]:
     """Return the sums of a block, the greatest first, without 21, which stands automatically."""
     return tuple(range(MAX_SUM - 1, LOWEST[name] - 1, -1))
@@ -60,8 +49,8 @@ def place_of(sum_: int, soft: bool, open_rank: int) -> tuple[str, int, int]:
     return ("soft" if soft else "hard"), MAX_SUM - 1 - sum_, min(open_rank, TEN)
 
 
-def summed(learned: TableSnapshot) -> CellMeans:
-    """Sum up the states of a table by cell; NaN for cells never visited."""
+def summed(learned: TableSnapshot) -> dict[str, Numbers]:
+    """Return visits, mean values and errors, and shares of hits and of right actions; NaN for cells never visited."""
     states = np.arange(learned.values.size)
     hand, kind = np.divmod(states, KINDS)
     if learned.values.size == 2 * SUMS * KINDS:  # infinitely many decks: a hand is its sum, hard or soft
@@ -77,40 +66,37 @@ def summed(learned: TableSnapshot) -> CellMeans:
             found: Numbers = np.bincount(cell, weight * np.where(weight > 0, numbers, 0.0), visits.size) / visits
         return found.reshape(2, SUMS, KINDS)
 
-    return CellMeans(
-        visits=visits.reshape(2, SUMS, KINDS),
-        value=mean(learned.values),
-        error=mean(learned.values - learned.exact),
-        hits=mean((learned.policy == HIT).astype(np.float64)),
-        right=mean(learned.right.astype(np.float64)),
-    )
+    return {
+        "visits": visits.reshape(2, SUMS, KINDS),
+        "value": mean(learned.values),
+        "error": mean(learned.values - learned.exact),
+        "hits": mean((learned.policy == HIT).astype(np.float64)),
+        "right": mean(learned.right.astype(np.float64)),
+    }
 
 
-def block(cells: CellMeans | None, name: str, quantity: str, letters: tuple[str, str]) -> Block:
+def block(cells: dict[str, Numbers] | None, name: str, quantity: str, letters: tuple[str, str]) -> Block:
     """Return the block `hard` or `soft`, empty without `cells`; `letters` stand for stand and hit."""
 
     def cell(total: int, kind: int) -> Cell:
         at = int(name == "soft"), total, kind
-        return Cell("  ·", 0.0) if cells is None or not cells.visits[at] else _cell(cells, at, quantity, letters)
+        return Cell("  ·", 0.0) if cells is None or not cells["visits"][at] else _cell(cells, at, quantity, letters)
 
     rows = rows_of(name)
     return Block(rows, tuple(tuple(cell(total, kind) for kind in range(KINDS)) for total in rows))
 
 
-def _cell(cells: CellMeans, at: tuple[int, int, int], quantity: str, letters: tuple[str, str]) -> Cell:
+def _cell(cells: dict[str, Numbers], at: tuple[int, int, int], quantity: str, letters: tuple[str, str]) -> Cell:
+    number = float(cells["hits" if quantity == "best" else quantity][at])
     if quantity == "value":
-        value = float(cells.value[at])
-        return Cell(_signed(100 * value), value)
+        return Cell(_signed(100 * number), number)
     if quantity == "error":
-        error = float(cells.error[at])
-        return Cell(_signed(1000 * error), float(np.clip(10 * error, -1, 1)))
+        return Cell(_signed(1000 * number), 10 * number)
     if quantity == "visits":
-        visits = float(cells.visits[at])
-        return Cell(f"{short(visits):>3}", float(np.log1p(visits) / np.log1p(cells.visits.max())))
-    hits = float(cells.hits[at])
-    letter = letters[hits >= 0.5]
-    wrong = "!" if cells.right[at] < 0.5 else " "
-    return Cell(f" {letter.lower() if 0.0 < hits < 1.0 else letter}{wrong}", 0.6 if hits >= 0.5 else -0.6)
+        return Cell(f"{short(number):>3}", float(np.log1p(number) / np.log1p(cells["visits"].max())))
+    letter = letters[number >= 0.5]
+    wrong = "!" if cells["right"][at] < 0.5 else " "
+    return Cell(f" {letter.lower() if 0.0 < number < 1.0 else letter}{wrong}", 0.6 if number >= 0.5 else -0.6)
 
 
 def _signed(number: float) -> str:

@@ -1,7 +1,8 @@
-"""Values of the actions as hints, from the knowledge of the seat to move."""
+"""Values of the actions as hints and in reviews, from the knowledge of the seat to move."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,10 +15,12 @@ from busso.cards.presentation import Adviser, presentation_of
 from busso.command.errors import UserError
 from busso.command.settings.checks import SettingsError
 from busso.evaluate.review.advisers import ActionValue, ExactAdviser, adviser_by, valued_player, valuing, worths_by
+from busso.evaluate.review.grading import Evaluation, judged_of
 from busso.play.players import FIRST, later, table_device
 
 _ODDS = 0x6F646473 << 16  # salt, by the number of the move
 EXACT = "exact"
+LEAST = 0.0005  # a smaller cost would be shown as 0.000 and counts as none
 
 
 @dataclass(frozen=True)
@@ -80,10 +83,16 @@ class Coach:
         """Return the value of each legal action, the best first; empty if unknown, or when the hand is over."""
         return [] if hand.over else self._worths(hand, len(hand.moves), hand.state, hand.legal)
 
-    def judged(self, hand: Hand, number: int, move: Move) -> list[ActionValue]:
-        """Return the values at move `number`, from 0, of a hand, as `hint` would have given them there."""
+    def judge(self, hand: Hand, number: int, move: Move) -> Evaluation | None:
+        """Return the cost of move `number`, from 0, by the values of a hint there; None if forced or without values."""
         mask = int(self.game.legal(move.before)[0])
-        return self._worths(hand, number, move.before, [a for a in range(self.game.actions) if mask >> a & 1])
+        legal = [action for action in range(self.game.actions) if mask >> action & 1]
+        return judged_of(number, move, self._worths(hand, number, move.before, legal))
+
+    def review(self, hand: Hand, seats: Sequence[int]) -> list[Evaluation]:
+        """Return the judged decisions of these seats, in order, except forced ones; empty without values."""
+        judged = [self.judge(hand, number, move) for number, move in enumerate(hand.moves) if move.seat in seats]
+        return [each for each in judged if each is not None]
 
     def _worths(self, hand: Hand, number: int, state: States, legal: list[int]) -> list[ActionValue]:
         return [] if self.adviser is None else worths_by(self.adviser, hand, number, state, legal)
@@ -96,3 +105,41 @@ class Coach:
             return [Odds(action, chances) for action, chances in self.adviser.odds(hand.state)]
         odds = presentation_of(self.game).judging.odds
         return [] if odds is None else [Odds(None, dict(odds(hand.state, derive(hand.seeds, _ODDS + len(hand.moves)))))]
+
+
+class Coaching:
+    """A coach's verdicts on the decisions of the people at a table, over all its games, without those taken back."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, int], Evaluation] = {}
+
+    def add(self, game: int, judged: Evaluation) -> None:
+        """Record a judged decision in a game, by the game's number at the table."""
+        self._found[game, judged.number] = judged
+
+    def take_back(self, game: int, moves: int) -> bool:
+        """Forget the decisions of a game after its first `moves` moves; return whether there were any."""
+        taken = [place for place in self._found if place[0] == game and place[1] > moves]
+        for place in taken:
+            del self._found[place]
+        return bool(taken)
+
+    @property
+    def decisions(self) -> int:
+        """Number of decisions judged."""
+        return len(self._found)
+
+    @property
+    def mistakes(self) -> int:
+        """Number of decisions that were not the best."""
+        return sum(map(is_mistake, self._found.values()))
+
+    @property
+    def cost(self) -> float:
+        """Total cost of the decisions."""
+        return sum(judged.cost for judged in self._found.values() if judged.cost is not None and is_mistake(judged))
+
+
+def is_mistake(judged: Evaluation) -> bool:
+    """Return whether another action was better by a visible amount."""
+    return judged.cost is not None and judged.cost >= LEAST

@@ -6,11 +6,10 @@ import threading
 from collections.abc import Callable
 from typing import TextIO
 
-from busso.play.coach.review import review
 from busso.play.language import Language, Message
 from busso.play.table.session import Session
 from busso.play.table.speech import Speech
-from busso.play.views import dealt_hands, events, page, result, view
+from busso.play.views import dealt_hands, events, page, result, view, why_not
 
 # Valid in all languages, in addition to their translations in the texts.
 WORDS = ("help", "rules", "show", "hint", "odds", "undo", "review", "score", "save", "quit", "again")
@@ -38,8 +37,8 @@ class PlainTable:
             "help": self._help,
             "rules": lambda: self._print(language.rules(self._name) or [language.say("plain.no_rules")]),
             "show": self._show,
-            "hint": self._hint,
-            "odds": self._odds,
+            "hint": lambda: self._print([self._speech.hint(session.coach.hint(self.table.hand))]),
+            "odds": lambda: self._print(self._speech.odds(session.coach.odds(self.table.hand))),
             "review": self._review,
             "score": self._score,
             "save": self._save,
@@ -102,7 +101,7 @@ class PlainTable:
         if action is None:
             self._say("plain.no_such", line=line[:_LONGEST_LINE])
             return False
-        reason = self.table.why_not(action)
+        reason = why_not(self.table.hand, action)
         if reason is not None:
             self._tell([reason])
             return False
@@ -141,7 +140,7 @@ class PlainTable:
     def _read(self, prompt: str, **values: object) -> str:
         """Read the next line, with spaces normalized; the end of the input leaves the table."""
         if (trouble := self.session.take_error()) is not None:
-            self._say_not_saved(trouble)
+            self._print([self._speech.not_saved(trouble)])
         self._say(prompt, **values)
         line = self._lines.readline()
         if not line:
@@ -177,19 +176,13 @@ class PlainTable:
         for word in WORDS:
             self._say(f"help.{word}", word=self._language.say(f"word.{word}"))
 
-    def _hint(self) -> None:
-        self._print([self._speech.hint(self.session.coach.hint(self.table.hand))])
-
-    def _odds(self) -> None:
-        self._print(self._speech.odds(self.session.coach.odds(self.table.hand)))
-
     def _review(self) -> None:
         """Print the review of the latest finished hand: its decisions, and all cards."""
         over = [hand for hand in self.table.hands if hand.over]
         if not over:
             self._say("plain.nothing_to_review")
             return
-        judged = review(self.session.coach, over[-1], self.table.people)
+        judged = self.session.coach.review(over[-1], self.table.people)
         self._tell(dealt_hands(over[-1]))
         self._print([*map(self._speech.judged, judged), self._speech.review_total(judged)])
 
@@ -200,10 +193,7 @@ class PlainTable:
         try:
             self._say("plain.saved", file=self.session.save())
         except OSError as error:
-            self._say_not_saved(error)
-
-    def _say_not_saved(self, error: OSError) -> None:
-        self._say("plain.not_saved", file=error.filename, why=error.strerror or error)
+            self._print([self._speech.not_saved(error)])
 
     def _say_saved(self) -> None:
         saved = self.session.leave()

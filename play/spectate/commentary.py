@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from busso.cards.hand import Move
 from busso.evaluate.review.advisers import ActionValue
-from busso.play.language import Language
 from busso.play.spectate.watching import WatchedGames
 from busso.play.table.speech import Speech, value_text
 from busso.play.views import events, open_hands, result
@@ -19,13 +18,13 @@ NEXT = "▸"  # marks the next action
 class Commentary:
     """Lines of text about the current position of a `WatchedGames`."""
 
-    def __init__(self, language: Language, speech: Speech, watch: WatchedGames) -> None:
-        self._language, self._speech, self._watch = language, speech, watch
+    def __init__(self, speech: Speech, watch: WatchedGames) -> None:
+        self._language, self._speech, self._watch = speech.language, speech, watch
 
     @property
     def may_know(self) -> bool:
         """True if the action values of the seat to move may be shown."""
-        return self._watch.shows_hands or self._watch.table.turn in (None, self._watch.viewer)
+        return self._watch.shows_hands or self._watch.table.hand.turn in (None, self._watch.viewer)
 
     def title(self) -> str:
         """Return the game, the players, the hand's title and the score of a match."""
@@ -71,7 +70,7 @@ class Commentary:
 
     def values(self, found: tuple[str, list[ActionValue]] | None, width: int) -> list[str]:
         """List the values of the actions, from `WatchedGames.worths`; None while they are unknown."""
-        say, turn = self._language.say, self._watch.table.turn
+        say, turn = self._language.say, self._watch.table.hand.turn
         if turn is None or not self._watch.shows_values:
             return []
         if not self.may_know:

@@ -35,25 +35,7 @@ class Scene:
     after: list[int] | None = None
 
 
-class HandSource:
-    """Source of hands."""
-
-    def scene(self, number: int) -> Scene | None:
-        """Return hand `number`, from 0, as far as it was played; None if there are no more. May be slow."""
-        raise NotImplementedError
-
-    def adviser(self, scene: Scene, seat: int) -> Adviser | None:
-        """Return the adviser on a seat's actions: its own player, else the coach of the game."""
-        raise NotImplementedError
-
-    def more(self) -> None:
-        """Play a move of the latest hand, which is not over."""
-
-    def stop(self) -> None:
-        """Stop playing: a running `scene` returns None soon."""
-
-
-class Agents(HandSource):
+class Agents:
     """Players in all seats of a table. Asking for the next hand plays the current one to its end."""
 
     def __init__(self, table: Table, coach: Coach) -> None:
@@ -73,6 +55,7 @@ class Agents(HandSource):
         return Scene(table.hand, table.setup, title, score, self._before, after)
 
     def scene(self, number: int) -> Scene | None:
+        """Return hand `number`, from 0, as far as it was played; None if stopped before. May be slow."""
         while len(self._scenes) <= number:
             while not self._table.hand.over:
                 if self._stopped:
@@ -84,22 +67,25 @@ class Agents(HandSource):
         return self._scenes[number]
 
     def more(self) -> None:
+        """Play a move of the latest hand, which is not over."""
         self._table.reply()
         if self._table.hand.over:
             self._scenes[-1] = self._scene()
 
     def stop(self) -> None:
+        """Stop playing: a running `scene` returns None soon."""
         self._stopped = True
 
     def adviser(self, scene: Scene, seat: int) -> Adviser | None:
+        """Return the adviser on a seat's actions: its own player, else the coach of the game."""
         name = scene.setup.seats[seat]
         if name not in self._own:
             self._own[name] = adviser_of(scene.hand.game, self._table.player(name))
         return self._own[name] or self._coach.adviser
 
 
-class RecordedGames(HandSource):
-    """Hands of a file of records, which name no players: values are the coach's."""
+class RecordedGames:
+    """Hands of a file of records, with the methods of `Agents`. Records name no players: values are the coach's."""
 
     def __init__(self, path: Path, hands: list[RecordedHand], hint: str | None) -> None:
         self._path, self._hands, self._hint = path, hands, hint
@@ -114,9 +100,7 @@ class RecordedGames(HandSource):
             title = message("watch.part", file=self._path.name, line=found.line, part=found.part, parts=found.parts)
         setup = Setup(found.hand.game, ("",) * found.hand.game.seats, found.line, found.to)
         before, after = (list(score) or None for score in (found.before, found.after))
-        game = found.hand.game
-        nothing = Score(wins=[0] * len(game.teams), totals=[0.0] * game.seats)
-        return Scene(found.hand, setup, title, nothing, before, after)
+        return Scene(found.hand, setup, title, Score(), before, after)
 
     def adviser(self, scene: Scene, seat: int) -> Adviser | None:
         game = scene.hand.game
@@ -124,6 +108,14 @@ class RecordedGames(HandSource):
         if key not in self._coaches:
             self._coaches[key] = Coach(game, settings_of(game), self._hint)
         return self._coaches[key].adviser
+
+    def more(self) -> None:
+        """Do nothing: all moves are known."""
+
+    stop = more
+
+
+HandSource = Agents | RecordedGames
 
 
 def settings_of(game: Game) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class WatchedGames:
         scene, self.at = self.scene, at
         hand = scene.hand.until(at)
         score = scene.after if hand.over and scene.after is not None else scene.before
-        self.table.setup, self.table.number, self.table.match_score = scene.setup, self.number, score
+        self.table.setup, self.table.match_score = scene.setup, score
         self.table.hand, self.table.score = hand, scene.score
 
     @property

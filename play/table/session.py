@@ -1,9 +1,9 @@
-"""Table with its files: records of finished games, and a save to resume from."""
+"""Table with its files, records of finished games and a save to resume from; its opening from settings or a save."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,13 +11,15 @@ from typing import Any
 
 from busso.cards.base import own_files
 from busso.cards.base.files import create_unused
-from busso.cards.hand import Move
+from busso.cards.hand import Hand, Move
 from busso.command.settings.game import load_configured_game
 from busso.play.coach.hints import Coach
 from busso.play.players import HUMAN
 from busso.play.table.ledger import Ledger
-from busso.play.table.saves import SAVES, write_save
-from busso.play.table.table import Table
+from busso.play.table.saves import SAVES, game_of, read_save, restore, write_save
+from busso.play.table.settings import Given, PlaySettings, check_match, check_same, seats_of
+from busso.play.table.table import Setup, Table
+from busso.play.views import events, result, view
 
 
 class Session:
@@ -40,7 +42,7 @@ class Session:
     ) -> None:
         self.table, self.coach = table, coach
         self.path = save
-        self._settings, self._ledger = settings, ledger
+        self.settings, self._ledger = settings, ledger
         self._always = save is not None
         self._pending: list[list[dict[str, Any]]] = []  # records that could not be written yet
         self.trouble: OSError | None = None  # unreported error of a write
@@ -80,7 +82,7 @@ class Session:
         free = SAVES / f"{self.table.game.name}-{self.table.setup.seed}.json"
         path = self.path or create_unused(free, partial(Path.touch, exist_ok=False))  # empty until it is written
         try:
-            write_save(path, self.table, self._settings)
+            write_save(path, self.table, self.settings)
         except OSError:
             if self.path is None:
                 path.unlink(missing_ok=True)  # it is empty
@@ -108,11 +110,6 @@ class Session:
         game = load_configured_game(settings)
         table = Table(replace(self.table.setup, game=game))
         return Session(table, Coach(game, settings, self._hint()), settings, self._ledger)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The group `game` of the table."""
-        return dict(self._settings)
 
     def command(self, lang: str) -> str:
         """Return the command line that resumes the saved table in this language."""
@@ -162,3 +159,38 @@ class Session:
         while self._pending and self._ledger is not None:
             self._ledger.add(self._pending[0])
             del self._pending[0]
+
+
+def open_session(settings: PlaySettings, given: Given, welcome: Any = lambda game, seed: None) -> Session:
+    """Open the table of these settings, or that of an existing save; `given` are the overrides.
+
+    `welcome(game, seed)` is called as soon as both are known. Raises SettingsError, SaveError, CheckpointError and
+    OSError.
+    """
+    path = Path(settings.save) if settings.save is not None else None
+    saved = read_save(path) if path is not None and path.exists() else None
+    if path is not None and saved is not None:
+        group, seed, game = saved["game"], saved["seed"], game_of(path, saved)
+        check_same(path, saved, settings, given, game)
+        seated: Callable[[], Table] = partial(restore, path, saved)
+    else:
+        group, seed, game = settings.game, settings.chosen_seed(), load_configured_game(settings.game)
+        check_match(settings, game)
+        seated = partial(Table, Setup(game, seats_of(settings, game), seed, settings.match))
+    welcome(game, seed)
+    coach = Coach(game, group, settings.hint)
+    ledger = Ledger(Path(settings.record)) if settings.record is not None else None
+    return Session(seated(), coach, group, ledger, path, restored=saved is not None)
+
+
+def warm_up(session: Session) -> None:
+    """Play the latest deal to its end, on copies, to compile everything now."""
+    for choice in (0, -1):  # always the first legal action, then always the last
+        hand = Hand(session.table.game, session.table.hand.seeds, session.table.hand.start)
+        while not hand.over:
+            move = hand.play(hand.legal[choice])
+            view(hand, move.seat)
+            events(hand, move)
+        result(hand)
+        hand.returns()
+        hand.record()

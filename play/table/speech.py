@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from busso.evaluate.review.advisers import ActionValue
 from busso.evaluate.review.grading import Evaluation
 from busso.play.coach.hints import Coach, Odds
-from busso.play.coach.review import total_cost
 from busso.play.language import Language, Message
 from busso.play.players import HUMAN
 from busso.play.table.table import ShownTable
@@ -17,8 +16,7 @@ class Speech:
     """Formatter of events at a table and of its coach's results."""
 
     def __init__(self, language: Language, table: ShownTable, coach: Coach) -> None:
-        self.language, self.table = language, table
-        self._coach = coach
+        self.language, self.table, self.coach = language, table, coach
         self._name = table.game.shown_as
 
     def action(self, action: int) -> str:
@@ -41,6 +39,10 @@ class Speech:
         """Return messages as text, one per line."""
         return [self.line(each) for each in told]
 
+    def not_saved(self, error: OSError) -> str:
+        """Return the message that a file cannot be written, and why."""
+        return self.language.say("plain.not_saved", file=error.filename or "", why=error.strerror or error)
+
     def unit(self) -> str:
         """Return the unit of the game's results."""
         unit = self.table.game.unit
@@ -48,17 +50,12 @@ class Speech:
 
     def value_unit(self) -> str:
         """Return the unit of the coach's values; empty without any."""
-        adviser = self._coach.adviser
+        adviser = self.coach.adviser
         return "" if adviser is None else self.language.texts.get(f"unit.{adviser.unit}", adviser.unit)
-
-    @property
-    def adviser_name(self) -> str:
-        """The player that gives the values; empty if there is none."""
-        return self._coach.name or ""
 
     def value(self, value: float | None) -> str:
         """Format a value of the coach; `?` if unknown."""
-        adviser = self._coach.adviser
+        adviser = self.coach.adviser
         return value_text(value, "" if adviser is None else adviser.unit)
 
     def worth(self, worth: ActionValue) -> str:
@@ -70,7 +67,7 @@ class Speech:
         if not worths:
             return self.language.say("plain.no_hint")
         told = tuple(map(self.worth, worths))
-        return self.language.say("plain.hint", unit=self.value_unit(), player=self._coach.name, worths=told)
+        return self.language.say("plain.hint", unit=self.value_unit(), player=self.coach.name, worths=told)
 
     def odds(self, found: Sequence[Odds]) -> list[str]:
         """Return the chances to win, a line for each action."""
@@ -95,9 +92,9 @@ class Speech:
 
     def review_total(self, judged: list[Evaluation]) -> str:
         """Return the total cost of the decisions of a review."""
-        if self._coach.adviser is None or not judged:
+        if self.coach.adviser is None or not judged:
             return self.language.say("plain.no_review")
-        cost = f"{total_cost(judged):.2f}"
+        cost = f"{sum(each.cost or 0.0 for each in judged):.2f}"
         return self.language.say("plain.review_total", number=len(judged), cost=cost, unit=self.value_unit())
 
     def score(self) -> list[str]:

@@ -20,9 +20,7 @@ from busso.cards.hand import Hand, Move
 from busso.cards.matches.match import Matches, match_rules
 from busso.cards.matches.records import in_match
 from busso.cards.play import IllegalActionError, Player
-from busso.play.language import Message
 from busso.play.players import HUMAN, seated_player
-from busso.play.views import why_not
 
 _REPLIES = 0x7265706C79 << 16  # salt of the replies, by the number of the move
 
@@ -135,10 +133,6 @@ class Table:
         else:
             self._deal()
 
-    def why_not(self, action: int) -> Message | None:
-        """Return why the seat to move may not take this action, in the game's words; None if it may."""
-        return why_not(self.hand, action)
-
     def play(self, action: int) -> Move:
         """Play for the seat to move. Raises ValueError, one line, for an illegal action."""
         move = self.hand.play(action)
@@ -187,30 +181,18 @@ class Table:
 
 @dataclass
 class WatchedTable:
-    """Spectators' table, where no person plays, with the attributes of `Table`."""
+    """Spectators' table, where no person plays, with the attributes of `Table` that boards use."""
 
     setup: Setup
     hand: Hand
     score: Score
-    number: int = 0
     match_score: list[int] | None = None
     people: tuple[int, ...] = ()
-    person_to_move: bool = False
 
     @property
     def game(self) -> Game:
         """The game being played."""
         return self.setup.game
-
-    @property
-    def hands(self) -> list[Hand]:
-        """The hand in view."""
-        return [self.hand]
-
-    @property
-    def turn(self) -> int | None:
-        """The seat to move."""
-        return self.hand.turn
 
     @property
     def game_over(self) -> bool:

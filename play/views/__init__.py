@@ -28,34 +28,29 @@ def position(language: Language, hand: Hand, number: int, seat: int) -> list[str
     """Return the lines of the position before move `number`, from 1, of a finished hand, with its hidden cards."""
     own = getattr(own_module(__name__, hand.game.shown_as), "position", None)
     if own is not None:
-        found: list[str] = own(language, hand, number, seat)
-        return found
+        return own(language, hand, number, seat)
     seen = view(hand.until(number - 1), seat)
     return [*page(language, hand.game.shown_as, seen, details=False), "", *map(language.render, result(hand))]
 
 
 def events(hand: Hand, move: Move) -> list[Message]:
     """Return the events of a move that everybody at the table saw."""
-    found: list[Message] = _of(hand.game.shown_as, "events")(hand, move)
-    return found
+    return _of(hand.game.shown_as, "events")(hand, move)
 
 
 def result(hand: Hand) -> list[Message]:
     """Return the result of an ended hand, with the cards laid open at its end."""
-    found: list[Message] = _of(hand.game.shown_as, "result")(hand)
-    return found
+    return _of(hand.game.shown_as, "result")(hand)
 
 
 def dealt_hands(hand: Hand) -> list[Message]:
     """Return the hands as dealt, for games that the deal determines."""
-    found: list[Message] = _of(hand.game.shown_as, "dealt_hands")(hand)
-    return found
+    return _of(hand.game.shown_as, "dealt_hands")(hand)
 
 
 def open_hands(hand: Hand) -> list[Message]:
     """Return the hidden cards, a message for each seat, for spectators; empty if nothing is hidden."""
-    found: list[Message] = _of(hand.game.shown_as, "open_hands")(hand)
-    return found
+    return _of(hand.game.shown_as, "open_hands")(hand)
 
 
 def why_not(hand: Hand, action: int) -> Message | None:
@@ -65,5 +60,4 @@ def why_not(hand: Hand, action: int) -> Message | None:
     if action in hand.legal:
         return None
     known = 0 <= action < hand.game.actions
-    found: Message = (_of(hand.game.shown_as, "why_not") if known else generic.why_not)(hand, action)
-    return found
+    return (_of(hand.game.shown_as, "why_not") if known else generic.why_not)(hand, action)

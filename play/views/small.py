@@ -77,14 +77,11 @@ class SmallGame:
     def result(self, hand: Hand) -> list[Message]:
         """Return both sides' cards, and the outcome."""
         state, record = hand.state[0], hand.record()
-        sides = zip(("cards", self.side), ("player", self.side), self.counts, strict=True)
-        return [
-            *(
-                message(f"result.{key}", cards=" ".join(record[side]), counts=self.text(int(state[field])))
-                for key, side, field in sides
-            ),
-            message(f"result.{outcome(hand)}"),
+        found = [
+            message(f"result.{key}", cards=" ".join(record[side]), counts=self.text(int(state[field])))
+            for key, side, field in zip(("cards", self.side), ("player", self.side), self.counts, strict=True)
         ]
+        return [*found, message(f"result.{outcome(hand)}")]
 
 
 def page(language: Language, game: str, seen: SmallView, details: bool) -> Iterator[str]:

@@ -81,7 +81,7 @@ def view(hand: Hand, seat: int) -> SpikeView:
         to_match=min(int(to_match(state)), int(state["credits"][seat])) if state["phase"] == BET else 0,
         raises=int(state["raises"]),
         discards=tuple(int(VALUES[card]) for card in range(CARDS) if int(state["discards"]) >> card & 1),
-        dice=tuple((int(a), int(b)) for a, b in state["dice"][: max(int(state["round"]) - 1, 0)]),
+        dice=dice_of(state),
         log=tuple(_log(hand)),
     )
 
@@ -89,6 +89,12 @@ def view(hand: Hand, seat: int) -> SpikeView:
 def _values(cards: np.ndarray) -> tuple[int, int]:
     low, high = (int(VALUES[card]) for card in cards)
     return low, high
+
+
+def dice_of(state: np.void, to_the_end: bool = False) -> tuple[tuple[int, int], ...]:
+    """Return the rolls of a hand so far, or all of them."""
+    rolled = ROUNDS if to_the_end else max(int(state["round"]) - 1, 0)
+    return tuple((int(one), int(other)) for one, other in state["dice"][:rolled])
 
 
 def _seat(state: np.void, seat: int) -> SeatView:

@@ -10,20 +10,18 @@ import numpy as np
 
 from busso.cards.hand import Hand, Move
 from busso.play.language import Message
-from busso.play.views.spike import SpikeView, ends_of_hands, showdown
+from busso.play.views.spike import SpikeView, dice_of, ends_of_hands, showdown
 from busso.spike.cards import BUY, DISCARD, MATCH, RAISE, SWAP_HIGHER, SWAP_LOWER, SWAP_SPIKE, VALUES
 from busso.spike.rules import price
-from busso.spike.showdown import card_sum
 
 _DONE = ("raise", "match", "check", "fold", "buy", "no_buy", "swap_spike", "discard")  # events of a seat
 
 
 class OpenHand(NamedTuple):
-    """Seat at the end of a hand: its credits, and its cards and their sum if it showed them."""
+    """Seat at the end of a hand: its credits, and its cards if it showed them."""
 
     credits: int
-    cards: tuple[int, int, int] | None  # the lower, the higher, the spike card
-    sum: int | None
+    cards: tuple[int, ...] = ()  # the lower, the higher, the spike card
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ def endings(hand: Hand, move: Move) -> list[Ending]:
                 winner=winner,
                 won=int(ended["winnings"][winner]) - int(before["winnings"][winner]),
                 rule=rule,
-                dice=_dice(ended, rule is not None),
+                dice=dice_of(ended, to_the_end=rule is not None),
             )
         )
         before = ended
@@ -62,14 +60,8 @@ def endings(hand: Hand, move: Move) -> list[Ending]:
 def _open(state: np.void, seat: int, shown: bool) -> OpenHand:
     credits = int(state["credits"][seat])
     if not (shown and int(state["in_hand"]) >> seat & 1):
-        return OpenHand(credits, None, None)
-    low, high, spike = (int(VALUES[card]) for card in (*state["hands"][seat], state["spikes"][seat]))
-    return OpenHand(credits, (low, high, spike), int(card_sum(state, seat)))
-
-
-def _dice(state: np.void, to_the_end: bool) -> tuple[tuple[int, int], ...]:
-    rolled = len(state["dice"]) if to_the_end else max(int(state["round"]) - 1, 0)
-    return tuple((int(one), int(other)) for one, other in state["dice"][:rolled])
+        return OpenHand(credits)
+    return OpenHand(credits, tuple(int(VALUES[card]) for card in (*state["hands"][seat], state["spikes"][seat])))
 
 
 def compile_rules(hand: Hand) -> None:

@@ -56,8 +56,8 @@ def view(hand: Hand, seat: int) -> TressetteView:
         hand=by_suit(int(state["hands"][seat])),
         legal=legal_texts(hand) if hand.turn == seat else (),
         trick=_played(state, done, plays),
-        tricks=_numbers(state["tricks"]),
-        thirds=_numbers(state["thirds"]),
+        tricks=tuple(state["tricks"].tolist()),
+        thirds=tuple(state["thirds"].tolist()),
         points=tuple(int(state["thirds"][team]) // 3 + _took_last(hand, team) for team in range(2)),
         last_trick=_played(state, done - SEATS, done) if done else (),
         last_taker=None if state["last_taker"] == NO_SEAT else int(state["last_taker"]),
@@ -66,10 +66,6 @@ def view(hand: Hand, seat: int) -> TressetteView:
         accusi=tuple(declarations(int(state["accusi"][other])) for other in range(SEATS)),
         cards_left=tuple(10 - int(state["played"][other]).bit_count() for other in range(SEATS)),
     )
-
-
-def _numbers(values: np.ndarray) -> tuple[int, ...]:
-    return tuple(int(value) for value in values)
 
 
 def _took_last(hand: Hand, team: int) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from busso.play.language import Message, message
 from busso.play.views.tressette import Played, TressetteView
@@ -12,11 +11,6 @@ from busso.tressette.cards import RANK_TEXT, SUIT_NAMES, SUIT_TEXT
 from busso.tressette.rules import SEATS, TRICKS
 
 SUIT_SIGNS = dict(zip(SUIT_TEXT, "♦♥♠♣", strict=True))  # coins, cups, swords, clubs as French cards have them
-_SHORT = {
-    "accuso.napoletana": "tressette_screen.napoletana",
-    "accuso.three": "tressette_screen.three",
-    "accuso.four": "tressette_screen.four",
-}
 BOTTOM, RIGHT, TOP, LEFT = range(SEATS)  # the next seat sits at the right
 
 
@@ -94,10 +88,8 @@ def facts(seen: TressetteView, seat: int) -> list[Message]:
 
 
 def _short(declared: Message) -> Message:
-    values: dict[str, Any] = dict(declared.values)
-    if "suit" in values:
-        values["suit"] = str(values["suit"])[0].upper()
-    return Message(_SHORT[declared.key], values)
+    values = {name: value[0].upper() if name == "suit" else value for name, value in declared.values.items()}
+    return Message(declared.key.replace("accuso.", "tressette_screen."), values)
 
 
 class Cursor:

@@ -6,47 +6,38 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from busso.command.settings.compose import compose
 from busso.command.settings.game import with_game_options
 from busso.command.settings.overrides import given as given_by
+from busso.evaluate.replay import replay_file
 from busso.play.language import Language
 from busso.play.plain.loop import PlainTable
-from busso.play.table.opening import open_session
-from busso.play.table.session import Session
-from busso.play.table.settings import PlaySettings
+from busso.play.table.session import Session, open_session
+from busso.play.table.settings import Given, PlaySettings
 from busso.play.table.table import Table
 
 ROOT = Path(__file__).parent.parent.parent
 Answer = Callable[[Session], str]  # next line to type, "" at the end of the input
 
 
-class Person(io.TextIOBase):
-    """Input stream that types the lines of `answer` and keeps them."""
-
-    def __init__(self, answer: Answer) -> None:
-        self._answer = answer
-        self.session: Session | None = None
-        self.typed: list[str] = []
-
-    def readline(self, size: int = -1) -> str:  # type: ignore[override]
-        assert self.session is not None
-        line = self._answer(self.session)
-        self.typed.append(line)
-        return line
+def composed(*overrides: str) -> tuple[PlaySettings, Given]:
+    """Return the settings of `busso play` with these overrides, and the overrides by key."""
+    chosen = with_game_options(overrides, "tressette", PlaySettings)
+    return compose(PlaySettings, "play", chosen), given_by(chosen)
 
 
 def sit_down(*overrides: str) -> Session:
     """Return the session that `busso play` would open."""
-    chosen = with_game_options(overrides, "tressette", PlaySettings)
-    settings = compose(PlaySettings, "play", chosen)
-    return open_session(settings, given_by(chosen))
+    return open_session(*composed(*overrides))
 
 
 def talk(answer: Answer, *overrides: str) -> tuple[str, Session]:
     """Play in line mode to the end; return the output and the session."""
-    session, person, out = sit_down(*overrides), Person(answer), io.StringIO()
-    person.session = session
+    session, out = sit_down(*overrides), io.StringIO()
+    person = SimpleNamespace(readline=lambda: answer(session), isatty=lambda: False)
     options = dict(override.partition("=")[::2] for override in overrides)
     language = Language(options.get("lang", "en"))
     assert PlainTable(session, language, int(options.get("games", 1)), person, out).run() == 0
@@ -77,16 +68,26 @@ def reply(table: Table) -> Table:
     return table
 
 
+def step(table: Table) -> None:
+    """Let the seat to move play, a person by `choice`."""
+    table.play(choice(table)) if table.person_to_move else table.reply()
+
+
 def play_on(table: Table, decisions: int = 1_000) -> None:
     """Play by `choice` to the end of the game, or for this number of human decisions."""
     while decisions and not table.game_over:
         if table.hand.over:
             table.deal()
-        elif table.person_to_move:
-            table.play(choice(table))
-            decisions -= 1
         else:
-            table.reply()
+            decisions -= table.person_to_move
+            step(table)
+
+
+def replayed(path: Path) -> list[dict[str, Any]]:
+    """Replay the games of a file, which have no errors."""
+    found = list(replay_file(path))
+    assert not [line for line in found if "error" in line]
+    return found
 
 
 COMMAND = (sys.executable, "-m", "busso.play")

@@ -1,7 +1,5 @@
 """`busso play` at a new terminal."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

@@ -16,6 +16,14 @@ from tests.errors import error_about
 GAMES = own_games()
 
 
+def chosen(name: str, *given: str) -> Choices:
+    """Return the choices of a game after these, as `key=value`."""
+    choices = Choices(name)
+    for key, _, value in (each.partition("=") for each in given):
+        choices.choose(key, value)
+    return choices
+
+
 def settings_of(choices: Choices) -> PlaySettings:
     return compose(PlaySettings, "play", choices.overrides())
 
@@ -33,12 +41,11 @@ def test_nothing_chosen_is_the_default_of_the_command_line(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_whatever_is_offered_can_be_chosen(name: str, tmp_path: Path) -> None:
-    for row in Choices(name, tmp_path).rows():
+def test_whatever_is_offered_can_be_chosen(name: str) -> None:
+    for row in Choices(name).rows():
         assert row.offered and (row.value in row.offered)
         for value in row.offered:
-            choices = Choices(name, tmp_path)
-            choices.choose(row.key, value)
+            choices = chosen(name, f"{row.key}={value}")
             assert choices.row(row.key).value == value
         if row.key.startswith("game."):  # the last one only, as composing is slow
             written = settings_of(choices).game[row.key.removeprefix("game.")]
@@ -46,12 +53,8 @@ def test_whatever_is_offered_can_be_chosen(name: str, tmp_path: Path) -> None:
 
 
 def test_partner_and_opponents_apart() -> None:
-    choices = Choices("tressette")
-    choices.choose("partner", "monte_carlo:samples:20:ms:5")
-    choices.choose("opponents", APART)
-    choices.choose("seat.1", "human")
-    choices.choose("match", "21")
-    choices.choose("seed", "7")
+    apart = ("partner=monte_carlo:samples:20:ms:5", f"opponents={APART}", "seat.1=human")
+    choices = chosen("tressette", *apart, "match=21", "seed=7")
     settings = settings_of(choices)
     assert seats_of(settings, choices.game) == ("human", "human", "monte_carlo:samples:20:ms:5", "greedy")
     assert (settings.match, settings.seed) == (21, 7)
@@ -62,11 +65,7 @@ def test_partner_and_opponents_apart() -> None:
 
 
 def test_fewer_seats_take_away_what_was_chosen_for_them() -> None:
-    choices = Choices("spike")
-    choices.choose("game.seats", "4")
-    choices.choose("seat", "3")
-    choices.choose("opponents", APART)
-    choices.choose("seat.2", "initial")
+    choices = chosen("spike", "game.seats=4", "seat=3", f"opponents={APART}", "seat.2=initial")
     assert settings_of(choices).opponents == ["cautious", "cautious", "initial"]
     choices.choose("game.seats", "2")
     assert choices.row("seat").value == "0"

@@ -10,13 +10,14 @@ from busso.cards.players import named_player
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.game import game_defaults
 from busso.evaluate.review.advisers import ActionValue
+from busso.evaluate.review.grading import Evaluation
 from busso.evaluate.solve.solution import solve
-from busso.play.coach.hints import Coach
-from busso.play.coach.review import review, total_cost
+from busso.play.coach.hints import Coach, Coaching
 from busso.spike.search.monte_carlo import showdown_odds
 from busso.train.tabular.algorithms import evaluate_policy
 from tests.errors import error_about
 from tests.play.people import choice, reply, sit_down
+from tests.spike.hidden import reshuffle_hidden as deal_anew
 from tests.tressette.hidden import reshuffle_hidden
 
 
@@ -24,8 +25,8 @@ from tests.tressette.hidden import reshuffle_hidden
 def test_exact_hints_are_those_of_the_solution(game: str, options: dict[str, int]) -> None:
     settings = game_defaults(game) | options
     solved = solve(settings)
-    table = sit_down(f"game={game}", *(f"{key}={value}" for key, value in options.items()), "seed=3", "games=9").table
-    coach, seen = Coach(table.game, settings, None), 0
+    session = sit_down(f"game={game}", *(f"{key}={value}" for key, value in options.items()), "seed=3")
+    table, coach, seen = session.table, session.coach, 0
     while seen < 6:
         if table.hand.over:
             table.deal()
@@ -51,10 +52,10 @@ def test_exact_hints_are_those_of_the_solution(game: str, options: dict[str, int
 
 
 def test_hints_of_tressette_are_mean_points_of_the_team() -> None:
-    table = reply(sit_down("seed=7").table)
-    coach = Coach(table.game, game_defaults("tressette"), "monte_carlo:samples:300")
+    session = sit_down("seed=7", "hint=monte_carlo:samples:300")
+    table, coach = reply(session.table), session.coach
     hint = coach.hint(table.hand)
-    assert [each.action for each in hint] != [] and {each.action for each in hint} == set(table.hand.legal)
+    assert {each.action for each in hint} == set(table.hand.legal)
     values = [each.value for each in hint]
     assert values == sorted(values, reverse=True) and all(0 <= value <= 11 for value in values)  # type: ignore
     player = named_player(table.game, "monte_carlo:samples:300")
@@ -63,23 +64,17 @@ def test_hints_of_tressette_are_mean_points_of_the_team() -> None:
     assert coach.hint(table.hand) == hint
 
 
-def test_the_champion_searches_for_hints_where_it_knows_the_rules() -> None:
-    for given, name in (
-        ((), "search:champion"),
-        (("signals=true", "accusi=true"), "search:champion"),
-        (("signals=true",), "search:champion"),
-        (("first_leader=four_of_denari",), "search:champion"),
-    ):
-        table = reply(sit_down("seed=7", *given).table)
-        options = {name: value == "true" or value for name, value in (each.split("=") for each in given)}
-        coach = Coach(table.game, game_defaults("tressette") | options, None)
-        assert coach.name == name and not coach.chosen
-        assert {each.action for each in coach.hint(table.hand) if each.value is not None} == set(table.hand.legal)
+@pytest.mark.parametrize("given", ["", "signals=true accusi=true", "signals=true", "first_leader=four_of_denari"])
+def test_the_champion_searches_for_hints_where_it_knows_the_rules(given: str) -> None:
+    session = sit_down("seed=7", *given.split())
+    hand, coach = reply(session.table).hand, session.coach
+    assert coach.name == "search:champion" and not coach.chosen
+    assert {each.action for each in coach.hint(hand) if each.value is not None} == set(hand.legal)
 
 
 def test_hints_use_only_what_the_seat_knows() -> None:
-    table = sit_down("seed=7", "accusi=true", "signals=true").table
-    coach = Coach(table.game, game_defaults("tressette"), "monte_carlo:samples:20")
+    session = sit_down("seed=7", "accusi=true", "signals=true", "hint=monte_carlo:samples:20")
+    table, coach = session.table, session.coach
     random, changed = np.random.default_rng(4), 0
     while not reply(table).hand.over:
         state = table.hand.state.copy()
@@ -94,19 +89,19 @@ def test_hints_use_only_what_the_seat_knows() -> None:
 
 
 def test_a_review_says_what_each_decision_cost() -> None:
-    table = sit_down("seed=7").table
-    coach = Coach(table.game, game_defaults("tressette"), "monte_carlo:samples:50")
+    session = sit_down("seed=7", "hint=monte_carlo:samples:50")
+    table, coach = session.table, session.coach
     hints: list[list[ActionValue]] = []
     while not reply(table).hand.over:
         if len(table.hand.legal) > 1:
             hints.append(coach.hint(table.hand))
         table.play(table.hand.legal[-1])
-    judged = review(coach, table.hand, [0])
+    judged = coach.review(table.hand, [0])
     assert [list(each.worths) for each in judged] == hints
     for each in judged:
         played = next(worth.value for worth in each.worths if worth.action == each.action)
         assert each.cost == each.worths[0].value - played >= 0 and (each.cost > 0 or each.best.action == each.action)  # type: ignore[operator]
-    assert total_cost(judged) == pytest.approx(sum(each.cost or 0 for each in judged)) and total_cost(judged) > 0
+    assert sum(each.cost or 0 for each in judged) > 0
 
 
 def test_odds_of_spike_by_a_slow_count() -> None:
@@ -117,8 +112,6 @@ def test_odds_of_spike_by_a_slow_count() -> None:
     game = table.game
     state = table.hand.state
     chance = showdown_odds(state, 20_000, np.array([5], np.uint64))
-    from tests.spike.hidden import reshuffle_hidden as deal_anew
-
     random, won, number = np.random.default_rng(3), 0, 600
     for _ in range(number):
         other = state.copy()
@@ -131,7 +124,16 @@ def test_odds_of_spike_by_a_slow_count() -> None:
 
 def test_who_cannot_say_what_actions_are_worth() -> None:
     game, settings = load_game("tressette"), game_defaults("tressette")
-    with error_about(SettingsError, "hint", "greedy", hint="monte_carlo"):
-        Coach(game, settings, "greedy")
-    with error_about(SettingsError, "hint", "exact", hint="monte_carlo"):
-        Coach(game, settings, "exact")
+    for name in ("greedy", "exact"):
+        with error_about(SettingsError, "hint", name, hint="monte_carlo"):
+            Coach(game, settings, name)
+
+
+def test_only_visible_mistakes_count_until_they_are_taken_back() -> None:
+    coaching, worths = Coaching(), (ActionValue(1, 0.1), ActionValue(0, 0.1))
+    for number, cost in enumerate((None, 0.0, 1e-16, 0.0004, 0.0006, 0.1), start=1):
+        coaching.add(0, Evaluation(number, 0, 0, worths, cost))
+    assert (coaching.decisions, coaching.mistakes, coaching.cost) == (6, 2, pytest.approx(0.1006))
+    assert coaching.take_back(0, 5) and (coaching.decisions, coaching.mistakes) == (5, 1)
+    assert not coaching.take_back(0, 5) and not coaching.take_back(1, 0)
+    assert coaching.take_back(0, 0) and (coaching.decisions, coaching.cost) == (0, 0)

@@ -6,8 +6,7 @@ import pytest
 from busso.cards.compiled.splitmix import stream
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.game import game_defaults, load_configured_game
-from busso.play.blackjack_lab.learner import FULL, BackgroundLearner
-from busso.play.blackjack_lab.learning import METHODS, LearningProcess, Subject
+from busso.play.blackjack_lab.learning import FULL, METHODS, BackgroundLearner, LearningProcess, Subject
 from busso.play.blackjack_lab.lessons import LessonChoices, Lessons, adjusted, typed
 from busso.play.blackjack_lab.value_table import COLUMNS, QUANTITIES, block, place_of, rows_of, short, summed
 from busso.train.settings.tabular import TabularSettings
@@ -29,20 +28,20 @@ def lessons() -> "Lessons":
     found = Lessons(RULES, 1, LessonChoices(speed=FULL))
     yield found
     found.close()
-    found.join()
+    for thread in (found[name]._thread for name in METHODS):
+        if thread is not None:
+            thread.join()
 
 
-def process(subject: Subject, name: str, **settings: object) -> LearningProcess:
-    given = {"algo": METHODS[name], "policy": None if name == "ql" else EVALUATED, "min_visits": 100} | settings
-    return LearningProcess(subject, TabularSettings(RULES, **given))
+def process(subject: Subject, name: str) -> LearningProcess:
+    policy = None if name == "ql" else EVALUATED
+    return LearningProcess(subject, TabularSettings(RULES, METHODS[name], policy=policy, min_visits=100))
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_table_is_that_of_train_however_it_is_cut(subject: Subject, name: str) -> None:
-    cut, settings = (
-        process(subject, name),
-        TabularSettings(RULES, METHODS[name], policy=EVALUATED if name != "ql" else None),
-    )
+    cut = process(subject, name)
+    settings = cut.settings
     for episodes in (1, 4_000, 0, 17, 5_982):
         cut.step(episodes)
     policy = subject.model.policies.get(settings.policy, subject.optimal.policy)
@@ -60,7 +59,6 @@ def test_two_at_once_start_pause_and_go_on_where_they_were(lessons: Lessons, sub
     for name in ("mc", "ql"):
         until(name, lambda name=name: lessons[name].learned is not None, 60)
     lessons.toggle("mc")
-    until("pause", lambda: not lessons["mc"].running, 5)
     _settled(lessons["mc"])
     paused = lessons["mc"].learned
     before = lessons["ql"].learned.episodes
@@ -74,15 +72,14 @@ def test_two_at_once_start_pause_and_go_on_where_they_were(lessons: Lessons, sub
         found = lessons[name].learned
         whole = process(subject, name)
         whole.step(found.episodes)
-        assert np.array_equal(found.values, whole.look().values) and np.array_equal(
-            found.visits, whole.visits.sum(axis=1)
-        )
+        assert np.array_equal(found.values, whole.look().values)
+        assert np.array_equal(found.visits, whole.visits.sum(axis=1))
 
 
 def _settled(learner: BackgroundLearner) -> None:
     """Wait until a paused learner has shown its last step."""
     with learner._turn:
-        last = learner._process
+        last = learner.process
     until("the last progress", lambda: learner.learned.episodes == last.episodes, 20)
 
 
@@ -92,12 +89,12 @@ def test_another_epsilon_goes_on_and_another_policy_begins_anew(lessons: Lessons
         until(name, lambda name=name: lessons[name].learned is not None, 60)
     learned, old = lessons["ql"].learned.episodes, lessons["td"]
     lessons.choose(LessonChoices(0.1, EVALUATED, FULL))
-    assert lessons["ql"]._process.settings.epsilon == 0.1 and lessons["td"] is old
+    assert lessons["ql"].process.settings.epsilon == 0.1 and lessons["td"] is old
     until("more", lambda: lessons["ql"].learned.episodes > learned, 20)
     lessons.choose(LessonChoices(0.1, "hit_below_17", FULL))
     assert lessons["td"] is not old and lessons["td"].running and not lessons["mc"].running
     until("td", lambda: lessons["td"].learned is not None, 20)
-    assert lessons["td"]._process.settings.policy == "hit_below_17" and lessons["ql"].learned.episodes > learned
+    assert lessons["td"].process.settings.policy == "hit_below_17" and lessons["ql"].learned.episodes > learned
     lessons.reset("ql")
     assert lessons["ql"].learned is None and lessons["ql"].running
 
@@ -117,24 +114,16 @@ def test_cells_hold_the_values_of_their_states(subject: Subject) -> None:
         assert int(text["error"]) == np.clip(round(1000 * (progress.values - progress.exact)[state]), -99, 99)
         assert text["best"] == f" {'SH'[progress.policy[state]]}{' ' if progress.right[state] else '!'}"
     assert len(block(cells, "hard", "value", ("S", "H")).cells) == 17 and len(COLUMNS) == 10
-    assert cells.visits.sum() == progress.decisions == progress.visits.sum()
+    assert cells["visits"].sum() == progress.decisions == progress.visits.sum()
 
 
 def test_what_is_typed_becomes_rules_or_one_line() -> None:
     choices = LessonChoices()
     texts = typed(RULES, choices)
-    assert adjusted(RULES, choices, texts).settings == RULES and not adjusted(RULES, choices, texts).new_rules(RULES)
+    assert adjusted(RULES, choices, texts) == (RULES, choices)
     wanted = adjusted(RULES, choices, texts | {"epsilon": "0,2", "limit": "17", "decks": "2", "ties": "push"})
-    assert wanted.choices == LessonChoices(0.2, "hit_below_17") and wanted.new_rules(RULES)
-    assert wanted.settings == RULES | {"decks": 2, "ties": "push"}
-    wrong = {
-        "epsilon": ("2", ""),
-        "discount": ("x",),
-        "limit": ("3", "1.5"),
-        "game.discount": ("1.5",),
-        "game.decks": ("9",),
-    }
-    for key, values in wrong.items():
-        for text in values:
-            with error_about(SettingsError, key):
-                adjusted(RULES, choices, texts | {key.removeprefix("game."): text})
+    assert wanted == (RULES | {"decks": 2, "ties": "push"}, LessonChoices(0.2, "hit_below_17"))
+    wrong = "epsilon=2 epsilon= discount=x limit=3 limit=1.5 game.discount=1.5 game.decks=9"
+    for key, _, text in (each.partition("=") for each in wrong.split(" ")):
+        with error_about(SettingsError, key):
+            adjusted(RULES, choices, texts | {key.removeprefix("game."): text})

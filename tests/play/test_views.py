@@ -17,6 +17,7 @@ from busso.play.table.table import Setup, Table
 from busso.play.views import events, page, result, view
 from busso.play.views.spike import showdown
 from busso.play.views.tressette import dealt
+from busso.spike.cards import VALUES
 from tests.blackjack.hidden import reshuffle_hidden as hidden_in_blackjack
 from tests.play.people import choice, play_on, sit_down
 from tests.sette_mezzo.hidden import reshuffle_hidden as hidden_in_sette_mezzo
@@ -84,9 +85,7 @@ def played_out(*overrides: str) -> Session:
 def test_tressette_adds_up() -> None:
     hand = played_out("signals=true", "accusi=true", "seed=21").table.hand
     for number in range(40):
-        part = Hand(hand.game, hand.seeds, hand.start)
-        for move in hand.moves[:number]:
-            part.play(move.action)
+        part = hand.until(number)
         seen = view(part, 0)
         assert sum(map(len, seen.hand)) == seen.cards_left[0]
         assert len(seen.trick) == number % 4 and len(seen.last_trick) == (4 if number >= 4 else 0)
@@ -114,37 +113,29 @@ def test_what_is_declared_and_signalled_is_told_once() -> None:
     state["turn"] = state["leader"] = state["opener"] = 1
     hand = Hand(game, np.array([1], np.uint64), state)
     english = Language("en")
-    told = [english.render(each) for each in events(hand, hand.play(names["3B"]))]
-    assert told == ["Seat 1 declares: three 3, without coppe.", "Seat 1 plays 3B and says striscio."]
-    for card in ("4S", "2B"):
-        assert [english.render(each) for each in events(hand, hand.play(names[card]))] == [
-            f"Seat {(hand.moves[-1].seat)} plays {card}."
-        ]
-    last = [english.render(each) for each in events(hand, hand.play(names["4D"]))]
-    assert last == ["Seat 0 plays 4D.", "Seat 1 takes the trick: 3B 4S 2B 4D (thirds: 2)."]
+
+    def told(card: str) -> list[str]:
+        return [english.render(each) for each in events(hand, hand.play(names[card]))]
+
+    assert told("3B") == ["Seat 1 declares: three 3, without coppe.", "Seat 1 plays 3B and says striscio."]
+    assert told("4S") + told("2B") == ["Seat 2 plays 4S.", "Seat 3 plays 2B."]
+    assert told("4D") == ["Seat 0 plays 4D.", "Seat 1 takes the trick: 3B 4S 2B 4D (thirds: 2)."]
     seen = view(hand, 0)
     assert seen.signals == ((1, "B", "striscio"),) and seen.voids == (("B",), (), ("B",), ())
     assert [english.render(each) for each in seen.accusi[1]] == ["three 3, without coppe"]
     assert seen.last_trick == ((1, "3B"), (2, "4S"), (3, "2B"), (0, "4D")) and seen.last_taker == 1
-    again = [english.render(each) for each in events(hand, hand.play(names["4B"]))]
-    assert again == ["Seat 1 plays 4B and says volo."]
+    assert told("4B") == ["Seat 1 plays 4B and says volo."]
 
 
-def spike_end(seats: list[tuple[str, int]], special: bool = False) -> list[str]:
+def spike_end(seats: list[tuple[str, int]], special: bool) -> list[str]:
     """Return the text of a showdown of seats with these cards, `low high spike`."""
     game = load_game("spike", {"seats": len(seats), "special_hands": special})
     state = game.deal(np.array([3], np.uint64))[0]
-    first = {value: k for k, value in reversed(list(enumerate(_values())))}
+    first = {int(value): k for k, value in reversed(list(enumerate(VALUES)))}
     for seat, (cards, _) in enumerate(seats):
         low, high, spike = (first[int(value)] for value in cards.split())
         state["hands"][seat], state["spikes"][seat] = (low, high), spike
     return [Language("en").render(each) for each in showdown(state)]
-
-
-def _values() -> list[int]:
-    from busso.spike.cards import VALUES
-
-    return [int(value) for value in VALUES]
 
 
 @pytest.mark.parametrize(
@@ -172,12 +163,7 @@ def test_the_log_of_spike_tells_every_hand_to_its_end() -> None:
     begins = [each for each in told if each.key == "event.next_hand"]
     played = int(hand.state[0]["hands_played"])
     assert len(ends) == played and [each.values["hand"] for each in begins] == list(range(2, played + 1))
-    assert view(hand, 0).log == tuple(_after_the_last_begin(told))
-
-
-def _after_the_last_begin(told: list[Any]) -> list[Any]:
-    last = max((k for k, each in enumerate(told) if each.key == "event.next_hand"), default=-1)
-    return told[last + 1 :]
+    assert view(hand, 0).log == tuple(told[told.index(begins[-1]) + 1 :])
 
 
 @pytest.mark.parametrize("game", ["blackjack", "sette_mezzo"])

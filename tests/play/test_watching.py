@@ -5,22 +5,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from busso.cards.game import load_game
 from busso.command.settings.checks import SettingsError
-from busso.command.settings.compose import compose
-from busso.command.settings.game import with_game_options
-from busso.command.settings.overrides import given as given_by
+from busso.command.settings.game import load_configured_game
 from busso.evaluate.review.advisers import ActionValue
 from busso.play.language import Language
 from busso.play.spectate.commentary import bars
-from busso.play.spectate.sources import RecordError, read_hands
+from busso.play.spectate.sources import Agents, RecordError, read_hands
 from busso.play.spectate.watching import WatchedGames, open_watch
-from busso.play.table.settings import PlaySettings, watched_seats
+from busso.play.table.settings import watched_seats
 from busso.play.table.table import Setup, Table
 from busso.play.views import events, result, view
+from busso.train.dqn.network.q_network import NetworkPlayer, QNetwork
 from tests.errors import error_about
-from tests.play.people import choice, sit_down
+from tests.play.people import choice, composed, sit_down
 
 ENGLISH = Language("en")
 GAMES = {
@@ -34,8 +34,7 @@ GAMES = {
 
 def looked_at(*overrides: str) -> WatchedGames:
     """Open the games that `busso play watch=...` would show."""
-    chosen = with_game_options(overrides, "tressette", PlaySettings)
-    return open_watch(compose(PlaySettings, "play", chosen), given_by(chosen))
+    return open_watch(*composed(*overrides))
 
 
 def played_out(watch: WatchedGames) -> None:
@@ -142,29 +141,27 @@ def test_a_bad_record_is_one_line(tmp_path: Path) -> None:
         looked_at(f"watch={tmp_path}/no games")
 
 
-@pytest.mark.parametrize(
-    ("overrides", "key"),
-    [
-        (("watch=agents", "save=x"), "save"),
-        (("watch=agents", "record=x"), "record"),
-        (("watch=agents", "opponents=human"), "watch"),
-        (("watch=agents", "opponents=nobody"), "opponents"),
-        (("watch=agents", "game=spike", "match=11"), "match"),
-        (("watch=x.jsonl", "opponents=greedy"), "opponents"),
-        (("watch=x.jsonl", "accusi=true"), "game.accusi"),
-    ],
-)
-def test_what_cannot_be_looked_on_at(overrides: tuple[str, ...], key: str) -> None:
-    with error_about(SettingsError, key):
-        looked_at(*overrides)
+REFUSED = {
+    "watch=agents save=x": "save",
+    "watch=agents record=x": "record",
+    "watch=agents opponents=human": "watch",
+    "watch=agents opponents=nobody": "opponents",
+    "watch=agents game=spike match=11": "match",
+    "watch=x.jsonl opponents=greedy": "opponents",
+    "watch=x.jsonl accusi=true": "game.accusi",
+}
+
+
+@pytest.mark.parametrize("overrides", REFUSED)
+def test_what_cannot_be_looked_on_at(overrides: str) -> None:
+    with error_about(SettingsError, REFUSED[overrides]):
+        looked_at(*overrides.split())
 
 
 def test_who_sits_where() -> None:
     def seats(*overrides: str) -> tuple[str, ...]:
-        chosen = with_game_options(overrides, "tressette", PlaySettings)
-        settings = compose(PlaySettings, "play", chosen)
-        game = {key: value for key, value in settings.game.items() if key not in ("name", "reward")}
-        return watched_seats(settings, load_game(settings.game["name"], game))
+        settings, _ = composed(*overrides)
+        return watched_seats(settings, load_configured_game(settings.game))
 
     assert seats() == ("greedy",) * 4
     assert seats("opponents=[random,greedy]", "seat=1") == ("random", "random", "greedy", "random")
@@ -184,11 +181,6 @@ def test_values_come_from_who_plays_else_from_the_coach() -> None:
 
 
 def test_values_of_a_network_are_its_own() -> None:
-    import torch
-
-    from busso.play.spectate.sources import Agents
-    from busso.train.dqn.network.q_network import NetworkPlayer, QNetwork
-
     game = load_game("tressette")
     torch.manual_seed(1)
     player = NetworkPlayer(QNetwork(game.bits, game.actions, [8], dueling=False))

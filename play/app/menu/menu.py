@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -9,7 +10,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Button, OptionList, Static
 from textual.widgets.option_list import Option
@@ -17,9 +17,7 @@ from textual.widgets.option_list import Option
 from busso.cards.base.own_files import typed_game
 from busso.command.settings.foreign import known_games
 from busso.command.settings.quoting import in_quotes
-from busso.play.app.menu.chooser import ChooserScreen
-from busso.play.app.menu.form import Form
-from busso.play.app.menu.saves import SavesList
+from busso.play.app.menu.form import ChooserScreen, Form, SavesList
 from busso.play.app.too_small import LEAST_WIDTH
 from busso.play.app.widgets.keys import Key, KeyBar, bound
 from busso.play.language import LANGUAGES, Language
@@ -59,16 +57,10 @@ class MenuScreen(Screen[None]):
         Binding("left,right", "other_side", show=False),
     ]
 
-    class Chosen(Message):
-        """A table, or games to watch, that these overrides would open on a command line."""
-
-        def __init__(self, overrides: list[str]) -> None:
-            super().__init__()
-            self.overrides = overrides
-
-    def __init__(self, settings: PlaySettings, language: Language) -> None:
+    def __init__(self, settings: PlaySettings, language: Language, opened: Callable[[list[str]], None]) -> None:
         super().__init__()
         self._settings, self.language = settings, language
+        self._opened = opened  # opens a table, or games to watch, by the overrides of a command line
         self._choices: dict[str, Choices] = {}
         self._saves: list[SavedTable] = []
         self._entry = str(settings.game["name"])
@@ -82,7 +74,7 @@ class MenuScreen(Screen[None]):
         with Horizontal(id="halves"):
             yield _Entries(*self._options(), id="entries")
             with Vertical(id="right"):
-                yield Form(self.language)
+                yield Form(self.language, self.refuse)
                 yield SavesList(self.language)
                 yield Button(say("menu.play"), id="play", compact=True)
             with VerticalScroll(id="reading", can_focus=False):
@@ -182,10 +174,6 @@ class MenuScreen(Screen[None]):
         """Update the explanation for the newly focused list."""
         self._say_about()
 
-    @on(Form.Refused)
-    def _row_refused(self, event: Form.Refused) -> None:
-        self.refuse(event.why)
-
     @on(OptionList.OptionSelected, "#saves")
     def _go_on_with(self, event: OptionList.OptionSelected) -> None:
         table = self._saves[event.option_index]
@@ -250,4 +238,4 @@ class MenuScreen(Screen[None]):
         if self._settings.hint is not None:
             kept.append(f"hint={in_quotes(self._settings.hint)}")
         self.refuse("")
-        self.post_message(self.Chosen([*overrides, *kept]))
+        self._opened([*overrides, *kept])

@@ -10,5 +10,4 @@ from busso.play.app.table.table import TableScreen
 def screen_for(game: Game) -> type[TableScreen]:
     """Return the screen of a game, with its `BOARD`: `GameScreen` of its module here, if there is one."""
     module = own_module(__name__, game.shown_as)
-    found: type[TableScreen] = TableScreen if module is None else module.GameScreen
-    return found
+    return TableScreen if module is None else module.GameScreen

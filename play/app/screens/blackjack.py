@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from busso.play.app.screens.blackjack_board import GameBoard, Lab, LearnBar
+from busso.play.app.screens.blackjack_board import COMMANDS, GameBoard, Lab, LearnBar, action_of
 from busso.play.app.screens.blackjack_form import AdjustScreen
-from busso.play.app.table.board_screen import one_line
 from busso.play.app.table.table import TableScreen
 from busso.play.blackjack_lab.learning import METHODS
 from busso.play.blackjack_lab.lesson_speech import stats
@@ -31,16 +30,7 @@ class GameScreen(TableScreen):
     board: GameBoard
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(letter, f"choose({action})", show=False) for action, letter in GameBoard.LETTERS.items()),
-        Binding("m", "learn('mc')", show=False),
-        Binding("d", "learn('td')", show=False),
-        Binding("l", "learn('ql')", show=False),
-        Binding("a", "autoplay", show=False),
-        Binding("c", "next_method", show=False),
-        Binding("x", "next_quantity", show=False),
-        Binding("f", "next_speed", show=False),
-        Binding("e", "adjust", show=False),
-        Binding("r", "reset", show=False),
-        Binding("b", "flip", show=False),
+        *(Binding(letter, action_of(name), show=False) for name, letter in COMMANDS.items()),
     ]
 
     def __init__(self, *arguments: Any) -> None:
@@ -49,7 +39,6 @@ class GameScreen(TableScreen):
         self.method, self.quantity = "ql", QUANTITIES[0]
         self.autoplay = False
         self._said: list[str] = []  # since the last key of a learning command
-        self._failed: set[str] = set()
 
     def compose_below(self) -> ComposeResult:
         yield from super().compose_below()
@@ -91,11 +80,9 @@ class GameScreen(TableScreen):
         if not self.is_mounted:
             return
         for name in METHODS:
-            failure = self.lessons[name].failure
-            if failure is not None and name not in self._failed:
-                self._failed.add(name)
-                self.complain(f"{name.upper()}: {one_line(failure)}")
-        self.board.set_text("stats", stats(self.language, self.lessons))
+            if (failure := self.lessons[name].failure) is not None:
+                raise failure  # a bug: it ends the application, as anywhere else
+        self.board.set_texts(stats=stats(self.language, self.lessons))
         flipped = self.has_class("-flipped")
         self.query_one(LearnBar).show(self.lessons, self.method, self.quantity, self.autoplay, flipped)
         said = self._said if self._tables else []
@@ -114,7 +101,6 @@ class GameScreen(TableScreen):
         self._look()
 
     def action_learn(self, name: str) -> None:
-        self._failed.discard(name)
         self.lessons.toggle(name)
         if self.lessons[name].running:
             self.method = name
@@ -134,7 +120,6 @@ class GameScreen(TableScreen):
 
     def action_reset(self) -> None:
         self.lessons.reset(self.method)
-        self._failed.discard(self.method)
         self.tell([self.language.say("blackjack_screen.was_reset", method=self.method.upper())])
         self._look()
 
@@ -180,7 +165,7 @@ class GameScreen(TableScreen):
     def _adjust(self, wanted: AdjustedSettings | None) -> None:
         if wanted is None:
             return
-        if wanted.new_rules(self.session.settings):
+        if wanted.settings != self.session.settings:
             opened = partial(self.session.under, wanted.settings)
             self.think("app.opening", opened, lambda session: self._sit_down(session, wanted.choices))
             return
@@ -198,7 +183,6 @@ class GameScreen(TableScreen):
         self.board.table = session.table
         self.speech = self.board.speech = Speech(self.language, session.table, session.coach)
         self.lessons = Lessons(session.settings, session.table.setup.seed, choices)
-        self._failed.clear()
         self.tell([self.language.say("blackjack_screen.new_rules"), *([saved] if saved else [])])
         self._go_on()
 

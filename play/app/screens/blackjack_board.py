@@ -25,7 +25,16 @@ from busso.play.language import Language
 from busso.play.views.small import SmallView
 
 _HIDDEN = "░░░"
-_KEYS = dict(zip(METHODS, "mdl", strict=True))
+# The key of each command of the learners; that of a method starts or pauses it.
+COMMANDS = dict(zip(METHODS, "mdl", strict=True)) | {
+    "autoplay": "a",
+    "next_method": "c",
+    "next_quantity": "x",
+    "next_speed": "f",
+    "reset": "r",
+    "adjust": "e",
+    "flip": "b",
+}
 _LABEL = 4  # columns of the row labels
 _NARROWEST, _WIDEST = 3, 6  # columns of a cell
 _SHADES = 16  # colour strengths
@@ -39,8 +48,7 @@ class ValueTable(Widget):
     def __init__(self, title: str, id: str) -> None:  # noqa: A002 - as Textual calls it
         super().__init__(id=id)
         self._title = title
-        self.first: Block | None = None  # the displayed cells
-        self._second: Block | None = None
+        self.first = self._second = Block((), ())  # the displayed cells
         self._here: tuple[int, int] | None = None
         self._styles: dict[tuple[str, int, bool], Style] = {}
 
@@ -52,8 +60,6 @@ class ValueTable(Widget):
 
     def render_line(self, y: int) -> Strip:
         """Render the column heads, then one or two lines for each sum."""
-        if self.first is None or self._second is None:
-            return Strip.blank(self.size.width, self.rich_style)
         width = max(_NARROWEST, min(_WIDEST, (self.size.width - _LABEL) // len(COLUMNS)))
         ground = self.rich_style
         if y == 0:
@@ -66,7 +72,6 @@ class ValueTable(Widget):
         return Strip(segments).adjust_cell_length(self.size.width, ground)
 
     def _row(self, row: int, second: bool, width: int, ground: Style) -> list[Segment]:
-        assert self.first is not None and self._second is not None
         if row >= len(self.first.sums):
             return []
         label = " " * _LABEL if second else f"{self.first.sums[row]:>{_LABEL - 1}} "
@@ -98,7 +103,7 @@ class Lab(Vertical):
         super().__init__(id="lab")
         self._language = language
         self._drawn: tuple[TableSnapshot | None, str] = (None, "")  # the source of the blocks
-        self._blocks: dict[str, tuple[Block, Block]] = {}
+        self._blocks: dict[str, tuple[Block, ...]] = {}
 
     def compose(self) -> ComposeResult:
         yield Lines(id="caption", markup=False)
@@ -115,9 +120,10 @@ class Lab(Vertical):
         """Show a quantity of a method's table; `here` is the current block, row, column; `said` replaces the legend."""
         language = self._language
         caption = language.say(f"blackjack_screen.caption_{quantity}", discount=lessons.settings["discount"])
-        self._set("#caption", f"{method.upper()}: {caption}")
-        self._set("#lines", stats(language, lessons))
-        self._set("#legend", "\n".join(said) or legend(language, lessons.choices.policy))
+        texts = {"caption": f"{method.upper()}: {caption}", "lines": stats(language, lessons)}
+        texts["legend"] = "\n".join(said) or legend(language, lessons.choices.policy)
+        for name, text in texts.items():
+            self.query_one(f"#{name}", Static).update(text, layout=False)  # fixed height, frequent updates
         if (lessons[method].learned, quantity) != self._drawn:
             self._drawn = (lessons[method].learned, quantity)
             self._blocks = self._made(lessons[method].learned, quantity)
@@ -125,39 +131,26 @@ class Lab(Vertical):
             place = here[1:] if here is not None and here[0] == name else None
             self.query_one(f"#{name}", ValueTable).show(first, second, place)
 
-    def _set(self, selector: str, text: str) -> None:
-        self.query_one(selector, Static).update(text, layout=False)  # fixed height, frequent updates
-
-    def _made(self, learned: TableSnapshot | None, quantity: str) -> dict[str, tuple[Block, Block]]:
+    def _made(self, learned: TableSnapshot | None, quantity: str) -> dict[str, tuple[Block, ...]]:
         """Return the hard and the soft sums: the chosen quantity, and another for below it."""
         say = self._language.say
         letters = (say("blackjack_screen.letter_stand"), say("blackjack_screen.letter_hit"))
         cells = None if learned is None else summed(learned)
         shown = (quantity, "value" if quantity == "best" else "best")
-        found = {}
-        for name in ("hard", "soft"):
-            first, second = (block(cells, name, each, letters) for each in shown)
-            found[name] = (first, second)
-        return found
+        return {name: tuple(block(cells, name, each, letters) for each in shown) for name in ("hard", "soft")}
 
 
-class Chip(Static):
-    """Button as wide as its text, with a key, that takes no focus: Enter is for the next game."""
+def action_of(name: str) -> str:
+    """Return the screen's action for a command."""
+    return f"learn('{name}')" if name in METHODS else name
 
-    def __init__(self, name: str, action: str) -> None:
-        super().__init__(id=name, markup=False, classes="chip")
-        self._action, self._shown = f"screen.{action}", ""
 
-    def show(self, text: str) -> None:
-        """Set the text: the key, then the command or the state."""
-        if text != self._shown:
-            self._shown = text
-            key, _, rest = text.partition(" ")
-            self.update(Content.assemble((key, "bold"), " ", rest))
+class Chip(Lines):
+    """Button as wide as its text that takes no focus: Enter is for the next game."""
 
     async def on_click(self) -> None:
-        """Run the action."""
-        await self.run_action(self._action)
+        """Run the command."""
+        await self.run_action(f"screen.{action_of(self.id or '')}")
 
 
 class LearnBar(Horizontal):
@@ -168,41 +161,24 @@ class LearnBar(Horizontal):
         self._language = language
 
     def compose(self) -> ComposeResult:
-        for name in METHODS:
-            yield Chip(name, f"learn('{name}')")
-        for name in ("autoplay", "next_method", "next_quantity", "next_speed", "reset", "adjust", "flip"):
-            yield Chip(name, name)
+        for name in COMMANDS:
+            yield Chip(id=name, classes="chip")
 
     def show(self, lessons: Lessons, method: str, quantity: str, autoplay: bool, flipped: bool) -> None:
-        """Update the chips to the current state."""
+        """Update the chips to the current state: the key, then the command or its state."""
         say = self._language.say
-        texts = {name: f"{_KEYS[name]} {mark(lessons[name])}{name.upper()}" for name in METHODS}
+        texts = {name: f"{mark(lessons[name])}{name.upper()}" for name in METHODS}
         texts |= {
-            "autoplay": f"a {'●' if autoplay else '○'}Auto",
-            "next_method": f"c {method.upper()}",
-            "next_quantity": f"x {say(f'blackjack_screen.{quantity}')}",
-            "next_speed": f"f {speed_text(self._language, lessons.choices.speed)}",
-            "reset": f"r {say('blackjack_screen.reset')}",
-            "adjust": f"e {say('blackjack_screen.adjust')}",
-            "flip": f"b {say('blackjack_screen.cards') if flipped else say('blackjack_screen.table')}",
+            "autoplay": f"{'●' if autoplay else '○'}Auto",
+            "next_method": method.upper(),
+            "next_quantity": say(f"blackjack_screen.{quantity}"),
+            "next_speed": speed_text(self._language, lessons.choices.speed),
+            "reset": say("blackjack_screen.reset"),
+            "adjust": say("blackjack_screen.adjust"),
+            "flip": say("blackjack_screen.cards" if flipped else "blackjack_screen.table"),
         }
         for name, text in texts.items():
-            self.query_one(f"#{name}", Chip).show(text)
-
-
-class Cards(Static):
-    """Row of cards, shown by rank; a row that does not fit becomes one line."""
-
-    def __init__(self, id: str) -> None:  # noqa: A002 - as Textual calls it
-        super().__init__(id=id, markup=False, classes="cards")
-
-    def show(self, cards: tuple[str, ...]) -> None:
-        """Show these ranks."""
-        if 5 * len(cards) > max(self.size.width, 40):
-            self.update("\n" + " ".join(cards))
-            return
-        middle = "".join("│" + (card if card == _HIDDEN else f"{card:^3}") + "│" for card in cards)
-        self.update("\n".join(("╭───╮" * len(cards), middle, "╰───╯" * len(cards))))
+            self.query_one(f"#{name}", Chip).update(Content.assemble((COMMANDS[name], "bold"), " ", text))
 
 
 class GameBoard(Board):
@@ -214,9 +190,9 @@ class GameBoard(Board):
     def compose(self) -> ComposeResult:
         with Vertical(id="play"):
             yield Lines(id="dealer", markup=False)
-            yield Cards(id="dealer_cards")
+            yield Static(id="dealer_cards", markup=False, classes="cards")
             yield Lines(id="player", markup=False)
-            yield Cards(id="player_cards")
+            yield Static(id="player_cards", markup=False, classes="cards")
             yield Lines(id="outcome", markup=False)
             yield Lines(id="counted", markup=False)
             if self.table.people:
@@ -229,13 +205,23 @@ class GameBoard(Board):
         say, counts = self.language.say, seen.other_counts
         dealer = "blackjack_screen.dealer" if counts is None else "blackjack_screen.dealer_open"
         player = "blackjack_screen.player_soft" if seen.soft else "blackjack_screen.player"
-        self.set_text("dealer", say(dealer, counts=counts, rule=seen.rule))
-        self.query_one("#dealer_cards", Cards).show(seen.other + ((_HIDDEN,) if seen.outcome is None else ()))
-        self.set_text("player", say(player, counts=seen.counts))
-        self.query_one("#player_cards", Cards).show(seen.cards)
-        self.set_text("outcome", "" if seen.outcome is None else f"▶ {say(f'result.{seen.outcome}')}")
-        self.set_text("counted", self.games_text("blackjack_screen.counted"))
+        self.set_texts(
+            dealer=say(dealer, counts=counts, rule=seen.rule),
+            dealer_cards=self._cards(seen.other + ((_HIDDEN,) if seen.outcome is None else ())),
+            player=say(player, counts=seen.counts),
+            player_cards=self._cards(seen.cards),
+            outcome="" if seen.outcome is None else f"▶ {say(f'result.{seen.outcome}')}",
+            counted=self.games_text("blackjack_screen.counted"),
+        )
 
-    def set_text(self, name: str, text: str) -> None:
-        """Set a widget's text without a new layout: its height is fixed, and updates are frequent."""
-        self.query_one(f"#{name}", Static).update(text, layout=False)
+    def _cards(self, cards: tuple[str, ...]) -> str:
+        """Draw a row of cards by rank; one that does not fit becomes a line."""
+        if 5 * len(cards) > max(self.size.width, 40):
+            return "\n" + " ".join(cards)
+        middle = "".join(f"│{card:^3}│" for card in cards)
+        return "\n".join(("╭───╮" * len(cards), middle, "╰───╯" * len(cards)))
+
+    def set_texts(self, **texts: str) -> None:
+        """Set widgets' texts without a new layout: their heights are fixed, and updates are frequent."""
+        for name, text in texts.items():
+            self.query_one(f"#{name}", Static).update(text, layout=False)

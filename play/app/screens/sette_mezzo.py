@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.message import Message
 from textual.widgets import RichLog
 
 from busso.cards.hand import Hand, Move
@@ -18,7 +16,7 @@ from busso.play.app.table.table import HELP, HINT, LEAVE, ODDS, REVIEW, UNDO, Ta
 from busso.play.app.widgets.boxes import boxes
 from busso.play.app.widgets.keys import Key
 from busso.play.app.widgets.lines import Lines
-from busso.play.coach.coaching import Coaching, is_mistake
+from busso.play.coach.hints import Coaching, is_mistake
 from busso.play.views.small import SmallView
 from busso.sette_mezzo.cards import points_text
 from busso.sette_mezzo.rules import HIT, STICK
@@ -86,16 +84,9 @@ class GameScreen(TableScreen):
     ]
     KEYS: ClassVar[tuple[Key, ...]] = (HINT, ODDS, Key("c", "coach", "coach"), UNDO, REVIEW, HELP, LEAVE)
 
-    class Judgement(Message):
-        """The coach's verdict on a move of a hand, with the game's number at the table."""
-
-        def __init__(self, hand: Hand, game: int, move: Move, judged: Evaluation) -> None:
-            super().__init__()
-            self.hand, self.game, self.move, self.judged = hand, game, move, judged
-
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.coaching = Coaching(self.session.coach)
+        self.coaching = Coaching()
         self.coached = True
 
     def on_mount(self) -> None:  # Textual calls the base class's too
@@ -131,19 +122,19 @@ class GameScreen(TableScreen):
         hand, game, number = self.table.hand, self.table.number, len(self.table.hand.moves) - 1
 
         def look() -> None:
-            judged = self.coaching.look(hand, number, move)
+            judged = self.session.coach.judge(hand, number, move)
             if judged is not None:
-                self.post_message(self.Judgement(hand, game, move, judged))
+                self.call_later(self._heard, hand, game, move, judged)
 
         self.run_worker(look, thread=True)
 
-    @on(Judgement)
-    def _heard(self, heard: Judgement) -> None:
-        if heard.move not in heard.hand.moves:
-            return  # it was taken back
-        self.coaching.add(heard.game, heard.judged)
-        if is_mistake(heard.judged):
-            self.board.comment = self._remark(heard.judged)
+    def _heard(self, hand: Hand, game: int, move: Move, judged: Evaluation) -> None:
+        """Show the coach's verdict on a move, unless it was taken back."""
+        if move not in hand.moves:
+            return
+        self.coaching.add(game, judged)
+        if is_mistake(judged):
+            self.board.comment = self._remark(judged)
             self.query_one("#log", RichLog).write(self.board.comment)
         self.refresh_table()
 

@@ -9,15 +9,15 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, HorizontalGroup, Vertical
 from textual.content import Content
+from textual.events import Click
 from textual.widgets import Static
 
 from busso.cards.hand import Move
 from busso.play.app.table.board import Board
 from busso.play.app.table.table import HELP, HINT, LEAVE, REVIEW, SAVE, UNDO, TableScreen
-from busso.play.app.widgets.cards import card_box
+from busso.play.app.widgets.cards import SeatPlace, card_box
 from busso.play.app.widgets.keys import Key, bound
 from busso.play.app.widgets.lines import Lines
-from busso.play.app.widgets.seats import HandCard, SeatPlace
 from busso.play.app.widgets.tressette_panel import panel, result_lines
 from busso.play.table.speech import Speech
 from busso.play.views.tressette import TressetteView
@@ -53,7 +53,7 @@ class GameBoard(Board):
         with HorizontalGroup(id="hand"):
             yield Lines(id="result")
             for number in range(_HAND):
-                yield HandCard(number)
+                yield Lines(id=f"card-{number + 1}", name=str(number), classes="held")
 
     def buttons(self) -> list[tuple[int, str]]:
         """Return no buttons: cards are clicked."""
@@ -105,7 +105,7 @@ class GameBoard(Board):
     def _draw_hand(self, seen: TressetteView) -> None:
         cards, legal = cards_of(seen), seen.legal if self.legal else ()
         self.cursor.look(cards, legal, (self.position, self.viewer))
-        for number, box in enumerate(self.query(HandCard)):
+        for number, box in enumerate(self.query(".held").results(Static)):
             box.display = number < len(cards)
             if number >= len(cards):
                 continue
@@ -132,9 +132,9 @@ class GameBoard(Board):
             self.cursor.place = number
             self.post_message(self.Chosen(parse_card(cards[number])))
 
-    @on(HandCard.Clicked)
-    def _clicked(self, event: HandCard.Clicked) -> None:
-        self.choose_nth(event.number)
+    @on(Click, ".held")
+    def _clicked(self, event: Click) -> None:
+        self.choose_nth(int((event.widget and event.widget.name) or 0))
 
     def point(self, by: int) -> None:
         """Move the pointer `by` cards, negative to the left."""

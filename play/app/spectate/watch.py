@@ -53,7 +53,7 @@ class WatchScreen(BoardScreen):
     def __init__(self, watch: WatchedGames, language: Language) -> None:
         speech = Speech(language, watch.table, watch.coach)
         super().__init__(screen_for(watch.game).BOARD(speech), language)
-        self.games, self.commentary = watch, Commentary(language, speech, watch)
+        self.games, self.commentary = watch, Commentary(speech, watch)
         self.viewer, self._shape = watch.viewer, board_of(watch.game)
         self._worths: tuple[str, list[ActionValue]] | None = None  # None if not requested or not known yet
         self._said = -1, 0  # hand and move up to which the log goes
@@ -185,7 +185,7 @@ class WatchScreen(BoardScreen):
         """Return the prompt: the pending computation or the seat to move, and the keys of a spectator."""
         if self._thinking is None:
             return self.commentary.prompt()
-        turn = self.table.turn
+        turn = self.table.hand.turn
         return self.language.say(self._thinking, seat=turn, name="" if turn is None else self.table.setup.seats[turn])
 
     def leave(self, then: Callable[[], None], unsaved: bool = False) -> None:

@@ -155,17 +155,13 @@ class BoardScreen(Screen[str]):
         try:
             words = self.saved_words()
         except OSError as error:
-            words = self.not_saved(error)
+            words = self.speech.not_saved(error)
             if self._unsaved_at != len(self.table.hand.moves) and not self._may_be_unsaved:
                 self._unsaved_at = len(self.table.hand.moves)
                 self.warn(self.language.say("app.leave_unsaved", why=words))
                 return
         self.dismiss(words)
         then()
-
-    def not_saved(self, error: OSError) -> str:
-        """Return the message that a file cannot be written, and why."""
-        return self.language.say("plain.not_saved", file=error.filename or "", why=error.strerror or error)
 
     def saved_words(self) -> str:
         """Save an unfinished table; return how to resume it, empty if there was nothing to save. Raises OSError."""

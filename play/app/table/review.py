@@ -85,7 +85,7 @@ class ReviewScreen(Dialog[None]):
 
     def _worths(self, judged: Evaluation) -> list[str]:
         speech = self._speech
-        lines = [self._say("review_screen.worth", unit=speech.value_unit(), player=speech.adviser_name)]
+        lines = [self._say("review_screen.worth", unit=speech.value_unit(), player=speech.coach.name)]
         for worth in judged.worths:
             best = "★" if worth.value == judged.best.value else " "
             played = f"  ← {self._say('review_screen.this_one')}" if worth.action == judged.action else ""

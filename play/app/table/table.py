@@ -19,12 +19,11 @@ from busso.play.app.table.review import ReviewScreen
 from busso.play.app.widgets.help import TABLE
 from busso.play.app.widgets.keys import Key, bound
 from busso.play.coach.hints import Odds
-from busso.play.coach.review import review
 from busso.play.language import Language
 from busso.play.table.session import Session
 from busso.play.table.speech import Speech
 from busso.play.table.table import Table
-from busso.play.views import events, result
+from busso.play.views import events, result, why_not
 
 HINT, ODDS, UNDO = Key("t", "hint", "hint"), Key("o", "odds", "odds"), Key("u", "undo", "undo")
 REVIEW, SAVE, NEXT = Key("v", "review", "review"), Key("w", "save", "save"), Key("↵", "next", "next", also="n")
@@ -142,7 +141,7 @@ class TableScreen(BoardScreen):
         if not self.table.person_to_move:
             self.tell([self.language.say("reason.over")])
             return
-        reason = self.table.why_not(action)
+        reason = why_not(self.table.hand, action)
         if reason is not None:
             self.complain(self.speech.line(reason))
             return
@@ -184,13 +183,13 @@ class TableScreen(BoardScreen):
         try:
             return job()
         except OSError as error:
-            self.warn(self.not_saved(error))
+            self.warn(self.speech.not_saved(error))
             return None
 
     def _say_trouble(self) -> None:
         """Report that the latest event may not be in a file; the game continues."""
         if (trouble := self.session.take_error()) is not None:
-            self.warn(self.not_saved(trouble))
+            self.warn(self.speech.not_saved(trouble))
 
     def action_next(self) -> None:
         """Uncover the screen for the next person, end a wait, or deal the next hand or game."""
@@ -248,7 +247,7 @@ class TableScreen(BoardScreen):
             return
         self.think(
             "app.counting",
-            lambda: review(self.session.coach, over[-1], self.table.people),
+            lambda: self.session.coach.review(over[-1], self.table.people),
             lambda judged: self.app.push_screen(ReviewScreen(self.speech, over[-1], judged)),
         )
 

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+from textual.app import ComposeResult
+from textual.containers import Container
 from textual.content import Content
+from textual.widgets import Static
 
-from busso.play.views.trick import SUIT_SIGNS, suit_name
+from busso.play.app.widgets.lines import Lines
+from busso.play.views.trick import SUIT_SIGNS, Place, suit_name
 
 SMALL, LARGE = 7, 9  # widths
 _PLAIN, _CHOSEN, _BARRED, _EMPTY = "╭─╮│╰╯", "╔═╗║╚╝", "╭╌╮╎╰╯", "╭┈╮┊╰╯"
 _COLOURS = {"D": "$text-warning", "C": "$text-error", "S": "$text-primary", "B": "$text-success"}
+
+
+class SeatPlace(Container):
+    """Place of a seat: a label of a few lines, and a card or its empty place."""
+
+    def compose(self) -> ComposeResult:
+        yield Lines(classes="who")
+        yield Lines(classes="card")
+
+    def show(self, place: Place, label: Content, large: bool, sign: str) -> None:
+        """Show a place; `sign` marks where a card is awaited."""
+        lies = empty_box(large, sign) if place.card is None else card_box(place.card, large, chosen=place.highest)
+        self.query_one(".who", Static).update(label)
+        self.query_one(".card", Static).update(lies)
 
 
 def card_box(

@@ -28,17 +28,12 @@ class SpikeText:
     def standing(self, seen: SpikeView) -> str:
         """Return the round, phase, pots and discards."""
         number = self._say("round.numbered", number=seen.round) if seen.round else self._say("round.before")
-        values = {"pool": seen.pool, "match": seen.to_match, "bet": seen.bet, "raises": seen.raises}
-        pots = (
-            self._say("pots_second", second=seen.second_pot, **values)
-            if seen.second_pot
-            else self._say("pots", **values)
-        )
+        pots = {"pool": seen.pool, "match": seen.to_match, "bet": seen.bet, "raises": seen.raises}
         phase = self._say(f"phase.{seen.phase}")
         lines = [
             self._say("standing", hand=seen.hand_number, hands=seen.hands, round=number, phase=phase),
-            pots,
-            self._say("discards", cards=counted(seen.discards)) if seen.discards else self._say("no_discards"),
+            self._say("pots_second" if seen.second_pot else "pots", second=seen.second_pot, **pots),
+            self._say("discards" if seen.discards else "no_discards", cards=counted(seen.discards)),
         ]
         return "\n".join(lines)
 
@@ -107,9 +102,9 @@ class SpikeText:
         lines = [Content.styled(self._open_row(" ", name, credits, cards, total, ""), "bold")]
         for seat, hand in enumerate(end.seats):
             won, cards, total = seat == end.winner, "", ""
-            if hand.cards is not None and hand.sum is not None:
+            if hand.cards:
                 low, high, spike = (f"{signed(card):>3}" for card in hand.cards)
-                cards, total = f"{low} {high} | {spike}", signed(hand.sum)
+                cards, total = f"{low} {high} | {spike}", signed(sum(hand.cards))
             note = self._say("wins", won=end.won) if won else "" if cards else self._say("state.folded")
             line = self._open_row(
                 "★" if won else " ", f"{seat} {self._short(names[seat])}", str(hand.credits), cards, total, note

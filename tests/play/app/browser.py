@@ -18,46 +18,9 @@ import aiohttp
 from tests.limits import seconds
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-_CODES = re.compile(r"\x1b\[(?P<numbers>[0-9;?]*)(?P<kind>[A-Za-z])|\x1b.|[\r\n]|[^\x1b\r\n]+", re.S)
-
-
-class Terminal:
-    """Screen of a terminal after Textual's output, which consists of positions and text."""
-
-    def __init__(self) -> None:
-        self._rows: dict[int, dict[int, str]] = {}
-        self._row, self._column = 0, 0
-
-    def feed(self, text: str) -> None:
-        for code in _CODES.finditer(text):
-            numbers = [int(number) if number.isdigit() else 1 for number in (code["numbers"] or "").split(";")]
-            if code["kind"] in ("H", "f"):
-                self._row, self._column = numbers[0] - 1, (numbers[1] if len(numbers) > 1 else 1) - 1
-            elif code["kind"] == "J":
-                self._rows.clear()
-            elif code[0] == "\n":
-                self._row, self._column = self._row + 1, 0
-            elif code[0] == "\r":
-                self._column = 0
-            elif not code[0].startswith("\x1b"):
-                for letter in code[0]:
-                    self._rows.setdefault(self._row, {})[self._column] = letter
-                    self._column += 1
-
-    @property
-    def text(self) -> str:
-        lines = []
-        for row in range(max(self._rows, default=-1) + 1):
-            letters = self._rows.get(row, {})
-            lines.append("".join(letters.get(column, " ") for column in range(max(letters, default=-1) + 1)))
-        return "\n".join(lines)
-
-    def place(self, text: str) -> tuple[int, int]:
-        """Return row and column of the middle of a visible text."""
-        for row, line in enumerate(self.text.splitlines()):
-            if text in line:
-                return row, line.index(text) + len(text) // 2
-        raise AssertionError(f"{text!r} is not on the screen\n{self.text}")
+# Textual moves the cursor to the beginning of each text that it writes.
+_TEXTS = re.compile(r"\x1b\[(\d+);(\d+)H((?:\x1b\[[\d;]*m|[^\x1b])*)")
+_STYLES = re.compile(r"\x1b\[[\d;]*m")
 
 
 class Browser:
@@ -67,22 +30,18 @@ class Browser:
         self._folder = folder / "chromium"
         self._number = 0
         self._replies: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        self.terminal = Terminal()
+        self.written = ""  # to the terminal
         self.asked: list[str] = []  # all requested addresses
 
     async def __aenter__(self) -> Browser:
         assert CHROMIUM is not None
-        options = ("--headless=new", "--no-sandbox", "--remote-debugging-port=0", "--window-size=1280,800")
         # `--test-type` suppresses the bar about the sandbox, which appears late and takes two terminal lines.
-        quiet = (
-            "--test-type",
-            "--no-first-run",
-            "--disable-gpu",
-            "--disable-dev-shm-usage",
-            "--disable-background-networking",
+        options = (
+            "--headless=new --no-sandbox --remote-debugging-port=0 --window-size=1280,800 --test-type --no-first-run "
+            "--disable-gpu --disable-dev-shm-usage --disable-background-networking"
         )
         self._log = (self._folder.parent / "chromium.log").open("wb")
-        command = [CHROMIUM, *options, *quiet, f"--user-data-dir={self._folder}", "about:blank"]
+        command = [CHROMIUM, *options.split(), f"--user-data-dir={self._folder}", "about:blank"]
         self._process = subprocess.Popen(command, stdout=self._log, stderr=self._log)
         told = self._folder / "DevToolsActivePort"
         await self.until("Chromium", lambda: told.exists() and "\n" in told.read_text(), 30)
@@ -114,7 +73,7 @@ class Browser:
             elif told["method"] == "Network.webSocketFrameReceived":
                 frame = told["params"]["response"]
                 if frame["opcode"] == 2:
-                    self.terminal.feed(base64.b64decode(frame["payloadData"]).decode())
+                    self.written += base64.b64decode(frame["payloadData"]).decode()
             elif told["method"] == "Network.requestWillBeSent":
                 self.asked.append(told["params"]["request"]["url"])
             elif told["method"] == "Network.webSocketCreated":
@@ -126,21 +85,23 @@ class Browser:
         await self._socket.send_json({"id": self._number, "method": method, "params": parameters})
         told = await asyncio.wait_for(reply, seconds(20))
         assert "error" not in told, told
-        found: dict[str, Any] = told["result"]
-        return found
+        return told["result"]
 
     async def until(self, what: str, seen: Callable[[], object], limit: float = 20) -> None:
         loop = asyncio.get_running_loop()
         start = loop.time()
         while not seen():
-            assert loop.time() - start < seconds(limit), f"{what} did not come\n{self.terminal.text}"
+            assert loop.time() - start < seconds(limit), f"{what} did not come\n{self._texts()}"
             await asyncio.sleep(0.05)
 
     async def shows(self, text: str, limit: float = 20) -> None:
-        await self.until(repr(text), lambda: text in self.terminal.text, limit)
+        await self.until(repr(text), lambda: any(text in each for _, _, each in self._texts()), limit)
+
+    def _texts(self) -> list[tuple[int, int, str]]:
+        """Return what was written: row, column and text."""
+        return [(int(y) - 1, int(x) - 1, _STYLES.sub("", text)) for y, x, text in _TEXTS.findall(self.written)]
 
     async def open(self, address: str) -> None:
-        self.terminal = Terminal()
         await self.call("Page.navigate", url=address)
 
     async def evaluate(self, expression: str) -> Any:
@@ -148,7 +109,8 @@ class Browser:
         return found["result"].get("value")
 
     async def press(self, key: str) -> None:
-        """Press a letter or digit."""
+        """Press a letter or digit, and forget what was written before."""
+        self.written = ""
         code = f"Digit{key}" if key.isdigit() else f"Key{key.upper()}"
         common = {"key": key, "code": code, "windowsVirtualKeyCode": ord(key.upper())}
         await self.call("Input.dispatchKeyEvent", type="keyDown", text=key, **common)
@@ -156,7 +118,7 @@ class Browser:
 
     async def click(self, text: str) -> None:
         """Click on a text in the terminal, whose characters all have the same size."""
-        row, column = self.terminal.place(text)
+        row, column = next((y, x + each.index(text)) for y, x, each in reversed(self._texts()) if text in each)
         size = await self.evaluate(
             "(() => { const box = document.querySelector('.xterm-screen').getBoundingClientRect();"
             " return [box.left, box.top, box.width, box.height] })()"

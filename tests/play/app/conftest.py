@@ -4,8 +4,6 @@ This is reliable on a busy machine and with threads that think or learn; tests t
 explicitly.
 """
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

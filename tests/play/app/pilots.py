@@ -1,11 +1,12 @@
 """Application for tests, driven by Textual's Pilot."""
 
-from __future__ import annotations
-
 import asyncio
+import inspect
 import time
 from collections.abc import Awaitable, Callable
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 from textual.pilot import Pilot
 
@@ -52,8 +53,9 @@ def table_of(pilot: Pilot[int]) -> TableScreen:
     return pilot.app.screen
 
 
-async def seated(pilot: Pilot[int]) -> TableScreen:
-    """Return the table once it waits for a person who has taken the seat."""
+async def seated(pilot: Pilot[int], *keys: str) -> TableScreen:
+    """Press keys; return the table once it waits for a person who has taken the seat."""
+    await pilot.press(*keys)
     await wait(pilot, "a table", lambda: isinstance(pilot.app.screen, TableScreen))
     table = table_of(pilot)
     await wait(pilot, "a turn", lambda: table.is_quiet and (table.table.hand.over or table.table.person_to_move))
@@ -62,8 +64,9 @@ async def seated(pilot: Pilot[int]) -> TableScreen:
     return await asked(pilot)
 
 
-async def asked(pilot: Pilot[int]) -> TableScreen:
-    """Return the table once a person is to move or the hand is over."""
+async def asked(pilot: Pilot[int], *keys: str) -> TableScreen:
+    """Press keys; return the table once a person is to move or the hand is over."""
+    await pilot.press(*keys)
     table = table_of(pilot)
     await wait(pilot, "a turn", lambda: table.may_act or (table.table.hand.over and table.is_quiet))
     return table
@@ -83,3 +86,19 @@ def driven(app: TableApp, script: Callable[[Pilot[int]], Awaitable[None]], size:
             await script(pilot)
 
     asyncio.run(run())
+
+
+def on_screen(overrides: str = "", opened: Callable[..., TableApp] = application, size: tuple[int, int] = SMALL) -> Any:
+    """Make a coroutine with the argument `pilot` a test; `{name}` in the overrides is the test's argument `name`."""
+
+    def test_of(script: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+        @wraps(script)
+        def test(**given: Any) -> None:
+            driven(opened(*overrides.format(**given).split()), lambda pilot: script(pilot, **given), size)
+
+        signature = inspect.signature(script)
+        arguments = [each for each in signature.parameters.values() if each.name != "pilot"]
+        test.__signature__ = signature.replace(parameters=arguments)  # type: ignore[attr-defined]
+        return test
+
+    return test_of

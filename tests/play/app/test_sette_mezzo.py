@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from busso.evaluate.replay import replay_file
 from busso.play.app.screens.sette_mezzo import GameScreen
 from busso.play.views import view
 from busso.play.views.small import SmallView
 from busso.sette_mezzo.rules import HIT, STICK
-from tests.play.app.pilots import LARGE, SMALL, application, asked, driven, seated, text_of, wait
+from tests.play.app.pilots import LARGE, asked, on_screen, seated, text_of, wait
+from tests.play.people import replayed
 
 
 async def judged(pilot: Pilot[int], table: GameScreen, decisions: int) -> None:
@@ -37,55 +37,45 @@ def look_at_the_table(table: GameScreen, text: str) -> None:
 
 
 @pytest.mark.parametrize("by", ["letters", "mouse"])
-def test_whole_games(by: str, tmp_path: Path) -> None:
-    record = tmp_path / "games.jsonl"
-
-    async def act(pilot: Pilot[int], table: GameScreen, action: int) -> None:
+@on_screen("game=sette_mezzo seed=2 record=games.jsonl")
+async def test_whole_games(pilot: Pilot[int], by: str) -> None:
+    if by == "mouse":
+        await pilot.resize_terminal(*LARGE)
+    table, decisions = await seated(pilot), 0
+    while table.table.score.games < 4 or not table.table.hand.over:
+        look_at_the_table(table, text_of(pilot.app))
+        if table.table.hand.over:
+            await (pilot.click("#next") if by == "mouse" else pilot.press("enter"))
+            await asked(pilot)
+            continue
+        decisions += 1
+        action = HIT if decisions % 3 else STICK
         if by == "mouse":
             await wait(pilot, "buttons", lambda: len(table.query(".action")) == 2)
             await pilot.click(list(table.query(".action"))[action])
         else:
             await pilot.press("sh"[action])
-
-    async def script(pilot: Pilot[int]) -> None:
-        table, decisions = await seated(pilot), 0
-        while True:
-            look_at_the_table(table, text_of(pilot.app))
-            if table.table.score.games == 4 and table.table.hand.over:
-                break
-            if table.table.hand.over:
-                await (pilot.click("#next") if by == "mouse" else pilot.press("enter"))
-                await asked(pilot)
-                continue
-            decisions += 1
-            await act(pilot, table, HIT if decisions % 3 else STICK)
-            await judged(pilot, table, decisions)
-
-    driven(application("game=sette_mezzo", "seed=2", f"record={record}"), script, LARGE if by == "mouse" else SMALL)
-    results = list(replay_file(record))
-    assert len(results) == 4 and all("error" not in result for result in results)
+        await judged(pilot, table, decisions)
+    look_at_the_table(table, text_of(pilot.app))
+    assert len(replayed(Path("games.jsonl"))) == 4
 
 
-def test_the_coach_is_turned_off_and_on_and_forgets_what_was_taken_back() -> None:
-    async def script(pilot: Pilot[int]) -> None:
-        table = await seated(pilot)
-        hint = table.session.coach.hint(table.table.hand)
-        assert hint[0].action == HIT and "Coach on (c: off)" in text_of(pilot.app)
-        await pilot.press("c")
-        await pilot.pause()
-        assert "Coach off (c: on)" in text_of(pilot.app)
-        await pilot.press("h")
-        await asked(pilot)
-        await pilot.press("c")
-        assert table.table.hand.over is False and table.coaching.decisions == 0
-        await pilot.press("h")
-        await judged(pilot, table, 1)
-        assert "Coach: hit cost you" in text_of(pilot.app)
-        await pilot.press("u")
-        await asked(pilot)
-        assert table.coaching.decisions == 0 and "Coach: " not in text_of(pilot.app)
-        await pilot.press("s")
-        await judged(pilot, table, 1)
-        assert table.coaching.mistakes == 0 and "Coach: " not in text_of(pilot.app)
-
-    driven(application("game=sette_mezzo", "seed=15"), script)
+@on_screen("game=sette_mezzo seed=15")
+async def test_the_coach_is_turned_off_and_on_and_forgets_what_was_taken_back(pilot: Pilot[int]) -> None:
+    table = await seated(pilot)
+    hint = table.session.coach.hint(table.table.hand)
+    assert hint[0].action == HIT and "Coach on (c: off)" in text_of(pilot.app)
+    await pilot.press("c")
+    await pilot.pause()
+    assert "Coach off (c: on)" in text_of(pilot.app)
+    await asked(pilot, "h")
+    await pilot.press("c")
+    assert table.table.hand.over is False and table.coaching.decisions == 0
+    await pilot.press("h")
+    await judged(pilot, table, 1)
+    assert "Coach: hit cost you" in text_of(pilot.app)
+    await asked(pilot, "u")
+    assert table.coaching.decisions == 0 and "Coach: " not in text_of(pilot.app)
+    await pilot.press("s")
+    await judged(pilot, table, 1)
+    assert table.coaching.mistakes == 0 and "Coach: " not in text_of(pilot.app)

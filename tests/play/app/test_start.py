@@ -1,7 +1,5 @@
 """`busso play` at a terminal: starts in the menu, exits cleanly, and keeps the game."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 

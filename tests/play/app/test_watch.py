@@ -1,7 +1,5 @@
 """Spectator screen: every game, forwards and backwards, hidden and open, and from a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -12,33 +10,25 @@ from busso.play.app.menu.menu import MenuScreen
 from busso.play.app.spectate.watch import WatchScreen
 from busso.play.language import LANGUAGES
 from busso.play.views import open_hands, view
-from tests.play.app.pilots import LARGE, SMALL, application, driven, text_of, wait
+from tests.play.app.pilots import LARGE, SMALL, application, driven, on_screen, text_of, wait
 from tests.play.test_watching import recorded
-
-SLOW = "pace=60"  # nothing moves by itself during a test
 
 
 async def looked_at(pilot: Pilot[int]) -> WatchScreen:
     """Return the screen once nothing is being computed."""
     await wait(pilot, "a board", lambda: isinstance(pilot.app.screen, WatchScreen))
-    return await settled(pilot)
-
-
-async def settled(pilot: Pilot[int]) -> WatchScreen:
     screen = pilot.app.screen
-    assert isinstance(screen, WatchScreen)
     # The title appears as soon as the first position is being evaluated.
-    await wait(
-        pilot, "an end of thinking", lambda: screen.is_mounted and shown(pilot, "#title") and not screen._thinking
-    )
+    there = lambda: screen.is_mounted and shown(pilot, "#title") and not screen._thinking  # noqa: E731
+    await wait(pilot, "an end of thinking", there)
     return screen
 
 
 async def press(pilot: Pilot[int], *keys: str) -> WatchScreen:
     for key in keys:
         await pilot.press(key)
-        await settled(pilot)
-    return await settled(pilot)
+        screen = await looked_at(pilot)
+    return screen
 
 
 def shown(pilot: Pilot[int], which: str) -> str:
@@ -50,80 +40,72 @@ def told(pilot: Pilot[int]) -> str:
     return "\n".join(note.message for note in pilot.app._notifications)
 
 
-def cards_of(screen: WatchScreen) -> list[str]:
-    return [card for message in open_hands(screen.table.hand) for card in str(message.values["cards"]).split()]
-
-
-def test_closed_hands_stay_closed() -> None:
-
-    async def script(pilot: Pilot[int]) -> None:
-        screen = await looked_at(pilot)
-        await press(pilot, "space", "o")
-        for _ in range(3):
-            for seat in "0123":
-                await press(pilot, seat)
-                hidden = {
-                    card
-                    for k, message in enumerate(open_hands(screen.table.hand))
-                    if k != int(seat)
-                    for card in str(message.values["cards"]).split()
-                }
-                words = set(text_of(pilot.app).replace(",", " ").replace(".", " ").replace(":", " ").split())
-                assert len(hidden) > 20 and not hidden & words
-            await press(pilot, "right")
-
-    driven(application("watch=agents", "seed=7", SLOW, "hint=monte_carlo:samples:5"), script, LARGE)
+@on_screen("watch=agents seed=7 pace=60 hint=monte_carlo:samples:5", size=LARGE)
+async def test_closed_hands_stay_closed_and_nothing_can_be_played(pilot: Pilot[int]) -> None:
+    screen = await looked_at(pilot)
+    await press(pilot, "space", "o")
+    for _ in range(3):
+        for seat in "0123":
+            await press(pilot, seat)
+            hidden = {
+                card
+                for k, message in enumerate(open_hands(screen.table.hand))
+                if k != int(seat)
+                for card in str(message.values["cards"]).split()
+            }
+            words = set(text_of(pilot.app).replace(",", " ").replace(".", " ").replace(":", " ").split())
+            assert len(hidden) > 20 and not hidden & words
+        await press(pilot, "right")
+    await pilot.click("#card-1")
+    await wait(pilot, "a line", lambda: "you cannot play here" in told(pilot))
+    assert screen.games.at == 3
 
 
 @pytest.mark.slow
-def test_it_goes_on_by_itself_until_it_is_stopped() -> None:
-    async def script(pilot: Pilot[int]) -> None:
-        screen = await looked_at(pilot)
-        await wait(pilot, "the second game", lambda: screen.games.number >= 2)
-        await press(pilot, "space")
-        place = screen.games.number, screen.games.at
-        await pilot.pause(0.2)
-        assert (screen.games.number, screen.games.at) == place and screen.is_quiet
-        await press(pilot, "p")
-        assert screen.games.number == place[0] - 1 and screen.games.at == 0
-        await press(pilot, *["p"] * place[0])
-        assert screen.games.number == 0 and "This is the first hand." in told(pilot)
-        await press(pilot, "minus", "minus")
-        assert screen.games.pace == 0.2
-        await press(pilot, "plus")
-        assert screen.games.pace == 0.1
-        await pilot.click("#board")
-        await pilot.press("q")
-        await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen))
-
-    driven(application("watch=agents", "game=sette_mezzo", "seed=3"), script)
+@on_screen("watch=agents game=sette_mezzo seed=3")
+async def test_it_goes_on_by_itself_until_it_is_stopped(pilot: Pilot[int]) -> None:
+    screen = await looked_at(pilot)
+    await wait(pilot, "the second game", lambda: screen.games.number >= 2)
+    await press(pilot, "space")
+    place = screen.games.number, screen.games.at
+    await pilot.pause(0.2)
+    assert (screen.games.number, screen.games.at) == place and screen.is_quiet
+    await press(pilot, "p")
+    assert screen.games.number == place[0] - 1 and screen.games.at == 0
+    await press(pilot, *["p"] * place[0])
+    assert screen.games.number == 0 and "This is the first hand." in told(pilot)
+    await press(pilot, "minus", "minus")
+    assert screen.games.pace == 0.2
+    await press(pilot, "plus")
+    assert screen.games.pace == 0.1
+    await pilot.click("#board")
+    await pilot.press("q")
+    await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen))
 
 
-SPIKE = ("game=spike", "seats=3", "hands=1", "hint=monte_carlo:samples:20")
+SPIKE = "game=spike seats=3 hands=1 hint=monte_carlo:samples:20"
 
 
-@pytest.mark.parametrize("game", [("game=blackjack", "decks=1"), ("game=sette_mezzo",), SPIKE])
-def test_every_game_is_looked_on_at(game: tuple[str, ...]) -> None:
-    async def script(pilot: Pilot[int]) -> None:
-        screen = await looked_at(pilot)
-        await press(pilot, "space")
-        while screen.table.hand.over:
-            await press(pilot, "n")
-        assert "█" in shown(pilot, "#values")
-        await press(pilot, "b")
-        assert not screen.query_one("#values").display
-        before = view(screen.table.hand, 0)
-        await press(pilot, "right", "left")
-        assert view(screen.table.hand, 0) == before
-        number = screen.games.number
+@pytest.mark.parametrize("game", ["game=blackjack decks=1", "game=sette_mezzo", SPIKE])
+@on_screen("watch=agents seed=4 pace=60 {game}")
+async def test_every_game_is_looked_on_at(pilot: Pilot[int], game: str) -> None:
+    screen = await looked_at(pilot)
+    await press(pilot, "space")
+    while screen.table.hand.over:
         await press(pilot, "n")
-        assert screen.games.number == number + 1 and screen.games.at == 0
-        await press(pilot, "p")
-        while screen.games.following is not None:
-            await press(pilot, "right")
-        assert screen.table.hand.over and "The hand is over." in shown(pilot, "#prompt")
-
-    driven(application("watch=agents", "seed=4", SLOW, *game), script)
+    assert "█" in shown(pilot, "#values")
+    await press(pilot, "b")
+    assert not screen.query_one("#values").display
+    before = view(screen.table.hand, 0)
+    await press(pilot, "right", "left")
+    assert view(screen.table.hand, 0) == before
+    number = screen.games.number
+    await press(pilot, "n")
+    assert screen.games.number == number + 1 and screen.games.at == 0
+    await press(pilot, "p")
+    while screen.games.following is not None:
+        await press(pilot, "right")
+    assert screen.table.hand.over and "The hand is over." in shown(pilot, "#prompt")
 
 
 def test_a_file_with_several_games_and_a_match(tmp_path: Path) -> None:
@@ -158,45 +140,28 @@ def test_a_file_with_several_games_and_a_match(tmp_path: Path) -> None:
         await pilot.press("q")
         await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen))
 
-    driven(application(f"watch={path}", SLOW, "hint=monte_carlo:samples:5"), script)
+    driven(application(f"watch={path}", "pace=60", "hint=monte_carlo:samples:5"), script)
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
-def test_its_keys_fit_and_can_be_clicked(lang: str) -> None:
-    async def script(pilot: Pilot[int]) -> None:
-        screen = await looked_at(pilot)
-        (row, keys) = next((k, line) for k, line in enumerate(text_of(pilot.app).splitlines()) if "Space" in line)
-        assert row == SMALL[1] - 1 and len(keys) < SMALL[0] and keys.split()[-2] == "q"
-        await pilot.click(offset=(keys.index("Space"), row))
-        assert not (await settled(pilot)).games.playing
-        await pilot.click(offset=(keys.index("→"), row))
-        assert (await settled(pilot)).games.at == 1
-        await pilot.click(offset=(keys.index("←"), row))
-        assert (await settled(pilot)).games.at == 0
-        assert len(screen.query_one("#log", RichLog).lines) == 0
-
-    driven(application("watch=agents", "game=sette_mezzo", "seed=3", SLOW, f"lang={lang}"), script)
+@on_screen("watch=agents game=sette_mezzo seed=3 pace=60 lang={lang}")
+async def test_its_keys_fit_and_can_be_clicked(pilot: Pilot[int], lang: str) -> None:
+    screen = await looked_at(pilot)
+    (row, keys) = next((k, line) for k, line in enumerate(text_of(pilot.app).splitlines()) if "Space" in line)
+    assert row == SMALL[1] - 1 and len(keys) < SMALL[0] and keys.split()[-2] == "q"
+    await pilot.click(offset=(keys.index("Space"), row))
+    assert not (await looked_at(pilot)).games.playing
+    await pilot.click(offset=(keys.index("→"), row))
+    assert (await looked_at(pilot)).games.at == 1
+    await pilot.click(offset=(keys.index("←"), row))
+    assert (await looked_at(pilot)).games.at == 0
+    assert len(screen.query_one("#log", RichLog).lines) == 0
 
 
-def test_leaving_does_not_wait_for_a_whole_hand() -> None:
-    async def script(pilot: Pilot[int]) -> None:
-        screen = await looked_at(pilot)
-        await pilot.press("space", "n")  # a hand of 40 slow moves is fast-forwarded to its end
-        await pilot.press("q")
-        await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen), 20)
-        assert len(screen.games.scene.hand.moves) < 40
-
-    players = "opponents=monte_carlo:samples:2000"
-    driven(application("watch=agents", "seed=7", SLOW, players, "hint=monte_carlo:samples:5"), script)
-
-
-def test_nothing_can_be_played() -> None:
-    async def script(pilot: Pilot[int]) -> None:
-        screen = await looked_at(pilot)
-        await press(pilot, "space")
-        before = screen.games.at
-        await pilot.click("#card-1")
-        await wait(pilot, "a line", lambda: "you cannot play here" in told(pilot))
-        assert screen.games.at == before
-
-    driven(application("watch=agents", "seed=3", SLOW, "hint=monte_carlo:samples:5"), script, LARGE)
+@on_screen("watch=agents seed=7 pace=60 opponents=monte_carlo:samples:2000 hint=monte_carlo:samples:5")
+async def test_leaving_does_not_wait_for_a_whole_hand(pilot: Pilot[int]) -> None:
+    screen = await looked_at(pilot)
+    await pilot.press("space", "n")  # a hand of 40 slow moves is fast-forwarded to its end
+    await pilot.press("q")
+    await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen), 20)
+    assert len(screen.games.scene.hand.moves) < 40
