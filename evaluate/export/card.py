@@ -6,21 +6,17 @@ hubs read, too.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 import yaml
 
-from busso.cards.base.own_files import typed_game
-from busso.cards.game import Game
 from busso.cards.matches.duplicate import decimals, meaning_of_won
-from busso.cards.own.layout import table_of
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.overrides import value_text
 from busso.command.terminal.visible import one_line
-from busso.evaluate.export.source import PACKED, ExportSource
+from busso.evaluate.export.source import ExportSource
 from busso.evaluate.markdown import code, literal
 from busso.train.run.results import INTERVAL
 
@@ -45,9 +41,7 @@ for each of {actions} actions.
 {facts}
 ## Use
 
-```python
 {use}
-```
 
 ## Results
 
@@ -58,31 +52,11 @@ for each of {actions} actions.
 * It learned under the options above and knows no others; a table where that matters refuses it.
 * It chooses by values that a network has learned, without looking ahead.
 {limits}"""
-_SEEN = """
-## What it sees
-
-```text
-{layout}
-```
-
-## Actions
-
-{actions}.
-"""
-_USE_ONNX = """\
-import numpy as np, onnxruntime
-
-session = onnxruntime.InferenceSession("model.onnx")
-observation = np.zeros({zeros})  # what a seat sees; the layout is below
-legal = np.ones((1, {actions}), bool)  # the actions that it may take
-values = session.run(["values"], {{"observation": observation}})[0]
-action = np.where(legal, values, -np.inf).argmax(1)"""
-_USE_BUSSO = """\
-import busso
-
-game = busso.load_game({game})
-player = busso.load_player(game, "./"{network})  # the folder of this file
-print(busso.duel(game, player, "random", deals=64).win_rate)"""
+_USE = {
+    ".onnx": "Play the legal action of the greatest value. The metadata of the file has, as JSON under `busso`, the "
+    "meaning of each bit that a seat sees and the names of the actions.",
+    ".safetensors": "`busso tournament players=[FOLDER,random]`, with the game and its options; FOLDER is this folder.",
+}
 
 
 def check_free(folder: Path) -> None:
@@ -92,14 +66,13 @@ def check_free(folder: Path) -> None:
         raise SettingsError("to", f"{path} is not the card of an export, which takes this name", "name another folder")
 
 
-def card(source: ExportSource, file: Path, form: str | None, license_name: str) -> str:
-    """Return the text of the card of a file. `form` is that of the observations of ONNX, None for a file for busso."""
+def card(source: ExportSource, file: Path, license_name: str) -> str:
+    """Return the text of the card of a file."""
     game, found, about = source.game, source.found, source.found.about
     tags = ["reinforcement-learning", "deep-reinforcement-learning", "dqn", "card-games", game.name, file.suffix[1:]]
     front = {"license": license_name, "library_name": "busso", "pipeline_tag": tags[0], "tags": tags}
     network = found.settings.network
-    zeros = f"(1, {game.words}), np.uint64" if form == PACKED else f"(1, {game.bits}), np.float32"
-    text = _CARD.format(
+    return _CARD.format(
         front=yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=1000),
         title=literal(source.title),
         game=game.name,
@@ -111,14 +84,10 @@ def card(source: ExportSource, file: Path, form: str | None, license_name: str) 
         version=literal(found.version),
         decisions=", ".join(f"{count:,}" for count in about.get("decisions") or []) or "not known",
         facts="".join(f"| {key} | {code(about[key])} |\n" for key in _FACTS if about.get(key)),
-        use=_in_busso(source) if form is None else _USE_ONNX.format(actions=game.actions, zeros=zeros),
+        use=_USE[file.suffix],
         results="\n".join(_results(source)),
         limits=f"* {literal(one_line(about['limits']))}\n" if about.get("limits") else "",
     )
-    if form is None:
-        return text
-    names = ", ".join(f"{action} {game.action_text(action)}" for action in range(game.actions))
-    return text + _SEEN.format(layout=layout_of(game), actions=names)
 
 
 def _results(source: ExportSource) -> Iterator[str]:
@@ -135,23 +104,3 @@ def _results(source: ExportSource) -> Iterator[str]:
         share = f"{won:.1%} | {100 * low:.1f} to {high:.1%}"
         yield f"| {code(name)} | {result['deals']:,} | {share} | {more:+.{places}f} | ± {half:.{places}f} |"
     yield from ("", f"Duplicate deals, single games; {meaning_of_won(source.game)}.")
-
-
-def _in_busso(source: ExportSource) -> str:
-    settings, options = source.found.settings, source.game.options
-    defaults = asdict(type(options)())
-    given = [f", {key}={value!r}" for key, value in asdict(options).items() if value != defaults[key]]
-    module = settings.network.module
-    network = f", network={module.partition(':')[0]!r}" if module else ""
-    return _USE_BUSSO.format(game=repr(typed_game(settings.game_name)) + "".join(given), network=network)
-
-
-def layout_of(game: Game) -> str:
-    """Return the meaning of each bit of an observation: the table of the layout, if the game has one.
-
-    Otherwise it is the docstring of the module of the game's `observe`.
-    """
-    if game.layout is not None:
-        return table_of(game.layout, [game.action_text(action) for action in range(game.actions)])
-    observe = getattr(game.rules.observe, "py_func", game.rules.observe)
-    return (sys.modules[observe.__module__].__doc__ or "").strip()

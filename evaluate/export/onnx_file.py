@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict
@@ -19,9 +20,9 @@ from torch import Tensor, nn
 
 from busso.cards.compiled.bits import WORD, unpack
 from busso.cards.game import Game
+from busso.cards.own.layout import table_of
 from busso.command import __version__
 from busso.command.errors import UserError
-from busso.evaluate.export.card import layout_of
 from busso.evaluate.export.source import BITS, PACKED, ExportSource
 from busso.train.dqn.network.q_network import QNetwork
 from busso.train.dqn.players.champion_file import shaping
@@ -82,6 +83,17 @@ def _metadata(source: ExportSource, form: str) -> dict[str, Any]:
         "about": source.found.about,
         "results": dict(source.results),
     }
+
+
+def layout_of(game: Game) -> str:
+    """Return the meaning of each bit of an observation: the table of the layout, if the game has one.
+
+    Otherwise it is the docstring of the module of the game's `observe`.
+    """
+    if game.layout is not None:
+        return table_of(game.layout, [game.action_text(action) for action in range(game.actions)])
+    observe = getattr(game.rules.observe, "py_func", game.rules.observe)
+    return (sys.modules[observe.__module__].__doc__ or "").strip()
 
 
 def _traced(source: ExportSource, form: str) -> onnx.ModelProto:

@@ -22,17 +22,13 @@ def with_runs(arguments: Sequence[str]) -> list[str]:
         return others
     if any(each.startswith("run=") for each in others):
         raise SettingsError("run", f"given twice, as run= and by itself ({runs[0]})", "leave one out")
-    return [f"run={_listed(runs)}", *others]
+    quoted = ",".join(map(json.dumps, runs))  # names with `=` or blanks need quotes for Hydra
+    return [f"run=[{quoted}]", *others]
 
 
 def _is_run(argument: str) -> bool:
     key, equals, _ = argument.partition("=")
     return not equals or "/" in key
-
-
-def _listed(runs: Sequence[str]) -> str:
-    """Format a list for Hydra: names with `=` or blanks need quotes."""
-    return f"[{','.join(json.dumps(run) for run in runs)}]"
 
 
 def runs_of(setting: object) -> list[str]:

@@ -8,18 +8,17 @@ from functools import cached_property
 from math import isnan, nan, sqrt
 from pathlib import Path
 from statistics import mean, stdev
-from typing import TYPE_CHECKING
+
+from rich.table import Table as ScreenTable
 
 from busso.cards.matches.duplicate import NORMAL_95, Estimate, share_text
+from busso.command.settings.overrides import value_text
 from busso.evaluate.report.content import Figure, Report, Section, Text, TextTable
 from busso.evaluate.report.drawing import Line, Panel, draw_panels
-from busso.evaluate.report.runs import BAND, Axis, SeedGroup, as_text, band, by_decisions, by_minutes, differences
+from busso.evaluate.report.runs import BAND, Axis, SeedGroup, band, by_decisions, by_minutes, differences
 from busso.evaluate.report.sections.training import in_words, results_section
 from busso.train.run.metrics.scalars import evaluation_scalar
 from busso.train.run.read import SPEED, Run
-
-if TYPE_CHECKING:
-    from rich.table import Table as ScreenTable
 
 Scores = dict[str, Estimate]  # share of games won by opponent, or the errors of a learned table
 
@@ -133,7 +132,7 @@ class Comparison:
             for key, (_, value) in differences(other.settings, kind.settings).items()
             if key != "seed"
         }
-        return " ".join(f"`{key}={as_text(value)}`" for key, value in found.items())
+        return " ".join(f"`{key}={value_text(value)}`" for key, value in found.items())
 
     def note(self) -> str:
         """Return the explanation below the table."""
@@ -184,8 +183,6 @@ class Comparison:
 
 def screen(comparison: Comparison) -> ScreenTable:
     """Return the table for the terminal."""
-    from rich.table import Table as ScreenTable
-
     found = comparison.table()
     table = ScreenTable(caption=comparison.note())
     for name in found.columns:
@@ -241,16 +238,7 @@ def _spent(kinds: Sequence[SeedGroup]) -> Section:
             decisions = int(run.counters.get("env_steps", 0) or (speed[0][-1] if speed else 0))
             rate = f"{decisions / seconds:,.0f}" if seconds else ""
             state = "finished" if run.results else "not finished"
-            rows.append(
-                (
-                    f"`{run.name}`",
-                    str(run.settings.seed),
-                    f"{decisions:,}",
-                    in_words(seconds) if seconds else "",
-                    rate,
-                    state,
-                )
-            )
-    return Section(
-        "Runs", [TextTable(("run", "seed", "decisions", "training time", "decisions a second", ""), rows, left=(0, 5))]
-    )
+            time = in_words(seconds) if seconds else ""
+            rows.append((f"`{run.name}`", str(run.settings.seed), f"{decisions:,}", time, rate, state))
+    columns = ("run", "seed", "decisions", "training time", "decisions a second", "")
+    return Section("Runs", [TextTable(columns, rows, left=(0, 5))])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -62,17 +62,6 @@ def seeds_beside(run: Run) -> list[Run]:
         if same_but_for_the_seed(run, other) and other.settings.seed not in seeds:
             found.append(other)
     return sorted(found, key=lambda other: (other.settings.seed, other.name))
-
-
-def as_text(value: object) -> str:
-    """Format a setting as on a command line."""
-    if isinstance(value, bool) or value is None:
-        return {True: "true", False: "false", None: "null"}[value]
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {as_text(each)}" for key, each in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(as_text(each) for each in value) + "]"
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True)

@@ -122,8 +122,7 @@ def _key(recorded: RecordedHand) -> str:
 
 
 def _occupied(recorded: RecordedHand) -> int:
-    game, start = recorded.hand.game, recorded.hand.start
-    return int(start["players"][0]) if "players" in (game.dtype.names or ()) else game.seats
+    return int(recorded.hand.game.occupied(recorded.hand.start).sum())
 
 
 def _review(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import torch
 
@@ -59,9 +59,8 @@ class Grader:
         if best is None or played is None:
             return found
         # The first look's best stays first: choosing and measuring by the same samples would be biased again.
-        first = [each for each in again.worths if each.action == found.worths[0].action]
-        rest = [each for each in again.worths if each.action != found.worths[0].action]
-        return Evaluation(again.number, again.seat, again.action, (*first, *rest), max(0.0, best - played))
+        worths = sorted(again.worths, key=lambda each: each.action != found.worths[0].action)
+        return replace(again, worths=tuple(worths), cost=max(0.0, best - played))
 
     def _look(self, hand: Hand, number: int, look: int) -> Evaluation | None:
         move = hand.moves[number]
@@ -84,21 +83,16 @@ def grader_of(game: Game, by: str, device: torch.device, limits: list[float] | N
     problem: UserError = SettingsError("by", f"no player here can judge {game.name}", "name a player that gives values")
     for name in names:
         try:
-            spec = _spec(name)
+            spec = PlayerSpec.parse(name)
             adviser = _adviser(game, spec, device)
         except UserError as error:
             problem = error
+        except InputError as error:
+            problem = SettingsError("by", error)
         else:
             grades = limits_of(game, adviser.unit) if limits is None else Limits(*limits)
             return Grader(str(spec), adviser, grades, cheats=spec.who == CHEATING)
     raise problem
-
-
-def _spec(by: str) -> PlayerSpec:
-    try:
-        return PlayerSpec.parse(by)
-    except InputError as error:
-        raise SettingsError("by", error) from None
 
 
 def _adviser(game: Game, spec: PlayerSpec, device: torch.device) -> Adviser:
@@ -134,8 +128,5 @@ def _solver(game: Game, spec: PlayerSpec) -> Adviser:
     if solver is None:
         there = "an exact solution" if spec.who == EXACT else "a solver of open cards"
         raise SettingsError("by", f"{game.name} does not have {there}", f"name a network, or {valuing(game)}")
-    try:
-        options, make = solver
-        return make(read_options(options, spec))
-    except InputError as error:
-        raise SettingsError("by", error) from None
+    options, make = solver
+    return make(read_options(options, spec))

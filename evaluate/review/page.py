@@ -13,10 +13,10 @@ from markupsafe import Markup
 
 from busso.command.terminal.visible import visible
 from busso.evaluate.recorded import InvalidRecord
-from busso.evaluate.review.grading import BLUNDER, GRADES, MISTAKE
-from busso.evaluate.review.reviewed import Decision, Reviewed, ReviewedHand, Tally
-from busso.evaluate.review.settings import MISTAKES, SUMMARY
-from busso.evaluate.review.text import cost_text, heading, method, value_text
+from busso.evaluate.review.grading import GRADES
+from busso.evaluate.review.reviewed import Reviewed, ReviewedHand, Tally
+from busso.evaluate.review.settings import SUMMARY
+from busso.evaluate.review.text import cost_text, heading, method, shown, value_text
 
 _TEMPLATE = Path(__file__).with_name("page.html.j2")
 _OPENS = """
@@ -37,20 +37,15 @@ def page(reviewed: Sequence[Reviewed], summary: Sequence[Tally], show: str, titl
         summary=summary,
         hands=hands if show != SUMMARY else [],
         damaged=[each for each in reviewed if isinstance(each, InvalidRecord)],
-        methods=list(dict.fromkeys(f"{each.hand.game.name}: {method(each)}" for each in hands)),
+        methods=list(dict.fromkeys(map(method, hands))),
         cost=cost_text,
         heading=heading,
-        shown=partial(_shown, show),
+        shown=partial(shown, show),
         value=value_text,
         share=_share,
         suit_of=_suit_of,
     )
     return visible(found)
-
-
-def _shown(show: str, reviewed: ReviewedHand) -> list[Decision]:
-    bad = (MISTAKE, BLUNDER)
-    return [each for each in reviewed.decisions if show != MISTAKES or each.grade in bad]
 
 
 def _share(tally: Tally, grade: str) -> float:

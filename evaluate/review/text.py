@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from busso.evaluate.recorded import InvalidRecord
 from busso.evaluate.review.advisers import ActionValue
-from busso.evaluate.review.grading import BLUNDER, FINE, GRADES, MISTAKE, Limits
+from busso.evaluate.review.grading import BLUNDER, FINE, GRADES, MISTAKE
 from busso.evaluate.review.reviewed import Decision, Reviewed, ReviewedHand, Tally
 from busso.evaluate.review.settings import MISTAKES, SUMMARY
 
@@ -22,7 +22,7 @@ def text(reviewed: Sequence[Reviewed], summary: Sequence[Tally], show: str) -> I
             yield from _damaged(each) if isinstance(each, InvalidRecord) else _hand(each, show)
             yield ""
     yield from _summary(summary)
-    for said in dict.fromkeys(_method(each) for each in reviewed if isinstance(each, ReviewedHand)):
+    for said in dict.fromkeys(method(each) for each in reviewed if isinstance(each, ReviewedHand)):
         yield ""
         yield from textwrap.wrap(said, WIDTH)
 
@@ -41,9 +41,14 @@ def heading(reviewed: ReviewedHand) -> str:
     return f"line {recorded.line}, {reviewed.hand.game.name}{part}{score}{seated}"
 
 
+def shown(show: str, reviewed: ReviewedHand) -> list[Decision]:
+    """Return the decisions of a hand that the setting `show` selects."""
+    return [each for each in reviewed.decisions if show != MISTAKES or each.grade in _BAD]
+
+
 def _hand(reviewed: ReviewedHand, show: str) -> Iterator[str]:
     yield from textwrap.wrap(heading(reviewed), WIDTH, subsequent_indent="  ")
-    chosen = [each for each in reviewed.decisions if show != MISTAKES or each.grade in _BAD]
+    chosen = shown(show, reviewed)
     if not chosen:
         yield "  " + ("no mistakes" if reviewed.decisions else "no decisions: no seat had a choice")
         return
@@ -103,17 +108,9 @@ def _summary(summary: Sequence[Tally]) -> Iterator[str]:
         yield f"not graded, because their values are unknown: {missing} decisions"
 
 
-def _method(reviewed: ReviewedHand) -> str:
-    return f"{reviewed.hand.game.name}: {method(reviewed)}"
-
-
 def method(reviewed: ReviewedHand) -> str:
-    """Describe the grading: the adviser, its information, and the limits of the grades."""
-    grader = reviewed.grader
+    """Describe the grading of a game: the adviser, its information, and the limits of the grades."""
+    game, grader, limits = reviewed.hand.game.name, reviewed.grader, reviewed.grader.limits
     on = "all hands as they were, which no seat could know" if grader.cheats else "what the seat knew"
-    return f"graded by {grader.name} on {on}; {limits_text(grader.limits)} {grader.unit}"
-
-
-def limits_text(limits: Limits) -> str:
-    """Format limits as `best up to 0.1, fine to 0.34, mistake to 1`."""
-    return f"best up to {limits.best:g}, {FINE} to {limits.fine:g}, {MISTAKE} to {limits.mistake:g}"
+    grades = f"best up to {limits.best:g}, {FINE} to {limits.fine:g}, {MISTAKE} to {limits.mistake:g}"
+    return f"{game}: graded by {grader.name} on {on}; {grades} {grader.unit}"

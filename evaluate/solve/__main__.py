@@ -49,7 +49,10 @@ def main(settings: SolveSettings) -> None:
     with Progress("solving", None, "rounds") as progress:
         solved = solve(settings.game, progress.update)
     if settings.interactive:
-        converse(solved, settings)
+        try:
+            converse(solved, settings)
+        except EOFError:
+            print()
     elif settings.table is not None:
         from busso.evaluate.solve.compare import compare  # deferred: imports PyTorch
 
@@ -76,14 +79,7 @@ def _located(model: Model, player: Sequence[str], opponent: str) -> int:
 
 
 def converse(solved: Solved, settings: SolveSettings) -> None:
-    """Ask for cards and print the advice after each, until the end of the hand or of the input."""
-    try:
-        _converse(solved, settings)
-    except EOFError:
-        print()
-
-
-def _converse(solved: Solved, settings: SolveSettings) -> None:
+    """Ask for cards and print the advice after each, until the end of the hand. Raises EOFError if the input ends."""
     model = solved.model
     if settings.player is not None:
         player, opponent = settings.player_cards, str(settings.opponent)

@@ -43,36 +43,23 @@ def draw(
     folder: Path,
     whose: str,
 ) -> None:
-    """Write heatmaps of the values and, if given, of the policy."""
+    """Write heatmaps of the values, with a symmetric colour scale if they have both signs, and of a policy."""
     name = f"{solved.game.name}, {layout.title}"
-    value_heatmap(layout, values, f"{name}: values, {whose}", folder / f"{whose}_values_{layout.name}.png")
-    if policy is not None:
-        actions = [solved.game.action_text(action) for action in range(solved.game.actions)]
-        path = folder / f"{whose}_policy_{layout.name}.png"
-        policy_heatmap(layout, policy, actions, f"{name}: policy, {whose}", path)
-
-
-def value_heatmap(layout: StateGrid, values: NDArray[np.float64], title: str, path: Path) -> None:
-    """Write a heatmap of numbers by state; the colour scale is symmetric if they have both signs."""
     cells = arranged(layout, values)
     low, high = float(np.nanmin(cells)), float(np.nanmax(cells))
     bound = max(-low, high)
     scale = (-bound, bound, "RdYlGn") if low < 0 < high else (low, high, "viridis")
     digits = 2 if bound >= 0.1 else 4  # errors are small
     texts = [[("" if np.isnan(cell) else f"{cell:.{digits}f}") for cell in row] for row in cells]
-    figure = _figure(cells)
+    figure, title = _figure(cells), f"{name}: values, {whose}"
     _draw_cells(figure.subplots(), layout, cells, texts, title, mpl.colormaps[scale[2]], scale[0], scale[1])
-    figure.savefig(path, dpi=130)
-
-
-def policy_heatmap(
-    layout: StateGrid, policy: NDArray[np.int64], actions: Sequence[str], title: str, path: Path
-) -> None:
-    """Write a map of actions by state, each with its colour and first letter."""
-    cells = actions_of(layout, policy)
-    figure = _figure(cells)
-    draw_actions(figure.subplots(), layout, cells, cells, actions, f"{title} ({legend(actions)})")
-    figure.savefig(path, dpi=130)
+    figure.savefig(folder / f"{whose}_values_{layout.name}.png", dpi=130)
+    if policy is not None:
+        actions = [solved.game.action_text(action) for action in range(solved.game.actions)]
+        cells = actions_of(layout, policy)
+        figure, title = _figure(cells), f"{name}: policy, {whose} ({legend(actions)})"
+        draw_actions(figure.subplots(), layout, cells, cells, actions, title)
+        figure.savefig(folder / f"{whose}_policy_{layout.name}.png", dpi=130)
 
 
 def legend(actions: Sequence[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from busso.cards.base.files import write_csv
 from busso.cards.game import Game
 from busso.cards.tabular.mdp import END, NOWHERE, Model, StateGrid, reachable
 from busso.command.settings.checks import SettingsError
@@ -99,10 +99,7 @@ def game_text(solved: Solved) -> list[str]:
         lines += layout_text(layout, lambda state: f"{solution.values[state]:+.3f}")
     chances = model.mdp.start @ solved.outcomes + model.decided
     summary = ", ".join(f"{name} {chance:.6f}" for name, chance in zip(model.outcomes, chances, strict=True))
-    lines += [
-        "",
-        f"optimal play over all deals: {summary}, expected {solved.expected:+.6f}",
-    ]
+    lines += ["", f"optimal play over all deals: {summary}, expected {solved.expected:+.6f}"]
     lines += ["", "fixed policies over all deals", ""]
     rows = [["policy", "expected"]]
     for name, policy in model.policies.items():
@@ -140,11 +137,9 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def write_states(solved: Solved, path: Path) -> None:
     """Write a CSV file of all reachable states with decision and outcome probabilities."""
-    model = solved.model
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["state", "decision", *model.outcomes, "expected"])
-        for state in np.flatnonzero(reachable(model.mdp, np.flatnonzero(model.mdp.start))).tolist():
-            chances = [float(chance) for chance in solved.outcomes[state]]
-            row = [model.state_text(state), solved.action(state), *chances, float(solved.solution.values[state])]
-            writer.writerow(row)
+    model, rows = solved.model, []
+    for state in np.flatnonzero(reachable(model.mdp, np.flatnonzero(model.mdp.start))).tolist():
+        chances = dict(zip(model.outcomes, solved.outcomes[state].tolist(), strict=True))
+        named = {"state": model.state_text(state), "decision": solved.action(state)}
+        rows.append(named | chances | {"expected": float(solved.solution.values[state])})
+    write_csv(path, rows)

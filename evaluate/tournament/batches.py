@@ -96,7 +96,7 @@ class TournamentWorker:
     """
 
     def __init__(self, settings: TournamentSettings, players: Mapping[str, ResolvedPlayer]) -> None:
-        self.players, self._settings = players, settings
+        self.players, self.settings = players, settings
         self.game = load_configured_game(settings.game)
         if settings.device not in _NOT_NAMED:
             _ = self._device  # reject a missing device at once, even if no network plays
@@ -108,8 +108,8 @@ class TournamentWorker:
         """Device of networks. Tournaments of rule players never use it, so they do not import PyTorch."""
         import torch
 
-        torch.set_num_threads(self._settings.threads)
-        return choose_device(self._settings.device)
+        torch.set_num_threads(self.settings.threads)
+        return choose_device(self.settings.device)
 
     def load(self, name: str) -> Player:
         """Load a player. Raises SettingsError if its file has changed, and as `load_resolved`."""
@@ -128,13 +128,13 @@ class TournamentWorker:
         """Play a batch; the results do not depend on the process."""
         first, second = (self.warmed(name) for name in batch.pair)
         start = time.perf_counter()
-        seeds = stream(self._settings.seed, STREAM, batch.first, batch.deals)
+        seeds = stream(self.settings.seed, STREAM, batch.first, batch.deals)
         timed = TimedPlayer(first), TimedPlayer(second)
         lines: list[list[str]] = []
 
         def played(plays: Plays) -> Outcome:
-            if self._settings.match is not None:
-                return self._play_matches(batch, timed, plays, self._settings.match, lines)
+            if self.settings.match is not None:
+                return self._play_matches(batch, timed, plays, self.settings.match, lines)
             recorder = Recorder(self.game, plays.seeds.size) if batch.records else None
             states, _ = play(
                 self.game, plays.seeds, timed, plays.sides, watch=None if recorder is None else recorder.watch
@@ -143,7 +143,7 @@ class TournamentWorker:
                 lines.extend(self._lines(batch, plays, recorder))
             return self.game.returns(states), self.game.occupied(states)
 
-        duel = duel_of(self.game, played, seeds, self._settings.seating, batch=batch.deals)
+        duel = duel_of(self.game, played, seeds, self.settings.seating, batch=batch.deals)
         return Played(batch, duel, (timed[0].spent, timed[1].spent), time.perf_counter() - start, lines)
 
     def _lines(self, batch: Batch, plays: Plays, recorder: Recorder) -> list[list[str]]:

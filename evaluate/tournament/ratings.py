@@ -57,7 +57,7 @@ def rate(duels: Mapping[Pair, Duel], anchor: str | None = None) -> Ratings:
     for row, (first, second) in zip(design, duels, strict=True):
         row[players.index(first)], row[players.index(second)] = 1, -1
     shares = [duel.wins for duel in duels.values()]
-    offsets = np.array([_logit(duel.even) for duel in duels.values()])
+    offsets = np.array([np.log(duel.even / (1 - duel.even)) for duel in duels.values()])
     games = np.array([share.size + 1.0 for share in shares])
     won = np.array([(share.sum() + 0.5) / (share.size + 1) for share in shares])
     ratings = _most_likely(design, won, games, offsets)
@@ -128,7 +128,3 @@ def _covariance(design: Numbers, shares: Sequence[Numbers], expected: Numbers, g
 def _sigmoid(logits: Numbers) -> Numbers:
     chances: Numbers = 1 / (1 + np.exp(-logits))
     return chances
-
-
-def _logit(share: float) -> float:
-    return float(np.log(share / (1 - share)))

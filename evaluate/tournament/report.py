@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from rich.table import Table
 
 from busso.cards.base.files import write_atomic, write_csv
 from busso.cards.game import Game
@@ -15,9 +16,6 @@ from busso.evaluate.tournament.batches import Timing
 from busso.evaluate.tournament.ratings import Rating, Ratings, rate
 from busso.evaluate.tournament.schedule import PairState
 from busso.evaluate.tournament.settings import Pair, TournamentSettings
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 
 @dataclass(frozen=True)
@@ -120,12 +118,6 @@ def tables(results: Results) -> list[Table]:
     return [*found, _players_table(results, ratings)] if ratings is not None else found
 
 
-def _table(title: str, caption: str) -> Table:
-    from rich.table import Table  # deferred to the end of the tournament
-
-    return Table(title=title, caption=caption)
-
-
 def _pairs_table(results: Results) -> Table:
     game, settings, rows = results.game, results.settings, results.pairings
     alone = settings.seating == ONE_AGAINST_MANY
@@ -134,7 +126,7 @@ def _pairs_table(results: Results) -> Table:
     what, whats = _what_is_played(settings)
     to = "" if settings.match is None else f", matches to {settings.match}"
     title = f"{game.name}{to}, {played} duplicate deals a pair, 95% intervals over deals"
-    table = _table(title=title, caption=meaning_of_won(game, settings.seating))
+    table = Table(title=title, caption=meaning_of_won(game, settings.seating))
     one, many = ("one", "against, in all other seats") if alone else ("first", "second")
     for column in (one, many):
         table.add_column(column, overflow="fold")
@@ -164,7 +156,7 @@ def _matrix(results: Results, ratings: Ratings) -> Table:
     a, b = ratings.misfit_pair
     misfit = f"Elo fits the results to within {ratings.misfit:.1%}; the worst fit is {a} against {b}"
     whats = _what_is_played(results.settings)[1]
-    table = _table(title=f"% of {whats} won by the row against the column, 95% intervals", caption=misfit)
+    table = Table(title=f"% of {whats} won by the row against the column, 95% intervals", caption=misfit)
     table.add_column("")
     table.add_column("", overflow="fold")
     names = [row.player for row in ratings.rows]
@@ -189,7 +181,7 @@ def _players_table(results: Results, ratings: Ratings) -> Table:
     anchor = results.settings.anchor
     zero = f"0 is {anchor}" if anchor else "their mean is 0"
     caption = f"Elo: {zero}; 400 points are odds of 10 to 1. Times per decision with a choice: wall-clock and CPU time"
-    table = _table(title="players", caption=caption)
+    table = Table(title="players", caption=caption)
     table.add_column("")
     table.add_column("player", overflow="fold")
     for column in ("Elo, 95% interval", "won", "ms a decision", "ms of CPU", "decisions", "forced"):

@@ -23,7 +23,7 @@ from busso.command.terminal.console import plain_console, result_console
 from busso.command.terminal.progress import Progress
 from busso.evaluate.tournament import report
 from busso.evaluate.tournament.batches import Played, TournamentWorker
-from busso.evaluate.tournament.executors import AutoScaling, Executor, InProcess, Processes, lost
+from busso.evaluate.tournament.executors import Executor, lost
 from busso.evaluate.tournament.journal import CODE, Journal, about_of, not_writable
 from busso.evaluate.tournament.report import Pairing
 from busso.evaluate.tournament.schedule import Plan, Schedule
@@ -39,14 +39,13 @@ def run(settings: TournamentSettings) -> list[Pairing]:
     check_game(settings, game)
     players = resolve_all(game, settings.players)
     settings = replace(settings, players=list(players), anchor=_anchor(settings.anchor, players))
-    pairs = pairs_of(settings, players)
+    if settings.folder and settings.batch_deals is None:  # it keeps its batch size, even if a search player joins
+        settings = replace(settings, batch_deals=about_of(Path(settings.folder)).get("batch_deals"))
     worker = TournamentWorker(settings, players)
     for player in players:
         worker.load(player)  # fail early
     folder = Path(settings.folder) if settings.folder else _new_folder(game)
-    if settings.batch_deals is None:  # a resumed folder keeps its batch size, even if a search player joins
-        settings = replace(settings, batch_deals=about_of(folder).get("batch_deals"))
-    schedule = play_pairs(settings, worker, pairs, folder, partial(_write, folder, settings, game))
+    schedule = play_pairs(worker, pairs_of(settings, players), folder, partial(_write, folder, settings, game))
     results = _write(folder, settings, game, schedule)
     screen = result_console()
     for table in report.tables(results):
@@ -65,22 +64,21 @@ def _new_folder(game: Game) -> Path:
 
 
 def play_pairs(
-    settings: TournamentSettings,
     worker: TournamentWorker,
     pairs: Sequence[Pair],
     folder: Path,
     settled: Callable[[Schedule], object] = lambda _: None,
 ) -> Schedule:
     """Play the batches that are not in the folder yet and write them there; `settled` is called after each pair."""
+    settings = worker.settings
     plan = Plan(settings.most_deals, settings.batch_for(worker.players.values()), settings.half_width, settings.records)
     schedule = Schedule(pairs, plan)
-    decides = about(settings, worker.game, worker.players)
-    journal = Journal(folder, decides)
+    journal = Journal(folder, about(settings, worker.game, worker.players))
     try:
         for played in journal.played:
             if schedule.known(played.batch):
                 schedule.add(played)
-        with closing(executor_for(settings, worker, schedule)) as executor:
+        with closing(executor_for(worker, schedule)) as executor:
             play(schedule, executor, journal, partial(settled, schedule))
     except KeyboardInterrupt:
         _say(f"stopped: the same command with folder={folder} resumes")
@@ -130,22 +128,15 @@ def _code(game: Game, players: Mapping[str, ResolvedPlayer]) -> dict[str, str]:
     return {Path(each.path).name: each.sha256 for each in own if each is not None}
 
 
-def executor_for(
-    settings: TournamentSettings,
-    worker: TournamentWorker,
-    schedule: Schedule,
-) -> Executor:
+def executor_for(worker: TournamentWorker, schedule: Schedule) -> Executor:
     """Return the executor for the setting `processes`, which does not affect the results."""
-    players = worker.players
-    cpus = max(1, resources.cpus() // settings.threads)
+    settings = worker.settings
     if settings.processes != AUTO:
-        count = int(settings.processes)
-        return InProcess(worker) if count == 1 else Processes(settings, players, count)
-    of_files = any(player.path for player in players.values())
+        return Executor(worker, int(settings.processes))
+    of_files = any(player.path for player in worker.players.values())
     on_gpu = of_files and choose_device(settings.device).type == "cuda"
-    if cpus == 1 or on_gpu:  # one process can saturate a GPU, and each more takes GPU memory
-        return InProcess(worker)
-    return AutoScaling(worker, partial(Processes, settings, players, cpus), schedule.seconds_left)
+    # One process can saturate a GPU, and each more takes GPU memory.
+    return Executor(worker, 1 if on_gpu else resources.cpus() // settings.threads, schedule.seconds_left)
 
 
 def play(schedule: Schedule, executor: Executor, journal: Journal, settled: Callable[[], object]) -> None:

@@ -1,7 +1,6 @@
 """Champions: made from runs, named like other players, and as strong as their cards say."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from busso.cards.matches.duplicate import duel
 from busso.cards.player_specs import CHAMPION, CHAMPION_FILE
 from busso.cards.players import named_player
 from busso.command.conf_folder import own_games
-from busso.command.settings.checks import SettingsError
 from busso.evaluate.export.__main__ import main
 from busso.evaluate.players import load_player
 from busso.evaluate.tournament.__main__ import main as tournament
@@ -27,7 +25,6 @@ from busso.train.dqn.players.load import check_players
 from busso.train.dqn.players.resolve import resolve
 from busso.tressette import GAME
 from busso.tressette.search.network_search import SearchPlayer
-from tests.errors import error_about, key_of
 from tests.train.runs import TrainedRuns, settings, small
 
 CPU = torch.device("cpu")
@@ -100,32 +97,6 @@ def test_it_is_as_strong_as_it_says(which: str, made: Path) -> None:
         assert f"| `{name}` | {stated[name]['deals']:,} | {stated[name]['win_rate'][0]:.1%} |" in card
 
 
-def test_the_code_on_its_card_runs(
-    made: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", (made / "README.md").read_text(), re.S)
-    monkeypatch.chdir(made)
-    exec(code, {})
-    assert "±" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("given", "key"),
-    [
-        (["run=TMP/nothing"], "run"),
-        (["run=3"], "run"),
-        (["run=[RUN,champion]"], "run"),
-        (["format=pickle"], "format"),
-    ],
-)
-def test_what_is_refused(
-    run: Path, tmp_path: Path, given: list[str], key: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    typed = [each.replace("TMP", str(tmp_path)).replace("RUN", str(run)) for each in given]
-    assert main([f"to={tmp_path}/x", *(["format=safetensors"] if "format" not in given[0] else []), *typed]) == 2
-    assert key_of(capsys.readouterr().err) == key and not list(tmp_path.rglob("*.*"))
-
-
 def test_it_is_a_player_wherever_players_are_named(
     as_champion: None, made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -142,5 +113,3 @@ def test_it_is_a_player_wherever_players_are_named(
     mixed = ["opponents.phases=[{until: null, mix: {network: 0.7, champion: 0.3}}]", "evaluation.opponents=[champion]"]
     assert train(small(tmp_path, *mixed, "episodes=64")) == 0
     assert (tmp_path / "tressette" / "small" / "results.json").read_text().count("champion") == 1
-    with error_about(SettingsError, "players", hint="same game options"):
-        load_player(GAME.configure({"signals": True}), CHAMPION, CPU)

@@ -38,7 +38,7 @@ def test_a_comparison(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     value, half = over_seeds([won[name]["random"]["win_rate"][0] for name in ("one", "two")])
     own = row_of(tmp_path, "one")
     assert (
-        own[1] == "`learner.lr=0.001` `network.hidden=[16, 16]`"
+        own[1] == "`learner.lr=0.001` `network.hidden=[16,16]`"
         and own[2] == f"{100 * value:.1f} ± {100 * half:.1f}%"
         and own[-2:] == ["", "2"]
     )

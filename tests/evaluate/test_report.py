@@ -33,7 +33,7 @@ def test_a_report_of_a_run(runs: Path, tmp_path: Path, capsys: pytest.CaptureFix
     text = text_of_page(tmp_path)
     results = json.loads((runs / "one" / "results.json").read_text())
     assert f"{results['random']['win_rate'][0]:.1%}" in text and "`two` (seed 2)" in text
-    assert "| `network.hidden` | [16, 16] |" in text and "imited by the " in text and "torch 2" in text
+    assert "| `network.hidden` | [16,16] |" in text and "imited by the " in text and "torch 2" in text
     page = (tmp_path / "report.html").read_text()
     assert all(f'<h2 id="{each}"' in page for each in ("results", "curves", "settings"))
 

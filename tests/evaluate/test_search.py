@@ -269,15 +269,9 @@ def test_a_run_is_searched_with(runs: Path, name: str) -> None:
         ("cheating_search:{runs}/study", "reward study"),
         ("search:{runs}/study", "reward study"),
         ("search", "search"),
+        ("search:nowhere", "nowhere"),
     ],
 )
 def test_what_cannot_be_searched_with_is_one_line(runs: Path, spec: str, words: str) -> None:
     with error_about(SettingsError, "players", words):
         load_player(GAME, spec.format(runs=runs), CPU)
-
-
-def test_a_run_of_another_game_or_none(runs: Path) -> None:
-    with error_about(SettingsError, "players", "blackjack"):
-        load_player(load_game("blackjack"), f"search:{runs / 'points'}", CPU)
-    with pytest.raises(Exception, match="nowhere"):
-        load_player(GAME, "search:nowhere", CPU)

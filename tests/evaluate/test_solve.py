@@ -5,11 +5,9 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from busso.cards.tabular.mdp import NOWHERE, StateGrid
 from busso.evaluate.solve.__main__ import main
 from busso.train.__main__ import main as train
 from busso.train.run.checkpoint import checkpoint
@@ -170,6 +168,3 @@ def test_errors(arguments: list[str], key: str, capsys: pytest.CaptureFixture) -
     assert main(arguments) == 2
     said = capsys.readouterr().err
     assert key_of(said) == key
-
-
-LAYOUT = StateGrid("x", "x", "down", "across", ("1", "2"), ("a", "b", "c"), np.array([[2, 0, NOWHERE], [1, 1, 0]]))

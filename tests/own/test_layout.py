@@ -9,7 +9,7 @@ import pytest
 
 from busso.cards.base.errors import InputError
 from busso.cards.own.files import name_game_file
-from busso.evaluate.export.card import layout_of
+from busso.evaluate.export.onnx_file import layout_of
 from busso.kit import Layout, njit, number, put, put_thermometer, table_of
 from tests.own.examples import WAR
 

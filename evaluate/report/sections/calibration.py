@@ -98,12 +98,9 @@ def _says(found: Reliability, value: Numbers, outcome: Numbers, unit: str, watch
 
 def _by_stage(watched: ObservedGames, rows: NDArray[np.int64], value: Numbers, outcome: Numbers) -> dict[str, float]:
     """Return the explained share in each stage of the game with at least 100 decisions."""
-    stages = watched.phases[rows]
-    shares = {}
-    for number, name in enumerate(presentation_of(watched.agent.game).phases):
-        here = stages == number
-        if here.sum() >= 100:
-            shares[name] = explained(value[here], outcome[here])
+    stages, names = watched.phases[rows], presentation_of(watched.agent.game).phases
+    in_stage = {name: stages == number for number, name in enumerate(names)}
+    shares = {name: explained(value[here], outcome[here]) for name, here in in_stage.items() if here.sum() >= 100}
     return {name: share for name, share in shares.items() if np.isfinite(share)}
 
 

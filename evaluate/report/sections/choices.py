@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.patches import Patch
-from numpy.typing import NDArray
 
 from busso.cards.presentation import presentation_of
 from busso.evaluate.report.content import Block, Figure, TextTable
@@ -23,20 +22,19 @@ def by_action(watched: ObservedGames) -> list[Block]:
     if game.actions > _FEW:
         return []
     stages, names = watched.phases, presentation_of(game).phases
+    labels = [game.action_text(action) for action in range(game.actions)]
     counts = np.zeros((len(names), game.actions), np.int64)
     np.add.at(counts, (stages, watched.action), 1)
     may = np.zeros_like(counts)
     np.add.at(may, stages, watched.legal.astype(np.int64))
+    seen = np.flatnonzero(counts.any(axis=1)).tolist()
     rows = []
-    for number, name in enumerate(names):
-        total = counts[number].sum()
-        if total:
-            shares = [
-                "" if not may[number, action] else f"{counts[number, action] / may[number, action]:.1%}"
-                for action in range(game.actions)
-            ]
-            rows.append([name, f"{total:,}", f"{watched.choices[stages == number].mean():.2f}", *shares])
-    columns = ("stage", "decisions", "legal actions", *(game.action_text(action) for action in range(game.actions)))
+    for number in seen:
+        taken = zip(counts[number], may[number], strict=True)
+        shares = [f"{count / legal:.1%}" if legal else "" for count, legal in taken]
+        choices = f"{watched.choices[stages == number].mean():.2f}"
+        rows.append([names[number], f"{counts[number].sum():,}", choices, *shares])
+    columns = ("stage", "decisions", "legal actions", *labels)
     caption = (
         "Of the decisions in which an action was legal, the share in which it was taken; legal actions on average."
     )
@@ -44,17 +42,9 @@ def by_action(watched: ObservedGames) -> list[Block]:
     table = TextTable([columns[k] for k in used], [[row[k] for k in used] for row in rows], caption)
     if len(rows) < 2:
         return [table]
-    return [_figure(watched, counts), table]
-
-
-def _figure(watched: ObservedGames, counts: NDArray[np.int64]) -> Figure:
-    game = watched.agent.game
-    names = presentation_of(game).phases
-    seen = [number for number in range(len(names)) if counts[number].sum()]
-    shares = counts[seen] / counts[seen].sum(axis=1, keepdims=True)
-    labels = [game.action_text(action) for action in range(game.actions)]
-    svg = stacked("choices", {"": ([names[number] for number in seen], shares)}, labels)
-    return Figure(svg, "Shares of the actions taken in each stage of the game.", "Actions taken, by stage.")
+    panel = [row[0] for row in rows], counts[seen] / counts[seen].sum(axis=1, keepdims=True)
+    svg = stacked("choices", {"": panel}, labels)
+    return [Figure(svg, "Shares of the actions taken in each stage of the game.", "Actions taken, by stage."), table]
 
 
 def stacked(name: str, panels: Mapping[str, tuple[Sequence[str], Numbers]], labels: Sequence[str]) -> str:

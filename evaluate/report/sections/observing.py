@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from busso.cards.players import named_player
 from busso.cards.presentation import presentation_of
 from busso.evaluate.players import load_player
 from busso.evaluate.report.drawing import Numbers
+from busso.train.dqn.network.q_network import NetworkPlayer
 from busso.train.dqn.players.load import load_trained, player_of
 from busso.train.run.read import Run
 from busso.train.settings.dqn import TrainSettings
@@ -26,20 +28,13 @@ _STREAM = "report"  # of deals that no run has seen
 _OTHER = 1  # index of the agent's opponent
 
 
-class Valued(Protocol):
-    """A network or an ensemble of networks."""
-
-    def values(self, words: NDArray[np.uint64]) -> NDArray[np.float32]:
-        """Return values `[rows, actions]` of packed observations."""
-
-
 @dataclass(frozen=True)
 class Agent:
     """Player of a report; `network` is None for a table, which has no values by observation."""
 
     game: Game
     player: Player
-    network: Valued | None
+    network: NetworkPlayer | None
     reward: str
     gamma: float
     opponent: Player | None = None  # in training, if that was a single fixed player
@@ -96,94 +91,46 @@ class ObservedGames:
         return count
 
 
-class _ByValue:
-    """Player that takes the legal action of greatest value, as the network's own player, and keeps the values."""
-
-    def __init__(self, agent: Agent) -> None:
-        assert agent.network is not None
-        self._network, self._actions = agent.network, agent.game.actions
-        self.values = np.empty((0, self._actions), np.float32)
-
-    def begin(self, seeds: NDArray[np.uint64]) -> None:
-        """See `Player`."""
-
-    def act(self, decisions: Decisions) -> Actions:
-        allowed = unpacked(decisions.legal, self._actions)
-        self.values = np.where(allowed, self._network.values(decisions.observation), np.nan).astype(np.float32)
-        return np.where(allowed, self.values, -np.inf).argmax(axis=1).astype(np.uint8)
-
-
-def unpacked(masks: NDArray[np.uint64], actions: int) -> NDArray[np.bool_]:
-    """Unpack bit masks `[rows]` to `[rows, actions]`."""
-    return (masks[:, None] >> np.arange(actions, dtype=np.uint64)) & np.uint64(1) != 0
-
-
 def watch_games(agent: Agent, games: int, seed: int) -> ObservedGames:
     """Play `games` games with the agent in all seats, or against its opponent if it has one."""
-    game, by_value = agent.game, _ByValue(agent) if agent.network is not None else None
-    players: list[Player] = [by_value or agent.player]
+    game, players = agent.game, [agent.player]
     seats = np.zeros((games, game.seats), np.uint8)
     if agent.opponent is not None:
         players.append(agent.opponent)
         rows = seatings(game)
         seats = rows[np.arange(games) % len(rows)]
-    kept = _Kept(game, seats, by_value)
-    states, totals = play(
-        game,
-        stream(seed, _STREAM, 0, games),
-        players,
-        seats,
-        reward=game.rewards[agent.reward],
-        watch=kept.watch,
-    )
-    return kept.watched(agent, games, totals, game.returns(states))
+    rounds: list[tuple[NDArray[Any], ...]] = []
 
-
-class _Kept:
-    def __init__(self, game: Game, seats: NDArray[np.uint8], by_value: _ByValue | None) -> None:
-        self._game, self._seats, self._by_value = game, seats, by_value
-        self._rounds: list[tuple[NDArray[np.int64], NDArray[np.int64], States, NDArray[np.uint64], Actions]] = []
-        self._values: list[NDArray[np.float32]] = []
-        self._earned: list[NDArray[np.float32]] = []
-
-    def watch(self, decisions: Decisions, actions: Actions, totals: NDArray[np.float32]) -> None:
-        mine = self._seats[decisions.games, decisions.seats] != _OTHER
-        games, seats = decisions.games[mine], decisions.seats[mine].astype(np.int64)
-        if not games.size:
-            return
-        self._rounds.append((games, seats, decisions.states[games].copy(), decisions.legal[mine], actions[mine]))
-        self._earned.append(totals[games, seats].copy())
-        none = np.full((games.size, self._game.actions), np.nan, np.float32)
-        self._values.append(none if self._by_value is None else self._by_value.values)
-
-    def watched(
-        self, agent: Agent, games: int, totals: NDArray[np.float32], results: NDArray[np.float32]
-    ) -> ObservedGames:
-        """Return all decisions, after the games have ended."""
-        number, seat, states, masks, actions = (np.concatenate(column) for column in zip(*self._rounds, strict=True))
-        return ObservedGames(
-            agent,
-            games,
-            number,
-            seat,
-            states,
-            unpacked(masks, self._game.actions),
-            actions.astype(np.int64),
-            np.concatenate(self._values),
-            self._outcomes(agent.gamma, totals),
-            results,
+    def keep(decisions: Decisions, actions: Actions, totals: NDArray[np.float32]) -> None:
+        mine = seats[decisions.games, decisions.seats] != _OTHER
+        number, seat = decisions.games[mine], decisions.seats[mine].astype(np.int64)
+        rounds.append(
+            (number, seat, totals[number, seat], decisions.states[number], decisions.legal[mine], actions[mine])
         )
 
-    def _outcomes(self, gamma: float, totals: NDArray[np.float32]) -> Numbers:
-        """Return the outcomes `[decisions]`, accumulated from the last round to the first."""
-        following = np.zeros(totals.shape)
-        earned_then = totals.astype(np.float64)
-        outcomes: list[Numbers] = []
-        for (games, seats, *_), earned in zip(reversed(self._rounds), reversed(self._earned), strict=True):
-            here = earned_then[games, seats] - earned + gamma * following[games, seats]
-            following[games, seats], earned_then[games, seats] = here, earned
-            outcomes.append(here)
-        return np.concatenate(outcomes[::-1])
+    states, totals = play(
+        game, stream(seed, _STREAM, 0, games), players, seats, reward=game.rewards[agent.reward], watch=keep
+    )
+    number, seat, _, before, masks, actions = (np.concatenate(column) for column in zip(*rounds, strict=True))
+    legal = (masks[:, None] >> np.arange(game.actions, dtype=np.uint64)) & np.uint64(1) != 0
+    values = np.full(legal.shape, np.nan, np.float32)
+    if agent.network is not None:
+        values[legal] = agent.network.values(game.observe(before))[legal]
+    outcome = _outcomes(rounds, agent.gamma, totals)
+    action = actions.astype(np.int64)
+    return ObservedGames(agent, games, number, seat, before, legal, action, values, outcome, game.returns(states))
+
+
+def _outcomes(rounds: Sequence[tuple[NDArray[Any], ...]], gamma: float, totals: NDArray[np.float32]) -> Numbers:
+    """Return the outcomes `[decisions]`, accumulated from the last round to the first."""
+    following = np.zeros(totals.shape)
+    earned_then = totals.astype(np.float64)
+    outcomes: list[Numbers] = []
+    for games, seats, earned, *_ in reversed(rounds):
+        here = earned_then[games, seats] - earned + gamma * following[games, seats]
+        following[games, seats], earned_then[games, seats] = here, earned
+        outcomes.append(here)
+    return np.concatenate(outcomes[::-1])
 
 
 def rules_choose(watched: ObservedGames, rows: NDArray[np.int64], name: str, seed: int) -> NDArray[np.int64]:

@@ -10,13 +10,13 @@ import numpy as np
 from busso.cards.base.own_files import typed_game
 from busso.cards.matches.duplicate import decimals, share_text
 from busso.command.settings.checks import SettingsError
+from busso.command.settings.overrides import value_text
 from busso.evaluate.markdown import code
 from busso.evaluate.report.content import Block, Figure, Section, Text, TextTable
 from busso.evaluate.report.drawing import Line, Panel, draw_panels
 from busso.evaluate.report.runs import (
     BAND,
     Axis,
-    as_text,
     band,
     by_decisions,
     by_minutes,
@@ -79,7 +79,7 @@ def settings_section(run: Run) -> Section:
         )
     found = differences(plain, run.settings)
     ordered = sorted(found, key=lambda key: not shapes_learning(key))
-    rows = [(f"`{key}`", as_text(found[key][1]), as_text(found[key][0]), _kind(key)) for key in ordered]
+    rows = [(f"`{key}`", value_text(found[key][1]), value_text(found[key][0]), _kind(key)) for key in ordered]
     command = f"`busso train game={typed_game(run.settings.game_name)}`"
     text = f"{command} has the defaults; `config.yaml` of the run has all settings."
     if not rows:
@@ -177,27 +177,16 @@ def curves_section(runs: Sequence[Run]) -> Section | None:
                 svg = draw_panels(name, [panel], label, columns=1)
                 says = f"Games won in evaluation over {label}."
                 blocks.append(Figure(svg, says, says + (f" {BAND}" if len(runs) > 1 else "")))
-    learning = list(_learning(runs))
-    if learning:
+    curves = [(band(runs, name), title, form) for name, title, form in _LEARNING]
+    if learning := [Panel(title, {"": line}, "", form) for line, title, form in curves if line is not None]:
         svg = draw_panels("learning", learning, "decisions")
         blocks.append(Figure(svg, "Learning curves over decisions.", "Learning, over decisions."))
     return Section("Curves", blocks) if blocks else None
 
 
 def _evaluations(runs: Sequence[Run], what: str, axis: Axis) -> dict[str, Line]:
-    found = {}
-    for opponent in runs[0].opponents:
-        line = band(runs, evaluation_scalar(what, opponent), axis)
-        if line is not None:
-            found[f"against {opponent}"] = line
-    return found
-
-
-def _learning(runs: Sequence[Run]) -> Iterator[Panel]:
-    for name, title, form in _LEARNING:
-        line = band(runs, name)
-        if line is not None:
-            yield Panel(title, {"": line}, "", form)
+    lines = {f"against {name}": band(runs, evaluation_scalar(what, name), axis) for name in runs[0].opponents}
+    return {name: line for name, line in lines.items() if line is not None}
 
 
 def results_section(runs: Sequence[Run]) -> Section | None:

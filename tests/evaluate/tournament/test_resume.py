@@ -21,7 +21,7 @@ from busso.command.settings.checks import SettingsError
 from busso.evaluate.tournament import run as command
 from busso.evaluate.tournament.__main__ import main
 from busso.evaluate.tournament.batches import Batch, Played, TournamentWorker
-from busso.evaluate.tournament.executors import Processes, ProcessLostError
+from busso.evaluate.tournament.executors import Executor, ProcessLostError
 from busso.evaluate.tournament.journal import ABOUT, BATCHES, LOCK, Journal
 from busso.evaluate.tournament.schedule import Plan, Schedule
 from busso.evaluate.tournament.settings import TournamentSettings
@@ -61,33 +61,22 @@ def test_stopped_in_the_middle_of_a_pair(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Ctrl-C after some batches, with the last line perhaps incomplete; kept batches are not played again."""
-    add, count, again = Journal.add, 0, 0
+    add, added, most = Journal.add, list[Played](), stop
 
     def adding(self: Journal, batch: Played) -> None:
-        nonlocal count
-        count += 1
-        if count > stop:
+        if len(added) == most:
             raise KeyboardInterrupt
+        added.append(batch)
         add(self, batch)
 
+    monkeypatch.setattr(Journal, "add", adding)
     arguments = [*SMALL, "deals=150", f"folder={tmp_path}"]
-    with monkeypatch.context() as patch:
-        patch.setattr(Journal, "add", adding)
-        assert main(arguments) == 130
+    assert main(arguments) == 130
     assert f"the same command with folder={tmp_path} resumes" in capsys.readouterr().err.replace("\n", "")
-    journal = tmp_path / BATCHES
+    journal, most = tmp_path / BATCHES, 100
     if torn:
         journal.write_bytes(journal.read_bytes()[:-torn])
-
-    def counting(self: Journal, batch: Played) -> None:
-        nonlocal again
-        again += 1
-        add(self, batch)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Journal, "add", counting)
-        assert main(arguments) == 0
-    assert again == 30 - stop + bool(torn)
+    assert main(arguments) == 0 and len(added) == 30 + bool(torn)
     assert files(tmp_path) == files(whole)
     assert main(arguments) == 0 and files(tmp_path) == files(whole)  # nothing is left to play
 
@@ -205,28 +194,31 @@ def resolved(settings: TournamentSettings) -> dict[str, ResolvedPlayer]:
 
 
 @pytest.fixture
-def processes() -> Iterator[Processes]:
-    with closing(Processes(small_settings(), resolved(small_settings()), 2)) as processes:
-        yield processes
+def processes() -> Iterator[Executor]:
+    settings = small_settings()
+    with closing(Executor(TournamentWorker(settings, resolved(settings)), 2)) as executor:
+        assert executor.workers == 2
+        yield executor
 
 
-def test_a_process_that_is_killed_is_one_line(processes: Processes, tmp_path: Path) -> None:
-    schedule, killed = Schedule([("hit_below_14", "random")], Plan(400_000, 100_000)), []
+def test_a_process_that_is_killed_is_one_line(
+    processes: Executor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schedule, submit, killed = Schedule([("hit_below_14", "random")], Plan(400_000, 100_000)), processes.submit, []
 
-    class Killing(Processes):
-        def submit(self, batch: Batch) -> Future[Played]:
-            future = processes.submit(batch)
-            for pid in processes.pool._processes:
-                killed.append(pid)
-                os.kill(pid, signal.SIGKILL)
-            return future
+    def killing(batch: Batch) -> Future[Played]:
+        future = submit(batch)
+        for pid in processes.pool._processes:
+            killed.append(pid)
+            os.kill(pid, signal.SIGKILL)
+        return future
 
+    monkeypatch.setattr(processes, "submit", killing)
     with (
         closing(Journal(tmp_path, {"players": {}})) as journal,
-        closing(Killing(small_settings(), resolved(small_settings()), 1)) as killing,
         error_about(ProcessLostError, "processes", hint="folder="),
     ):
-        command.play(schedule, killing, journal, lambda: None)
+        command.play(schedule, processes, journal, lambda: None)
     assert killed
 
 
@@ -235,7 +227,7 @@ def test_a_process_that_is_killed_is_one_line(processes: Processes, tmp_path: Pa
     [("gone.pt", CheckpointError, "gone"), ("hit_below_14", RuntimeError, "Traceback")],
 )
 def test_what_goes_wrong_in_a_process_is_raised_here(
-    processes: Processes, player: str, error: type[Exception], says: str
+    processes: Executor, player: str, error: type[Exception], says: str
 ) -> None:
     future = processes.submit(Batch((player, "random"), 0, 10 if player == "gone.pt" else -1))
     with pytest.raises(error, match=says):

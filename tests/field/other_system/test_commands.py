@@ -49,19 +49,19 @@ def test_a_training(tmp_path: Path) -> None:
     assert "random" in busso(tmp_path, "train", "game=sette_mezzo", *tiny)
 
 
-# So few deals would not justify worker processes: start them at once, and print that.
+# Print that worker processes are stopped.
 TWO = """
 import os, sys
 from busso.evaluate.tournament import executors
 from busso.evaluate.tournament.__main__ import main
 
-class Processes(executors.Processes):
+class Executor(executors.Executor):
     def close(self):
         print("closes", len(self.pool._processes), file=sys.stderr)
         super().close()
 
 if __name__ == "__main__":
-    executors.WORTH_SECONDS, executors.Processes = -1.0, Processes
+    executors.Executor = Executor
     sys.exit(main(sys.argv[1:]))
 """
 

@@ -71,20 +71,14 @@ def section(watched: ObservedGames, tricks: int, seed: int) -> Section | None:
     if not found.tricks_left.size:
         return None
     names = ("the agent", "greedy", _ANYBODY)
-    rows, drawn = [], {name: list[tuple[int, float]]() for name in names}
-    for left in range(tricks, 0, -1):
-        here = found.tricks_left == left
-        if not here.any():
-            continue
-        cells = [str(left), f"{found.decisions[left - 1]:,}", f"{here.sum():,}"]
-        cells += [f"{found.right[name][here].mean():.1%}" for name in names]
-        cells += [f"{found.regret[name][here].mean():.3f}" for name in names]
-        rows.append(cells)
-        for name in names:
-            drawn[name].append((left, float(found.regret[name][here].mean())))
-    cells = ["all", f"{found.decisions.sum():,}", f"{found.tricks_left.size:,}"]
-    cells += [f"{found.right[name].mean():.1%}" for name in names]
-    rows.append([*cells, *(f"{found.regret[name].mean():.3f}" for name in names)])
+    parts = [(left, found.tricks_left == left) for left in np.unique(found.tricks_left)[::-1].tolist()]
+    drawn = {name: [(left, float(found.regret[name][here].mean())) for left, here in parts] for name in names}
+    rows = []
+    for left, here in [*parts, ("all", found.tricks_left > 0)]:
+        decisions = found.decisions.sum() if left == "all" else found.decisions[left - 1]
+        right = [f"{found.right[name][here].mean():.1%}" for name in names]
+        lost = [f"{found.regret[name][here].mean():.3f}" for name in names]
+        rows.append([str(left), f"{decisions:,}", f"{here.sum():,}", *right, *lost])
     columns = ("tricks left", "with a choice", "that matter", *(f"best: {name}" for name in names))
     loses = {name: found.per_hand(name) for name in names}
     text = (
