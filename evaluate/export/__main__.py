@@ -81,16 +81,16 @@ def export(settings: ExportSettings, game_is_named: bool = False) -> tuple[Path,
     if settings.format == ONNX:
         from busso.evaluate.export import onnx_file
 
-        file = folder / "model.onnx"
-        model = onnx_file.model_of(source, settings.input)
-        exported = onnx_file.values_of(model, source.game, settings.input)
+        file, form = folder / "model.onnx", settings.input
+        model = onnx_file.model_of(source, form)
+        exported = onnx_file.values_of(model, source.game, form)
         apart = onnx_file.difference(source.network, exported, onnx_file.observations(source.game, ROWS))
         write_atomic(file, model)
     else:
-        file, apart = folder / CHAMPION_FILE, None
+        file, form, apart = folder / CHAMPION_FILE, None, None
         champion.write(file, found.settings, found.weights, found.about, found.version)
         results.write(folder, source.results)
-    write_atomic(folder / card.FILE, card.card(source, file, settings.license))
+    write_atomic(folder / card.FILE, card.card(source, file, form, settings.license))
     return file, apart
 
 

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import yaml
 
+from busso.cards.base.own_files import typed_game
 from busso.cards.matches.duplicate import decimals, meaning_of_won
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.overrides import value_text
 from busso.command.terminal.visible import one_line
-from busso.evaluate.export.source import ExportSource
+from busso.evaluate.export.source import PACKED, ExportSource
 from busso.evaluate.markdown import code, literal
 from busso.train.run.results import INTERVAL
 
@@ -41,7 +42,9 @@ for each of {actions} actions.
 {facts}
 ## Use
 
+```python
 {use}
+```
 
 ## Results
 
@@ -52,11 +55,20 @@ for each of {actions} actions.
 * It learned under the options above and knows no others; a table where that matters refuses it.
 * It chooses by values that a network has learned, without looking ahead.
 {limits}"""
-_USE = {
-    ".onnx": "Play the legal action of the greatest value. The metadata of the file has, as JSON under `busso`, the "
-    "meaning of each bit that a seat sees and the names of the actions.",
-    ".safetensors": "`busso tournament players=[FOLDER,random]`, with the game and its options; FOLDER is this folder.",
-}
+_USE_ONNX = """\
+import numpy as np, onnxruntime
+
+session = onnxruntime.InferenceSession("model.onnx")
+observation = np.zeros({zeros})  # what a seat sees; the file's metadata has, under busso, the meaning of each bit
+legal = np.ones((1, {actions}), bool)  # the actions that it may take
+values = session.run(["values"], {{"observation": observation}})[0]
+action = np.where(legal, values, -np.inf).argmax(1)"""
+_USE_BUSSO = """\
+import busso
+
+game = busso.load_game({game})
+player = busso.load_player(game, "./"{network})  # the folder of this file
+print(busso.duel(game, player, "random", deals=64).win_rate)"""
 
 
 def check_free(folder: Path) -> None:
@@ -66,12 +78,13 @@ def check_free(folder: Path) -> None:
         raise SettingsError("to", f"{path} is not the card of an export, which takes this name", "name another folder")
 
 
-def card(source: ExportSource, file: Path, license_name: str) -> str:
-    """Return the text of the card of a file."""
+def card(source: ExportSource, file: Path, form: str | None, license_name: str) -> str:
+    """Return the text of the card of a file. `form` is that of the observations of ONNX, None for a file for busso."""
     game, found, about = source.game, source.found, source.found.about
     tags = ["reinforcement-learning", "deep-reinforcement-learning", "dqn", "card-games", game.name, file.suffix[1:]]
     front = {"license": license_name, "library_name": "busso", "pipeline_tag": tags[0], "tags": tags}
     network = found.settings.network
+    zeros = f"(1, {game.words}), np.uint64" if form == PACKED else f"(1, {game.bits}), np.float32"
     return _CARD.format(
         front=yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=1000),
         title=literal(source.title),
@@ -84,7 +97,7 @@ def card(source: ExportSource, file: Path, license_name: str) -> str:
         version=literal(found.version),
         decisions=", ".join(f"{count:,}" for count in about.get("decisions") or []) or "not known",
         facts="".join(f"| {key} | {code(about[key])} |\n" for key in _FACTS if about.get(key)),
-        use=_USE[file.suffix],
+        use=_in_busso(source) if form is None else _USE_ONNX.format(actions=game.actions, zeros=zeros),
         results="\n".join(_results(source)),
         limits=f"* {literal(one_line(about['limits']))}\n" if about.get("limits") else "",
     )
@@ -104,3 +117,12 @@ def _results(source: ExportSource) -> Iterator[str]:
         share = f"{won:.1%} | {100 * low:.1f} to {high:.1%}"
         yield f"| {code(name)} | {result['deals']:,} | {share} | {more:+.{places}f} | ± {half:.{places}f} |"
     yield from ("", f"Duplicate deals, single games; {meaning_of_won(source.game)}.")
+
+
+def _in_busso(source: ExportSource) -> str:
+    settings, options = source.found.settings, source.game.options
+    defaults = asdict(type(options)())
+    given = [f", {key}={value!r}" for key, value in asdict(options).items() if value != defaults[key]]
+    module = settings.network.module
+    network = f", network={module.partition(':')[0]!r}" if module else ""
+    return _USE_BUSSO.format(game=repr(typed_game(settings.game_name)) + "".join(given), network=network)

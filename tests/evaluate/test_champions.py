@@ -1,6 +1,7 @@
 """Champions: made from runs, named like other players, and as strong as their cards say."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,15 @@ def test_it_is_as_strong_as_it_says(which: str, made: Path) -> None:
     card = (folder / "README.md").read_text()
     for name in stated:
         assert f"| `{name}` | {stated[name]['deals']:,} | {stated[name]['win_rate'][0]:.1%} |" in card
+
+
+def test_the_code_on_its_card_runs(
+    made: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (made / "README.md").read_text(), re.S)
+    monkeypatch.chdir(made)
+    exec(code, {})
+    assert "±" in capsys.readouterr().out
 
 
 def test_it_is_a_player_wherever_players_are_named(

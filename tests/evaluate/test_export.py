@@ -230,6 +230,18 @@ def test_the_command_on_a_card_trains_the_same(overrides: list[str]) -> None:
     assert program == "busso" and [key for key in differing if not key.startswith(of_machine)] == []
 
 
+def test_the_code_on_a_card_runs(
+    few: None, run: Path, beside: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main([f"run={run}", "input=bits", f"to={tmp_path}"]) == 0
+    for folder in (beside[0], tmp_path):
+        (code,) = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.S)
+        names = dict[str, Any]()
+        monkeypatch.chdir(folder)
+        exec(code, names)
+        assert names["values"].shape == (1, 40) and 0 <= names["action"][0] < 40
+
+
 def test_the_metadata_is_enough_to_play_by(beside: tuple[Path, str]) -> None:
     model = onnx.load(beside[0] / "model.onnx")
     (about,) = [json.loads(each.value) for each in model.metadata_props if each.key == "busso"]
