@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -87,6 +87,11 @@ class OwnFile:
             raise InputError(self.typed, f"does not define {name!r}", f"it defines {', '.join(found) or 'nothing'}")
         return found[name]
 
+    def line_of(self, function: Any) -> str:
+        """Return the file and the line of a function, compiled or not; the file alone for one defined elsewhere."""
+        code = getattr(getattr(function, "py_func", function), "__code__", None)
+        return f"{self.typed}:{code.co_firstlineno}" if code and code.co_filename == self.path else self.typed
+
     def __reduce__(self) -> tuple[Any, ...]:
         return OwnFile, (self.path, self.typed, dict(self.sources))  # without the module
 
@@ -141,6 +146,17 @@ def parted(text: str) -> tuple[str, str] | None:
     return (found["path"], found["rest"] or "") if found else None
 
 
+def paths_in(values: Any) -> Iterator[str]:
+    """Yield the paths of Python files among the keys and values of nested settings."""
+    if isinstance(values, dict):
+        values = [*values.keys(), *values.values()]
+    if isinstance(values, list):
+        for each in values:
+            yield from paths_in(each)
+    elif isinstance(values, str) and (words := parted(values)):
+        yield words[0]
+
+
 def trust(path: str) -> OwnFile:
     """Name a file, or a folder with an `__init__.py`, with its current text: it may run. For text that a person typed.
 
@@ -193,14 +209,12 @@ def without_game() -> tuple[OwnFile, ...]:
 
 def game_digest(name: str) -> str:
     """Return the digest of the file that defines this game; empty for a game that is not in a file."""
-    file = game_file(name)
-    return file.sha256 if file else ""
+    return file.sha256 if (file := game_file(name)) else ""
 
 
 def typed_game(name: str) -> str:
     """Return the name of a game as a person types it: `./war.py` for `war`."""
-    file = game_file(name)
-    return file.typed if file else name
+    return file.typed if (file := game_file(name)) else name
 
 
 Sent = tuple[tuple[OwnFile, ...], dict[str, str]]
@@ -266,20 +280,15 @@ def fault(error: BaseException, what: str = "", place: str = "") -> OwnCodeError
 
 def place_of(error: BaseException) -> str:
     """Return file and line in a named file; empty for an error elsewhere."""
-    if isinstance(error, SyntaxError) and (file := _displayed(error.filename)):
-        return f"{file}:{error.lineno}"
-    if is_of_numba(error):
-        places = [
-            (file, found["line"]) for found in NUMBA_PLACE.finditer(str(error)) if (file := _by_end(found["file"]))
-        ]
-        if places:
-            return ":".join(places[-1])
-    frames: Sequence[tuple[str, int]] = [
-        (file, line or 0)
-        for frame, line in traceback.walk_tb(error.__traceback__)
-        if (file := _displayed(frame.f_code.co_filename))
+    places: list[tuple[str | None, Any]] = [
+        (frame.f_code.co_filename, line or 0) for frame, line in traceback.walk_tb(error.__traceback__)
     ]
-    return "{}:{}".format(*frames[-1]) if frames else ""
+    if is_of_numba(error):  # its paths may be relative
+        places += [(os.path.abspath(at["file"]), at["line"]) for at in NUMBA_PLACE.finditer(str(error))]  # noqa: PTH100
+    if isinstance(error, SyntaxError):
+        places.append((error.filename, error.lineno))
+    known = [f"{file}:{line}" for path, line in places if (file := _displayed(path))]
+    return known[-1] if known else ""
 
 
 def _displayed(path: str | None) -> str:
@@ -288,8 +297,3 @@ def _displayed(path: str | None) -> str:
         if any(source == path for source, _ in file.sources.values()):
             return file.typed if path == file.path else str(Path(file.typed, os.path.relpath(str(path), file.path)))
     return ""
-
-
-def _by_end(path: str) -> str:
-    """Return the same for a path printed by Numba, which may be relative."""
-    return _displayed(os.path.abspath(path))  # noqa: PTH100

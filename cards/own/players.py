@@ -186,14 +186,12 @@ class OwnPlayer:
 
     def make(self, game: Game) -> Player:
         """Return a new player. Raises OwnCodeError."""
-        name, code = str(self.spec), getattr(self.made, "act", self.made)
-        code = getattr(getattr(code, "py_func", code), "__code__", None)
-        place = f"{self.file.typed}:{code.co_firstlineno}" if code and code.co_filename == self.file.path else ""
+        name, place = str(self.spec), self.file.line_of(getattr(self.made, "act", self.made))
         with own_code(self.file, name, place):
             player = _make(game, self.made, self.shape, self.options)
             if isinstance(player, PolicyPlayer):  # compiled alone: an error in the loop over games names no function
                 self.made(game.deal(np.ones(1, np.uint64))[0], np.uint64(1))
-        return CheckedPlayer(game, player, name, place or self.file.typed)
+        return CheckedPlayer(game, player, name, place)
 
 
 def own_player(spec: PlayerSpec, key: str = "players") -> OwnPlayer:

@@ -26,7 +26,7 @@ from types import TracebackType
 
 from busso.cards.base.files import temporary_beside
 from busso.command.errors import UserError
-from busso.command.lock.owner import Owner, OwnerWatch, identity, read_owner, this_process
+from busso.command.lock.owner import Owner, OwnerWatch, identity, read_owner, restarts, this_process
 
 BEAT = 20.0  # seconds between heartbeats
 STALE = 180.0  # seconds without a heartbeat after which an owner on another machine is dead
@@ -291,4 +291,5 @@ def in_job(owner: Owner | None) -> bool:
 
 def earlier_start(owner: Owner | None) -> bool:
     """Return whether the owner is an earlier start of this process's job, not another process of this start."""
-    return owner is not None and owner.is_earlier_start
+    job = os.environ.get("SLURM_JOB_ID")
+    return owner is not None and bool(job) and owner.job == job and owner.restarts < restarts()

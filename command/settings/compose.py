@@ -60,7 +60,7 @@ def for_schema(
     if isinstance(schema, type) and "network" not in own:  # the network is that of the runs that the command reads
         overrides = [each for each in overrides if not name_network(each)]
     if "game" not in own:  # the command reads files, which may be of the named game
-        return [each for each in overrides if not _names_game(each) and not _names_code(each)]
+        return [each for each in overrides if not _names_code(each)]
     return overrides
 
 
@@ -79,20 +79,15 @@ def from_config(schema: type[T] | Mapping[str, type[T]], config: DictConfig) -> 
 
 
 def _names_code(override: str) -> bool:
-    """Trust the Python file of an opponent, for a command that reads runs; return whether the override is one."""
+    """Name the game, or the Python file of an opponent, for a command that reads runs; return whether it is either."""
     key, _, value = override.partition("=")
     if key == "opponents.only":
         name_players(value)
-    return key == "opponents.only"
-
-
-def _names_game(override: str) -> bool:
-    name = override.removeprefix("game=")
-    if name != override:
+    elif override.startswith("game="):
         from busso.command.settings.game import load_configured_game  # imports NumPy, for which --help does not wait
 
-        load_configured_game({"name": name_game(name)})
-    return name != override
+        load_configured_game({"name": name_game(value)})
+    return key == "opponents.only" or override.startswith("game=")
 
 
 def _composed(config_name: str, overrides: Sequence[str]) -> DictConfig:

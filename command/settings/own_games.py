@@ -43,15 +43,9 @@ def name_games(overrides: Sequence[str]) -> None:
 
 def name_players(values: Any) -> None:
     """Trust the Python files, such as `./mine.py:Lowest`, among the keys and values of typed settings."""
-    waiting = [values]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            waiting += [*value.keys(), *value.values()]
-        elif isinstance(value, list):
-            waiting += value
-        elif isinstance(value, str) and (words := own_files.parted(value)) and Path(words[0]).is_file():
-            own_files.trust(words[0])
+    for path in own_files.paths_in(values):
+        if Path(path).is_file():
+            own_files.trust(path)
 
 
 def name_network(override: str) -> bool:

@@ -139,9 +139,7 @@ class OwnPart:
     @contextmanager
     def naming_errors(self, what: str) -> Iterator[None]:
         """Convert an error in the part into an OwnCodeError with the file, the line and the method `what`."""
-        code = getattr(getattr(self.made, what, self.made), "__code__", None)
-        its_own = code if code is not None and code.co_filename == self.file.path else None
-        place = f"{self.file.typed}:{its_own.co_firstlineno}" if its_own else self.file.typed
+        place = self.file.line_of(getattr(self.made, what, self.made))
         with own_code(self.file, f"{self.name}: {what}" if isinstance(self.made, type) else self.name, place):
             yield
 
