@@ -18,7 +18,7 @@ from busso.command.commands import COMMANDS
 from busso.command.conf_folder import CONF, choices_with, groups_of
 from busso.command.settings.checks import SettingsError, check_one_of
 from busso.command.settings.choices import no_such_choice, of_other_choice
-from busso.command.settings.foreign import check_values, name_game
+from busso.command.settings.foreign import check_values, name_game, walk
 from busso.command.settings.nearest import dotted, nearest
 from busso.command.settings.overrides import in_full, key_of, with_escapes
 from busso.command.settings.own_files import misplaced, not_utf8, syntax_error
@@ -254,14 +254,9 @@ def _with_homes(values: Any) -> Any:
 
 
 def _beyond_floats(values: Any) -> str:
-    """Return the dotted name of an integer that no float can hold; empty if there is none."""
-    for name, value in values.items():
-        if hasattr(value, "items") and (inner := _beyond_floats(value)):
-            return f"{name}.{inner}"
-        several = value if isinstance(value, Sequence) else [value]
-        if any(isinstance(each, int) and abs(each) > sys.float_info.max for each in several):
-            return str(name)
-    return ""
+    """Return the dotted name of an integer that no float can hold, without its place in a list."""
+    beyond = (key for key, value, _ in walk(values) if isinstance(value, int) and abs(value) > sys.float_info.max)
+    return re.sub(r"\.\d+$", "", next(beyond, ""))
 
 
 def as_yaml(settings: Any) -> str:

@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from busso.cards.base import own_files
-from busso.cards.base.errors import InputError
-from busso.cards.base.own_files import OwnCodeError
 from busso.command.conf_folder import CONF
-from busso.command.settings.checks import SettingsError, check_one_of
+from busso.command.settings.checks import SettingsError, check_one_of, errors_about
 from busso.command.settings.foreign import known_games, name_game
 from busso.command.settings.overrides import NETWORK_KEY, given, in_full, parsed
 from busso.command.settings.quoting import read_by_hydra
@@ -61,14 +59,10 @@ def name_network(override: str) -> bool:
         if words is None:
             raise SettingsError("network", f"expected a Python file, as in network=./net.py, not {text}")
         path, named = words[0], words[1].partition(":")[0]
-        try:
+        with errors_about("network"):
             file = own_files.trust(path)
             if named:
                 file.get(named)  # each run's settings name the network in the file
-        except OwnCodeError:
-            raise
-        except InputError as error:
-            raise SettingsError("network", error) from None
     return True
 
 
