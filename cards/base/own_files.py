@@ -17,8 +17,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.abc import ExecutionLoader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import decode_source, spec_from_file_location
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -96,7 +96,21 @@ class OwnFile:
         return OwnFile, (self.path, self.typed, dict(self.sources))  # without the module
 
 
-class _Sources(MetaPathFinder, ExecutionLoader):
+class _TextLoader(SourceFileLoader):
+    """Loader of a module from its text in memory, not from the file."""
+
+    def __init__(self, fullname: str, path: str, text: str) -> None:
+        super().__init__(fullname, path)
+        self._text = text
+
+    def get_source(self, fullname: str) -> str:
+        return self._text
+
+    def get_code(self, fullname: str) -> Any:
+        return self.source_to_code(self._text, self.path)
+
+
+class _Sources(MetaPathFinder):
     """Importer of the modules of named files, from their sources in memory."""
 
     def __init__(self) -> None:
@@ -104,30 +118,12 @@ class _Sources(MetaPathFinder, ExecutionLoader):
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
         """See MetaPathFinder."""
-        source = self._source(fullname)
-        if source is None:
-            return None
-        inside = [str(Path(source[0]).parent)] if source[0].endswith("__init__.py") else None
-        return spec_from_file_location(fullname, source[0], loader=self, submodule_search_locations=inside)
-
-    def get_filename(self, fullname: str) -> str:
-        """See ExecutionLoader."""
-        return self._known(fullname)[0]
-
-    def get_source(self, fullname: str) -> str:
-        """See ExecutionLoader."""
-        return self._known(fullname)[1]
-
-    def _known(self, fullname: str) -> tuple[str, str]:
-        source = self._source(fullname)
-        if source is None:
-            raise ImportError(f"{fullname} is not in any named file", name=fullname)
-        return source
-
-    def _source(self, fullname: str) -> tuple[str, str] | None:
         package, _, rest = fullname.partition(".")
         name, _, inner = rest.partition(".")
-        return self.running[name].sources.get(inner) if package == PREFIX and name in self.running else None
+        if package != PREFIX or name not in self.running or inner not in self.running[name].sources:
+            return None
+        place, text = self.running[name].sources[inner]
+        return spec_from_file_location(fullname, place, loader=_TextLoader(fullname, place, text))
 
 
 _SOURCES = _Sources()

@@ -54,9 +54,9 @@ def try_options(game: Game) -> None:
 def _try_once(game: Game, file: OwnFile) -> None:
     known = file.sha256, str(game.options)
     if known not in _tried:
-        from busso.cards.own.trial import try_game  # with Numba
+        from busso.cards.own.trial import GameTrial  # with Numba
 
-        try_game(game, file)
+        GameTrial(game, file).run()
         _tried.add(known)
 
 

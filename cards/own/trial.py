@@ -25,16 +25,6 @@ MOVES_COMPARED = 240  # in the trial
 _SEEDS = np.arange(1, GAMES + 1, dtype=np.uint64)
 
 
-def try_game(game: Game, file: OwnFile) -> None:
-    """Play random games of the file's game. Raises OwnCodeError, one line, for a violation of the contract."""
-    _Trial(game, file).run()
-
-
-def compare_with_plain(game: Game, file: OwnFile, moves: int) -> PlainComparison:
-    """Make random moves in compiled code and in plain Python. Raises OwnCodeError for a difference."""
-    return _Trial(game, file).compare(moves)
-
-
 class _Looking(RandomPlayer):
     """Random player that passes each batch of decisions to a check."""
 
@@ -48,13 +38,14 @@ class _Looking(RandomPlayer):
         return super().act(decisions)
 
 
-class _Trial:
-    """Trial of one game in a file."""
+class GameTrial:
+    """Trial of one game in a file. Its methods raise OwnCodeError, one line, for a violation of the contract."""
 
     def __init__(self, game: Game, file: OwnFile) -> None:
         self._game, self._file = game, file
 
     def run(self) -> None:
+        """Play random games."""
         self.compare(MOVES_COMPARED)
         start = self._dealt()
         seating = np.zeros((GAMES, self._game.seats), np.uint8)
@@ -100,7 +91,7 @@ class _Trial:
         return states
 
     def compare(self, moves: int) -> PlainComparison:
-        """Play games move by move in plain Python and in compiled code.
+        """Make random moves in plain Python and in compiled code, and compare the results.
 
         This compiles each function alone: an error in the compiled loops over all games names no function.
         """
