@@ -163,13 +163,12 @@ class Lock:
                 watch.look(self._read(), 0.0, in_this_process=True)
                 return False
             _held.add(self._key)
+        taken = False
         try:
             taken = self._take_from_others(watch)
-        except BaseException:
-            self._release_bytes()
-            raise
-        if not taken:
-            self._release_bytes()
+        finally:
+            if not taken:
+                self._release_bytes()
         return taken
 
     def _take_from_others(self, watch: OwnerWatch) -> bool:
