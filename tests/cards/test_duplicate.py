@@ -148,6 +148,14 @@ def test_one_against_many_deal_by_deal(options: dict[str, int]) -> None:
     assert result.even == pytest.approx(even.mean()) and np.ptp(even) == (0 if len(options) == 1 else 0.3)
 
 
+def test_equals_win_their_share_of_first_places() -> None:
+    """A player against itself: over the seats of a deal, first places add up to exactly one."""
+    game = load_game("spike", {"seats": 4})
+    player = named_player(game, "initial")
+    result = duel(game, player, player, stream(11, "equal", 0, 40), ONE_AGAINST_MANY)
+    assert np.allclose(result.wins, 0.25) and result.even == 0.25 and np.allclose(result.own, 0)
+
+
 def test_what_is_won_is_said() -> None:
     spike = load_game("spike", {"seats": 3})
     assert "higher mean result" in meaning_of_won(spike)
