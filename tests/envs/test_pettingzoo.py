@@ -225,6 +225,8 @@ def test_render_shows_no_card_of_others(capsys: pytest.CaptureFixture[str]) -> N
     assert tressette_v0.env().render() is None
     with error_about(InputError, "render_mode"):
         tressette_v0.env(render_mode="rgb_array")
+    with error_about(InputError, "reward", hint="points, win, points_and_win, study"):
+        tressette_v0.env(reward="money")
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])

@@ -170,6 +170,8 @@ def test_what_is_no_batch_of_actions_is_refused_and_changes_nothing() -> None:
         env.step(np.zeros(2, np.int64))
     with error_about(InputError, "seed"):
         env.reset(seed=[1, 2, 3])
+    with error_about(InputError, "num_envs"):
+        SeatsVectorEnv("tressette", num_envs=0)
     seen, _ = env.reset(seed=1)
     before = env.states.copy()
     good = lowest(seen)
