@@ -190,10 +190,7 @@ class Game:
 
     def legal(self, states: States, games: Games | None = None) -> NDArray[np.uint64]:
         """Return the legal actions of the seats to move as bit masks, `[games]`."""
-        games = self._games(states, games)
-        out = np.empty(games.size, np.uint64)
-        self.loops.legal(states, games, out)
-        return out
+        return self._each(self.loops.legal, states, games, np.uint64)
 
     def apply(self, states: States, actions: NDArray[np.uint8], games: Games | None = None) -> None:
         """Play one action in each of `states[games]`, in place; `games` must not repeat.
@@ -229,10 +226,7 @@ class Game:
 
     def over(self, states: States, games: Games | None = None) -> NDArray[np.bool_]:
         """Return which games have ended."""
-        games = self._games(states, games)
-        out = np.empty(games.size, np.bool_)
-        self.loops.over(states, games, out)
-        return out
+        return self._each(self.loops.over, states, games, np.bool_)
 
     def returns(self, states: States, games: Games | None = None) -> NDArray[np.float32]:
         """Return the results in the game's unit, `[games, seats]`."""

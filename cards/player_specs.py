@@ -103,6 +103,13 @@ def read_options(schema: type[Any] | None, spec: PlayerSpec, name: str = "") -> 
         raise InputError(spec, error) from None
 
 
+def read_arguments(defaults: Mapping[str, Any], spec: PlayerSpec, name: str) -> dict[str, Any]:
+    """Parse options for the arguments of `name` that have a number, truth value or string as their default."""
+    typed = [(key, type(value), value) for key, value in defaults.items() if type(value) in _WANTED]
+    found = read_options(dataclasses.make_dataclass(name, typed), spec, name)
+    return {key: getattr(found, key) for key in spec.options}
+
+
 def options_of(who: str, schema: type[Any] | None) -> str:
     """Return a line that lists the options of a kind of player."""
     known = [field.name for field in dataclasses.fields(schema)] if schema else []

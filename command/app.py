@@ -37,19 +37,8 @@ _INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 _REQUEUE = 75  # exit code: the same command resumes
 _RERUN = "--experimental-rerun"
 _LONG = (
-    *(
-        "--help",
-        "--hydra-help",
-        "--version",
-        "--cfg",
-        "--resolve",
-        "--package",
-        "--run",
-        "--multirun",
-        "--info",
-        _RERUN,
-    ),
-    *("--shell-completion", "--config-path", "--config-name", "--config-dir"),
+    *("--help", "--hydra-help", "--version", "--cfg", "--resolve", "--package", "--run", "--multirun", "--info"),
+    *("--shell-completion", "--config-path", "--config-name", "--config-dir", _RERUN),
 )
 
 OmegaConf.register_new_resolver("explained", explained_settings, replace=True)

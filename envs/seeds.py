@@ -11,18 +11,10 @@ Seeds = NDArray[np.uint64]
 
 def later_seeds(first: Seeds, numbers: Seeds) -> Seeds:
     """Return the seed of game `numbers[k]` after that of `first[k]`, from splitmix64's stream; game 0 is the first."""
-    out = np.empty(first.size, np.uint64)
-    _later(first, numbers, out)
-    return out
+    return np.where(numbers == 0, first, mix(first + numbers * GAMMA))
 
 
 @njit
 def later_seed(first: np.uint64, number: np.uint64) -> np.uint64:
     """Return one such seed."""
     return first if number == np.uint64(0) else mix(first + number * GAMMA)
-
-
-@njit
-def _later(first: Seeds, numbers: Seeds, out: Seeds) -> None:
-    for k in range(first.size):
-        out[k] = later_seed(first[k], numbers[k])

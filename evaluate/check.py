@@ -80,12 +80,12 @@ def _report(name: str) -> int:
 
 
 def _differs_from_plain(game: Game, file: OwnFile) -> bool:
-    from busso.cards.own.trial import compare_with_plain
+    from busso.cards.own.trial import GameTrial
 
     unable = dict[str, str]()
 
     def compare() -> None:
-        both = compare_with_plain(game, file, MOVES)
+        both = GameTrial(game, file).compare(MOVES)
         unable.update({name: reason for name, reason in both.unable.items() if not both.compared[name]})
 
     found = _failure_of(compare)

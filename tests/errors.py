@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,14 @@ def error_about(
     error = caught.value
     assert error.key == str(key) and says in error.problem and hint in error.hint, f"{error.args}"
     assert "\n" not in str(error)
+
+
+def refused(call: Callable[..., object], *arguments: Any, **more: Any) -> InputError:
+    """Return the one-line error that a call raises."""
+    with pytest.raises(InputError) as caught:
+        call(*arguments, **more)
+    assert "\n" not in str(caught.value)
+    return caught.value
 
 
 def key_of(text: str, alone: bool = True) -> str:

@@ -13,12 +13,12 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.abc import ExecutionLoader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import decode_source, spec_from_file_location
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -87,11 +87,30 @@ class OwnFile:
             raise InputError(self.typed, f"does not define {name!r}", f"it defines {', '.join(found) or 'nothing'}")
         return found[name]
 
+    def line_of(self, function: Any) -> str:
+        """Return the file and the line of a function, compiled or not; the file alone for one defined elsewhere."""
+        code = getattr(getattr(function, "py_func", function), "__code__", None)
+        return f"{self.typed}:{code.co_firstlineno}" if code and code.co_filename == self.path else self.typed
+
     def __reduce__(self) -> tuple[Any, ...]:
         return OwnFile, (self.path, self.typed, dict(self.sources))  # without the module
 
 
-class _Sources(MetaPathFinder, ExecutionLoader):
+class _TextLoader(SourceFileLoader):
+    """Loader of a module from its text in memory, not from the file."""
+
+    def __init__(self, fullname: str, path: str, text: str) -> None:
+        super().__init__(fullname, path)
+        self._text = text
+
+    def get_source(self, fullname: str) -> str:
+        return self._text
+
+    def get_code(self, fullname: str) -> Any:
+        return self.source_to_code(self._text, self.path)
+
+
+class _Sources(MetaPathFinder):
     """Importer of the modules of named files, from their sources in memory."""
 
     def __init__(self) -> None:
@@ -99,30 +118,12 @@ class _Sources(MetaPathFinder, ExecutionLoader):
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
         """See MetaPathFinder."""
-        source = self._source(fullname)
-        if source is None:
-            return None
-        inside = [str(Path(source[0]).parent)] if source[0].endswith("__init__.py") else None
-        return spec_from_file_location(fullname, source[0], loader=self, submodule_search_locations=inside)
-
-    def get_filename(self, fullname: str) -> str:
-        """See ExecutionLoader."""
-        return self._known(fullname)[0]
-
-    def get_source(self, fullname: str) -> str:
-        """See ExecutionLoader."""
-        return self._known(fullname)[1]
-
-    def _known(self, fullname: str) -> tuple[str, str]:
-        source = self._source(fullname)
-        if source is None:
-            raise ImportError(f"{fullname} is not in any named file", name=fullname)
-        return source
-
-    def _source(self, fullname: str) -> tuple[str, str] | None:
         package, _, rest = fullname.partition(".")
         name, _, inner = rest.partition(".")
-        return self.running[name].sources.get(inner) if package == PREFIX and name in self.running else None
+        if package != PREFIX or name not in self.running or inner not in self.running[name].sources:
+            return None
+        place, text = self.running[name].sources[inner]
+        return spec_from_file_location(fullname, place, loader=_TextLoader(fullname, place, text))
 
 
 _SOURCES = _Sources()
@@ -139,6 +140,17 @@ def parted(text: str) -> tuple[str, str] | None:
     """Split `./mine.py:Lowest:depth:3` into the path and the rest; None for text that names no Python file."""
     found = _WORDS.fullmatch(text)
     return (found["path"], found["rest"] or "") if found else None
+
+
+def paths_in(values: Any) -> Iterator[str]:
+    """Yield the paths of Python files among the keys and values of nested settings."""
+    if isinstance(values, dict):
+        values = [*values.keys(), *values.values()]
+    if isinstance(values, list):
+        for each in values:
+            yield from paths_in(each)
+    elif isinstance(values, str) and (words := parted(values)):
+        yield words[0]
 
 
 def trust(path: str) -> OwnFile:
@@ -193,14 +205,12 @@ def without_game() -> tuple[OwnFile, ...]:
 
 def game_digest(name: str) -> str:
     """Return the digest of the file that defines this game; empty for a game that is not in a file."""
-    file = game_file(name)
-    return file.sha256 if file else ""
+    return file.sha256 if (file := game_file(name)) else ""
 
 
 def typed_game(name: str) -> str:
     """Return the name of a game as a person types it: `./war.py` for `war`."""
-    file = game_file(name)
-    return file.typed if file else name
+    return file.typed if (file := game_file(name)) else name
 
 
 Sent = tuple[tuple[OwnFile, ...], dict[str, str]]
@@ -266,20 +276,15 @@ def fault(error: BaseException, what: str = "", place: str = "") -> OwnCodeError
 
 def place_of(error: BaseException) -> str:
     """Return file and line in a named file; empty for an error elsewhere."""
-    if isinstance(error, SyntaxError) and (file := _displayed(error.filename)):
-        return f"{file}:{error.lineno}"
-    if is_of_numba(error):
-        places = [
-            (file, found["line"]) for found in NUMBA_PLACE.finditer(str(error)) if (file := _by_end(found["file"]))
-        ]
-        if places:
-            return ":".join(places[-1])
-    frames: Sequence[tuple[str, int]] = [
-        (file, line or 0)
-        for frame, line in traceback.walk_tb(error.__traceback__)
-        if (file := _displayed(frame.f_code.co_filename))
+    places: list[tuple[str | None, Any]] = [
+        (frame.f_code.co_filename, line or 0) for frame, line in traceback.walk_tb(error.__traceback__)
     ]
-    return "{}:{}".format(*frames[-1]) if frames else ""
+    if is_of_numba(error):  # its paths may be relative
+        places += [(os.path.abspath(at["file"]), at["line"]) for at in NUMBA_PLACE.finditer(str(error))]  # noqa: PTH100
+    if isinstance(error, SyntaxError):
+        places.append((error.filename, error.lineno))
+    known = [f"{file}:{line}" for path, line in places if (file := _displayed(path))]
+    return known[-1] if known else ""
 
 
 def _displayed(path: str | None) -> str:
@@ -288,8 +293,3 @@ def _displayed(path: str | None) -> str:
         if any(source == path for source, _ in file.sources.values()):
             return file.typed if path == file.path else str(Path(file.typed, os.path.relpath(str(path), file.path)))
     return ""
-
-
-def _by_end(path: str) -> str:
-    """Return the same for a path printed by Numba, which may be relative."""
-    return _displayed(os.path.abspath(path))  # noqa: PTH100

@@ -17,7 +17,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 @njit
 def mix(z: np.uint64) -> np.uint64:
-    """Apply the 64-bit finaliser: a bijection whose output looks random even for consecutive inputs."""
+    """Apply the 64-bit finaliser to a word or an array of them: a bijection whose output looks random."""
     z = (z ^ (z >> np.uint64(30))) * _FIRST
     z = (z ^ (z >> np.uint64(27))) * _SECOND
     return z ^ (z >> np.uint64(31))
@@ -57,32 +57,15 @@ def shuffle(n: int, seed: np.uint64) -> NDArray[np.uint8]:
     return order
 
 
-@njit(nogil=True)
-def _fill(start: np.uint64, out: NDArray[np.uint64]) -> None:
-    for k in range(out.size):
-        start += GAMMA
-        out[k] = mix(start)
-
-
-@njit(nogil=True)
-def _mix_all(seeds: NDArray[np.uint64], salt: np.uint64, out: NDArray[np.uint64]) -> None:
-    for k in range(out.size):
-        out[k] = mix(seeds[k] ^ salt)
-
-
 def stream(seed: int, name: str, first: int, count: int) -> NDArray[np.uint64]:
     """Return seeds `first .. first + count - 1` of a run's stream `name`; streams start at unrelated points."""
     start = seed & 0xFFFFFFFFFFFFFFFF
     for byte in name.encode():
         start = int(mix(np.uint64(start ^ byte)))
-    out = np.empty(count, np.uint64)
-    _fill(np.uint64((start + first * int(GAMMA)) & 0xFFFFFFFFFFFFFFFF), out)
-    return out
+    return np.asarray(mix(np.uint64(start) + GAMMA * np.arange(first + 1, first + count + 1, dtype=np.uint64)))
 
 
 def derive(seeds: NDArray[np.uint64], salt: int) -> NDArray[np.uint64]:
     """Derive independent generators for the same games: one per seed, different for each salt."""
-    out = np.empty(seeds.size, np.uint64)
     # salt + 1, since mix(0) is 0 and the unsalted seeds deal the games.
-    _mix_all(seeds, np.uint64(mix(np.uint64(salt + 1))), out)
-    return out
+    return np.asarray(mix(seeds ^ np.uint64(mix(np.uint64(salt + 1)))))

@@ -29,7 +29,10 @@ def name_game_file(path: str) -> Game:
     OwnCodeError for a fault in it.
     """
     file = own_files.trust(path)
-    game = game_of(file)
+    with own_code(file):
+        game = getattr(file.module, "GAME", None)
+    if not isinstance(game, Game):
+        raise InputError(file.typed, "missing GAME", "write GAME = game(...)")
     if is_ours(game.name) or game.name in installed_games():
         other = "rename the file" if game.name == file.name else "give it another name="
         raise InputError(file.typed, f"{game.name} is already the name of another game", other)
@@ -54,19 +57,10 @@ def try_options(game: Game) -> None:
 def _try_once(game: Game, file: OwnFile) -> None:
     known = file.sha256, str(game.options)
     if known not in _tried:
-        from busso.cards.own.trial import try_game  # with Numba
+        from busso.cards.own.trial import GameTrial  # with Numba
 
-        try_game(game, file)
+        GameTrial(game, file).run()
         _tried.add(known)
-
-
-def game_of(file: OwnFile) -> Game:
-    """Return the `GAME` of a file. Raises InputError."""
-    with own_code(file):
-        game = getattr(file.module, "GAME", None)
-    if not isinstance(game, Game):
-        raise InputError(file.typed, "missing GAME", "write GAME = game(...)")
-    return game
 
 
 def recipe_of_game(name: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 from collections import namedtuple
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,13 +118,9 @@ def _block(name: str, offset: int, size: int | Number | Sequence[str]) -> Observ
 
 def table_of(layout: Layout, actions: Sequence[str] = ()) -> str:
     """Format the layout as a Markdown table, for a page or a docstring."""
-    return "\n".join(_lines(layout, actions))
-
-
-def _lines(layout: Layout, actions: Sequence[str]) -> Iterator[str]:
-    yield "| bits | block | holds |"
-    yield "|---|---|---|"
+    lines = ["| bits | block | holds |", "|---|---|---|"]
     for block in layout.blocks:
         last = block.offset + block.bits - 1
         places = f"{block.offset}-{last}" if block.bits > 1 else str(last)
-        yield f"| {places} | {block.label} | {block.says(actions)} |"
+        lines.append(f"| {places} | {block.label} | {block.says(actions)} |")
+    return "\n".join(lines)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import random
 from collections.abc import Callable, Iterator, Mapping
@@ -21,12 +20,11 @@ from busso.cards.compiled.bits import unpack
 from busso.cards.compiled.splitmix import GAMMA
 from busso.cards.game import Game, PlayerKind
 from busso.cards.play import Actions, Decisions, Player, play
-from busso.cards.player_specs import PlayerSpec, read_options
+from busso.cards.player_specs import PlayerSpec, read_arguments
 from busso.cards.players import CheckedPlayer, PolicyPlayer, RandomPlayer, checked_player
 
 TRIAL_GAMES = 16
 _WANTED = "write a class with begin and act, or a function of what one seat sees"
-_OPTION_TYPES = (bool, int, float, str)
 _tried = set[tuple[str, str, str]]()  # digests of files, players of them and games, of this process
 
 
@@ -129,12 +127,6 @@ def _shape(made: Any) -> _Shape | None:
     return _Shape(is_class, required, {each.name: each.default for each in plain if each.default is not each.empty})
 
 
-def _options_schema(name: str, shape: _Shape) -> type[Any]:
-    """Return a dataclass of the arguments with a default that can be typed as options."""
-    typed = {key: value for key, value in shape.defaults.items() if type(value) in _OPTION_TYPES}
-    return dataclasses.make_dataclass(name, [(key, type(value), value) for key, value in typed.items()], frozen=True)
-
-
 def _make(game: Game, made: Any, shape: _Shape, options: Mapping[str, Any]) -> Player:
     if shape.is_class:
         player: Player = made(**({"game": game} if shape.required else {}), **options)
@@ -186,14 +178,12 @@ class OwnPlayer:
 
     def make(self, game: Game) -> Player:
         """Return a new player. Raises OwnCodeError."""
-        name, code = str(self.spec), getattr(self.made, "act", self.made)
-        code = getattr(getattr(code, "py_func", code), "__code__", None)
-        place = f"{self.file.typed}:{code.co_firstlineno}" if code and code.co_filename == self.file.path else ""
+        name, place = str(self.spec), self.file.line_of(getattr(self.made, "act", self.made))
         with own_code(self.file, name, place):
             player = _make(game, self.made, self.shape, self.options)
             if isinstance(player, PolicyPlayer):  # compiled alone: an error in the loop over games names no function
                 self.made(game.deal(np.ones(1, np.uint64))[0], np.uint64(1))
-        return CheckedPlayer(game, player, name, place or self.file.typed)
+        return CheckedPlayer(game, player, name, place)
 
 
 def own_player(spec: PlayerSpec, key: str = "players") -> OwnPlayer:
@@ -209,7 +199,7 @@ def own_player(spec: PlayerSpec, key: str = "players") -> OwnPlayer:
         made = file.defined().get(name)
         problem = f"{file.typed} does not define {name!r}" if made is None else _no_player(name, made)
         raise InputError(spec, problem, f"available: {', '.join(found) or 'no players'}")
-    options = vars(read_options(_options_schema(name, found[name]), spec, name))
+    options = read_arguments(found[name].defaults, spec, name)
     return OwnPlayer(spec, file, file.defined()[name], found[name], options)
 
 

@@ -25,16 +25,6 @@ MOVES_COMPARED = 240  # in the trial
 _SEEDS = np.arange(1, GAMES + 1, dtype=np.uint64)
 
 
-def try_game(game: Game, file: OwnFile) -> None:
-    """Play random games of the file's game. Raises OwnCodeError, one line, for a violation of the contract."""
-    _Trial(game, file).run()
-
-
-def compare_with_plain(game: Game, file: OwnFile, moves: int) -> PlainComparison:
-    """Make random moves in compiled code and in plain Python. Raises OwnCodeError for a difference."""
-    return _Trial(game, file).compare(moves)
-
-
 class _Looking(RandomPlayer):
     """Random player that passes each batch of decisions to a check."""
 
@@ -48,13 +38,14 @@ class _Looking(RandomPlayer):
         return super().act(decisions)
 
 
-class _Trial:
-    """Trial of one game in a file."""
+class GameTrial:
+    """Trial of one game in a file. Its methods raise OwnCodeError, one line, for a violation of the contract."""
 
     def __init__(self, game: Game, file: OwnFile) -> None:
         self._game, self._file = game, file
 
     def run(self) -> None:
+        """Play random games."""
         self.compare(MOVES_COMPARED)
         start = self._dealt()
         seating = np.zeros((GAMES, self._game.seats), np.uint8)
@@ -75,12 +66,9 @@ class _Trial:
     def _place(self, name: str) -> str:
         rules = self._game.rules._asdict() | dict(self._game.policies) | dict(self._game.rewards)
         function = rules.get(name)
-        function = getattr(function, "py_func", function)
-        for cell in getattr(function, "__closure__", None) or ():  # `deal`, below what keeps the seed
-            function = getattr(cell.cell_contents, "py_func", cell.cell_contents)
-        code = getattr(function, "__code__", None)
-        its_own = code is not None and code.co_filename == self._file.path
-        return f"{self._file.typed}:{code.co_firstlineno}" if code and its_own else self._file.typed
+        for cell in getattr(getattr(function, "py_func", function), "__closure__", None) or ():
+            function = cell.cell_contents  # `deal`, below what keeps the seed
+        return self._file.line_of(function)
 
     def _require(self, holds: bool, function: str, problem: str) -> None:
         if not holds:
@@ -103,7 +91,7 @@ class _Trial:
         return states
 
     def compare(self, moves: int) -> PlainComparison:
-        """Play games move by move in plain Python and in compiled code.
+        """Make random moves in plain Python and in compiled code, and compare the results.
 
         This compiles each function alone: an error in the compiled loops over all games names no function.
         """
@@ -114,9 +102,7 @@ class _Trial:
             self._require(made > 0 or seed <= GAMES, "over", "the game is over as soon as it is dealt")
             while made < moves and not both.over(state):
                 mask = both.legal(state)
-                self._require(mask != 0, "legal", "no action is legal in a game that is not over")
-                beyond = mask >> game.actions
-                self._require(not beyond, "legal", f"an action beyond {game.actions} is legal")
+                self._check_masks(np.array([mask], np.uint64))
                 both.move(state, np.uint8(random.choice([each for each in range(game.actions) if mask >> each & 1])))
                 made += 1
             if made == moves:
@@ -127,16 +113,19 @@ class _Trial:
                 reward_loop(game.rules.apply, reward)
         return both
 
+    def _check_masks(self, masks: NDArray[np.uint64]) -> None:
+        self._require(bool(masks.all()), "legal", "no action is legal in a game that is not over")
+        beyond = int(masks.max()) >> self._game.actions
+        self._require(not beyond, "legal", f"an action beyond {self._game.actions} is legal")
+
     def _look(self, decisions: Decisions) -> None:
         game, states, running = self._game, decisions.states, decisions.games
-        self._require(bool(decisions.legal.all()), "legal", "no action is legal in a game that is not over")
+        self._check_masks(decisions.legal)
         self._require(
             int(decisions.seats.max()) < game.seats, "apply", f"the turn is not at one of the {game.seats} seats"
         )
         self._rounds += 1
         self._require(self._rounds <= MOST_MOVES, "over", f"a game has not ended after {MOST_MOVES:,} moves")
-        beyond = decisions.legal >> np.uint64(game.actions) if game.actions < 64 else np.zeros(1, np.uint64)
-        self._require(not beyond.any(), "legal", f"an action beyond {game.actions} is legal")
         for seat in range(game.seats):
             seen = game.observe(states, running, np.full(running.size, seat, np.uint8))
             unused = np.uint64(64 * game.words - game.bits)

@@ -26,7 +26,7 @@ from types import TracebackType
 
 from busso.cards.base.files import temporary_beside
 from busso.command.errors import UserError
-from busso.command.lock.owner import Owner, OwnerWatch, identity, read_owner, this_process
+from busso.command.lock.owner import Owner, OwnerWatch, identity, read_owner, restarts, this_process
 
 BEAT = 20.0  # seconds between heartbeats
 STALE = 180.0  # seconds without a heartbeat after which an owner on another machine is dead
@@ -163,13 +163,12 @@ class Lock:
                 watch.look(self._read(), 0.0, in_this_process=True)
                 return False
             _held.add(self._key)
+        taken = False
         try:
             taken = self._take_from_others(watch)
-        except BaseException:
-            self._release_bytes()
-            raise
-        if not taken:
-            self._release_bytes()
+        finally:
+            if not taken:
+                self._release_bytes()
         return taken
 
     def _take_from_others(self, watch: OwnerWatch) -> bool:
@@ -291,4 +290,5 @@ def in_job(owner: Owner | None) -> bool:
 
 def earlier_start(owner: Owner | None) -> bool:
     """Return whether the owner is an earlier start of this process's job, not another process of this start."""
-    return owner is not None and owner.is_earlier_start
+    job = os.environ.get("SLURM_JOB_ID")
+    return owner is not None and bool(job) and owner.job == job and owner.restarts < restarts()

@@ -34,11 +34,6 @@ class Owner:
     restarts: int  # of the job
     since: str  # time, for people
 
-    @property
-    def is_earlier_start(self) -> bool:
-        """True if it belongs to this process's Slurm job, before its last requeue."""
-        return bool(self.job) and self.job == os.environ.get("SLURM_JOB_ID") and self.restarts < restarts()
-
     def has_ended(self) -> bool:
         """Return whether the process is known to have ended. One on another machine may still run."""
         boot, namespace = _boot(), _namespace()

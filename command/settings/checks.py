@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from busso.cards.base.bounds import check_bounds
+from busso.cards.base.own_files import OwnCodeError
 from busso.command.errors import UserError
 
 MAX_SEED = 2**63 - 1
@@ -20,6 +23,17 @@ MAX_SEATS = 64
 
 class SettingsError(UserError):
     """Unusable setting; the message names the key and the allowed values."""
+
+
+@contextmanager
+def errors_about(key: str) -> Iterator[None]:
+    """Turn a ValueError into a SettingsError about `key`; a fault in the user's code stays as it is."""
+    try:
+        yield
+    except OwnCodeError:
+        raise
+    except ValueError as error:
+        raise SettingsError(key, error) from None
 
 
 def require(condition: bool, key: str, wanted: str, value: object) -> None:

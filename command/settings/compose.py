@@ -18,7 +18,7 @@ from busso.command.commands import COMMANDS
 from busso.command.conf_folder import CONF, choices_with, groups_of
 from busso.command.settings.checks import SettingsError, check_one_of
 from busso.command.settings.choices import no_such_choice, of_other_choice
-from busso.command.settings.foreign import check_values, name_game
+from busso.command.settings.foreign import check_values, name_game, walk
 from busso.command.settings.nearest import dotted, nearest
 from busso.command.settings.overrides import in_full, key_of, with_escapes
 from busso.command.settings.own_files import misplaced, not_utf8, syntax_error
@@ -60,7 +60,7 @@ def for_schema(
     if isinstance(schema, type) and "network" not in own:  # the network is that of the runs that the command reads
         overrides = [each for each in overrides if not name_network(each)]
     if "game" not in own:  # the command reads files, which may be of the named game
-        return [each for each in overrides if not _names_game(each) and not _names_code(each)]
+        return [each for each in overrides if not _names_code(each)]
     return overrides
 
 
@@ -79,20 +79,15 @@ def from_config(schema: type[T] | Mapping[str, type[T]], config: DictConfig) -> 
 
 
 def _names_code(override: str) -> bool:
-    """Trust the Python file of an opponent, for a command that reads runs; return whether the override is one."""
+    """Name the game, or the Python file of an opponent, for a command that reads runs; return whether it is either."""
     key, _, value = override.partition("=")
     if key == "opponents.only":
         name_players(value)
-    return key == "opponents.only"
-
-
-def _names_game(override: str) -> bool:
-    name = override.removeprefix("game=")
-    if name != override:
+    elif override.startswith("game="):
         from busso.command.settings.game import load_configured_game  # imports NumPy, for which --help does not wait
 
-        load_configured_game({"name": name_game(name)})
-    return name != override
+        load_configured_game({"name": name_game(value)})
+    return key == "opponents.only" or override.startswith("game=")
 
 
 def _composed(config_name: str, overrides: Sequence[str]) -> DictConfig:
@@ -259,14 +254,9 @@ def _with_homes(values: Any) -> Any:
 
 
 def _beyond_floats(values: Any) -> str:
-    """Return the dotted name of an integer that no float can hold; empty if there is none."""
-    for name, value in values.items():
-        if hasattr(value, "items") and (inner := _beyond_floats(value)):
-            return f"{name}.{inner}"
-        several = value if isinstance(value, Sequence) else [value]
-        if any(isinstance(each, int) and abs(each) > sys.float_info.max for each in several):
-            return str(name)
-    return ""
+    """Return the dotted name of an integer that no float can hold, without its place in a list."""
+    beyond = (key for key, value, _ in walk(values) if isinstance(value, int) and abs(value) > sys.float_info.max)
+    return re.sub(r"\.\d+$", "", next(beyond, ""))
 
 
 def as_yaml(settings: Any) -> str:

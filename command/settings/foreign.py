@@ -12,10 +12,9 @@ import yaml
 
 from busso.cards.base import own_files
 from busso.cards.base.errors import InputError
-from busso.cards.base.own_files import OwnCodeError
 from busso.cards.base.packages import installed_games, package_of
 from busso.command.conf_folder import own_games
-from busso.command.settings.checks import SettingsError
+from busso.command.settings.checks import SettingsError, errors_about
 from busso.command.settings.own_files import yaml_problem
 from busso.command.terminal.visible import visible
 
@@ -34,12 +33,8 @@ def name_game(text: str) -> str:
 
     if not is_path(text):
         return text
-    try:
+    with errors_about("game"):
         return name_game_file(text).name
-    except OwnCodeError:
-        raise
-    except InputError as error:
-        raise SettingsError("game", error) from None
 
 
 def check_game(name: str) -> None:
@@ -68,7 +63,7 @@ def check_values(values: Any) -> None:
     more levels than Python can recurse.
     """
     left = MOST_VALUES
-    for key, value, depth in _walk(values):
+    for key, value, depth in walk(values):
         left -= 1
         if depth > DEEPEST or left < 0:
             raise SettingsError(key[:100], f"more than {MOST_VALUES:,} values or {DEEPEST} levels")
@@ -81,7 +76,7 @@ def check_values(values: Any) -> None:
                 raise SettingsError(visible(key[:100]), "contains half of a surrogate pair, which cannot be encoded")
 
 
-def _walk(values: Any) -> Iterator[tuple[str, Any, int]]:
+def walk(values: Any) -> Iterator[tuple[str, Any, int]]:
     """Yield every value with its dotted key and depth, without recursion, for which it may be too deep."""
     waiting = [("", values, 0)]
     while waiting:

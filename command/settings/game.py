@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from busso.cards.own.files import try_options
 from busso.command.settings.checks import SettingsError, check_one_of
 from busso.command.settings.foreign import check_game, name_game
 from busso.command.settings.overrides import given, key_of
+from busso.command.settings.own_games import group_of
 
 
 class GameSettings:
@@ -59,8 +60,7 @@ def as_game(game: Game | str, *of_it: object) -> Game:
 
 def game_defaults(name: str) -> dict[str, Any]:
     """Return the group `game` with the defaults of a game. Raises SettingsError for an unknown one."""
-    game = load_configured_game({"name": name})
-    return {"name": name, "reward": next(iter(game.rewards)), **asdict(game.options)}
+    return group_of(load_configured_game({"name": name}))
 
 
 def with_game_options(overrides: Sequence[str], default: str, schema: type[Any]) -> list[str]:

@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from busso.cards.base import own_files
-from busso.cards.base.errors import InputError
-from busso.cards.base.own_files import OwnCodeError
 from busso.command.conf_folder import CONF
-from busso.command.settings.checks import SettingsError, check_one_of
+from busso.command.settings.checks import SettingsError, check_one_of, errors_about
 from busso.command.settings.foreign import known_games, name_game
 from busso.command.settings.overrides import NETWORK_KEY, given, in_full, parsed
 from busso.command.settings.quoting import read_by_hydra
@@ -43,15 +41,9 @@ def name_games(overrides: Sequence[str]) -> None:
 
 def name_players(values: Any) -> None:
     """Trust the Python files, such as `./mine.py:Lowest`, among the keys and values of typed settings."""
-    waiting = [values]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            waiting += [*value.keys(), *value.values()]
-        elif isinstance(value, list):
-            waiting += value
-        elif isinstance(value, str) and (words := own_files.parted(value)) and Path(words[0]).is_file():
-            own_files.trust(words[0])
+    for path in own_files.paths_in(values):
+        if Path(path).is_file():
+            own_files.trust(path)
 
 
 def name_network(override: str) -> bool:
@@ -67,14 +59,10 @@ def name_network(override: str) -> bool:
         if words is None:
             raise SettingsError("network", f"expected a Python file, as in network=./net.py, not {text}")
         path, named = words[0], words[1].partition(":")[0]
-        try:
+        with errors_about("network"):
             file = own_files.trust(path)
             if named:
                 file.get(named)  # each run's settings name the network in the file
-        except OwnCodeError:
-            raise
-        except InputError as error:
-            raise SettingsError("network", error) from None
     return True
 
 

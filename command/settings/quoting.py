@@ -6,9 +6,8 @@ import re
 import shlex
 from typing import Any
 
-from busso.cards.base.errors import InputError
 from busso.cards.player_specs import PlayerSpec
-from busso.command.settings.checks import SettingsError
+from busso.command.settings.checks import errors_about
 
 _WITH_OPTIONS = re.compile(r"[A-Za-z]\w*[:=,\w.]+=[:=,\w.]+")  # a player with options written with `=`
 # Part between commas, except for commas in brackets and quotes; a comma before `key=value` continues a path.
@@ -21,10 +20,8 @@ _PART = re.compile(
 
 def spelled(key: str, player: str) -> str:
     """Return the canonical spelling of a player name. Raises SettingsError naming `key` for an invalid one."""
-    try:
+    with errors_about(key):
         return str(PlayerSpec.parse(player))
-    except InputError as error:
-        raise SettingsError(key, error) from None
 
 
 def hint_for(override: str) -> str:

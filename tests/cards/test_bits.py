@@ -23,29 +23,17 @@ WORDS = st.one_of(st.integers(0, 2**64 - 1), st.sampled_from([0, 1, 2**63, 2**64
 INDICES = st.integers(0, 63)
 
 
-def set_bits(word: int) -> list[int]:
-    return [k for k in range(64) if word >> k & 1]
-
-
 def as_integer(words: NDArray[np.uint64]) -> int:
     return sum(int(word) << 64 * k for k, word in enumerate(words))
 
 
-@given(WORDS)
-def test_counts_and_ends(word: int) -> None:
-    bits = set_bits(word)
+@given(WORDS, INDICES)
+def test_bits_of_a_word(word: int, index: int) -> None:
+    bits = [k for k in range(64) if word >> k & 1]
     assert popcount(np.uint64(word)) == len(bits)
     assert lowest(np.uint64(word)) == (bits[0] if bits else 64)
     assert highest(np.uint64(word)) == (bits[-1] if bits else -1)
-
-
-@given(WORDS)
-def test_nth_bit(word: int) -> None:
-    assert [nth_bit(np.uint64(word), n) for n in range(66)] == (set_bits(word) + [64] * 66)[:66]
-
-
-@given(WORDS, INDICES)
-def test_bit_and_has(word: int, index: int) -> None:
+    assert [nth_bit(np.uint64(word), n) for n in range(66)] == (bits + [64] * 66)[:66]
     assert int(bit(index)) == 1 << index
     assert bool(has(np.uint64(word), index)) == bool(word >> index & 1)
 
@@ -73,17 +61,12 @@ def packed(draw: st.DrawFn) -> tuple[NDArray[np.uint64], int]:
     return np.array(words, np.uint64).reshape(rows, columns), bits
 
 
-def naive(words: NDArray[np.uint64], bits: int) -> list[list[int]]:
-    return [[as_integer(row) >> k & 1 for k in range(bits)] for row in words]
-
-
 @given(packed())
 def test_unpack(rows: tuple[NDArray[np.uint64], int]) -> None:
     words, bits = rows
     ones = unpack(words, bits)
-    assert ones.dtype == np.float32
-    assert ones.shape == (len(words), bits)
-    assert ones.tolist() == naive(words, bits)
+    assert ones.dtype == np.float32 and ones.shape == (len(words), bits)
+    assert ones.tolist() == [[as_integer(row) >> k & 1 for k in range(bits)] for row in words]
 
 
 @pytest.mark.parametrize("shape, bits", [((2, 1), 65), ((2, 2), 0), ((2, 2), -1), ((4,), 10)])

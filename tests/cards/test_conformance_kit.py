@@ -35,21 +35,6 @@ def deal_onto_old_points(state: Any, seed: np.uint64) -> None:
 
 
 @njit
-def deal_always_the_same(state: Any, seed: np.uint64) -> None:
-    toy.deal(state, np.uint64(1))
-
-
-@njit
-def legal_after_the_end(state: Any) -> np.uint64:
-    return toy.legal(state) | (bit(0) if toy.over(state) else np.uint64(0))
-
-
-@njit
-def nothing_legal(state: Any) -> np.uint64:
-    return toy.legal(state) & ~bit(3)
-
-
-@njit
 def apply_by_chance(state: Any, card: int) -> None:
     toy.apply(state, card)
     state.points[0] += np.random.randint(0, 50)  # noqa: NPY002 - Numba knows no other
@@ -70,11 +55,6 @@ def observe_all(state: Any, seat: int, words: NDArray[np.uint64]) -> None:
 def observe_beyond(state: Any, seat: int, words: NDArray[np.uint64]) -> None:
     toy.observe(state, seat, words)
     put(words, 3 * CARDS, bit(0))
-
-
-@njit
-def observe_nothing(state: Any, seat: int, words: NDArray[np.uint64]) -> None:
-    pass
 
 
 @njit
@@ -109,9 +89,10 @@ def by_chance(state: Any, random_bits: np.uint64) -> int:
     return card if rest == np.uint64(0) or np.random.random() < 0.5 else lowest(rest)  # noqa: NPY002
 
 
-@njit
-def cheating(state: Any, random_bits: np.uint64) -> int:
-    return 0
+LEGAL_AFTER_THE_END = njit(lambda state: toy.legal(state) | (bit(0) if toy.over(state) else np.uint64(0)))
+NOTHING_LEGAL = njit(lambda state: toy.legal(state) & ~bit(3))
+OBSERVE_NOTHING = njit(lambda state, seat, words: None)
+CHEATING = njit(lambda state, random_bits: 0)
 
 
 def rules(**functions: Callable[..., Any]) -> Game:
@@ -120,10 +101,9 @@ def rules(**functions: Callable[..., Any]) -> Game:
 
 FAULTS: list[tuple[str, Game, str]] = [
     ("same_seed_same_game", rules(deal=deal_onto_old_points), "something of the old game"),
-    ("same_seed_same_game", rules(deal=deal_always_the_same), "all games are alike"),
     ("copies_are_independent", rules(apply=apply_by_chance), "ends otherwise"),
-    ("legal_until_over", rules(legal=legal_after_the_end), "still has legal actions"),
-    ("legal_until_over", rules(legal=nothing_legal), "no legal action"),
+    ("legal_until_over", rules(legal=LEGAL_AFTER_THE_END), "still has legal actions"),
+    ("legal_until_over", rules(legal=NOTHING_LEGAL), "no legal action"),
     ("legal_until_over", replace(TOY, actions=CARDS - 1), "legal beyond 7 actions"),
     ("illegal_raises", Unchecked(**vars(TOY)), "no ValueError"),
     ("hidden_cards_do_not_matter", rules(observe=observe_all), "sees hidden cards"),
@@ -134,11 +114,11 @@ FAULTS: list[tuple[str, Game, str]] = [
     ("batch_equals_one_by_one", replace(TOY, rewards={"luck": reward_by_chance}), "reward luck differs"),
     ("games_end", rules(apply=apply_keeping_the_card), "no end after 50 moves"),
     ("observations_fit", rules(observe=observe_beyond), "bits beyond 24"),
-    ("observations_fit", rules(observe=observe_nothing), "are alike"),
+    ("observations_fit", rules(observe=OBSERVE_NOTHING), "are alike"),
     ("policies_play_legally", replace(TOY, policies={"meddling": meddling}), "meddling changes the state"),
     ("policies_play_legally", replace(TOY, policies={"by_chance": by_chance}), "by_chance decides otherwise"),
-    ("policies_play_legally", replace(TOY, policies={"cheating": cheating}), "broke the rules"),
-    ("records_replay", replace(TOY, read=lambda record: Replayed([], {"points": [3, 0]})), "replayed"),
+    ("policies_play_legally", replace(TOY, policies={"cheating": CHEATING}), "broke the rules"),
+    ("records_replay", replace(TOY, read=lambda record: Replayed([], {"returns": [3, 0]})), "replayed"),
 ]
 
 

@@ -4,19 +4,18 @@ Two seats get three of eight cards each and play one in turn, seat 0 first. The 
 so a game has three points. Hands are hidden.
 """
 
-import dataclasses
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.cards.compiled.batch import Rules
 from busso.cards.compiled.bits import bit, lowest, nth_bit, put
 from busso.cards.compiled.jit import njit
 from busso.cards.compiled.splitmix import GAMMA, below, mix
 from busso.cards.conformance import Case
 from busso.cards.game import Game, States
-from busso.cards.hand import NO_SEEDS, Hand, Replayed
+from busso.cards.own.game import game
+from busso.cards.own.layout import Layout
 
 CARDS = 8
 STATE = np.dtype(
@@ -26,14 +25,9 @@ STATE = np.dtype(
         ("table", np.uint8),
         ("points", np.uint8, 2),
         ("turn", np.uint8),
-    ],
-    align=True,
+    ]
 )
-
-
-@dataclasses.dataclass(frozen=True)
-class Options:
-    """No options."""
+SEES = Layout(hand=CARDS, own_played=CARDS, other_played=CARDS)
 
 
 @njit
@@ -69,9 +63,9 @@ def apply(state: Any, card: int) -> None:
 
 @njit
 def observe(state: Any, seat: int, words: NDArray[np.uint64]) -> None:
-    put(words, 0, state.hands[seat])
-    put(words, CARDS, state.played[seat])
-    put(words, 2 * CARDS, state.played[1 - seat])
+    put(words, SEES.hand, state.hands[seat])
+    put(words, SEES.own_played, state.played[seat])
+    put(words, SEES.other_played, state.played[1 - seat])
 
 
 @njit
@@ -96,39 +90,14 @@ def lowest_card(state: Any, random_bits: np.uint64) -> int:
     return lowest(state.hands[state.turn])
 
 
-def record(start: np.void, actions: list[int]) -> dict[str, Any]:
-    return {"game": "toy", "hands": [int(hand) for hand in start["hands"]], "actions": actions}
-
-
-def read(record: dict[str, Any]) -> Replayed:
-    state = TOY.deal(np.zeros(1, np.uint64))
-    state["hands"] = record["hands"]
-    hand = Hand(TOY, NO_SEEDS, state)
-    for action in record["actions"]:
-        hand.play(action)
-    return Replayed([hand], {"points": hand.state[0]["points"].tolist()})
-
-
-def blank_for(options: Options) -> np.void:
-    return np.zeros(1, STATE)[0]
-
-
-TOY = Game(
+TOY = game(
+    *(STATE, deal, legal, apply, observe, over, returns),
     name="toy",
-    blank_for=blank_for,
-    options=Options(),
-    rules=Rules(deal, legal, apply, observe, over, returns),
-    seats=2,
-    teams=((0,), (1,)),
-    actions=CARDS,
-    bits=3 * CARDS,
-    unit="points",
-    total=3.0,
+    actions=[str(card) for card in range(CARDS)],
+    sees=SEES,
+    total=3,
     rewards={"pair": by_pair},
     policies={"lowest": lowest_card},
-    action_text=str,
-    record=record,
-    read=read,
 )
 
 
@@ -142,4 +111,4 @@ def reshuffle_hidden(states: States, seat: int, random: np.random.Generator) -> 
 
 def toy_case(game: Game = TOY) -> Case:
     """Return the toy game, or a variant, for the conformance kit."""
-    return Case(game, reshuffle_hidden, lambda result: result["points"], games=16, max_moves=50)
+    return Case(game, reshuffle_hidden, games=16, max_moves=50)

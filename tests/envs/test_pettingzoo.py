@@ -200,20 +200,6 @@ def test_the_number_of_agents_is_that_of_the_game() -> None:
     assert numbers == {2, 3, 4, 5}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "key", "hint"),
-    [
-        ({"signal": True}, "signal", "signals"),
-        ({"signals": "yes"}, "signals", ""),
-        ({"reward": "money"}, "reward", "points, win, points_and_win, study"),
-        ({"render_mode": "rgb_array"}, "render_mode", ""),
-    ],
-)
-def test_a_bad_argument_is_named(arguments: dict[str, Any], key: str, hint: str) -> None:
-    with error_about(InputError, key, hint=hint):
-        tressette_v0.env(**arguments)
-
-
 @plain_case
 def test_render_shows_what_the_agent_to_move_may_know(make: Make) -> None:
     env, random = make(), np.random.default_rng(5)
@@ -237,6 +223,10 @@ def test_render_shows_no_card_of_others(capsys: pytest.CaptureFixture[str]) -> N
     env.step(chance(env.last()[0], np.random.default_rng(0)))
     assert "table: previous (" in capsys.readouterr().out
     assert tressette_v0.env().render() is None
+    with error_about(InputError, "render_mode"):
+        tressette_v0.env(render_mode="rgb_array")
+    with error_about(InputError, "reward", hint="points, win, points_and_win, study"):
+        tressette_v0.env(reward="money")
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])

@@ -164,29 +164,14 @@ def test_players_of_other_seats() -> None:
     named.reset(seed=1)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "key"),
-    [
-        ({"num_envs": 0}, "num_envs"),
-        ({"learner": [0, 1]}, "learner"),
-        ({"learner": []}, "learner"),
-        ({"others": "nobody"}, "others"),
-        ({"others": {1: "random"}}, "others"),
-        ({"reward": "money"}, "reward"),
-        ({"signal": True}, "signal"),
-    ],
-)
-def test_a_bad_argument_is_named(arguments: dict[str, Any], key: str) -> None:
-    with error_about(InputError, key):
-        SeatsVectorEnv("tressette", **arguments)
-
-
 def test_what_is_no_batch_of_actions_is_refused_and_changes_nothing() -> None:
     env = SeatsVectorEnv("tressette", num_envs=2, others=LOWEST)
     with error_about(InputError, "tressette", hint="reset()"):
         env.step(np.zeros(2, np.int64))
     with error_about(InputError, "seed"):
         env.reset(seed=[1, 2, 3])
+    with error_about(InputError, "num_envs"):
+        SeatsVectorEnv("tressette", num_envs=0)
     seen, _ = env.reset(seed=1)
     before = env.states.copy()
     good = lowest(seen)

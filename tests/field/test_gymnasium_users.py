@@ -55,19 +55,6 @@ def test_an_error_in_another_process() -> None:
         env.close(terminate=True)
 
 
-def test_episodes_of_a_batch_are_recorded() -> None:
-    """By Gymnasium's own wrapper; games begin in the step that ends the one before."""
-    env = gymnasium.wrappers.vector.RecordEpisodeStatistics(gymnasium.make_vec("busso/Blackjack-v0", num_envs=16), 9999)
-    env.reset(seed=3)
-    results, ended = 0.0, 0
-    for k in range(60):
-        _, _, over, _, info = env.step(np.full(16, k % 2))
-        results += float(info["returns"][over].sum()) if over.any() else 0.0
-        ended += int(over.sum())
-    assert len(env.return_queue) == ended > 500 and sum(env.return_queue) == pytest.approx(results)
-    assert sum(env.length_queue) <= 60 * 16
-
-
 @each_name
 def test_maskable_ppo_trains_and_is_loaded(name: str, tmp_path: Path) -> None:
     """A strict environment rejects illegal actions, so this shows that masks are used. A loaded model makes its own."""

@@ -14,6 +14,7 @@ from busso.play.language import Language
 from busso.play.plain.loop import WORDS
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import settings_of
+from tests.errors import refused
 from tests.play.people import talk
 from tests.train.runs import settings
 
@@ -34,41 +35,33 @@ OF_A_GAME: dict[str, Callable[[Any], object]] = {
 }
 
 
-def refused(key: str, call: Callable[[], object]) -> str:
-    """Return the line of the error, which must be about `key`."""
-    with pytest.raises(busso.BussoError) as error:
-        call()
-    assert error.value.key == key and "\n" not in str(error.value)
-    return str(error.value)
-
-
 @pytest.mark.parametrize("name", OF_A_GAME)
 def test_a_game_is_one_or_its_name(name: str) -> None:
     """Each function also takes a game's name; anything else is a one-line error."""
     assert OF_A_GAME[name](GAME) is not None
     for wrong in WRONG_GAMES:
-        assert "load_game" in refused("game", lambda wrong=wrong: OF_A_GAME[name](wrong))  # type: ignore[misc]
-    assert "chess" in refused("game.name", lambda: OF_A_GAME[name]("chess"))
+        assert "load_game" in str(error := refused(OF_A_GAME[name], wrong)) and error.key == "game"
+    assert "chess" in str(error := refused(OF_A_GAME[name], "chess")) and error.key == "game.name"
 
 
 @pytest.mark.parametrize("name", WITH_STATES)
 def test_states_are_those_of_the_game(name: str) -> None:
     of_another = busso.deal("blackjack", range(2))
     for wrong in (*WRONG_STATES, of_another):
-        assert "deal returns" in refused("states", lambda wrong=wrong: WITH_STATES[name](GAME, wrong))  # type: ignore[misc]
+        assert "deal returns" in str(error := refused(WITH_STATES[name], GAME, wrong)) and error.key == "states"
 
 
 @pytest.mark.parametrize("command", ["tournament", "play"])
 def test_a_word_that_is_no_setting(command: str) -> None:
     """It may have been meant as a command."""
     typed = command[:-1] if len(command) > 4 else command
-    line = refused(typed, lambda: compose(TrainSettings, "train", [typed]))
+    line = str(refused(compose, TrainSettings, "train", [typed]))
     assert line == f"{typed}: unknown setting; did you mean busso {command}?"
 
 
 def test_nothing_given_is_not_quoted() -> None:
-    line = refused("run", lambda: compose(ReportSettings, "report", []))
-    assert "given" not in line and "run=" in line
+    error = refused(compose, ReportSettings, "report", [])
+    assert error.key == "run" and "given" not in str(error) and "run=" in str(error)
 
 
 def test_the_opponents_of_evaluations_play_under_all_rules() -> None:

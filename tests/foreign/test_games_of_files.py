@@ -60,7 +60,7 @@ def files(trained_run: Any, marker: Path) -> dict[str, Path]:
     best = change_checkpoints(run, of_trap)
     save, records = Path("table.json"), Path("games.jsonl")
     save.write_text(json.dumps(table({"name": TRAP}, ["human", "random"])))
-    played = {"hands": [0b000111, 0b111000], "actions": [0, 3, 1, 4, 2, 5]}
+    played = {"seed": 1, "actions": ["0", "2", "5", "7", "3", "4"]}
     records.write_text(json.dumps({"game": TRAP, **played}) + "\n")
     assert not marker.exists()
     return {"run": run, "best": best, "champion": champion, "save": save, "records": records}

@@ -12,6 +12,7 @@ from busso.cards.play import Decisions
 from busso.envs.players import ObservationPlayer
 from busso.envs.solo import SoloEnv
 from busso.envs.vector import SeatsVectorEnv
+from tests.errors import refused
 
 NOT_WHOLE = (1e3, None, -1, True, "3", [3], 2**65)
 
@@ -51,13 +52,6 @@ FAULTS = {
     "raises": lambda decisions: {}["missing"],
     "raises in two lines": lambda decisions: two_lines(),
 }
-
-
-def refused(call: Callable[..., object], *arguments: Any, **more: Any) -> busso.BussoError:
-    with pytest.raises(busso.BussoError) as error:
-        call(*arguments, **more)
-    assert "\n" not in str(error.value)
-    return error.value
 
 
 @pytest.mark.parametrize("name", FAULTS)

@@ -22,7 +22,7 @@ from busso.train.__main__ import main as train_command
 from busso.train.run.results import read_results
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import resolve
-from tests.errors import error_about
+from tests.errors import error_about, refused
 from tests.train.runs import settings, small
 
 ROOT = Path(__file__).parent.parent.parent
@@ -43,12 +43,8 @@ def test_the_example_of_each_name_runs(name: str, tmp_path: Path, monkeypatch: p
     assert found.failed == 0 and found.attempted > 1
 
 
-def test_the_names_are_the_stable_ones_and_typed() -> None:
+def test_the_names_are_the_stable_ones() -> None:
     assert set(FUNCTIONS) == STABLE and dir(busso) == busso.__all__
-    for name in FUNCTIONS:
-        hints = inspect.signature(getattr(busso, name))
-        assert hints.return_annotation is not inspect.Signature.empty, name
-        assert all(each.annotation is not inspect.Parameter.empty for each in hints.parameters.values()), name
     with pytest.raises(AttributeError, match="busso has no 'lod_game'"):
         _ = busso.lod_game
 
@@ -95,37 +91,29 @@ def test_looking_and_stepping_are_the_rules_own() -> None:
     assert busso.step(game, states, np.zeros(0, int)).all()
 
 
-def refused(call: Any, *arguments: Any, **more: Any) -> str:
-    """Return the key of the error."""
-    with pytest.raises(busso.BussoError) as error:
-        call(*arguments, **more)
-    assert "\n" not in str(error.value)
-    return error.value.key
-
-
 def test_what_a_caller_can_mend_is_one_line(tmp_path: Path) -> None:
     game = busso.load_game("tressette")
     states = busso.deal(game, range(3))
     before = states.copy()
-    assert refused(busso.load_game, "chess") == "game.name"
-    assert all(refused(busso.deal, game, seed) == "seeds" for seed in (-1, 2**64, 1.5, [0.5], ["7"], None))
+    assert refused(busso.load_game, "chess").key == "game.name"
+    assert all(refused(busso.deal, game, seed).key == "seeds" for seed in (-1, 2**64, 1.5, [0.5], ["7"], None))
     assert busso.deal(game, stream(7, "tournament", 0, 5)).size == 5  # 64-bit seeds
     held = busso.look(game, states).legal
     for wrong in ([0], [0.0, 1.0, 2.0], [40, 256, -1], held.argmin(1)):
-        assert refused(busso.step, game, states, wrong) == "actions"
+        assert refused(busso.step, game, states, wrong).key == "actions"
     assert (states == before).all()
-    assert refused(busso.duel, game, "random", "greedy", deals=0) == "deals"
-    assert refused(busso.tournament, game, ["greedy", "greedy"]) == "players"
-    assert refused(busso.tournament, game, [object(), "greedy"]) == "players"
-    assert refused(busso.load_player, game, tmp_path / "nothing") == "players"
-    assert refused(busso.solve, "tressette") == "game"
-    assert refused(busso.train_agent, game="tressette", learner={"rate": 1}) == "learner.rate"
+    assert refused(busso.duel, game, "random", "greedy", deals=0).key == "deals"
+    assert refused(busso.tournament, game, ["greedy", "greedy"]).key == "players"
+    assert refused(busso.tournament, game, [object(), "greedy"]).key == "players"
+    assert refused(busso.load_player, game, tmp_path / "nothing").key == "players"
+    assert refused(busso.solve, "tressette").key == "game"
+    assert refused(busso.train_agent, game="tressette", learner={"rate": 1}).key == "learner.rate"
     config, results = tmp_path / "config.yaml", tmp_path / "results.json"
     config.write_text("- 1\n")
-    assert refused(busso.load_run, tmp_path) == "run"
+    assert refused(busso.load_run, tmp_path).key == "run"
     config.write_text(as_yaml(settings(tmp_path)))
     results.write_text('{"random": ')
-    assert refused(busso.load_run, tmp_path) == str(results)
+    assert refused(busso.load_run, tmp_path).key == str(results)
 
 
 def test_a_draw_follows_from_the_state_and_the_seed() -> None:

@@ -25,20 +25,10 @@ def written(words: Any) -> None:
     put(words, SEES.odd, np.uint64(0b1000_0000_0001))
 
 
-def test_offsets_follow_one_another() -> None:
-    assert tuple(SEES) == (0, 40, 50, 54) and SEES.bits == 66
-    assert (SEES.hand, SEES.tricks, SEES.trumps, SEES.odd) == (0, 40, 50, 54)
-    assert [(block.name, block.offset, block.bits) for block in SEES.blocks] == [
-        ("hand", 0, 40),
-        ("tricks", 40, 10),
-        ("trumps", 50, 4),
-        ("odd", 54, 12),
-    ]
-
-
 def test_compiled_code_writes_what_the_blocks_read() -> None:
     words = np.zeros(2, np.uint64)
     written(words)
+    assert SEES.bits == 66 and tuple(SEES) == (0, 40, 50, 54)
     assert [int(word) for word in words] == [0b101 | 0b111 << 40 | 1 << 52 | 1 << 54, 0b10]  # bit 65 is the 12th of odd
     assert [block.value(words) for block in SEES.blocks] == [[0, 2], 3, [2], [0, 11]]
 
@@ -80,12 +70,9 @@ def test_what_is_no_block(blocks: dict[str, Any], key: str) -> None:
     with pytest.raises(InputError) as caught:
         Layout(**blocks)
     assert caught.value.key == key
-
-
-@pytest.mark.parametrize("most", [0, 64])
-def test_what_is_no_number(most: int) -> None:
-    with pytest.raises(InputError):
-        number(most)
+    for most in (0, 64):
+        with pytest.raises(InputError):
+            number(most)
 
 
 def test_an_exported_network_is_explained_by_the_table_of_the_layout() -> None:

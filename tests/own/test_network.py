@@ -220,14 +220,16 @@ def test_the_ways_out_are_what_may_be_typed(
     assert f"{NET}: does not define 'Other'; it defines Residual" in capsys.readouterr().err
 
 
-def test_with_its_file_it_plays_in_every_process(
+def test_with_their_files_it_and_a_player_play_in_every_process(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = [f"game={WAR}", f"network={NET}", f"players=[{trained},random]", "deals=16", "batch_deals=8"]
+    players = f"players=[{trained},{FOLDER}/mine.py:Lowest:depth:1,random]"
+    given = [f"game={WAR}", f"network={NET}", players, "deals=16", "batch_deals=8"]
     assert tournament([*given, f"folder={tmp_path}/a", "processes=1"]) == 0
-    assert tournament([*given, f"folder={tmp_path}/b", "processes=2"]) == 0
+    assert tournament([*given, f"folder={tmp_path}/b", "processes=2", "records=1"]) == 0
     one, two = ((tmp_path / name / "results.csv").read_text() for name in "ab")
-    assert one == two
+    assert one == two and "mine.py:Lowest:depth:1" in one
+    assert "mine.py:Lowest:depth:1" in (tmp_path / "b" / "games.jsonl").read_text()
     game = busso.load_game(WAR)
     player = busso.load_player(game, trained, network=NET)
     assert busso.duel(game, player, "random", deals=16).wins.size == 16

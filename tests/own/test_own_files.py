@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pickle
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,27 +143,6 @@ def test_a_file_may_name_what_a_person_has_named(write: Write) -> None:
     trust("./b/mine.py")
     assert own_files.find("./elsewhere/mine.py") is None
     assert [own_files.required(f"./{each}/mine.py", "players").module.x for each in "ab"] == ["a", "b"]
-
-
-def test_another_process_plays_by_the_text_that_was_sent(write: Write, tmp_path: Path) -> None:
-    typed = write("mine.py", MINE)
-    trust(typed)
-    sent = pickle.dumps(own_files.sent())
-    write("mine.py", "raise SystemExit('read from the disk')\n")
-    (tmp_path / "other").mkdir()
-    code = "import pickle, sys\nfrom busso.cards.base import own_files\n"
-    code += "own_files.receive(pickle.load(sys.stdin.buffer))\nfile = own_files.find('./mine.py')\n"
-    code += "try:\n    with own_files.own_code(file): file.get('breaks')()\nexcept Exception as e: print(e)"
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        input=sent,
-        capture_output=True,
-        cwd=tmp_path / "other",
-        env=environment,
-        check=False,
-    )
-    assert done.stdout == b"./mine.py:17: KeyError: 'hanz'\n", done.stderr
 
 
 @dataclass

@@ -215,16 +215,6 @@ def test_a_file_that_was_not_typed_does_not_run(war: busso.Game, write: Write) -
     assert Path("ran").exists()
 
 
-def test_in_a_tournament_of_processes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    players = f"players=[{','.join(f'{MINE}:{name}' for name in PLAYERS)},random]"
-    given = [f"game={WAR}", players, "deals=16", "batch_deals=8"]
-    assert tournament([*given, f"folder={tmp_path}/a", "processes=1"]) == 0
-    assert tournament([*given, f"folder={tmp_path}/b", "processes=2", "records=1"]) == 0
-    one, two = ((tmp_path / name / "results.csv").read_text() for name in "ab")
-    assert one == two and f"{MINE}:Lowest:depth:1" in one
-    assert f"{MINE}:thrifty" in (tmp_path / "b" / "games.jsonl").read_text()
-
-
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_fault_in_any_process_is_one_line(write: Write, capsys: pytest.CaptureFixture[str], processes: int) -> None:
     """After passing the trial of 16 games with at most 320 decisions."""

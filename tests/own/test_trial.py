@@ -8,7 +8,7 @@ from busso.cards.base import own_files
 from busso.cards.base.errors import InputError
 from busso.cards.base.own_files import OwnCodeError
 from busso.cards.own.files import game_with, name_game_file
-from busso.cards.own.trial import compare_with_plain
+from busso.cards.own.trial import GameTrial
 from busso.evaluate import check
 from tests.errors import error_about
 from tests.own.conftest import Write
@@ -222,7 +222,7 @@ def test_what_is_right_passes_and_is_compared(right: str, write: Write) -> None:
     game = name_game_file(typed := write("good.py", changed(WAR, KIT, RIGHT[right])))
     file = own_files.game_file(game.name)
     assert file is not None and file.typed == typed
-    both = compare_with_plain(game, file, 500)
+    both = GameTrial(game, file).compare(500)
     assert not both.unable
     assert both.compared["apply"] == 500 and both.compared["returns"] == both.compared["deal"] - 1 > 10
     assert both.compared.keys() >= {"over", "legal", "observe", "sluff", "result", "win"}

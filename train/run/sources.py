@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path, PurePath
-from typing import Any
 
 from busso.cards.base import own_files
 from busso.cards.base.files import make_folder, write_atomic
@@ -69,15 +68,7 @@ def _files_of(settings: RunSettings) -> Iterator[OwnFile]:
     """Yield the named files of the settings: the game's, and those that values or keys name."""
     if (game := own_files.game_file(settings.game_name)) is not None:
         yield game
-    waiting: list[Any] = [asdict(settings)]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            waiting += [*value.keys(), *value.values()]
-        elif isinstance(value, list):
-            waiting += value
-        elif isinstance(value, str) and (words := own_files.parted(value)) and (file := own_files.find(words[0])):
-            yield file
+    yield from filter(None, map(own_files.find, own_files.paths_in(asdict(settings))))
 
 
 def _texts(file: OwnFile) -> dict[str, str]:

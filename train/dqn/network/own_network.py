@@ -6,7 +6,7 @@ import copy
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, make_dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,11 +17,11 @@ from torch import Tensor, nn
 
 from busso.cards.base import own_files
 from busso.cards.base.errors import InputError
-from busso.cards.base.own_files import OwnCodeError, OwnFile, own_code
+from busso.cards.base.own_files import OwnFile, own_code
 from busso.cards.compiled.bits import WORD, unpack
 from busso.cards.game import Game
-from busso.cards.player_specs import PlayerSpec, read_options
-from busso.command.settings.checks import SettingsError
+from busso.cards.player_specs import PlayerSpec, read_arguments
+from busso.command.settings.checks import errors_about
 from busso.train.dqn.network.matmul import by_own_code
 from busso.train.dqn.network.packed_linear import bits_at
 from busso.train.dqn.network.q_network import QNetwork
@@ -31,7 +31,6 @@ Loss = Callable[[Tensor, Tensor], Tensor]  # maps values and targets, `[batch]`,
 LOSSES: dict[str, Loss] = {"huber": F.huber_loss, "mse": F.mse_loss}
 NETWORK, LOSS = "network", "learner.loss"  # keys of the settings that name them
 _GIVEN = ("bits", "actions", "game")  # arguments passed to a network that has parameters of these names
-_OPTION_TYPES = (bool, int, float, str)
 _ROWS = 16  # observations in a trial
 _WAY_OUT = (
     "write `def loss(value, target, ...)` with defaults for all other arguments",
@@ -139,9 +138,7 @@ class OwnPart:
     @contextmanager
     def naming_errors(self, what: str) -> Iterator[None]:
         """Convert an error in the part into an OwnCodeError with the file, the line and the method `what`."""
-        code = getattr(getattr(self.made, what, self.made), "__code__", None)
-        its_own = code if code is not None and code.co_filename == self.file.path else None
-        place = f"{self.file.typed}:{its_own.co_firstlineno}" if its_own else self.file.typed
+        place = self.file.line_of(getattr(self.made, what, self.made))
         with own_code(self.file, f"{self.name}: {what}" if isinstance(self.made, type) else self.name, place):
             yield
 
@@ -154,7 +151,7 @@ def own_part(text: str, key: str) -> OwnPart:
 
     Raises SettingsError if it does not exist or the user has not named its file, OwnCodeError for an error in the file.
     """
-    try:
+    with errors_about(key):
         spec = PlayerSpec.parse(text)
         file = own_files.required(spec.who, key, text)
         wanted, kind = ("networks", "an nn.Module") if key == NETWORK else ("functions", "a function")
@@ -169,11 +166,8 @@ def own_part(text: str, key: str) -> OwnPart:
             raise InputError(spec, f"{name} {problem}", f"it has {', '.join(found) or f'no {wanted}'}")
         if lacking := _lacking(found[name], key):
             raise InputError(spec, f"{name} needs {', '.join(lacking)}", _WAY_OUT[key == NETWORK])
-        return OwnPart(file, name, found[name], _options(found[name], spec, name))
-    except OwnCodeError:
-        raise
-    except InputError as error:
-        raise SettingsError.of(error, key) if error.key == key else SettingsError(key, error) from None
+        defaults = {each.name: each.default for each in inspect.signature(found[name]).parameters.values()}
+        return OwnPart(file, name, found[name], read_arguments(defaults, spec, name))
 
 
 def _is_part(made: Any, key: str) -> bool:
@@ -188,14 +182,6 @@ def _lacking(made: Callable[..., Any], key: str) -> Collection[str]:
     if key == NETWORK:
         return [name for name in required if name not in _GIVEN]
     return required[2:] if len(plain) >= 2 else ["value and target"]
-
-
-def _options(made: Callable[..., Any], spec: PlayerSpec, name: str) -> dict[str, Any]:
-    """Parse the options of `spec` by the types of the defaults; only `_OPTION_TYPES` can be set."""
-    arguments = inspect.signature(made).parameters.values()
-    typed = [(each.name, type(each.default), each.default) for each in arguments if type(each.default) in _OPTION_TYPES]
-    found = vars(read_options(make_dataclass(name, typed), spec, name))
-    return {key: value for key, value in found.items() if key in spec.options}
 
 
 def full_name(text: str, key: str) -> str:
