@@ -66,18 +66,6 @@ def test_without_opponents_the_newest_is_best(tmp_path: Path) -> None:
     assert checkpoint.load(folder(tmp_path) / "checkpoints" / "best.pt")["env_steps"] == 64 * 40
 
 
-def test_damaged_checkpoint_does_not_cost_the_good_one(tmp_path: Path) -> None:
-    keep = "checkpoint.keep=1"
-    assert main(small(tmp_path, "episodes=128", "checkpoint.keep=2")) == 0
-    newest, before = checkpoint.listed(folder(tmp_path) / "checkpoints")
-    newest.write_bytes(b"damaged")
-    assert checkpoint.load(before)["counters"]["episodes"] == 64
-    assert main(small(tmp_path, keep, "episodes=96")) == 0
-    (good,) = checkpoint.listed(folder(tmp_path) / "checkpoints")
-    assert checkpoint.load(good)["counters"]["episodes"] == 96
-    assert (newest.with_name(newest.name + ".damaged")).exists()
-
-
 @pytest.mark.parametrize("name", ["metrics.csv", "config.yaml"])
 def test_folder_where_a_file_belongs(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     (folder(tmp_path) / name).mkdir(parents=True)

@@ -28,25 +28,20 @@ def test_a_buffer_that_is_too_large_for_a_gpu_is_told_what_would_fit(tmp_path: P
         check_gpu_memory(settings(tmp_path), 2 * GB, "cuda:1")
 
 
-def test_a_buffer_that_is_too_large_for_a_job_is_told_what_would_fit(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("on_gpu", "says"), [(False, "2.1 GB"), (True, "checkpoints of 100,000,000")])
+def test_a_buffer_that_is_too_large_for_a_job_is_told_what_would_fit(tmp_path: Path, on_gpu: bool, says: str) -> None:
+    """With the buffer on a GPU only copies for checkpoints count."""
     large = settings(tmp_path, *LARGE)
-    with error_about(SettingsError, "replay.capacity", "2.1 GB", hint="replay.capacity=") as caught:
-        check_job_memory(large, 2 * GIB)
+    with error_about(SettingsError, "replay.capacity", says, hint="replay.capacity=") as caught:
+        check_job_memory(large, 2 * GIB, on_gpu)
     fits = int(caught.value.hint.partition("=")[2].partition(",")[0])
-    check_job_memory(settings(tmp_path, *LARGE, f"replay.capacity={fits}"), 2 * GIB)
+    check_job_memory(settings(tmp_path, *LARGE, f"replay.capacity={fits}"), 2 * GIB, on_gpu)
     assert GIB < fits * 2 * buffer_bytes(large) < 2 * GIB
+
+
+def test_a_job_without_memory_and_a_network_on_a_gpu(tmp_path: Path) -> None:
     with error_about(SettingsError, "replay.capacity", hint="lower it"):
-        check_job_memory(large, GIB // 4)
-
-
-def test_checkpoints_of_a_buffer_on_a_gpu_need_memory_beside_it(tmp_path: Path) -> None:
-    """Only copies for checkpoints count, not the buffer on the GPU."""
-    large = settings(tmp_path, *LARGE)
-    with error_about(SettingsError, "replay.capacity", "checkpoints of 100,000,000", hint="replay.capacity=") as caught:
-        check_job_memory(large, 2 * GIB, on_gpu=True)
-    fits = int(caught.value.hint.partition("=")[2].partition(",")[0])
-    check_job_memory(settings(tmp_path, *LARGE, f"replay.capacity={fits}"), 2 * GIB, on_gpu=True)
-    assert GIB < fits * 2 * buffer_bytes(large) < 2 * GIB
+        check_job_memory(settings(tmp_path, *LARGE), GIB // 4)
     check_job_memory(settings(tmp_path, "network.hidden=[65536,65536]"), GIB, on_gpu=True)
 
 

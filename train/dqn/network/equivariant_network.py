@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from busso.cards.compiled.symmetry import Symmetry
 from busso.train.dqn.network.matmul import equivariant, linear, sum_of_parts
-from busso.train.dqn.network.part_linear import PartLinear
+from busso.train.dqn.network.packed_linear import PackedLinear
 from busso.train.dqn.network.q_network import QNetwork
 
 
@@ -31,7 +31,7 @@ class EquivariantNetwork(QNetwork):
         self.actions = actions
         self.format = torch.float32
         self.parts = symmetry.parts
-        self.input = PartLinear(symmetry, hidden[0])
+        self.input = PackedLinear(symmetry, hidden[0])
         self._own = [nn.Linear(before, after) for before, after in pairwise(hidden)]
         self._mean = [nn.Linear(before, after, bias=False) for before, after in pairwise(hidden)]
         self.body = nn.Sequential(*(layer for pair in zip(self._own, self._mean, strict=True) for layer in pair))

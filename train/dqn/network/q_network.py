@@ -200,11 +200,5 @@ class NetworkPlayer:
         """Return the values `[rows, actions]` of packed observations."""
         device = self._network.device
         packed = torch.from_numpy(words.view(np.int64)).to(device)
-        rows = FORWARD_ROWS if device.type == "cpu" else max(1, len(packed))
-        if len(packed) <= rows:
-            result: NDArray[np.float32] = self._network(packed).cpu().numpy()
-            return result
-        result = np.empty((len(packed), self._network.actions), np.float32)
-        for first in range(0, len(packed), rows):
-            result[first : first + rows] = self._network(packed[first : first + rows]).numpy()
-        return result
+        parts = torch.split(packed, FORWARD_ROWS) if device.type == "cpu" else [packed]
+        return np.concatenate([self._network(part).cpu().numpy() for part in parts])

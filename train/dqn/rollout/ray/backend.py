@@ -9,12 +9,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from busso.cards.matches.duplicate import Duel
-from busso.cards.stopping import Stop
+from busso.cards.stopping import Stop, never
 from busso.train.dqn.replay.transitions import transitions_for
 from busso.train.dqn.rollout.ray.messages import Layout, Order, WeightArrays
 from busso.train.dqn.rollout.ray.process import RayProcess
@@ -34,7 +35,8 @@ class RayBackend:
     cluster is lost, `ready` returns the remaining rollouts, then raises BackendLostError.
     """
 
-    def __init__(self, settings: TrainSettings) -> None:
+    def __init__(self, settings: TrainSettings, describe_nodes: bool = False) -> None:
+        """Start the Ray process; with `describe_nodes` only to describe the nodes of its cluster."""
         self._rollout, self._kind = settings.rollout, transitions_for(settings.target)
         self._lock = threading.Condition()  # guards everything that the receiving thread writes
         self._description = ""
@@ -45,8 +47,8 @@ class RayBackend:
         self._out = 0  # requests in flight
         self._evaluating = 0
         self._published = 0.0
-        order = Order(settings.rollout, settings.learner.cpu_threads, pickle.dumps(settings))
-        says = settings.folder / _LOG
+        order = Order(settings.rollout, settings.learner.cpu_threads, pickle.dumps(settings), describe_nodes)
+        says = Path(os.devnull) if describe_nodes else settings.folder / _LOG
         self._process = RayProcess(order, says, self._rollout.heartbeat_seconds, self._on_message)
         self._process.listen()
 
@@ -148,21 +150,5 @@ def _arrays(weights: Weights) -> WeightArrays:
 
 def nodes_of_cluster(settings: TrainSettings) -> list[str]:
     """Return one line of resources per node of `RayBackend`'s cluster. Raises UserError."""
-    answer: list[str] = []
-    heard = threading.Event()
-
-    def hear(name: str, *message: Any) -> None:
-        if name == "hello":
-            answer.extend(message)
-        heard.set()
-
-    order = Order(settings.rollout, settings.learner.cpu_threads, b"", describe_nodes=True)
-    process = RayProcess(order, Path(os.devnull), settings.rollout.heartbeat_seconds, hear)
-    try:
-        process.listen()
-        heard.wait()
-    finally:
-        process.close()
-    if not answer and process.failure is not None:
-        raise process.failure
-    return answer[0].splitlines()
+    with closing(RayBackend(settings, describe_nodes=True)) as backend:
+        return backend.describe(never).splitlines()
