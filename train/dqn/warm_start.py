@@ -13,7 +13,7 @@ from busso.command.settings.checks import SettingsError
 from busso.command.settings.overrides import given, value_text
 from busso.train.dqn.network.build import build_network, weights_for
 from busso.train.dqn.players import champion_file as champion
-from busso.train.dqn.players.load import check_name, holds_table, load_network
+from busso.train.dqn.players.load import check_name, holds_table, load_champion, load_network
 from busso.train.dqn.players.resolve import resolve_network
 from busso.train.dqn.rollout.request import Weights
 from busso.train.run.checkpoint import checkpoint
@@ -83,15 +83,17 @@ def weights_to_begin_with(settings: TrainSettings) -> Weights:
 
 def _read(settings: TrainSettings) -> tuple[Weights, TrainSettings]:
     """Return the weights and their training settings: the same game, perhaps with other options."""
-    path = resolve_network(settings.load_game(), settings.network.init_from or "", KEY)
+    text, cpu = settings.network.init_from or "", torch.device("cpu")
+    path = resolve_network(settings.load_game(), text, KEY)
     if path.suffix == champion.SUFFIX:
         found = champion.read(path)
         weights, trained = found.weights, found.settings
+        load_champion(trained.load_game(), path, cpu, KEY)
     else:
         path, state = checkpoint.load_named(path)
         if holds_table(state):
             raise SettingsError(KEY, f"{path} contains a table, not a network", "use null")
-        weights, trained = state["acting"], load_network(None, path, state, torch.device("cpu"), KEY)[1]
+        weights, trained = state["acting"], load_network(None, path, state, cpu, KEY)[1]
     check_name(settings.load_game(), trained, path, KEY)
     return weights, trained
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -57,11 +58,9 @@ def weights_for(new: QNetwork, learned: QNetwork, weights: Mapping[str, Tensor])
 
     First-layer rows of new bits are zeros; those of bits that the new network does not see are dropped.
     """
-    rows = {int(bit): row for row, bit in enumerate(learned.input.bit_of[0])}
+    _, rows, learned_rows = np.intersect1d(new.input.bit_of[0], learned.input.bit_of[0], return_indices=True)
     first = torch.zeros_like(new.input.weight)
-    for row, bit in enumerate(new.input.bit_of[0]):
-        if int(bit) in rows:
-            first[row] = weights[_FIRST][rows[int(bit)]]
+    first[rows] = weights[_FIRST][learned_rows].to(first.dtype)
     return dict(weights) | {_FIRST: first}
 
 
