@@ -36,3 +36,10 @@ def key_of(text: str, alone: bool = True) -> str:
     (line,) = [line for line in text.splitlines() if line.startswith("error: ")]
     assert not alone or text == f"{line}\n", text
     return line.removeprefix("error: ").partition(": ")[0]
+
+
+def error_line(text: str) -> str:
+    """Return the single `error: ` line of an output, which has no traceback."""
+    (line,) = [line for line in text.splitlines() if line.startswith("error: ")]
+    assert "Traceback" not in text
+    return line

@@ -7,9 +7,12 @@ import json
 import resource
 import zipfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -19,6 +22,7 @@ from busso.command.errors import UserError
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import settings_from_dict
 from busso.command.settings.foreign import MOST_VALUES, check_values, read_json, read_yaml
+from busso.command.settings.game import load_configured_game
 from busso.train.dqn.players import champion_file as champion
 from busso.train.dqn.players.load import load_trained, player_of
 from busso.train.run.checkpoint import checkpoint
@@ -116,7 +120,7 @@ def test_what_a_champion_says_of_itself_stays_as_it_is(trained_run: Any, tmp_pat
     assert len(written) == 2 and all(NAME.encode() in each and SECRET.encode() not in each for each in written)
 
 
-def test_the_command_line_may(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_line_may() -> None:
     from busso.train.settings.resolve import settings_of
 
     assert settings_of([f"runs=${{oc.env:{NAME}}}"]).runs == SECRET
@@ -144,15 +148,18 @@ def test_deep_and_wide_values_are_refused() -> None:
     check_values({"a": [1, 2.0, None, True, "x"], "b": {"c": []}})
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["[" * 20_000, "a: [" + "[" * 20_000, "a: 2026-99-99", "a: " + "9" * 5000, "a: [", "\0"],
-    ids=["deep", "deeper", "date", "number", "open", "zero"],
-)
-def test_bad_yaml_is_one_line(text: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        read_yaml(text)
-    assert "\n" not in str(caught.value)
+BAD = {
+    read_yaml: ["[" * 20_000, "a: [" + "[" * 20_000, "a: 2026-99-99", "a: " + "9" * 5000, "a: [", "\0"],
+    read_json: ["[" * 200_000, '{"a":' * 200_000, "9" * 5000, "{"],
+}
+
+
+@pytest.mark.parametrize("read", BAD)
+def test_bad_values_are_one_line(read: Callable[[str], object]) -> None:
+    for text in BAD[read]:
+        with pytest.raises(ValueError) as caught:
+            read(text)
+        assert "\n" not in str(caught.value)
 
 
 def test_a_bomb_of_yaml_is_refused() -> None:
@@ -160,13 +167,6 @@ def test_a_bomb_of_yaml_is_refused() -> None:
     lines += [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 9)}]" for k in range(1, 12)]
     with pytest.raises(SettingsError):
         read_yaml("\n".join(lines))
-
-
-@pytest.mark.parametrize("text", ["[" * 200_000, '{"a":' * 200_000, "9" * 5000, "{"])
-def test_bad_json_is_one_line(text: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        read_json(text)
-    assert "\n" not in str(caught.value)
 
 
 def test_metadata_of_brackets_is_one_line(trained_run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -197,11 +197,19 @@ def test_what_a_champion_says_of_itself_has_a_form(about: Any, trained_run: Any,
         champion.read(tmp_path / "a.safetensors")
 
 
-def grown(load: Callable[[], object]) -> int:
-    """Return the growth of the process's peak memory in bytes."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    load()
-    return 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+def peak() -> int:
+    """Return the process's peak memory in bytes."""
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def grown(error: type[UserError], load: Callable[..., object], *arguments: object) -> int:
+    """Return by how many bytes the process's peak memory grows until the error, which names the path among these."""
+    before = peak()
+    with pytest.raises(error) as caught:
+        load(*arguments)
+    (path,) = (str(each) for each in arguments if isinstance(each, Path))
+    assert caught.value.key == path or path in str(caught.value)
+    return peak() - before
 
 
 WIDE = [[65_536, 65_536], [32] + [20_000] * 2 + [32], [1] * 200_000]
@@ -215,15 +223,8 @@ def test_a_small_champion_builds_no_large_network(hidden: list[int], trained_run
     run = trained_run()
     given = champion_of(run, tmp_path / "given.safetensors", widen)
     best = change_checkpoints(run, widen)
-    game = load_game("tressette")
     for path in (given, best):
-
-        def load(path: Path = path) -> None:
-            with pytest.raises(CheckpointError) as caught:
-                load_trained(game, path, CPU)
-            assert caught.value.key == str(path)
-
-        assert grown(load) < 500e6
+        assert grown(CheckpointError, load_trained, load_game("tressette"), path, CPU) < 500e6
 
 
 def test_weights_that_are_one_piece_of_memory_count_once(trained_run: Any) -> None:
@@ -232,12 +233,8 @@ def test_weights_that_are_one_piece_of_memory_count_once(trained_run: Any) -> No
     state["settings"]["network"]["hidden"] = [16_384] * 2  # 1 GB
     state["acting"] |= {f"more.{k}": values for k in range(260)}
     checkpoint.save(best, state)
-
-    def load() -> None:
-        with pytest.raises(CheckpointError, match="its settings need"):
-            load_trained(load_game("tressette"), best, CPU)
-
-    assert best.stat().st_size < 10e6 and grown(load) < 500e6
+    assert best.stat().st_size < 10e6
+    assert grown(CheckpointError, load_trained, load_game("tressette"), best, CPU) < 500e6
 
 
 def deflated(body: bytes) -> bytes:
@@ -277,48 +274,28 @@ SMALL_FILES = {
 @pytest.mark.parametrize("kind", SMALL_FILES)
 def test_a_small_checkpoint_holds_no_large_state(kind: str, tmp_path: Path) -> None:
     path = write_checkpoint(tmp_path / "small.pt", SMALL_FILES[kind]())
-
-    def load() -> None:
-        with pytest.raises(CheckpointError) as caught:
-            checkpoint.load(path)
-        assert caught.value.key == str(path)
-
-    assert path.stat().st_size < 1e6 and grown(load) < 200e6
+    assert path.stat().st_size < 1e6 and grown(CheckpointError, checkpoint.load, path) < 200e6
 
 
 def test_a_small_table_takes_no_memory(tmp_path: Path) -> None:
     """A compressed table may unpack to any size."""
-    import numpy as np
-
     path = tmp_path / "table.npz"
     np.savez_compressed(path, format=1, game=np.array("blackjack"), actions=np.zeros(3, np.uint32))
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive, archive.open("gaps.npy", "w") as entry:
         np.lib.format.write_array_header_1_0(entry, {"descr": "<u4", "fortran_order": False, "shape": (1 << 27,)})
         for _ in range(1 << 9):
             entry.write(bytes(1 << 20))
-
-    def load() -> None:
-        with pytest.raises(UserError):
-            player_of(load_game("blackjack"), str(path), CPU)
-
-    assert path.stat().st_size < 2e6 and grown(load) < 300e6
+    assert path.stat().st_size < 2e6
+    assert grown(UserError, lambda path: player_of(load_game("blackjack"), str(path), CPU), path) < 300e6
 
 
 @pytest.mark.parametrize("game", own_games())
 @pytest.mark.parametrize("value", [10**9, -1, 10**30, 1e308, "x" * 1000, None, [], True])
 def test_options_of_a_game_have_bounds(game: str, value: object) -> None:
     """The size of a state is limited by the game, whatever a file says."""
-    from dataclasses import fields
-
-    from busso.command.settings.game import load_configured_game
-
+    before = peak()
     for field in fields(load_game(game).options):
-
-        def load(name: str = field.name) -> None:
-            try:
-                found = load_configured_game({"name": game, name: value})
-            except SettingsError:
-                return
+        with suppress(SettingsError):
+            found = load_configured_game({"name": game, field.name: value})
             assert found.blank.nbytes < 4096 and found.seats <= 8 and found.bits < 4096
-
-        assert grown(load) < 100e6
+    assert peak() - before < 100e6

@@ -1,5 +1,6 @@
 """Small runs for the tests of the trainer."""
 
+import csv
 import hashlib
 import io
 import json
@@ -54,6 +55,12 @@ def settings(runs: Path, *overrides: str) -> TrainSettings:
 def folder(runs: Path) -> Path:
     """Return the run folder."""
     return runs / "tressette" / "small"
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    """Read the rows of metrics.csv without measured times."""
+    with (folder / "metrics.csv").open() as file:
+        return [{k: v for k, v in row.items() if not k.endswith("_per_second")} for row in csv.DictReader(file)]
 
 
 def newest(runs: Path) -> dict[str, Any]:

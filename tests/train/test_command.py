@@ -14,21 +14,15 @@ from busso.train.run.checkpoint import checkpoint
 from busso.train.run.folder import RunFolder
 from busso.train.run.results import read_results
 from busso.train.run.runner import Runner
+from tests.errors import error_line
 from tests.train.runs import TrainedRuns, folder, settings, small
 
 CPU = torch.device("cpu")
 
 
-def message(capsys: pytest.CaptureFixture[str]) -> str:
-    """Return the only error line."""
-    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
-    assert len(lines) == 1
-    return lines[0]
-
-
 def test_bad_setting(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["learner.lrr=1"]) == 2
-    assert "learner.lrr" in message(capsys)
+    assert "learner.lrr" in error_line(capsys.readouterr().err)
 
 
 def test_other_settings_are_refused(
@@ -36,16 +30,16 @@ def test_other_settings_are_refused(
 ) -> None:
     trained_run(runs=tmp_path)
     assert main(small(tmp_path, "learner.lr=0.5", "network.hidden=[16]")) == 2
-    text = message(capsys)
+    text = error_line(capsys.readouterr().err)
     assert "learner.lr" in text and "0.5" in text and "name=" in text and "network.hidden" in text
     assert main(small(tmp_path, "game.reward=win")) == 2
-    assert "game.reward" in message(capsys)
+    assert "game.reward" in error_line(capsys.readouterr().err)
 
 
 def test_folder_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     assert main(small(tmp_path / "file")) == 2
-    assert "runs=" in message(capsys)
+    assert "runs=" in error_line(capsys.readouterr().err)
 
 
 def test_a_run_keeps_the_opponents_that_it_began_with(tmp_path: Path) -> None:
@@ -66,23 +60,11 @@ def test_without_opponents_the_newest_is_best(tmp_path: Path) -> None:
     assert checkpoint.load(folder(tmp_path) / "checkpoints" / "best.pt")["env_steps"] == 64 * 40
 
 
-def test_damaged_checkpoint_does_not_cost_the_good_one(tmp_path: Path) -> None:
-    keep = "checkpoint.keep=1"
-    assert main(small(tmp_path, "episodes=128", "checkpoint.keep=2")) == 0
-    newest, before = checkpoint.listed(folder(tmp_path) / "checkpoints")
-    newest.write_bytes(b"damaged")
-    assert checkpoint.load(before)["counters"]["episodes"] == 64
-    assert main(small(tmp_path, keep, "episodes=96")) == 0
-    (good,) = checkpoint.listed(folder(tmp_path) / "checkpoints")
-    assert checkpoint.load(good)["counters"]["episodes"] == 96
-    assert (newest.with_name(newest.name + ".damaged")).exists()
-
-
 @pytest.mark.parametrize("name", ["metrics.csv", "config.yaml"])
 def test_folder_where_a_file_belongs(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     (folder(tmp_path) / name).mkdir(parents=True)
     assert main(small(tmp_path)) == 2
-    assert name in message(capsys)
+    assert name in error_line(capsys.readouterr().err)
 
 
 STOPS = """

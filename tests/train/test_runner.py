@@ -1,6 +1,5 @@
 """Guarantees of every kind of run."""
 
-import csv
 import io
 import os
 import shutil
@@ -9,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -22,11 +21,10 @@ from busso.train.run.checkpoint import checkpoint
 from busso.train.run.every import Every
 from busso.train.run.folder import RunFolder
 from busso.train.run.results import read_results
-from busso.train.settings.resolve import settings_of
 from busso.train.tabular.batch_q_trainer import BatchQTrainer
 from busso.train.tabular.trainer import TabularTrainer
 from tests.train.run import events
-from tests.train.runs import OWN_TO_A_RUN, SMALL, TrainedRuns, equal
+from tests.train.runs import OWN_TO_A_RUN, SMALL, TrainedRuns, equal, rows
 
 ALWAYS = ("checkpoint.min_seconds=0", "checkpoint.max_seconds=0")
 TABLE = ("episodes=30000", "log_every_episodes=10000", "checkpoint.every_episodes=8000", *ALWAYS)
@@ -102,12 +100,6 @@ def newest(kind: Kind, runs: Path) -> dict[str, Any]:
     return checkpoint.load(checkpoints(kind, runs)[0])
 
 
-def rows(folder: Path) -> list[dict[str, str]]:
-    """Read the rows of metrics.csv without measured times."""
-    with (folder / "metrics.csv").open() as file:
-        return [{k: v for k, v in row.items() if not k.endswith("_per_second")} for row in csv.DictReader(file)]
-
-
 def files(folder: Path) -> set[str]:
     """Return all files but intermediate checkpoints and event files."""
     names = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
@@ -125,24 +117,6 @@ def assert_same_end(kind: Kind, one: Path, other: Path) -> None:
     results = [read_results(folder) for folder in (first, second)]
     assert None not in results
     assert results[0] | {"seconds": 0} == results[1] | {"seconds": 0}
-
-
-def test_small_runs_of_dqn_have_the_recipe_as_it_ships(uninterrupted: Callable[[Kind], Path]) -> None:
-    """So that the tests of this file cover Muon's momenta, the average, and lambda returns in the buffer."""
-    state, shipped = newest(KINDS["dqn"], uninterrupted(KINDS["dqn"])), asdict(settings_of([]))
-    of_size = {
-        "network": ["hidden"],
-        "learner": ["batch_size", "learning_starts", "threads"],
-        "exploration": [],
-        "game": [],
-        "target": [],
-    }
-    for group, keys in of_size.items():
-        found = state["settings"][group]
-        assert shipped[group] | {key: found[key] for key in keys} == found
-    learner = state["learner"]
-    assert any(momentum.any() for momentum in learner["muon"])
-    assert equal(learner["averaged"], learner["online"]) and "target" not in learner
 
 
 @EveryKind

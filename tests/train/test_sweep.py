@@ -255,17 +255,8 @@ def test_the_folder_of_a_task_may_be_named_by_its_values(
 @contextmanager
 def sweep(runs: Path, *more: str, learn: int) -> Iterator[subprocess.Popen[str]]:
     """Start a sweep of three endless runs in a new process group, like a shell."""
-    command = [
-        sys.executable,
-        "-m",
-        "busso.train",
-        *SHORT,
-        f"runs={runs}",
-        "episodes=1000000",
-        "-m",
-        "seed=1,2,3",
-        *more,
-    ]
+    endless = [*SHORT, f"runs={runs}", "episodes=1000000", "-m", "seed=1,2,3", *more]
+    command = [sys.executable, "-m", "busso.train", *endless]
     runs.mkdir()
     with (runs / "said").open("w") as file:
         process = subprocess.Popen(command, stdout=file, stderr=file, text=True, start_new_session=True)

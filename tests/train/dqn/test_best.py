@@ -45,12 +45,12 @@ def test_what_is_kept(tmp_path: Path, best_metric: str, kept: int, score: float)
     assert (state["env_steps"], state["score"]) == (kept, pytest.approx(score)) and best.score == state["score"]
 
 
-def offered(folder: Path, best_metric: str, evaluations: tuple[dict[str, Duel], ...]) -> BestNetwork:
+def offered(folder: Path, best_metric: str, evaluations: tuple[dict[str, Duel], ...], run: str = "one") -> BestNetwork:
     """Offer the evaluations, after 1, 2, ... decisions, to a run that continues in the folder."""
     settings = settings_of(["game=spike", OPPONENTS, f"evaluation.best_metric={best_metric}"])
     assert isinstance(settings, TrainSettings)
     writer = BackgroundWriter()
-    best = BestNetwork(settings, folder, writer, "one")
+    best = BestNetwork(settings, folder, writer, run)
     for number, each in enumerate(evaluations, start=1):
         best.offer({}, number, each)
         writer.wait()
@@ -58,22 +58,13 @@ def offered(folder: Path, best_metric: str, evaluations: tuple[dict[str, Duel], 
 
 
 def test_a_score_is_compared_with_scores_of_its_kind_alone(tmp_path: Path) -> None:
-    """A best result of 15.5 credits must not block every later best by games won, nor the reverse."""
+    """A best result of 15.5 credits must not block every later best by games won, nor that of another run."""
     assert offered(tmp_path, "result", (MUCH,)).score == 15.5
     assert offered(tmp_path, "result", (OF_CAUTIOUS,)).score == 15.5
     assert offered(tmp_path, "result:cautious", (OFTEN,)).score == -2
     assert offered(tmp_path, "win_rate", (OF_CAUTIOUS,)).score == 0.5
     assert offered(tmp_path, "win_rate:initial", (MUCH,)).score == 0.7
-
-
-def test_the_score_of_another_run_does_not_count(tmp_path: Path) -> None:
-    settings = settings_of(["game=spike", OPPONENTS])
-    assert isinstance(settings, TrainSettings)
-    writer = BackgroundWriter()
-    BestNetwork(settings, tmp_path, writer, "one").offer({}, 1, MUCH)
-    writer.wait()
-    scores = [BestNetwork(settings, tmp_path, writer, run).score for run in ("one", "other")]
-    assert scores == [15.5, -np.inf]
+    assert offered(tmp_path, "win_rate:initial", (OF_CAUTIOUS,), "another run").score == 0.6
 
 
 @pytest.mark.parametrize(

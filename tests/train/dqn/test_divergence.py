@@ -19,7 +19,7 @@ from busso.train.run.checkpoint.content import not_finite
 from busso.train.run.folder import RunFolder
 from busso.train.run.runner import Runner
 from busso.train.settings.dqn import LearnerSettings
-from tests.errors import error_about
+from tests.errors import error_about, error_line
 from tests.train.dqn.test_learner import filled, learner
 from tests.train.runs import TrainedRuns, settings, small
 
@@ -45,17 +45,10 @@ def written(runs: Path) -> list[Path]:
     return files
 
 
-def error_of(capsys: pytest.CaptureFixture[str]) -> str:
-    lines = [line for line in capsys.readouterr().err.splitlines() if line.strip()]
-    (line,) = [line for line in lines if line.startswith("error: ")]
-    assert not any("Traceback" in line for line in lines)
-    return line
-
-
 def test_a_learning_rate_that_is_far_too_great(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for _ in range(2):  # the same command starts over and fails the same way
         assert main(small(tmp_path, "learner.lr=1e30")) == 2
-        line = error_of(capsys)
+        line = error_line(capsys.readouterr().err)
         assert "tressette/small: the run diverged (train/loss is " in line and "no checkpoint had been written" in line
         helps = ("learner.lr", "learner.grad_clip", "game.reward", "learner.precision=float32", "name=...")
         assert all(key in line for key in helps)
@@ -88,7 +81,7 @@ def test_whatever_comes_first_stops_it_and_writes_nothing(
     for _ in range(2 if first == "end" else 1):  # repeated, it resumes from the last good one and ends the same way
         capsys.readouterr()
         assert main(small(tmp_path, *(rarely if first != "end" else RARELY.values()))) == 2
-        line = error_of(capsys)
+        line = error_line(capsys.readouterr().err)
         assert f"the last good checkpoint is {folder(tmp_path) / 'episode_000000000128.pt'}" in line
         assert sorted(written(tmp_path)) == before
     assert "nan" not in row + (folder(tmp_path).parent / "metrics.csv").read_text()

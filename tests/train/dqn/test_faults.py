@@ -1,4 +1,4 @@
-"""Faults on a cluster: drivers killed at any moment, lost workers, stale rollouts."""
+"""Faults on a cluster: drivers killed at any moment, lost workers."""
 
 import multiprocessing
 import os
@@ -15,28 +15,21 @@ import torch
 
 from busso.command.settings.checks import SettingsError
 from busso.train.__main__ import main
-from busso.train.dqn.learner.learner import Learner
-from busso.train.dqn.requests import RequestQueue
 from busso.train.dqn.rollout.backend import BackendLostError, LocalBackend
-from busso.train.dqn.rollout.request import Rollout, RolloutRequest, Weights
-from busso.train.dqn.rollout.worker import RolloutWorker
+from busso.train.dqn.rollout.request import Weights
 from busso.train.dqn.trainer import DqnTrainer
 from busso.train.run.checkpoint import checkpoint
 from busso.train.run.folder import RunFolder
 from busso.train.run.runner import Runner
 from tests.errors import key_of
 from tests.limits import seconds
-from tests.train.runs import OWN_TO_A_RUN, equal, settings, small
+from tests.train.runs import OWN_TO_A_RUN, equal, newest, settings, small
 from tests.train.warm import train
 
 CPU = torch.device("cpu")
 KILLS = 12
 # A checkpoint after every batch, and a buffer large enough that writing one takes a while.
 LONG = ("checkpoint.every_episodes=32", "replay.capacity=200000", "evaluation.every_episodes=400")
-
-
-def state_of(runs: Path) -> dict[str, Any]:
-    return checkpoint.load(checkpoint.listed(runs / "tressette" / "small" / "checkpoints")[0])
 
 
 @pytest.fixture(scope="module")
@@ -83,61 +76,9 @@ def test_drivers_killed_at_any_moment_end_where_an_uninterrupted_one_does(tmp_pa
     print(f"\n{KILLS} drivers killed, {while_writing} of them while a checkpoint was being written")
     assert main(small(tmp_path / "killed", *run)) == 0
     assert main(small(tmp_path / "whole", *run)) == 0
-    found = equal(state_of(tmp_path / "whole"), state_of(tmp_path / "killed"))
+    found = equal(newest(tmp_path / "whole"), newest(tmp_path / "killed"))
     assert [path for path in found if path not in OWN_TO_A_RUN] == []
     assert not any(folder.rglob(".*.tmp"))
-
-
-class Straggler(LocalBackend):
-    """Every fifth request is played by a worker that keeps the first weights forever."""
-
-    def __init__(self, chosen: Any) -> None:
-        super().__init__(chosen, CPU)
-        self._slow = RolloutWorker(chosen, CPU)
-        self._published = self._submitted = 0
-        self.versions: list[int] = []
-
-    def publish(self, version: int, weights: Weights) -> None:
-        super().publish(version, weights)
-        if not self._published:
-            self._slow.load(version, {name: value.clone() for name, value in weights.items()})
-        self._published += 1
-
-    def submit(self, request: RolloutRequest) -> None:
-        self._submitted += 1
-        if self._submitted % 5:
-            super().submit(request)
-        else:
-            self._done.append(self._slow.play(request))
-
-    def ready(self, wait: bool) -> list[Rollout]:
-        done = super().ready(wait)
-        self.versions += [rollout.weights_version for rollout in done]
-        return done
-
-
-def test_rollouts_of_weights_that_are_too_old_are_not_learned_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They are tagged with their weights' version; the same episodes are requested again."""
-    chosen, ages, learned = settings(tmp_path, "rollout.max_weights_age=40", "episodes=320"), list[int](), list[int]()
-    insert = RequestQueue.insert
-
-    def inserting(requests: RequestQueue, rollout: Rollout) -> None:
-        before, age = requests.counters.too_old, trainer.learner.updates - rollout.weights_version
-        insert(requests, rollout)
-        (ages if requests.counters.too_old > before else learned).append(age)
-
-    monkeypatch.setattr(RequestQueue, "insert", inserting)
-    with RunFolder(chosen) as folder:
-        rollouts = Straggler(chosen)
-        trainer = DqnTrainer(chosen, folder, CPU, rollouts)
-        assert Runner(trainer, folder, lambda: False).run()
-    counters = trainer.counters
-    assert counters.too_old == len(ages) > 0 and min(ages) > 40 >= max(learned) > 0
-    assert rollouts.versions.count(min(rollouts.versions)) > len(ages) and len(set(rollouts.versions)) > 3
-    assert counters.episodes == counters.next_episode == 320 and counters.env_steps == 320 * 40
-    assert trainer.replay.inserted == counters.inserted
 
 
 class Deserted(LocalBackend):
@@ -161,11 +102,11 @@ def test_no_episode_is_lost_with_the_workers(tmp_path: Path, stopping: bool) -> 
         trainer = DqnTrainer(chosen, folder, CPU, rollouts)
         with nullcontext() if stopping else pytest.raises(BackendLostError):
             Runner(trainer, folder, lambda: stopping and rollouts.gone).run()
-    state = state_of(tmp_path)
+    state = newest(tmp_path)
     played = state["counters"]["episodes"] + sum(count for _, count, _ in state["open_requests"])
     assert played == state["counters"]["next_episode"] and 0 < state["counters"]["episodes"] < 320
     assert main(small(tmp_path, "episodes=320")) == 0
-    assert state_of(tmp_path)["counters"]["episodes"] == 320
+    assert newest(tmp_path)["counters"]["episodes"] == 320
 
 
 def test_workers_that_are_lost_before_anything_is_played_are_not_waited_for_for_ever(
@@ -183,7 +124,7 @@ def test_workers_that_are_lost_before_anything_is_played_are_not_waited_for_for_
     assert codes == [75, 1]
     assert [key_of(f"{line}\n") for line in errors] == ["rollout", "rollout"]
     assert "this start made no progress" in errors[1]
-    assert main(small(tmp_path, "episodes=64")) == 0 and state_of(tmp_path)["counters"]["idle_starts"] == 0
+    assert main(small(tmp_path, "episodes=64")) == 0 and newest(tmp_path)["counters"]["idle_starts"] == 0
 
 
 def test_a_setting_that_turns_out_wrong_keeps_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,51 +137,3 @@ def test_a_setting_that_turns_out_wrong_keeps_no_folder(tmp_path: Path, monkeypa
         patch.setattr(LocalBackend, "describe", refused)
         assert main(small(tmp_path)) == 2
     assert main(small(tmp_path, "learner.lr=1e-4", "episodes=64")) == 0
-
-
-class OneWorker(LocalBackend):
-    """Local backend that takes as many requests as a Ray worker."""
-
-    def workers(self) -> int:
-        return 1
-
-    def free_slots(self) -> int:
-        return 2 - len(self._done)
-
-
-def test_a_learner_that_is_slow_holds_the_workers_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However slow it is, requests in flight are limited, and with them the rollouts in Ray's object store."""
-    quick = Learner.update
-    monkeypatch.setattr(Learner, "update", lambda learner: (time.sleep(0.02), quick(learner))[1])
-    chosen = settings(tmp_path, "rollout=ray", "rollout.workers=1", "rollout.games=32", "episodes=100000")
-    out: list[int] = []
-    due: list[int] = []
-    with RunFolder(chosen) as folder:
-        rollouts = OneWorker(chosen, CPU)
-        trainer = DqnTrainer(chosen, folder, CPU, rollouts)
-        submit, ready, before = rollouts.submit, rollouts.ready, [0]
-
-        def submitting(request: RolloutRequest) -> None:
-            submit(request)
-            before[0] += 1
-            out.append(before[0])
-
-        def taking(wait: bool) -> list[Rollout]:
-            done = ready(wait)
-            before[0] -= len(done)
-            return done
-
-        monkeypatch.setattr(rollouts, "submit", submitting)
-        monkeypatch.setattr(rollouts, "ready", taking)
-
-        def update(count: int) -> None:
-            DqnTrainer._update(trainer, count)
-            due.extend([trainer.requests.updates_due()] * count)
-
-        monkeypatch.setattr(trainer, "_update", update)
-        Runner(trainer, folder, lambda: len(due) > 100).run()
-    assert 1 <= max(out) <= chosen.rollout.in_flight == 2
-    rows = trainer.counters.inserted / trainer.counters.rollouts
-    per_rollout = rows * chosen.learner.samples_per_insert / chosen.learner.batch_size
-    # Playing may lead by the decisions of one request; a second may arrive while the first is learned from.
-    assert len(due) > 50 and max(due[20:]) <= 3 * per_rollout

@@ -10,7 +10,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from busso.train.dqn.learner.bootstrap import Bootstrap, masked_max, td_target
-from busso.train.dqn.learner.learner import Learner, share_of_newest
+from busso.train.dqn.learner.learner import Learner
 from busso.train.dqn.network.q_network import QNetwork
 from busso.train.dqn.replay.buffer import NStepBatch, ReplayBuffer
 from busso.train.dqn.replay.transitions import LambdaTransitions, NStepTransitions, transitions_for
@@ -205,13 +205,6 @@ def test_average_plays_when_asked_for(decay: float, shares: tuple[float, ...]) -
         assert torch.allclose(a, b, atol=1e-5)
 
 
-def test_average_forgets_the_first_weights() -> None:
-    """By hand: the latest weights' share is 21/22 after two updates, and 1/100 after 3,000."""
-    assert share_of_newest(2, 0.99) == pytest.approx(21 / 22)
-    assert share_of_newest(580, 0.99) == pytest.approx(21 / 600)
-    assert share_of_newest(3_000, 0.99) == pytest.approx(0.01)
-
-
 def test_state_restores_the_next_updates_bit_for_bit(chip: Chip) -> None:
     how = formatted(chip, batch_size=8, ema_decay=0.9, muon=4.0)
     it = filled(learner(how), discount=0.9)
@@ -242,18 +235,6 @@ def test_values_targets_and_errors_are_float32_in_every_format(discount: float, 
     error = 1.0 if discount else 1000.0
     means = it.metrics()
     assert (means["train/q_mean"], means["train/td_error"], means["train/loss"]) == (1001.0, error, error**2)
-
-
-def test_learns_which_of_two_returns_near_1000_is_greater_by_1(chip: Chip) -> None:
-    """Values have the size of Spike's weighted reward."""
-    it = filled(learner(formatted(chip, lr=1e-2, loss="mse", batch_size=128)))
-    it.replay._data["n_step_return"].add_(1000)
-    for network in (it.online, bootstrap(it).network):
-        torch.nn.init.constant_(network.head.bias, 1000.0)
-    for _ in range(600):
-        it.update()
-    values = it.online(torch.arange(256).unsqueeze(1))
-    assert torch.equal(values.argmax(dim=1), torch.arange(256) % 4)
 
 
 def test_weights_that_are_saved_and_published_are_float32_in_every_format(chip: Chip) -> None:
@@ -298,17 +279,3 @@ def test_an_update_never_waits_for_the_gpu() -> None:
         it.update()
     finally:
         torch.cuda.set_sync_debug_mode("default")
-
-
-@pytest.mark.parametrize("muon", [0.0, 4.0])
-def test_other_devices_learn_what_a_cpu_learns(muon: float) -> None:
-    """Three updates by PyTorch's own operations give the same weights."""
-    found = []
-    for chip in ("float32_pytorch", "other_device"):
-        with emulated_chip(chip):
-            it = filled(learner(LearnerSettings(batch_size=32, precision="float32", muon=muon)), discount=0.9)
-            for _ in range(3):
-                it.update()
-            found.append(list(it.online.parameters()))
-    for a, b in zip(*found, strict=True):
-        assert torch.allclose(a, b, atol=1e-6)

@@ -1,29 +1,33 @@
 """Local runs: bit-identical repetitions, and resumed equals uninterrupted."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from busso.cards.matches.duplicate import Duel
-from busso.train.api import make_backend
 from busso.train.dqn.rollout.backend import LocalBackend
 from busso.train.dqn.rollout.request import RolloutRequest
 from busso.train.dqn.trainer import DqnTrainer
 from busso.train.run.checkpoint import checkpoint
-from busso.train.run.device import choose_device
+from busso.train.run.every import Every
 from busso.train.run.folder import RunFolder
 from busso.train.run.runner import Runner
 from tests.chips import emulated_chip
-from tests.train.runs import OWN_TO_A_RUN, TARGET_NETWORK, equal, settings
+from tests.train.runs import OWN_TO_A_RUN, TARGET_NETWORK, equal, folder, rows, settings
+
+CPU = torch.device("cpu")
 
 
-def run(runs: Path, *overrides: str, stop_after: int | None = None) -> dict[str, Any]:
+def run(
+    runs: Path, *overrides: str, stop_after: int | None = None, backend: type[LocalBackend] = LocalBackend
+) -> dict[str, Any]:
     """Train until `stop_after` episodes are learned from, and return the latest checkpoint."""
     chosen = settings(runs, *overrides)
-    device = choose_device("cpu")
     with RunFolder(chosen) as folder:
-        trainer = DqnTrainer(chosen, folder, device, make_backend(chosen, device))
+        trainer = DqnTrainer(chosen, folder, CPU, backend(chosen, CPU))
         Runner(trainer, folder, lambda: stop_after is not None and trainer.counters.episodes >= stop_after).run()
         found = checkpoint.load_newest(folder.checkpoints)
     assert found is not None
@@ -64,7 +68,7 @@ def test_resumed_equals_uninterrupted_bit_for_bit(tmp_path: Path, variant: str) 
         run(tmp_path / "b", *VARIANTS[variant], stop_after=episodes)
     resumed = run(tmp_path / "b", *VARIANTS[variant])
     assert differences(whole, resumed) == []
-    first, second = (metrics_without_times(tmp_path / x / "tressette" / "small") for x in "ab")
+    first, second = (rows(folder(tmp_path / x)) for x in "ab")
     assert first == second
 
 
@@ -76,17 +80,9 @@ def test_a_run_goes_on_on_another_chip(tmp_path: Path) -> None:
         assert run(tmp_path)["counters"]["episodes"] == 256
 
 
-def metrics_without_times(folder: Path) -> list[dict[str, str]]:
-    import csv
-
-    with (folder / "metrics.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    return [{k: v for k, v in row.items() if not k.endswith("_per_second")} for row in rows]
-
-
 def test_learning_rate_and_epsilon_reach_their_ends(tmp_path: Path) -> None:
     run(tmp_path, "learner.lr=1e-3", "learner.lr_end=0")
-    last = [row for row in metrics_without_times(tmp_path / "tressette" / "small") if row["train/lr"]][-1]
+    last = [row for row in rows(folder(tmp_path)) if row["train/lr"]][-1]
     assert float(last["train/lr"]) == 0 and float(last["rollout/epsilon"]) == 0.05
 
 
@@ -101,9 +97,8 @@ def test_a_stop_request_ends_the_last_evaluation(tmp_path: Path) -> None:
     """The weights are saved before it, and the next start evaluates."""
     chosen = settings(tmp_path, "evaluation.every_episodes=1000", "episodes=128")
     seen: list[int] = []
-    device = choose_device("cpu")
     with RunFolder(chosen) as folder:
-        trainer = DqnTrainer(chosen, folder, device, Waiting(chosen, device))
+        trainer = DqnTrainer(chosen, folder, CPU, Waiting(chosen, CPU))
 
         def stop_requested() -> bool:
             if trainer.evaluations.under_way:
@@ -118,32 +113,12 @@ def test_a_stop_request_ends_the_last_evaluation(tmp_path: Path) -> None:
     assert state["counters"]["evaluated"] == state["counters"]["env_steps"] == 128 * 40
 
 
-def test_open_requests_keep_their_attempt(tmp_path: Path) -> None:
-    chosen, device = settings(tmp_path), choose_device("cpu")
-    with RunFolder(chosen) as folder:
-        trainer = DqnTrainer(chosen, folder, device, LocalBackend(chosen, device))
-        trainer.requests.unplayed = [RolloutRequest(64, 32, 0.5, 3)]
-        state = trainer.state_dict()
-        assert state["open_requests"] == [[64, 32, 3]]
-        trainer.load_state_dict(state | {"open_requests": [[64, 32, 3], [96, 32, 0]]})
-        requests = [trainer.requests.next(), trainer.requests.next()]
-    assert [(t.first, t.count, t.attempt, t.epsilon) for t in requests if t] == [(64, 32, 3, 1.0), (96, 32, 0, 1.0)]
-
-
-def test_what_a_larger_backend_began_is_played_in_pieces(tmp_path: Path) -> None:
-    chosen, device = settings(tmp_path, "rollout.games=32"), choose_device("cpu")
-    with RunFolder(chosen) as folder:
-        trainer = DqnTrainer(chosen, folder, device, LocalBackend(chosen, device))
-        trainer.requests.unplayed = [RolloutRequest(64, 80, 0.5, 3), RolloutRequest(200, 5, 0.5)]
-        requests = [trainer.requests.next() for _ in range(4)]
-    found = [(request.first, request.count, request.attempt) for request in requests if request]
-    assert found == [(64, 32, 3), (96, 32, 3), (128, 16, 3), (200, 5, 0)] and not trainer.requests.unplayed
-
-
 @pytest.mark.parametrize(
     ("most", "evaluated"), [(600, [32, 192, 256]), (25, [32, 160, 256]), (0, [*range(32, 257, 32)])]
 )
-def test_expensive_evaluations_are_spaced_out(tmp_path: Path, most: int, evaluated: list[int]) -> None:
+def test_expensive_evaluations_are_spaced_out(
+    tmp_path: Path, most: int, evaluated: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each takes 1 s, and 32 games take 10 s: 3% allow one in 33 s; `max_seconds` allows more."""
     now = [0.0]
 
@@ -156,16 +131,15 @@ def test_expensive_evaluations_are_spaced_out(tmp_path: Path, most: int, evaluat
             now[0] += 1.0
             super().evaluate(*what)
 
-    chosen = settings(
-        tmp_path, "evaluation.every_episodes=32", "evaluation.min_seconds=1", f"evaluation.max_seconds={most}"
-    )
-    device = choose_device("cpu")
-    with RunFolder(chosen) as folder:
-        trainer = DqnTrainer(chosen, folder, device, TimedPlayer(chosen, device))
-        trainer.every["evaluation"]._clock = lambda: now[0]
-        assert Runner(trainer, folder, lambda: False).run()
-    rows = metrics_without_times(tmp_path / "tressette" / "small")
-    assert [int(row["env_steps"]) // 40 for row in rows if row["eval/win_rate_vs_random"]] == evaluated
+    monkeypatch.setattr("busso.train.dqn.trainer.Every", partial(Every, clock=lambda: now[0]))
+    spaced = ("evaluation.every_episodes=32", "evaluation.min_seconds=1", f"evaluation.max_seconds={most}")
+    run(tmp_path, *spaced, backend=TimedPlayer)
+    assert evaluations(tmp_path) == evaluated
+
+
+def evaluations(runs: Path) -> list[int]:
+    """Return the episodes after which the network was evaluated."""
+    return [int(row["env_steps"]) // 40 for row in rows(folder(runs)) if row["eval/win_rate_vs_random"]]
 
 
 def test_an_evaluation_that_fell_due_while_another_ran_is_made_up_for(tmp_path: Path) -> None:
@@ -178,11 +152,6 @@ def test_an_evaluation_that_fell_due_while_another_ran_is_made_up_for(tmp_path: 
             self.late += bool(self._evaluations)
             return super().evaluated(wait) if self.late % 6 == 0 else []
 
-    chosen, device = settings(tmp_path, "evaluation.every_episodes=128", "episodes=512"), choose_device("cpu")
-    with RunFolder(chosen) as folder:
-        trainer = DqnTrainer(chosen, folder, device, Slow(chosen, device))
-        assert Runner(trainer, folder, lambda: False).run()
-    rows = metrics_without_times(tmp_path / "tressette" / "small")
-    steps = [int(row["env_steps"]) for row in rows if row["eval/win_rate_vs_random"]]
+    run(tmp_path, "evaluation.every_episodes=128", "episodes=512", backend=Slow)
     # The second was due at 256 and begins when the first is done, not at 384; the last weights come last.
-    assert steps == [episodes * 40 for episodes in (128, 128 + 6 * 32, 512)]
+    assert evaluations(tmp_path) == [128, 128 + 6 * 32, 512]

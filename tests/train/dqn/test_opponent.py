@@ -45,11 +45,6 @@ def test_one_side_of_spike_is_a_seat_that_is_taken() -> None:
         assert share == pytest.approx([1 / players] * players + [0] * (4 - players), abs=0.05)
 
 
-def test_the_side_follows_from_the_seed_alone() -> None:
-    game, seeds = load_game("tressette"), stream(1, "sides", 0, 100)
-    assert np.array_equal(one_side(game, seeds)[40:60], one_side(game, seeds[40:60]))
-
-
 @pytest.mark.parametrize("rules", [SPIKE, ("game=spike", "game.seats=3", "game.hands=2"), ("game=tressette",)])
 def test_only_decisions_of_its_own_side_are_learned_from(tmp_path: Path, rules: tuple[str, ...]) -> None:
     """Compared with recording everything and then dropping the other seats' decisions."""

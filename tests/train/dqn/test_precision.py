@@ -1,16 +1,13 @@
-"""Number formats: their choice, the parts that stay float32, and the error of bfloat16."""
+"""Number formats: their choice, and the parts that stay float32."""
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from torch import nn
 
 from busso.train.__main__ import main
 from busso.train.dqn.network.build import build_network, inference_network
 from busso.train.dqn.network.precision import fastest_format, learner_format
-from busso.train.dqn.network.q_network import NetworkPlayer, QNetwork
 from busso.train.dqn.rollout.evaluator import Evaluator
 from busso.train.dqn.rollout.request import RolloutRequest
 from busso.train.dqn.rollout.worker import RolloutWorker
@@ -22,6 +19,8 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
 
 def test_auto_is_the_fastest_of_the_device(chip: Chip, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("float32", "bfloat16"):
+        assert learner_format(name, CPU) == learner_format(name, CUDA) == getattr(torch, name)
     assert learner_format("auto", CPU) == fastest_format(CPU) == getattr(torch, chip.format)
     for capable in (True, False):
         monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation, capable=capable: capable)
@@ -39,11 +38,6 @@ def test_either_kind_of_instructions_makes_bfloat16_the_fastest(instructions: st
     assert getattr(torch.cpu, instructions) is before
 
 
-def test_the_learner_takes_what_it_is_told() -> None:
-    for name in ("float32", "bfloat16"):
-        assert learner_format(name, CPU) == learner_format(name, CUDA) == getattr(torch, name)
-
-
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_players_use_the_format_of_their_chip_whatever_the_learner_does(
     tmp_path: Path, precision: str, chip: Chip
@@ -58,30 +52,6 @@ def test_players_use_the_format_of_their_chip_whatever_the_learner_does(
     network = inference_network(GAME, chosen, CPU)
     hidden = {parameter.dtype for parameter in network.body.parameters()}
     assert hidden == {getattr(torch, chip.format)} and network.head.weight.dtype == torch.float32
-
-
-def near_1000(dueling: bool) -> QNetwork:
-    """Build a network with constant action values 1000 and 1001 (dueling: 1000 ± 1/2); bfloat16 has only the first."""
-    network = QNetwork(GAME.bits, 2, [8, 8], dueling)
-    nn.init.zeros_(network.head.weight)
-    network.head.bias.data = torch.tensor([1000.0, 1001.0])
-    if network.value is not None:
-        nn.init.zeros_(network.value.weight)
-        nn.init.constant_(network.value.bias, 1000.0)
-    return network
-
-
-@pytest.mark.parametrize("dueling", [False, True])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_values_that_differ_by_1_at_1000_are_told_apart(dueling: bool, dtype: torch.dtype, chip: Chip) -> None:
-    expected = [999.5, 1000.5] if dueling else [1000.0, 1001.0]
-    words = np.zeros((3, GAME.words), np.uint64)
-    player = NetworkPlayer(near_1000(dueling).to_format(dtype))
-    assert player.values(words).tolist() == [expected] * 3
-    network = near_1000(dueling)
-    network.format = dtype  # as during training
-    learning = network(torch.from_numpy(words.view(np.int64)))
-    assert learning.tolist() == [expected] * 3 and learning.dtype == torch.float32
 
 
 def test_nothing_makes_float32_less_than_it_is(tmp_path: Path) -> None:

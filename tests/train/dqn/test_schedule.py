@@ -10,13 +10,10 @@ from busso.train.dqn.rollout.seating import one_side, player_names, seating
 from busso.train.settings.learning import SIDE, PhaseSettings
 
 
-@pytest.mark.parametrize(("spent", "expected"), [(0, 1.0), (0.05, 0.7625), (0.1, 0.525), (0.2, 0.05), (1.0, 0.05)])
-def test_epsilon_falls_linearly(spent: float, expected: float) -> None:
-    assert epsilon(spent, 1.0, 0.05, 0.2) == pytest.approx(expected)
-
-
-def test_epsilon_without_decay_is_at_its_end() -> None:
-    assert epsilon(0, 1.0, 0.1, 0) == pytest.approx(0.1)
+def test_epsilon_falls_linearly() -> None:
+    """Without decay it is at its end."""
+    found = [*(epsilon(spent, 1.0, 0.05, 0.2) for spent in (0, 0.05, 0.1, 0.2, 1.0)), epsilon(0, 1.0, 0.1, 0)]
+    assert found == pytest.approx([1.0, 0.7625, 0.525, 0.05, 0.05, 0.1])
 
 
 def test_linear_is_clamped() -> None:

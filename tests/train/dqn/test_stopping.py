@@ -11,14 +11,12 @@ from typing import Any
 
 import pytest
 
-from busso.cards.game import load_game
 from busso.train.__main__ import main
 from busso.train.dqn.rollout.evaluator import Evaluator
 from busso.train.run.results import read_results
 from tests.limits import seconds
 from tests.train.runs import OWN_TO_A_RUN, TrainedRuns, equal, folder, newest, small
 
-TRESSETTE = load_game("tressette")
 SLOW = "evaluation.opponents=[monte_carlo:samples:100000]"  # 0.4 s a decision: an evaluation takes minutes
 
 

@@ -46,7 +46,7 @@ def test_a_network_of_a_file_plays_as_it_would_itself(trained: Path, tmp_path: P
 
 
 def test_who_learned_without_accusi_sits_where_seats_declare(trained: Path) -> None:
-    """It reads the bits that it knows. Other options are rejected."""
+    """It reads the bits that it knows."""
     path = trained / "checkpoints" / "best.pt"
     state = checkpoint.load(path)
     with_accusi = GAME.configure({"accusi": True})
@@ -57,9 +57,6 @@ def test_who_learned_without_accusi_sits_where_seats_declare(trained: Path) -> N
     assert states[1]["accusi"].any()
     seen = [game.observe(dealt) for game, dealt in zip((GAME, with_accusi), states, strict=True)]
     assert np.array_equal(players[0].values(seen[0]), players[1].values(seen[1]))
-    signalling = state | {"settings": state["settings"] | {"game": state["settings"]["game"] | {"signals": True}}}
-    with error_about(SettingsError, "players", "signals=True", hint="same game options"):
-        load_network(GAME, path, signalling, CPU)
 
 
 def test_resumed_equals_uninterrupted_with_all_kinds_of_players(trained: Path, tmp_path: Path) -> None:

@@ -41,18 +41,12 @@ def test_it_begins_with_these_weights(first: Path, tmp_path: Path) -> None:
             assert torch.allclose(ended["learner"][part][name], tensor, atol=1e-7), (part, name)
 
 
-def test_resumed_equals_uninterrupted(first: Path, tmp_path: Path) -> None:
-    given = [f"network.init_from={first}", *SHAPES, "episodes=128", "evaluation.every_episodes=1000"]
-    whole = run(tmp_path / "a", *given)
-    run(tmp_path / "b", *given, stop_after=64)
-    assert differences(whole, run(tmp_path / "b", *given)) == []
-
-
 def test_it_goes_on_where_the_first_is_gone(first: Path, tmp_path: Path) -> None:
     """By then the weights are its own; a run without a checkpoint has none."""
     source = tmp_path / "first"
     shutil.copytree(first, source)
     given = [f"network.init_from={source}", *SHAPES, "episodes=128", "evaluation.every_episodes=1000"]
+    whole = run(tmp_path / "a", *given)
     run(tmp_path, *given, stop_after=64)
     (tmp_path / "tressette" / "small" / "config.yaml").write_text(as_yaml(settings(tmp_path, *given)))
     shutil.rmtree(source)
@@ -60,6 +54,7 @@ def test_it_goes_on_where_the_first_is_gone(first: Path, tmp_path: Path) -> None
     assert isinstance(chosen, TrainSettings) and chosen.network.hidden == [24]
     with error_about(SettingsError, "network.init_from", hint="run folder"):
         with_shape_of_start(ResolvedSettings(settings(tmp_path, f"network.init_from={source}", "name=other")))
+    assert differences(whole, run(tmp_path, *given)) == [], "resumed equals uninterrupted"
 
 
 def test_the_champion_and_what_is_given_besides(tmp_path: Path) -> None:

@@ -54,7 +54,8 @@ class Learner:
         self.online.format = learner_format(settings.precision, device)
         self.bootstrap = Bootstrap(self.online, targets) if isinstance(targets, TargetNetwork) else None
         self.average = copy.deepcopy(self.online).requires_grad_(False).eval() if settings.ema_decay > 0 else None
-        self._parameters, self._of_average = weights_of(self.online), weights_of(self.average)
+        self._parameters: list[Tensor] = [*self.online.parameters()]  # lists, so that updates need not collect them
+        self._of_average: list[Tensor] = [] if self.average is None else [*self.average.parameters()]
         self._adam = torch.optim.Adam(self._parameters, lr=settings.lr, fused=True)
         self._muon = Muon(self.online.body, settings.muon, self.online.format) if settings.muon > 0 else None
         self._buffers = own_buffers(self.online)
@@ -190,11 +191,6 @@ def keep_compiled_code() -> None:
         folder = default_folder().with_name("busso-inductor")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(folder))
-
-
-def weights_of(network: QNetwork | None) -> list[Tensor]:
-    """Return the parameters as a list, so that updates need not collect them."""
-    return [] if network is None else list(network.parameters())
 
 
 def share_of_newest(updates: int, decay: float, eta: int = 20) -> float:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -58,41 +58,23 @@ def weights_for(new: QNetwork, learned: QNetwork, weights: Mapping[str, Tensor])
 
     First-layer rows of new bits are zeros; those of bits that the new network does not see are dropped.
     """
-    rows = {int(bit): row for row, bit in enumerate(learned.input.bit_of[0])}
+    _, rows, learned_rows = np.intersect1d(new.input.bit_of[0], learned.input.bit_of[0], return_indices=True)
     first = torch.zeros_like(new.input.weight)
-    for row, bit in enumerate(new.input.bit_of[0]):
-        if int(bit) in rows:
-            first[row] = weights[_FIRST][rows[int(bit)]]
+    first[rows] = weights[_FIRST][learned_rows].to(first.dtype)
     return dict(weights) | {_FIRST: first}
 
 
-def check_size(settings: TrainSettings, weights: Any, path: Path) -> None:
-    """Raise CheckpointError if a file's settings describe a larger network than its weights can fill.
+def check_size(settings: TrainSettings, weights: Mapping[str, Any], path: Path) -> None:
+    """Raise CheckpointError if a file's weights do not fit the network of its settings, before it takes any memory.
 
-    To be called before the network is built: two layers of 65,536 take 17 GB, however small the file is.
+    Two layers of 65,536 take 17 GB, however small the file is.
     """
-    if settings.network.module is not None:
-        _check_own_size(settings, weights, path)
-        return
-    hidden = settings.network.hidden
-    least = hidden[0] + hidden[-1] + sum(before * after for before, after in pairwise(hidden))
-    tensors = [each for each in weights.values() if isinstance(each, torch.Tensor)]
-    pieces = {each.untyped_storage().data_ptr(): each for each in tensors}  # several tensors may share a storage
-    held = sum(each.untyped_storage().nbytes() // each.element_size() for each in pieces.values())
-    if least > held or len(hidden) > len(tensors):
-        problem = f"its settings need at least {least:,} weights, but it holds {held:,}"
-        raise CheckpointError(path, problem)
-
-
-def _check_own_size(settings: TrainSettings, weights: Any, path: Path) -> None:
-    """Check the shapes of the user's own network, whose options may come from another person's file."""
-    game = settings.load_game()
     with suppress(OwnCodeError), torch.device("meta"):  # it is reported when the network is built
-        network = build_network(game, settings)
+        network = build_network(settings.load_game(), settings)
         wanted = {name: tuple(each.shape) for name, each in network.state_dict().items()}
-        held = {name: tuple(each.shape) for name, each in weights.items() if isinstance(each, torch.Tensor)}
+        held = {name: tuple(each.shape) for name, each in weights.items() if isinstance(each, Tensor)}
         if wanted != held:
-            name = next(iter(sorted(wanted.items() ^ held.items())))[0]
+            name = min(wanted.items() ^ held.items(), key=str)[0]
             says = f"{name} is {wanted.get(name, 'none')}, but the file holds {held.get(name, 'none')}"
             raise CheckpointError(path, f"its weights do not match the network of its settings ({says})")
 

@@ -47,19 +47,16 @@ def _one_dnn_knows_bfloat16() -> bool:
 
 
 def _by_one_dnn(x: Tensor) -> bool:
-    return prefers_one_dnn() if x.dtype == torch.float32 else _one_dnn_knows_bfloat16()
+    return by_own_code(x) and (prefers_one_dnn() if x.dtype == torch.float32 else _one_dnn_knows_bfloat16())
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool = False) -> Tensor:
     """Return `x @ weight.T + bias` in the format of `x`, `[batch, in]` -> `[batch, out]`; with `relu`, after a ReLU."""
     weight, bias = weight.to(x.dtype), None if bias is None else bias.to(x.dtype)
-    if not by_own_code(x):
-        out = F.linear(x, weight, bias)
-        return out.relu_() if relu else out
-    if not torch.is_grad_enabled():  # calling an autograd function takes longer
-        return _forward(x, weight, bias, relu)
-    result: Tensor = _Linear.apply(x, weight, bias, relu)  # type: ignore[no-untyped-call]
-    return result
+    if by_own_code(x) and torch.is_grad_enabled():  # else calling an autograd function takes longer
+        result: Tensor = _Linear.apply(x, weight, bias, relu)  # type: ignore[no-untyped-call]
+        return result
+    return _forward(x, weight, bias, relu)
 
 
 def _forward(x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tensor:

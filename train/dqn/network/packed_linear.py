@@ -1,15 +1,15 @@
-"""First layer of a network, computed directly from packed observations.
+"""First layer of a network, computed directly from packed observations, with the same weights for each part of a game.
 
-It sees the first `bits` bits of an observation, which may have more. On a CPU the product is the sum of the weight rows
-of the set bits (60 of 918 in Tressette), in float32. Unpacking and multiplying takes longer, forward and backward: 4.6
-to 6.6 times for Tressette, 2.4 to 4.8 times for Spike; PyTorch's embedding_bag takes 1.3 and 2 times as long (AMD EPYC,
-one thread, bfloat16 and float32). A GPU multiplies.
+It sees the first bits of an observation, which may have more. On a CPU the product is the sum of the weight rows of the
+set bits (60 of 918 in Tressette), in float32. Unpacking and multiplying takes longer, forward and backward: 4.6 to 6.6
+times for Tressette, 2.4 to 4.8 times for Spike; PyTorch's embedding_bag takes 1.3 and 2 times as long (AMD EPYC, one
+thread, bfloat16 and float32). A GPU multiplies.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from busso.cards.compiled.bits import WORD, bit, lowest, popcount
 from busso.cards.compiled.jit import njit
+from busso.cards.compiled.symmetry import Symmetry
 from busso.train.dqn.network.matmul import before_relu, by_own_code, linear
 
 Words = NDArray[np.uint64]
@@ -26,27 +27,33 @@ Floats = NDArray[np.float32]
 
 
 class PackedLinear(nn.Module):
-    """Linear layer with ReLU on packed observations: int64 `[batch, words]` -> `[batch, width]`."""
+    """Linear layer with ReLU on the observation bits of each part, or on all of `bits` without a symmetry.
+
+    Packed observations, int64 `[batch, words]` -> `[parts * batch, width]`, part by part. The weight has a row for each
+    bit of a part, by place, followed by a row for each bit of no part.
+    """
 
     places: Tensor
 
-    def __init__(self, bits: int, width: int) -> None:
+    def __init__(self, seen: Symmetry | int, width: int) -> None:
         super().__init__()
-        self.bits = bits
-        self.parts = 1  # output rows per observation
-        bound = 1 / math.sqrt(bits)  # as torch.nn.Linear
-        self.weight = nn.Parameter(torch.empty(bits, width).uniform_(-bound, bound), requires_grad=False)
+        if isinstance(seen, int):
+            seen = Symmetry(1, np.zeros(seen, np.int64), np.arange(seen))
+        self.bits, self.parts = seen.places + seen.common, seen.parts  # weight rows, output rows per observation
+        bound = 1 / math.sqrt(self.bits)  # as torch.nn.Linear
+        self.weight = nn.Parameter(torch.empty(self.bits, width).uniform_(-bound, bound), requires_grad=False)
         self.bias = nn.Parameter(torch.empty(width).uniform_(-bound, bound), requires_grad=False)
-        self._set_places(np.arange(bits).reshape(1, bits))
+        self._bits = _Bits(seen.part, np.where(seen.part < 0, seen.places, 0) + seen.place, seen.parts)
+        bit_of = np.empty((self.parts, self.bits), np.int64)
+        for part in range(self.parts):
+            mine = np.flatnonzero((seen.part == part) | (seen.part < 0))
+            bit_of[part, self._bits.row[mine]] = mine
+        self.register_buffer("places", torch.from_numpy(bit_of), persistent=False)  # moves between devices
 
     @property
     def bit_of(self) -> Integers:
         """Observation bit read by each row of the weight, for each part: `[parts, bits]`."""
         return self.places.cpu().numpy()
-
-    def _set_places(self, bit_of: Integers) -> None:
-        """Register `places`, a copy of `bit_of` that moves with the layer between devices."""
-        self.register_buffer("places", torch.from_numpy(bit_of), persistent=False)
 
     def forward(self, words: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
         """Return the layer's output in this number format."""
@@ -59,21 +66,13 @@ class PackedLinear(nn.Module):
 
     def _gathered(self, words: Tensor, dtype: torch.dtype) -> Tensor:
         sums = torch.empty(len(words) * self.parts, self.bias.numel())
-        self.gather(words.numpy().view(np.uint64), sums.numpy())
+        _sums(words.numpy().view(np.uint64), self._bits, self.weight.numpy(), self.bias.numpy(), sums.numpy())
         return sums.to(dtype)
 
     def multiply(self, words: Tensor, dtype: torch.dtype) -> Tensor:
         """Compute the output as a matrix product with the unpacked bits."""
         seen = bits_at(words, self.places).transpose(0, 1).to(dtype)  # [parts, batch, bits]
         return linear(seen.flatten(0, 1), self.weight.t(), self.bias, relu=True)
-
-    def gather(self, words: Words, out: Floats) -> None:
-        """Write the bias plus the weight rows of the set bits, after the ReLU."""
-        _sums(words, self.bits, self.weight.numpy(), self.bias.numpy(), out)
-
-    def scatter(self, words: Words, of_sum: Floats, of_weight: Floats) -> None:
-        """Add the gradient of the sums to the weight gradient's rows of the set bits."""
-        _add(words, self.bits, of_sum, of_weight)
 
 
 def bits_at(words: Tensor, places: Tensor) -> Tensor:
@@ -87,7 +86,7 @@ def bits_at(words: Tensor, places: Tensor) -> Tensor:
 
 
 class _Gather(torch.autograd.Function):
-    """Output of a layer's `gather`, with `scatter` as its derivative."""
+    """Sums of a layer's weight rows, and their derivatives."""
 
     @staticmethod
     def forward(
@@ -102,32 +101,38 @@ class _Gather(torch.autograd.Function):
         words, out = ctx.saved_tensors
         of_sum = before_relu(of_out, out)
         of_weight = torch.zeros_like(ctx.layer.weight)
-        ctx.layer.scatter(words.numpy().view(np.uint64), of_sum.float().numpy(), of_weight.numpy())
+        _add(words.numpy().view(np.uint64), ctx.layer._bits, of_sum.float().numpy(), of_weight.numpy())
         return None, of_weight, of_sum.sum(0).float(), None, None
 
 
-@njit
-def seen_word(words: Words, k: int, bits: int) -> np.uint64:
-    """Return word `k` of a row, with the bits after the first `bits` cleared."""
-    left = bits - WORD * k
-    return words[k] if left >= WORD else words[k] & (bit(left) - np.uint64(1))
+class _Bits(NamedTuple):
+    """Part of each observation bit, -1 for none, and its row in the weight."""
+
+    part: Integers
+    row: Integers
+    parts: int
 
 
 @njit
-def _set_bits(words: Words, bits: int, out: Integers) -> int:
-    """Write the indices of the set bits of a row in ascending order; return their number."""
-    count = 0
-    for k in range((bits + WORD - 1) // WORD):
-        word = seen_word(words, k, bits)
+def _find(words: Words, bits: _Bits, found: Integers, counts: Integers) -> None:
+    """Write the weight rows of the set bits: `found[p]` for part `p`, the last entry for bits of no part."""
+    for k in range(counts.size):
+        counts[k] = 0
+    part, none = bits.part, bits.parts
+    for k in range((part.size + WORD - 1) // WORD):
+        word, left = words[k], part.size - WORD * k
+        if left < WORD:
+            word &= bit(left) - np.uint64(1)
         for _ in range(popcount(word)):
-            out[count] = WORD * k + lowest(word)
+            at = WORD * k + lowest(word)
             word &= word - np.uint64(1)
-            count += 1
-    return count
+            p = part[at] if part[at] >= 0 else none
+            found[p, counts[p]] = bits.row[at]
+            counts[p] += 1
 
 
 @njit
-def sum_row(found: Integers, count: int, weight: Floats, bias: Floats, total: Floats) -> None:
+def _sum_row(found: Integers, count: int, weight: Floats, bias: Floats, total: Floats) -> None:
     """Write the bias plus the weight rows `found[:count]`."""
     width = bias.size
     for column in range(width):  # total[:] = bias would take two seconds to compile
@@ -144,22 +149,26 @@ def sum_row(found: Integers, count: int, weight: Floats, bias: Floats, total: Fl
 
 
 @njit(nogil=True)
-def _sums(words: Words, bits: int, weight: Floats, bias: Floats, out: Floats) -> None:
-    found = np.empty(WORD * words.shape[1], np.int64)
-    for row in range(words.shape[0]):
-        sum_row(found, _set_bits(words[row], bits, found), weight, bias, out[row])
-        relu(out[row])
+def _sums(words: Words, bits: _Bits, weight: Floats, bias: Floats, out: Floats) -> None:
+    """Write for each part the bias plus the weight rows of the set bits, after the ReLU, which keeps NaN."""
+    parts, rows = bits.parts, words.shape[0]
+    found, counts = np.empty((parts + 1, bits.part.size), np.int64), np.empty(parts + 1, np.int64)
+    common = np.empty(bias.size, np.float32)
+    for k in range(rows):
+        _find(words[k], bits, found, counts)
+        start = bias
+        if counts[parts]:
+            start = common
+            _sum_row(found[parts], counts[parts], weight, bias, common)
+        for p in range(parts):
+            total = out[p * rows + k]
+            _sum_row(found[p], counts[p], weight, start, total)
+            for column in range(total.size):
+                total[column] = np.float32(0) if total[column] < np.float32(0) else total[column]
 
 
 @njit
-def relu(total: Floats) -> None:
-    """Set negative values to 0 and keep NaN."""
-    for column in range(total.size):
-        total[column] = np.float32(0) if total[column] < np.float32(0) else total[column]
-
-
-@njit
-def add_row(found: Integers, count: int, own: Floats, out: Floats) -> None:
+def _add_row(found: Integers, count: int, own: Floats, out: Floats) -> None:
     """Add the row `own` to the rows `found[:count]` of `out`."""
     for k in range(count):
         total = out[found[k]]
@@ -168,7 +177,18 @@ def add_row(found: Integers, count: int, own: Floats, out: Floats) -> None:
 
 
 @njit(nogil=True)
-def _add(words: Words, bits: int, gradient: Floats, out: Floats) -> None:
-    found = np.empty(WORD * words.shape[1], np.int64)
-    for row in range(words.shape[0]):
-        add_row(found, _set_bits(words[row], bits, found), gradient[row], out)
+def _add(words: Words, bits: _Bits, gradient: Floats, out: Floats) -> None:
+    """Add each part's gradient to the rows of its bits, and the sum over the parts to the rows of no part."""
+    parts, rows = bits.parts, words.shape[0]
+    found, counts = np.empty((parts + 1, bits.part.size), np.int64), np.empty(parts + 1, np.int64)
+    common = np.empty(gradient.shape[1], np.float32)
+    for k in range(rows):
+        _find(words[k], bits, found, counts)
+        for p in range(parts):
+            _add_row(found[p], counts[p], gradient[p * rows + k], out)
+        if counts[parts]:
+            for column in range(common.size):
+                common[column] = np.float32(0)
+                for p in range(parts):
+                    common[column] += gradient[p * rows + k, column]
+            _add_row(found[parts], counts[parts], common, out)

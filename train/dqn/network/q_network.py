@@ -14,6 +14,7 @@ from busso.cards.compiled.batch import next_bits, random_legal
 from busso.cards.compiled.bits import lowest, unpack
 from busso.cards.compiled.jit import njit
 from busso.cards.compiled.splitmix import mix, uniform
+from busso.cards.compiled.symmetry import Symmetry
 from busso.cards.game import Games
 from busso.cards.play import Actions, Decisions
 from busso.train.dqn.network.matmul import by_own_code, linear
@@ -32,19 +33,22 @@ class QNetwork(nn.Module):
     sums of many small steps need it (Micikevicius et al., 2018, section 3.1).
     """
 
-    def __init__(self, bits: int, actions: int, hidden: Sequence[int], dueling: bool) -> None:
+    def __init__(self, seen: Symmetry | int, actions: int, hidden: Sequence[int], dueling: bool) -> None:
+        """Build the network for the first `seen` bits of an observation, or for those of a symmetry."""
         super().__init__()
         self.actions = actions
         self.format = torch.float32
-        self.input = PackedLinear(bits, hidden[0])
-        layers: list[nn.Module] = []
-        for before, after in pairwise(hidden):
-            layers += [nn.ReLU(inplace=True), nn.Linear(before, after)]
-        self.body = nn.Sequential(*layers, nn.ReLU(inplace=True))
-        self.head = nn.Linear(hidden[-1], actions)
+        self.input = PackedLinear(seen, hidden[0])
+        self.body = self._body(hidden)
+        self.head = nn.Linear(hidden[-1], actions // self.input.parts)
         self.value = nn.Linear(hidden[-1], 1) if dueling else None
-        self._hidden = [layer for layer in layers if isinstance(layer, nn.Linear)]
         self.requires_grad_(False)
+
+    def _body(self, hidden: Sequence[int]) -> nn.Sequential:
+        """Return the layers between hidden layers of these widths, whose names are in checkpoints."""
+        self._hidden = [nn.Linear(before, after) for before, after in pairwise(hidden)]
+        layers = [each for layer in self._hidden for each in (nn.ReLU(inplace=True), layer)]
+        return nn.Sequential(*layers, nn.ReLU(inplace=True))
 
     @property
     def device(self) -> torch.device:
@@ -200,11 +204,5 @@ class NetworkPlayer:
         """Return the values `[rows, actions]` of packed observations."""
         device = self._network.device
         packed = torch.from_numpy(words.view(np.int64)).to(device)
-        rows = FORWARD_ROWS if device.type == "cpu" else max(1, len(packed))
-        if len(packed) <= rows:
-            result: NDArray[np.float32] = self._network(packed).cpu().numpy()
-            return result
-        result = np.empty((len(packed), self._network.actions), np.float32)
-        for first in range(0, len(packed), rows):
-            result[first : first + rows] = self._network(packed[first : first + rows]).numpy()
-        return result
+        parts = torch.split(packed, FORWARD_ROWS) if device.type == "cpu" else [packed]
+        return np.concatenate([self._network(part).cpu().numpy() for part in parts])

@@ -111,18 +111,18 @@ def load_champion(
 
 
 def _network_player(
-    game: Game, settings: TrainSettings, weights: Any, path: Path, device: torch.device
+    game: Game, settings: TrainSettings, weights: champion.Weights, path: Path, device: torch.device
 ) -> NetworkPlayer:
     # With other game options, an observation here may have more or fewer bits than in training.
     settings.network.inputs = inputs = settings.network.inputs or settings.load_game().bits
     of_busso = settings.network.module is None  # the user's own networks get zeros for missing bits
     here = replace(settings, network=replace(settings.network, inputs=min(inputs, game.bits) if of_busso else inputs))
     network = inference_network(game, here, device)
+    if inputs > game.bits and of_busso:
+        weights = weights_for(network, build_network(settings.load_game(), settings), weights)
     try:
-        if inputs > game.bits and of_busso:
-            weights = weights_for(network, build_network(settings.load_game(), settings), weights)
         network.load_state_dict(weights)
-    except (RuntimeError, AttributeError, TypeError, LookupError) as error:
+    except RuntimeError as error:  # of the user's own network, which may not be built without memory
         reason = str(error).splitlines()[-1].strip()
         raise CheckpointError(path, f"its weights do not match the network of its settings ({reason})") from None
     return NetworkPlayer(network)

@@ -172,8 +172,6 @@ def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> 
 
 
 def _as_tensor(values: NDArray[Any]) -> Tensor:
-    # torch warns about read-only arrays, which Ray's are; this code only reads them.
-    values = np.require(values, requirements=["C", "W"])
     return torch.from_numpy(values.view(np.int64) if values.dtype == np.uint64 else values)
 
 

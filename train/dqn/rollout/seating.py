@@ -17,8 +17,7 @@ _SEATING, _SIDE = 0x5EA7, 0x51DE
 
 def seated_players(settings: TrainSettings) -> list[str]:
     """Return the players of the training games, the network first."""
-    only = settings.opponents.only
-    return player_names(settings.opponents.phases) if only is None else [NETWORK, only]
+    return player_names(phases_of(settings))
 
 
 def phases_of(settings: TrainSettings) -> list[PhaseSettings]:
@@ -62,9 +61,8 @@ def one_side(game: Game, seeds: NDArray[np.uint64]) -> NDArray[np.uint8]:
     """Return 0 for the seats of one team present, drawn by the game's seed, and 1 for others: `[games, seats]`."""
     first = [min(team) for team in game.teams]
     there = game.occupied(game.deal(seeds))[:, first].sum(axis=1).astype(np.uint64)
-    drawn = ((derive(seeds, _SIDE) >> np.uint64(32)) * there) >> np.uint64(
-        32
-    )  # as `busso.cards.compiled.splitmix.below`
+    # As `busso.cards.compiled.splitmix.below`.
+    drawn = ((derive(seeds, _SIDE) >> np.uint64(32)) * there) >> np.uint64(32)
     team_of = np.empty(game.seats, np.uint64)
     for index, team in enumerate(game.teams):
         team_of[list(team)] = index

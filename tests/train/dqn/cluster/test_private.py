@@ -8,9 +8,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
+import psutil
 import pytest
 
 from busso.command.settings.checks import SettingsError
@@ -21,11 +21,11 @@ from tests.limits import until
 from tests.train.processes import named, trainer
 
 RUN = ("rollout=ray", "rollout.games=32", "rollout.workers=1", "checkpoint.every_episodes=1000000")
-LISTENING = "0A"
+LOOPBACK = {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
 
 
 @pytest.fixture
-def temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def temporary() -> Iterator[Path]:
     """Return a short, empty folder for TMPDIR."""
     folder = Path("/tmp") / f"b{os.getpid()}"
     folder.mkdir()
@@ -37,27 +37,14 @@ def temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     assert not left
 
 
-def listening(pids: list[int]) -> dict[int, IPv4Address | IPv6Address]:
+def listening(pids: list[int]) -> dict[int, str]:
     """Return the addresses on which these processes listen, by TCP port."""
-    inodes = set()
+    found: dict[int, str] = {}
     for pid in pids:
-        with suppress(OSError):
-            inodes |= {str(path.readlink()) for path in Path(f"/proc/{pid}/fd").iterdir()}
-    found: dict[int, IPv4Address | IPv6Address] = {}
-    for name in ("tcp", "tcp6"):
-        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
-            _, local, _, state, *_, inode = line.split()[:10]
-            if state == LISTENING and f"socket:[{inode}]" in inodes:
-                address, _, port = local.partition(":")
-                words = bytes.fromhex(address)  # 32-bit words in the machine's byte order
-                swapped = b"".join(words[k : k + 4][::-1] for k in range(0, len(words), 4))
-                found[int(port, 16)] = ip_address(swapped)
+        with suppress(psutil.NoSuchProcess):
+            ends = psutil.Process(pid).net_connections("tcp")
+            found |= {end.laddr.port: end.laddr.ip for end in ends if end.status == psutil.CONN_LISTEN}
     return found
-
-
-def is_loopback(address: IPv4Address | IPv6Address) -> bool:
-    mapped = getattr(address, "ipv4_mapped", None)
-    return (mapped or address).is_loopback
 
 
 # Asks the head of a cluster for its data, with the token if one is given.
@@ -81,11 +68,6 @@ def ask(address: str, token: str | None) -> subprocess.CompletedProcess[str]:
         env=environment,
         timeout=100,
     )
-
-
-def environment_of(pid: int) -> dict[str, str]:
-    pairs = Path(f"/proc/{pid}/environ").read_text().split("\0")
-    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
 
 
 @contextmanager
@@ -120,11 +102,11 @@ def test_no_other_user_reaches_a_cluster_of_ones_own(tmp_path: Path, temporary: 
         everybody = descendants(process.pid)
         (gcs,) = named(process.pid, "gcs_server")
         ports = listening([process.pid, *everybody])
-        assert len(ports) >= 5 and all(is_loopback(address) for address in ports.values()), ports
+        assert len(ports) >= 5 and set(ports.values()) <= LOOPBACK, ports
         (folder,) = temporary.iterdir()
         assert folder.stat().st_mode & 0o077 == 0
         assert not list((tmp_path / "home").glob(".ray/*"))  # Ray's default place for its token, readable by all
-        token = environment_of(gcs)["RAY_AUTH_TOKEN"]
+        token = psutil.Process(gcs).environ()["RAY_AUTH_TOKEN"]
         for pid in everybody:
             with suppress(OSError):
                 assert token not in Path(f"/proc/{pid}/cmdline").read_text()

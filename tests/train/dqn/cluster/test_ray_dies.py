@@ -12,6 +12,7 @@ import pytest
 from busso.train.__main__ import main
 from busso.train.dqn.rollout.ray.supervisor import descendants
 from busso.train.run.signals import EXIT_REQUEUE
+from tests.errors import error_line
 from tests.limits import seconds, until
 from tests.train.processes import alive, named, outside_cluster, trainer
 from tests.train.runs import newest, small
@@ -25,12 +26,6 @@ def end_of(process: subprocess.Popen[str], runs: Path) -> str:
     """Wait for the process, and return its output."""
     process.wait(300)
     return (runs / "stderr").read_text()
-
-
-def error_of(text: str) -> str:
-    assert "Traceback" not in text
-    (line,) = [line for line in text.splitlines() if line.startswith("error: ")]
-    return line
 
 
 def assert_nothing_is_forgotten(runs: Path) -> None:
@@ -51,9 +46,9 @@ def test_kill_of_the_raylet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         os.kill(pid, signal.SIGKILL)
         took = until("the trainer has ended", lambda: process.poll() is not None)
         text = end_of(process, tmp_path)
-        print(f"\nthe raylet killed: the trainer ended after {took:.1f} s: {error_of(text)}")
+        print(f"\nthe raylet killed: the trainer ended after {took:.1f} s: {error_line(text)}")
         assert process.returncode == EXIT_REQUEUE and took < seconds(30)
-        assert re.match(r"error: rollout=ray: the cluster was lost \(.+\); the same command resumes", error_of(text))
+        assert re.match(r"error: rollout=ray: the cluster was lost \(.+\); the same command resumes", error_line(text))
         assert not alive(everybody)
     assert_nothing_is_forgotten(tmp_path)
     episodes = newest(tmp_path)["counters"]["episodes"]
@@ -86,7 +81,7 @@ def kill_of_the_head(tmp_path: Path, address: str, cluster: int) -> None:
         os.kill(raylet, signal.SIGKILL)
         took = until("the trainer has ended", lambda: process.poll() is not None)
         print(f"\nthe head's raylet killed: the trainer ended after {took:.1f} s")
-        assert "the cluster was lost" in error_of(end_of(process, tmp_path))
+        assert "the cluster was lost" in error_line(end_of(process, tmp_path))
         assert process.returncode == EXIT_REQUEUE and took < seconds(30)
         assert not alive(mine) and alive(theirs) == theirs
         until("the workers have ended", lambda: not alive(workers))

@@ -7,20 +7,17 @@ import os
 import pickle
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from busso.cards.matches.duplicate import Duel
-from busso.cards.stopping import Stop
+from busso.cards.stopping import Stop, never
 from busso.train.dqn.replay.transitions import transitions_for
-from busso.train.dqn.rollout.ray.messages import SLOTS, Layout, Order, WeightArrays
+from busso.train.dqn.rollout.ray.messages import Layout, Order, WeightArrays
 from busso.train.dqn.rollout.ray.process import RayProcess
 from busso.train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from busso.train.settings.dqn import TrainSettings
@@ -38,20 +35,20 @@ class RayBackend:
     cluster is lost, `ready` returns the remaining rollouts, then raises BackendLostError.
     """
 
-    def __init__(self, settings: TrainSettings) -> None:
+    def __init__(self, settings: TrainSettings, describe_nodes: bool = False) -> None:
+        """Start the Ray process; with `describe_nodes` only to describe the nodes of its cluster."""
         self._rollout, self._kind = settings.rollout, transitions_for(settings.target)
         self._lock = threading.Condition()  # guards everything that the receiving thread writes
         self._description = ""
         self._workers = 0
-        self._rollouts: deque[tuple[Rollout, NDArray[np.uint8]]] = deque()
+        self._rollouts: deque[tuple[Rollout, int, Layout]] = deque()  # with the slot of the arrays
         self._evaluations: deque[tuple[int, dict[str, Duel]]] = deque()
         self._warnings: deque[str] = deque()
         self._out = 0  # requests in flight
         self._evaluating = 0
         self._published = 0.0
-        self._lent: list[weakref.ref[NDArray[np.uint8]]] = []
-        order = Order(settings.rollout, settings.learner.cpu_threads, pickle.dumps(settings))
-        says = settings.folder / _LOG
+        order = Order(settings.rollout, settings.learner.cpu_threads, pickle.dumps(settings), describe_nodes)
+        says = Path(os.devnull) if describe_nodes else settings.folder / _LOG
         self._process = RayProcess(order, says, self._rollout.heartbeat_seconds, self._on_message)
         self._process.listen()
 
@@ -65,16 +62,12 @@ class RayBackend:
             elif name == "warning":
                 self._warnings += message
             elif name == "rollout":
-                self._take_in(*message)
+                rollout, slot, layout = message
+                self._rollouts.append((rollout, slot, layout))
             elif name == "evaluated":
                 tag, duels = message
                 self._evaluations.append((tag, pickle.loads(duels)))
             self._lock.notify_all()
-
-    def _take_in(self, rollout: Rollout, slot: int, layout: Layout) -> None:
-        arrays, lease = self._process.slots[slot].read(layout)
-        weakref.finalize(lease, self._process.say, "free", slot).atexit = False
-        self._rollouts.append((replace(rollout, transitions=self._kind._make(arrays)), lease))
 
     def wants_weights(self) -> bool:
         return not self._published or time.monotonic() - self._published >= self._rollout.publish_ms / 1000
@@ -97,20 +90,18 @@ class RayBackend:
         self._process.say("submit", request)
 
     def ready(self, wait: bool) -> list[Rollout]:
-        """Return the oldest finished rollout. Its arrays' memory is reused once they are garbage-collected."""
+        """Return the oldest finished rollout."""
         if wait:
             self._wait(lambda: bool(self._rollouts))
         self._warn()
         if not self._rollouts:
             self._raise_failure()
             return []
-        rollout, lease = self._rollouts.popleft()
+        rollout, slot, layout = self._rollouts.popleft()
+        arrays = self._process.slots[slot].read(layout)
+        self._process.say("free", slot)
         self._out -= 1
-        self._lent = [each for each in self._lent if each() is not None]
-        if len(self._lent) >= SLOTS // 2:  # if the learner holds this many, copy the next: the driver needs free slots
-            return [_copied(rollout)]
-        self._lent.append(weakref.ref(lease))
-        return [rollout]
+        return [replace(rollout, transitions=self._kind._make(arrays))]
 
     def evaluate(self, tag: int, weights: Weights, stop_requested: Stop) -> None:
         """Start an evaluation, see `RolloutBackend`; `close` ends it."""
@@ -157,28 +148,7 @@ def _arrays(weights: Weights) -> WeightArrays:
     return {name: tensor.cpu().numpy() for name, tensor in weights.items()}
 
 
-def _copied(rollout: Rollout) -> Rollout:
-    columns = (array.copy() for array in rollout.transitions)
-    return replace(rollout, transitions=type(rollout.transitions)._make(columns))
-
-
 def nodes_of_cluster(settings: TrainSettings) -> list[str]:
     """Return one line of resources per node of `RayBackend`'s cluster. Raises UserError."""
-    answer: list[str] = []
-    heard = threading.Event()
-
-    def hear(name: str, *message: Any) -> None:
-        if name == "hello":
-            answer.extend(message)
-        heard.set()
-
-    order = Order(settings.rollout, settings.learner.cpu_threads, b"", describe_nodes=True)
-    process = RayProcess(order, Path(os.devnull), settings.rollout.heartbeat_seconds, hear)
-    try:
-        process.listen()
-        heard.wait()
-    finally:
-        process.close()
-    if not answer and process.failure is not None:
-        raise process.failure
-    return answer[0].splitlines()
+    with closing(RayBackend(settings, describe_nodes=True)) as backend:
+        return backend.describe(never).splitlines()

@@ -40,7 +40,7 @@ class Order:
 
 
 class Slot:
-    """Shared memory with the arrays of one rollout, written by one process and read in place by another."""
+    """Shared memory with the arrays of one rollout, written by one process and read by another."""
 
     def __init__(self, file: int) -> None:
         self._file = file
@@ -57,22 +57,15 @@ class Slot:
             os.ftruncate(self._file, end)
             self._map(end)
         for array, (_, _, first) in zip(arrays, layout, strict=True):
-            flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-            np.copyto(self._bytes[first : first + array.nbytes], flat)
+            np.copyto(np.ndarray(array.shape, array.dtype, self._bytes, first), array)
         return layout
 
-    def read(self, layout: Layout) -> tuple[Arrays, NDArray[np.uint8]]:
-        """Return views of the arrays, and their base array, which lives until the last view is gone."""
+    def read(self, layout: Layout) -> Arrays:
+        """Return copies of the arrays."""
         size = os.fstat(self._file).st_size
         if size != self._bytes.size:
             self._map(size)
-        lease = self._bytes.data.cast("B")
-        whole = np.frombuffer(lease, np.uint8)
-        arrays: Arrays = []
-        for dtype, shape, first in layout:
-            count = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-            arrays.append(whole[first : first + count].view(dtype).reshape(shape))
-        return arrays, whole
+        return [np.ndarray(shape, dtype, self._bytes, first).copy() for dtype, shape, first in layout]
 
     def _map(self, size: int) -> None:
         self._bytes = np.frombuffer(mmap.mmap(self._file, size), np.uint8)

@@ -46,7 +46,7 @@ class RayProcess:
         self._outbox: queue.SimpleQueue[tuple[Any, ...] | Order | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._start()
-        self.say(order)
+        self._outbox.put(order)
 
     def listen(self) -> None:
         """Start sending and receiving; `hear` must be ready."""
@@ -93,7 +93,7 @@ class RayProcess:
 
     def say(self, *message: Any) -> None:
         """Queue a message without waiting for the receiver."""
-        self._outbox.put(message[0] if isinstance(message[0], Order) else message)
+        self._outbox.put(message)
 
     def close(self) -> None:
         """End the process and everything that it started."""

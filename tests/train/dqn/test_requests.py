@@ -1,6 +1,9 @@
-"""`learner.samples_floor` below 1: a full backlog lowers the replay ratio, so that workers need not wait."""
+"""Requests for games, with simulated workers: what is asked for again, and updates per game.
 
-import math
+With `learner.samples_floor` below 1 a full backlog lowers the replay ratio, so that workers need not wait.
+"""
+
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,11 +20,17 @@ ROWS, BATCH, WORKERS = 20_480, 1024, 4  # at 0.5 samples per insert a rollout pa
 TICKS = 4000
 
 
+def rollout_of(request: RolloutRequest, version: int = 0) -> Rollout:
+    rows: Any = SimpleNamespace(action=range(ROWS))
+    return Rollout(request, rows, ROWS, version, EpisodeReturn(0.0, 0.0))
+
+
 class Workers:
     """Simulated workers: `speed` rollouts per tick, two requests each; `waited` counts ticks in which one had none."""
 
     def __init__(self, speed: float) -> None:
         self.speed, self.played, self.waited = speed, 0.0, 0
+        self.most_out = self.most_due = 0  # greatest numbers of requests and of updates due
         self.asked: list[RolloutRequest] = []
         self.done: list[Rollout] = []
 
@@ -31,8 +40,7 @@ class Workers:
         self.played += self.speed * min(len(self.asked), WORKERS)
         while self.played >= 1 and self.asked:
             self.played -= 1
-            rows: Any = SimpleNamespace(action=range(ROWS))
-            self.done.append(Rollout(self.asked.pop(0), rows, len(rows.action), 0, EpisodeReturn(0.0, 0.0)))
+            self.done.append(rollout_of(self.asked.pop(0)))
 
     def workers(self) -> int:
         return WORKERS
@@ -45,6 +53,7 @@ class Workers:
 
     def submit(self, request: RolloutRequest) -> None:
         self.asked.append(request)
+        self.most_out = max(self.most_out, len(self.asked) + len(self.done))
 
     def ready(self, wait: bool) -> list[Rollout]:
         return [self.done.pop(0)] if self.done else []
@@ -58,15 +67,19 @@ class Learner:
         self.replay = SimpleNamespace(size=10**6, add=lambda _: None)
 
 
-def simulated(tmp_path: Path, speed: float, *overrides: str) -> tuple[RequestQueue, Workers, float]:
-    """Return a run's requests and workers after TICKS, and the samples per insert in its second half."""
+def queue(tmp_path: Path, speed: float, *overrides: str) -> tuple[RequestQueue, Workers, Learner]:
     chosen = settings(tmp_path, "rollout=ray", f"learner.batch_size={BATCH}", "episodes=100000000", *overrides)
     workers, learner = Workers(speed), Learner()
-    requests = RequestQueue(chosen, workers, learner, Budget(None, None))  # type: ignore[arg-type]
-    half = 0
+    return RequestQueue(chosen, workers, learner, Budget(None, None)), workers, learner  # type: ignore[arg-type]
+
+
+def simulated(tmp_path: Path, speed: float, *overrides: str) -> tuple[RequestQueue, Workers, float]:
+    """Return a run's requests and workers after TICKS, and the samples per insert in its second half."""
+    (requests, workers, learner), half = queue(tmp_path, speed, *overrides), 0
     for tick in range(TICKS):
         requests.submit_pending()
         requests.take(wait=False)
+        workers.most_due = max(workers.most_due, requests.updates_due())
         learner.updates += min(1, requests.updates_due())
         workers.tick()
         if tick == TICKS // 2:
@@ -95,8 +108,11 @@ def test_a_fast_producer(tmp_path: Path, speed: float, samples: float, waits: bo
 
 
 def test_without_a_floor_they_wait(tmp_path: Path) -> None:
+    """Requests in flight are limited, and with them the rollouts in Ray's object store."""
     requests, workers, found = simulated(tmp_path, 0.05)
     assert found == pytest.approx(0.5, rel=0.02) and workers.waited and requests.counters.forgiven == 0
+    # Playing may lead by one rollout of each worker, and the two of each in flight may arrive later.
+    assert workers.most_out == 2 * WORKERS and workers.most_due <= 3 * WORKERS * 10
 
 
 def test_what_it_pays_is_said_once_and_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -115,8 +131,30 @@ def test_what_it_pays_is_said_once_and_kept(tmp_path: Path, caplog: pytest.LogCa
 
 
 def test_in_turn_nothing_falls(tmp_path: Path) -> None:
-    chosen = settings(tmp_path, FALLING)
-    assert chosen.rollout.kind == "local"
-    requests = RequestQueue(chosen, Workers(1.0), Learner(), Budget(None, None))  # type: ignore[arg-type]
+    requests, _, _ = queue(tmp_path, 1.0, "rollout=local", FALLING)
     assert not requests._limiter.falls and requests._limiter.forgiven(ROWS, 10**6, 0.0) == 0
-    assert math.isclose(requests._limiter.most_due(4, requests.counters), 0)
+
+
+def test_rollouts_of_weights_that_are_too_old_are_not_learned_from(tmp_path: Path) -> None:
+    """The same episodes are requested again."""
+    requests, _, learner = queue(tmp_path, 1.0, "rollout.max_weights_age=40")
+    requests.submit_pending()
+    first, second, *_ = requests.in_flight.values()
+    learner.updates = 42
+    requests.insert(rollout_of(first, version=1))
+    requests.insert(rollout_of(second, version=2))
+    assert requests.counters.too_old == 1 and requests.counters.episodes == second.count
+    assert requests.next() == replace(first, epsilon=requests.epsilon())
+
+
+def test_open_requests_keep_their_attempt_and_are_played_in_pieces(tmp_path: Path) -> None:
+    """A backend of larger requests began some of them."""
+    requests, _, _ = queue(tmp_path, 1.0, "rollout.games=32")
+    requests.unplayed = [RolloutRequest(64, 80, 0.5, 3), RolloutRequest(200, 5, 0.5)]
+    state = requests.state_dict()
+    assert state["open_requests"] == [[64, 80, 3], [200, 5, 0]]
+    again, _, _ = queue(tmp_path, 1.0, "rollout.games=32")
+    again.load_state_dict(state)
+    found = [replace(request, epsilon=1.0) for request in (again.next() for _ in range(4)) if request]
+    pieces = [(64, 32, 1.0, 3), (96, 32, 1.0, 3), (128, 16, 1.0, 3), (200, 5, 1.0)]
+    assert found == [RolloutRequest(*piece) for piece in pieces] and not again.unplayed
