@@ -45,6 +45,7 @@ PROPOSED = {  # rejected by Hydra
     "runs=/tmp/x=y z": """ "runs='/tmp/x=y z'" """,
     "run=runs/a b (2)": """ "run='runs/a b (2)'" """,
     "name=$a=b": """ 'name='"'"'$a=b'"'"''""",
+    "limits=One core (busy), 10,000 games.": """ "limits='One core (busy), 10,000 games.'" """,
     "+name=it's": r""" "+name='it\\'s'" """,
 }
 

@@ -30,7 +30,9 @@ def hint_for(override: str) -> str:
     if value.startswith("~"):  # an unknown user's home folder
         return "write the full path"
     respelled = _respelled(value)
-    if respelled == value and "/" in value and not re.search(r"[\[{('\"]", value):  # a path with a comma
+    path_with_comma = respelled == value and "/" in value and not re.search(r"[\[{('\"]", value)
+    sentence = ", " in value and not re.search(r"[\[{'\"]", value)
+    if path_with_comma or sentence:
         respelled = in_quotes(value)
     line = f"{key}={respelled}"
     return f"write {for_shell(line)}" if value and line != override and read_by_hydra(line) else ""

@@ -32,8 +32,7 @@ def test_only_an_experiment_has_the_settings_of_a_longer_run(monkeypatch: pytest
     monkeypatch.setenv("BUSSO_MINUTES", "233")
     assert changed("seed=2") == {"seed": (1, 2)}
     network = {"network.hidden": ([128] * 3, [192] * 4), "learner.muon": (4.0, 0.0)}
-    network |= {"target": ("lambda_returns", "target_network"), "replay.capacity": (250_000, 1_000_000)}
-    network |= {"exploration.fraction": (0.1, 0.03), "network.dueling": (True, False)}
+    network |= {"exploration.fraction": (0.1, 0.03)}
     assert changed("experiment=hour") == network | {"name": ("default", "hour"), "minutes": (None, 60.0)}
     hour = resolve(["experiment=hour", "minutes=null"]).settings
     assert isinstance(hour, TrainSettings) and hour.training_minutes == 233
@@ -45,12 +44,12 @@ def test_only_an_experiment_has_the_settings_of_a_longer_run(monkeypatch: pytest
         ([], LambdaReturns(td_lambda=0.6)),
         (["target.td_lambda=0.8"], LambdaReturns(td_lambda=0.8)),
         (["target=target_network", "target.n_step=4"], TargetNetwork(n_step=4)),
-        (["game=spike"], TargetNetwork(tau=0.0, update_interval=200)),
-        (["game=spike", "target=lambda_returns"], LambdaReturns()),
+        (["game=spike"], LambdaReturns(td_lambda=0.6)),
+        (["game=spike", "target=target_network"], TargetNetwork()),
         (["game=blackjack", "target.tau=0.1"], TargetNetwork(n_step=1, tau=0.1)),
         (["row=target_network", "target.tau=0"], TargetNetwork(tau=0.0)),
         (["experiment=gpu"], TargetNetwork(tau=0.04)),
-        (["experiment=hour", "target=lambda_returns"], LambdaReturns()),
+        (["experiment=hour"], LambdaReturns(td_lambda=0.6)),
         (["+search=dqn"], TargetNetwork()),
     ],
 )
@@ -68,7 +67,11 @@ def test_targets_are_a_choice_of_their_own(typed: list[str], targets: Targets) -
             "target.n_step",
             "belongs to target=target_network; use target=target_network target.n_step=4 target.tau=0",
         ),
-        (["game=spike", "target.td_lambda=0.5"], "target.td_lambda", "use target=lambda_returns target.td_lambda=0.5"),
+        (
+            ["game=blackjack", "target.td_lambda=0.5"],
+            "target.td_lambda",
+            "use target=lambda_returns target.td_lambda=0.5",
+        ),
         (["target=target_network", "target.td_lambda=0"], "target.td_lambda", "belongs to target=lambda_returns"),
         (["rollout=local", "rollout.workers=3"], "rollout.workers", "use rollout=ray rollout.workers=3"),
         (["target=lambda"], "target", "unknown choice 'lambda'; available: lambda_returns, target_network"),
