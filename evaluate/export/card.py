@@ -6,6 +6,7 @@ hubs read, too.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -122,7 +123,12 @@ def _results(source: ExportSource) -> Iterator[str]:
 def _in_busso(source: ExportSource) -> str:
     settings, options = source.found.settings, source.game.options
     defaults = asdict(type(options)())
-    given = [f", {key}={value!r}" for key, value in asdict(options).items() if value != defaults[key]]
+    given = [f", {key}={_python(value)}" for key, value in asdict(options).items() if value != defaults[key]]
     module = settings.network.module
-    network = f", network={module.partition(':')[0]!r}" if module else ""
-    return _USE_BUSSO.format(game=repr(typed_game(settings.game_name)) + "".join(given), network=network)
+    network = f", network={_python(module.partition(':')[0])}" if module else ""
+    return _USE_BUSSO.format(game=_python(typed_game(settings.game_name)) + "".join(given), network=network)
+
+
+def _python(value: object) -> str:
+    """Return the value as Python code, with strings in double quotes."""
+    return json.dumps(value) if isinstance(value, str) else repr(value)

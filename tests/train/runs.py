@@ -38,7 +38,7 @@ SMALL = (
     "checkpoint.max_seconds=0",
     "replay.capacity=4000",
 )
-LAMBDA_RETURNS = ("target=lambda_returns",)  # not the default of small games and those in files
+LAMBDA_RETURNS = ("target=lambda_returns",)  # not the default of games other than Tressette
 TARGET_NETWORK = ("target=target_network",)
 
 
