@@ -144,8 +144,8 @@ def _state() -> dict[str, object]:
     state["wakeup descriptor"] = descriptor = signal.set_wakeup_fd(-1)
     signal.set_wakeup_fd(descriptor)
     state["working directory"] = Path.cwd()
-    if torch := sys.modules.get("torch"):
-        state |= {name: getattr(torch.cpu, name) for name in dir(torch.cpu) if name.startswith("_is_")}
+    if cpu := sys.modules.get("torch.cpu"):  # a background thread may be importing torch
+        state |= {name: getattr(cpu, name) for name in dir(cpu) if name.startswith("_is_")}
     return state
 
 
