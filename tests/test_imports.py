@@ -102,7 +102,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("arguments", "allowed"), WANTED, ids=lambda each: " ".join(each)[:40])
+@pytest.mark.parametrize(("arguments", "allowed"), WANTED, ids=[" ".join(each)[:40] for each, _ in WANTED])
 def test_a_command_imports_what_it_needs(arguments: Sequence[str], allowed: set[str], folder: Path) -> None:
     # The first start compiles, for which Numba needs SciPy.
     assert imported(arguments, folder) <= allowed or imported(arguments, folder) <= allowed
