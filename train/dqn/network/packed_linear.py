@@ -114,15 +114,36 @@ class _Bits(NamedTuple):
 
 
 @njit
+def _word(words: Words, k: int, bits: int) -> np.uint64:
+    """Return word `k` of a row, with the bits after the first `bits` cleared."""
+    left = bits - WORD * k
+    return words[k] if left >= WORD else words[k] & (bit(left) - np.uint64(1))
+
+
+@njit
+def _set_bits(words: Words, bits: int, out: Integers) -> int:
+    """Write the indices of the set bits among the first `bits` of a row, ascending; return their number."""
+    count = 0
+    for k in range((bits + WORD - 1) // WORD):
+        word = _word(words, k, bits)
+        for _ in range(popcount(word)):
+            out[count] = WORD * k + lowest(word)
+            word &= word - np.uint64(1)
+            count += 1
+    return count
+
+
+@njit
 def _find(words: Words, bits: _Bits, found: Integers, counts: Integers) -> None:
     """Write the weight rows of the set bits: `found[p]` for part `p`, the last entry for bits of no part."""
+    part, none = bits.part, bits.parts
+    if none == 1:  # without a symmetry a bit's row is its index
+        counts[0], counts[1] = _set_bits(words, part.size, found[0]), 0
+        return
     for k in range(counts.size):
         counts[k] = 0
-    part, none = bits.part, bits.parts
     for k in range((part.size + WORD - 1) // WORD):
-        word, left = words[k], part.size - WORD * k
-        if left < WORD:
-            word &= bit(left) - np.uint64(1)
+        word = _word(words, k, part.size)
         for _ in range(popcount(word)):
             at = WORD * k + lowest(word)
             word &= word - np.uint64(1)
