@@ -239,6 +239,6 @@ def test_a_hint_is_what_can_be_written(typed: str) -> None:
 
 def test_a_mistyped_key_of_a_sweep_over_choices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Reported before the first run."""
-    assert train(["-m", "experiment=hour,gpu", "+learner.lrr=1", f"runs={tmp_path}"]) == 2
+    assert train(["-m", "experiment=hour,fine_tune", "+learner.lrr=1", f"runs={tmp_path}"]) == 2
     assert "did you mean learner.lr?" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

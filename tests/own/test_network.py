@@ -304,7 +304,7 @@ def test_statistics_follow_and_targets_leave_them_alone(tmp_path: Path, norm: st
     state = torch.get_rng_state()
     learner.warm_up(learner.replay.zeros(2).observation.shape[1])
     assert learner.bootstrap is not None
-    learner.bootstrap.targets(learner.replay.sample(64))
+    learner.bootstrap.targets(learner.replay.rows(learner.replay.draw(64)))
     assert all(each.equal(before[name]) for name, each in learner.online.state_dict().items())
     assert torch.get_rng_state().equal(state)
     learner.update()

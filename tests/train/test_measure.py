@@ -69,18 +69,22 @@ def test_workers_and_learner_share_the_cpus(tmp_path: Path, monkeypatch: pytest.
     assert (workers.decisions, cpus.decisions) == (3.0, pytest.approx(4 / (2.0 / 2 + 2.0)))
 
 
-def test_of_a_learner_on_a_gpu_compiling_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_learner_on_a_gpu_graphs_and_compiling_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For a learner on CPUs, the threads and a GPU are named."""
     plain = chosen(tmp_path, "local")
     monkeypatch.setattr(measure.resources, "cpus", lambda: 8)
     scaling = measure.Scaling(worker=1.0, updates=100.0, decisions=128.0, where="somewhere")
-    on_gpu, on_cpu = (measure._learner(plain, scaling, there) for there in (True, False))
-    assert on_gpu.change.startswith("learner.compile=true, ") and "compile" not in on_cpu.change
-    assert on_cpu.how == "100 updates/s somewhere, one for 128 decisions"
-    assert on_cpu.change.startswith("learner.threads=2, a GPU, ") and "learner.batch_size" in on_cpu.change
+    both = "learner.cuda_graph=true, learner.compile=true, "
+    assert measure._faster_updates(plain, on_gpu=True, graphed=False) == both
+    assert measure._faster_updates(plain, on_gpu=True, graphed=True) == "learner.compile=true, "
+    compiled = chosen(tmp_path, "local", "learner.compile=true")
+    assert measure._faster_updates(compiled, on_gpu=True, graphed=True) == ""
+    assert measure._faster_updates(plain, on_gpu=False, graphed=False) == "learner.threads=2, a GPU, "
     monkeypatch.setattr(measure.resources, "cpus", lambda: 2)  # too few for workers next to two learner threads
-    assert measure._learner(plain, scaling, on_gpu=False).change.startswith("a GPU, ")
-    assert on_gpu.decisions == on_cpu.decisions == pytest.approx(12_800)
+    assert measure._faster_updates(plain, on_gpu=False, graphed=False) == "a GPU, "
+    stage = measure._learner(scaling, "a GPU, ")
+    assert stage.how == "100 updates/s somewhere, one for 128 decisions" and stage.decisions == pytest.approx(12_800)
+    assert stage.change.startswith("a GPU, learner.samples_floor") and "learner.batch_size" in stage.change
 
 
 def test_the_learner_that_is_measured_is_the_run_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from busso.train.doctor import scaling as more_cpus
 from busso.train.doctor.scaling import Scaling
+from busso.train.dqn.learner.cuda_graph import EAGER_CALLS
 from busso.train.dqn.learner.learner import Learner, keep_compiled_code
 from busso.train.dqn.network.build import build_network
 from busso.train.dqn.rollout.request import Rollout, RolloutRequest
@@ -25,7 +26,7 @@ _SECONDS = 1.5  # seconds of measuring per stage
 _GAMES = 512  # maximum played at a time, enough to measure
 _IN_TURN = ("in the learner's process", "rollout=ray, which plays on the other CPUs")
 _FEWER_UPDATES = "learner.samples_floor=0.25, or a larger learner.batch_size; these two change what the network learns"
-_COMPILED = "learner.compile=true, "
+_GRAPHED, _COMPILED = "learner.cuda_graph=true, ", "learner.compile=true, "
 
 
 def workers_here(settings: TrainSettings) -> int:
@@ -93,6 +94,8 @@ def measure(settings: TrainSettings, seconds: float = _SECONDS) -> Measured:
     learner = Learner(build_network(game, settings), buffer, settings.learner, settings.target, device)
     if settings.learner.compile:
         learner.compile()
+    for _ in range(EAGER_CALLS):  # before a graph is captured
+        learner.update()
     update = seconds_of(learner.update, device, seconds)
     # Decisions per update; forced moves may be decisions but not transitions.
     paid = settings.learner.batch_size / settings.learner.samples_per_insert
@@ -100,7 +103,7 @@ def measure(settings: TrainSettings, seconds: float = _SECONDS) -> Measured:
     on_gpu, threads = device.type == "cuda", settings.learner.cpu_threads
     where = "on the GPU" if on_gpu else f"with learner.threads={threads}"
     scaling = Scaling(1 / playing, 1 / update, paid, settings.learner.samples_floor, threads, where)
-    stage = _learner(settings, scaling, on_gpu)
+    stage = _learner(scaling, _faster_updates(settings, on_gpu, learner.graphed))
     more = None if of_players.type == "cuda" else scaling
     if not on_ray:
         return Measured([Stage("rollout", 1 / playing, *_IN_TURN), replay, stage], True, more)
@@ -123,19 +126,19 @@ def _played(settings: TrainSettings, device: torch.device, seconds: float) -> tu
     return first, (time.perf_counter() - started) / decisions
 
 
-def _learner(settings: TrainSettings, scaling: Scaling, on_gpu: bool) -> Stage:
+def _learner(scaling: Scaling, faster: str) -> Stage:
     """Return the learner's stage: an update for `scaling.decisions`, or for up to as many more as the floor allows."""
     least, most = scaling.decisions, scaling.decisions / scaling.floor
     each = f"{most:,.0f}" if most == least else f"{least:,.0f} to {most:,.0f}"
     how = f"{scaling.updates:,.0f} updates/s {scaling.where}, one for {each} decisions"
-    return Stage("learner", most * scaling.updates, how, _faster_updates(settings, on_gpu) + _FEWER_UPDATES)
+    return Stage("learner", most * scaling.updates, how, faster + _FEWER_UPDATES)
 
 
-def _faster_updates(settings: TrainSettings, on_gpu: bool) -> str:
+def _faster_updates(settings: TrainSettings, on_gpu: bool, graphed: bool) -> str:
     """Describe how to speed up updates without changing them."""
-    learner, threads = settings.learner, settings.learner.cpu_threads
     if on_gpu:
-        return "" if learner.compile else _COMPILED
+        return ("" if graphed else _GRAPHED) + ("" if settings.learner.compile else _COMPILED)
+    threads = settings.learner.cpu_threads
     more = f"learner.threads={2 * threads}, " if 2 * threads < resources.cpus() else ""
     return f"{more}a GPU, "
 

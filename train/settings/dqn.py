@@ -58,6 +58,7 @@ class LearnerSettings:
     grad_clip: float = bounded(10.0, 0.0, MAX_FLOAT, above=True, words=(math.inf,))
     ema_decay: float = bounded(0.99, 0.0, 1.0, below=True)
     precision: str = "auto"
+    cuda_graph: bool | str = AUTO
     compile: bool = False
     threads: int | str = bounded(AUTO, 1, MAX_THREADS)
     samples_per_insert: float = bounded(0.5, 0.0, 1e9, above=True)
@@ -72,6 +73,8 @@ class LearnerSettings:
         else:
             check_one_of("learner.loss", self.loss, "huber", "mse", "a function in a Python file, ./net.py:NAME")
         check_one_of("learner.precision", self.precision, "auto", "float32", "bfloat16")
+        graphs = (AUTO, True, False)
+        require(self.cuda_graph in graphs, "learner.cuda_graph", "auto, true or false", self.cuda_graph)
 
     @property
     def cpu_threads(self) -> int:

@@ -28,7 +28,7 @@ from busso.command.settings.game import GameSettings, load_configured_game
 CHECKPOINTS, POLICIES = NumberedFiles("episode_", 12, ".pt"), NumberedFiles("iteration_", 3, ".npz")
 BUDGET_KEYS = ("episodes", "iterations", "minutes")  # length of a run; no kind of run has all of them
 # Location and hardware of a run, set anew at each start.
-MACHINE_KEYS = ("device", "learner.threads", "learner.compile", "runs", "name", "dir")
+MACHINE_KEYS = ("device", "learner.threads", "learner.cuda_graph", "learner.compile", "runs", "name", "dir")
 _PART = r"[A-Za-z0-9][A-Za-z0-9._=,+-]*"
 _NAME = re.compile(rf"{_PART}(/{_PART})*")
 

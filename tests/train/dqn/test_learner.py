@@ -141,7 +141,7 @@ def test_one_update_is_one_adam_step_on_the_sampled_batch(loss: str, chip: Chip)
     optimizer = torch.optim.Adam(parameters, lr=1e-2)
     twin = ReplayBuffer(NStepTransitions, 1000, 1, CPU, seed=5)
     twin.load_state_dict(it.replay.state_dict())
-    rows = twin.sample(32)
+    rows = twin.rows(twin.draw(32))
     error = network(rows.observation)[torch.arange(32), rows.action.long()] - rows.returns
     each = error**2 if loss == "mse" else torch.where(error.abs() < 1, 0.5 * error**2, error.abs() - 0.5)
     each.mean().backward()  # type: ignore[no-untyped-call]

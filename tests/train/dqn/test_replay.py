@@ -42,7 +42,7 @@ def test_no_sample_joins_what_does_not_belong_together(capacity: int, sizes: lis
         first += size
         if not first:
             continue
-        batch = replay.sample(20 * capacity)
+        batch = replay.rows(replay.draw(20 * capacity))
         for row in zip(*(column.tolist() for column in batch), strict=True):
             (number, _), action, _, discount, then, legal = row
             assert first - capacity <= number < first and action == number % 40
@@ -56,13 +56,13 @@ def test_no_sample_joins_what_does_not_belong_together(capacity: int, sizes: lis
 def test_uniform_sampling_reaches_all_rows_equally() -> None:
     replay = ReplayBuffer(NStepTransitions, 8, 2, CPU, seed=1)
     replay.add(rows(0, 8))
-    counts = torch.bincount(replay.sample(80_000).action, minlength=8)
+    counts = torch.bincount(replay.rows(replay.draw(80_000)).action, minlength=8)
     assert counts.min() > 9_500 and counts.max() < 10_500
 
 
 def test_empty_buffer() -> None:
     with pytest.raises(ValueError, match="empty"):
-        ReplayBuffer(NStepTransitions, 8, 2, CPU, seed=1).sample(1)
+        ReplayBuffer(NStepTransitions, 8, 2, CPU, seed=1).draw(1)
 
 
 @pytest.mark.parametrize(("kind", "nbytes"), [(LambdaTransitions, 64 + 5), (NStepTransitions, 64 + 21)])
@@ -74,7 +74,7 @@ def test_a_million_transitions_fit(kind: type[Transitions], nbytes: int) -> None
 def test_a_sample_with_targets_is_rows_as_they_are() -> None:
     replay = ReplayBuffer(LambdaTransitions, 10, 2, CPU, seed=1)
     replay.add(lambda_rows(0, 13))
-    batch = replay.sample(100)
+    batch = replay.rows(replay.draw(100))
     assert isinstance(batch, LambdaBatch) and set(batch.returns.tolist()) == set(range(3, 13))
     for (number, second), action, target in zip(*(column.tolist() for column in batch), strict=True):
         assert second == number + 1000 and action == number and target == number
@@ -85,7 +85,7 @@ def test_zeros_are_as_a_sample(kind: type[Transitions]) -> None:
     """All are separate tensors: torch.compile would assume that shared ones are the same in all batches."""
     replay = ReplayBuffer(kind, 10, 2, CPU, seed=1)
     replay.add(lambda_rows(0, 5) if kind is LambdaTransitions else rows(0, 5))
-    zeros, sample = replay.zeros(3), replay.sample(3)
+    zeros, sample = replay.zeros(3), replay.rows(replay.draw(3))
     assert type(zeros) is type(sample) and not any(column.any() for column in zeros)
     assert [(column.dtype, column.shape) for column in zeros] == [(column.dtype, column.shape) for column in sample]
     assert len({column.data_ptr() for column in zeros}) == len(zeros)
@@ -94,11 +94,11 @@ def test_zeros_are_as_a_sample(kind: type[Transitions]) -> None:
 def test_state_restores_contents_and_future_samples() -> None:
     replay = ReplayBuffer(NStepTransitions, 10, 2, CPU, seed=1)
     replay.add(rows(0, 13))
-    replay.sample(5)
+    replay.draw(5)
     other = ReplayBuffer(NStepTransitions, 10, 2, CPU, seed=99)
     other.load_state_dict(replay.state_dict())
     for _ in range(3):
-        a, b = replay.sample(32), other.sample(32)
+        a, b = replay.rows(replay.draw(32)), other.rows(other.draw(32))
         assert torch.equal(a.observation, b.observation)
         replay.add(rows(100, 3))
         other.add(rows(100, 3))
@@ -131,5 +131,5 @@ def test_state_of_another_kind_of_device() -> None:
         replay = ReplayBuffer(NStepTransitions, 4, 2, CPU, seed=1)
         replay.load_state_dict(state)
         replay.add(rows(0, 4))
-        samples.append(replay.sample(20).action)
+        samples.append(replay.rows(replay.draw(20)).action)
     assert torch.equal(*samples)

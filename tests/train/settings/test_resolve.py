@@ -48,7 +48,6 @@ def test_only_an_experiment_has_the_settings_of_a_longer_run(monkeypatch: pytest
         (["game=spike", "target=lambda_returns"], LambdaReturns()),
         (["game=blackjack", "target.tau=0.1"], TargetNetwork(n_step=1, tau=0.1)),
         (["row=target_network", "target.tau=0"], TargetNetwork(tau=0.0)),
-        (["experiment=gpu"], LambdaReturns(td_lambda=0.6)),
         (["experiment=hour"], LambdaReturns(td_lambda=0.6)),
         (["+search=dqn"], TargetNetwork()),
     ],

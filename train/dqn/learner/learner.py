@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import logging
 import os
+import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -14,6 +16,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from busso.cards.compiled.store import default_folder
 from busso.train.dqn.learner.bootstrap import Bootstrap
+from busso.train.dqn.learner.cuda_graph import GraphedStep, graphed
 from busso.train.dqn.learner.muon import Muon
 from busso.train.dqn.network.matmul import by_own_code
 from busso.train.dqn.network.own_network import (
@@ -38,6 +41,7 @@ class Learner:
     """Online network, its optimizer and the update step. Samples come from `replay`, on the same device.
 
     `average` is the running average of the online weights, and `bootstrap` computes the targets; either may be None.
+    `graphed`: the gradient step is replayed as a CUDA graph.
     Adam holds all parameters, but skips the hidden matrices if Muon has updated them and cleared their gradients.
     """
 
@@ -56,30 +60,39 @@ class Learner:
         self.average = copy.deepcopy(self.online).requires_grad_(False).eval() if settings.ema_decay > 0 else None
         self._parameters: list[Tensor] = [*self.online.parameters()]  # lists, so that updates need not collect them
         self._of_average: list[Tensor] = [] if self.average is None else [*self.average.parameters()]
+        self.graphed = graphed(settings, self.online)
         self._adam = torch.optim.Adam(self._parameters, lr=settings.lr, fused=True)
+        # A graph reads the learning rate from the device's memory, where it can change between replays.
+        self._rate: float | Tensor = torch.zeros((), device=device) if self.graphed else 0.0
+        self.lr = settings.lr
         self._muon = Muon(self.online.body, settings.muon, self.online.format) if settings.muon > 0 else None
         self._buffers = own_buffers(self.online)
         self._of_others = [own_buffers(each) for name, each in self._networks().items() if name != "online"]
         self._error = loss_of(settings.loss)
         self._loss = self.loss
         self._sums, self._summed = torch.zeros(len(METRICS), device=device), 0
+        self._step = self._make_step()
+
+    def _make_step(self) -> Callable[[Tensor], None]:
+        return GraphedStep(self._gradient_step, self._adam) if self.graphed else self._gradient_step
 
     def update(self) -> None:
         """Take one gradient step on a sampled batch. Reads nothing back from the device."""
-        batch = self.replay.sample(self.settings.batch_size)
-        loss, value, td_error = self._loss(batch)
+        self._step(self.replay.draw(self.settings.batch_size))
+        self.updates += 1
+        self._follow()
+        self._summed += 1
 
+    def _gradient_step(self, index: Tensor) -> None:
+        """Take one gradient step on the transitions at these indices, and add its metrics to the sums."""
+        loss, value, td_error = self._loss(self.replay.rows(index))
         self._adam.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         norm = clip_grad_norm_(self._parameters, self.settings.grad_clip, foreach=True)
         if self._muon is not None:
-            self._muon.step(self.lr)
+            self._muon.step(self._rate)
         self._adam.step()
-        self.updates += 1
-        self._follow()
-
         self._sums += torch.stack([loss.detach(), value.mean(), td_error.abs().mean(), norm])
-        self._summed += 1
 
     def loss(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         """Return the mean loss, and the values and TD errors of the taken actions, `[batch]`."""
@@ -110,7 +123,8 @@ class Learner:
             # Compiling the function keeps the names of weights, which a compiled module changes. With one thread, no
             # compiler process outlives the run.
             compiled = torch.compile(self.loss, dynamic=False, options={"compile_threads": 1})
-            with unchanged(self.online):
+            with unchanged(self.online), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the compiler recommends TF32, which busso avoids
                 compiled(self.replay.zeros(self.settings.batch_size))[0].backward()  # type: ignore[no-untyped-call]
             self._loss = compiled
         except Exception as error:  # the compiler raises many kinds
@@ -132,11 +146,13 @@ class Learner:
     @property
     def lr(self) -> float:
         """The current learning rate."""
-        return float(self._adam.param_groups[0]["lr"])
+        return self._lr
 
     @lr.setter
     def lr(self, value: float) -> None:
-        self._adam.param_groups[0]["lr"] = value
+        self._lr = value
+        self._rate = self._rate.fill_(value) if isinstance(self._rate, Tensor) else value
+        self._adam.param_groups[0]["lr"] = self._rate
 
     def inference_weights(self) -> dict[str, Tensor]:
         """Return a copy, on this device, of the weights for play: the running average, or else the online network."""
@@ -156,7 +172,7 @@ class Learner:
         """Return everything that the next update depends on except the replay buffer."""
         return {
             **{name: network.state_dict() for name, network in self._networks().items()},
-            "optimizer": self._adam.state_dict(),
+            "optimizer": self._optimizer_state(),
             "muon": self._muon.state_dict() if self._muon is not None else None,
             "random": random_state(self.online),
             "updates": self.updates,
@@ -169,11 +185,19 @@ class Learner:
         for name, network in self._networks().items():
             network.load_state_dict(state[name])
         self._adam.load_state_dict(state["optimizer"])
+        self.lr = self._adam.param_groups[0]["lr"]
+        self._step = self._make_step()  # as the optimizer's tensors are new
         if self._muon is not None:
             self._muon.load_state_dict(state["muon"])
         self.updates, self._summed = state["updates"], state["summed"]
         self._sums.copy_(state["sums"])
         restore_random_state(self.online, state["random"])
+
+    def _optimizer_state(self) -> dict[str, Any]:
+        """Return Adam's state, the same with and without a graph."""
+        state = self._adam.state_dict()
+        state["param_groups"][0] |= {"lr": self.lr, "capturable": False}
+        return state
 
     def _networks(self) -> dict[str, QNetwork]:
         """Return the existing networks by their names in checkpoints."""

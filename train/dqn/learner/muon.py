@@ -31,7 +31,7 @@ class Muon:
         self._momenta = [torch.zeros_like(torch.stack(group), requires_grad=False) for group in self._groups]
 
     @torch.no_grad()
-    def step(self, lr: float) -> None:
+    def step(self, lr: float | Tensor) -> None:
         """Take one step and set the gradients to None, so that Adam skips these matrices."""
         for group, momentum in zip(self._groups, self._momenta, strict=True):
             gradient = torch.stack([each.grad for each in group])  # type: ignore[misc]

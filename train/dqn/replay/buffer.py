@@ -52,7 +52,7 @@ Batch = LambdaBatch | NStepBatch
 
 
 class ReplayBuffer:
-    """Newest `capacity` transitions, sampled uniformly. `sample` reads nothing back from the device."""
+    """Newest `capacity` transitions, sampled uniformly. `draw` and `rows` read nothing back from the device."""
 
     def __init__(self, kind: type[Transitions], capacity: int, words: int, device: torch.device, seed: int) -> None:
         """Allocate the buffer. Raises MemoryError if the device has too little memory."""
@@ -81,22 +81,39 @@ class ReplayBuffer:
         self.inserted += rows
         self.size = min(self.size + rows, self.capacity)
 
-    def sample(self, rows: int) -> Batch:
-        """Sample `rows` transitions with replacement. Raises ValueError if the buffer is empty."""
+    def draw(self, rows: int) -> Tensor:
+        """Draw the indices of `rows` transitions with replacement. Raises ValueError if the buffer is empty."""
         if self.size == 0:
             raise ValueError("the replay buffer is empty")
         draws = torch.rand(rows, generator=self.generator, device=self._data["action"].device, dtype=torch.float64)
-        return self._rows((draws * self.size).long())  # in float64 no product rounds up to the size
+        return (draws * self.size).long()  # in float64 no product rounds up to the size
+
+    def rows(self, index: Tensor) -> Batch:
+        """Return the transitions at these indices, int64 `[batch]`."""
+        data = self._data
+        observation, action = data["observation"][index], data["action"][index]
+        if "target" in data:
+            return LambdaBatch(observation, action, data["target"][index])
+        distance = data["successor"][index]
+        then, none = (index + distance) % self.capacity, distance == 0
+        return NStepBatch(
+            observation,
+            action,
+            data["n_step_return"][index],
+            data["discount"][index],
+            data["observation"][then].masked_fill_(none.unsqueeze(1), 0),
+            data["legal"][then].masked_fill_(none, 0),
+        )
 
     def zeros(self, rows: int) -> Batch:
         """Return a batch of zeros with the shapes and types of a sample."""
-        batch = self._rows(torch.zeros(rows, dtype=torch.int64, device=self._data["action"].device))
+        batch = self.rows(torch.zeros(rows, dtype=torch.int64, device=self._data["action"].device))
         return type(batch)(*map(torch.zeros_like, batch))
 
     def spread(self, rows: int) -> Batch:
         """Return at most `rows` evenly spaced transitions, without drawing random numbers."""
         step = max(1, -(-self.size // rows))
-        return self._rows(torch.arange(0, self.size, step, device=self._data["action"].device))
+        return self.rows(torch.arange(0, self.size, step, device=self._data["action"].device))
 
     def state_dict(self) -> dict[str, Any]:
         """Return views of the rows in ring order, and everything else that future samples depend on."""
@@ -132,22 +149,6 @@ class ReplayBuffer:
             self.generator.set_state(state)
         else:  # the state of another device type, whose sequence cannot be continued
             self.generator.manual_seed(self.generator.initial_seed() + inserted)
-
-    def _rows(self, index: Tensor) -> Batch:
-        data = self._data
-        observation, action = data["observation"][index], data["action"][index]
-        if "target" in data:
-            return LambdaBatch(observation, action, data["target"][index])
-        distance = data["successor"][index]
-        then, none = (index + distance) % self.capacity, distance == 0
-        return NStepBatch(
-            observation,
-            action,
-            data["n_step_return"][index],
-            data["discount"][index],
-            data["observation"][then].masked_fill_(none.unsqueeze(1), 0),
-            data["legal"][then].masked_fill_(none, 0),
-        )
 
 
 def row_bytes(kind: type[Transitions], words: int) -> int:

@@ -20,7 +20,7 @@ def test_a_worker_with_a_share_of_a_gpu(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(actors.ray, "get", lambda reference: reference)
     here, actor = RolloutWorker(rules, torch.device("cpu")), actors.WorkerActor(pickle.dumps(rules))
     # The values are 0, 1, 2, ... by action, for every observation.
-    weights = {name: torch.zeros_like(each) for name, each in here.network.state_dict().items()}
+    weights = {name: torch.zeros(each.shape) for name, each in here.network.state_dict().items()}  # as published
     weights["head.bias"] = torch.arange(len(weights["head.bias"])).float()
     here.load(3, weights)
     assert actor._worker.network.head.weight.device.type == "cuda"
