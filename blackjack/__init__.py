@@ -1,7 +1,5 @@
 """Blackjack: one player against the dealer; exact values are computable."""
 
-from __future__ import annotations
-
 from busso.blackjack.model import model
 from busso.blackjack.observation import BITS
 from busso.blackjack.players import POLICIES

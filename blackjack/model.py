@@ -5,8 +5,6 @@ dealer showing that kind. With a finite shoe, drawn cards change the odds, so th
 hand `cards.HANDS[hand]`. To the player, the dealer's hidden card is a random one of the remaining cards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Any

@@ -7,8 +7,6 @@ docs/howto/library.md explains them.
 Each name is imported at its first use, so that games wait for neither PyTorch nor Ray.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

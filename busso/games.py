@@ -1,7 +1,5 @@
 """Games, their states, and batched steps, without PyTorch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

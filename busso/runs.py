@@ -1,7 +1,5 @@
 """Training runs, reading their results, and exporting their networks."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping

@@ -7,8 +7,6 @@ example:
   busso warm tressette
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import multiprocessing

@@ -1,7 +1,5 @@
 """Players of a game that need no file, with their kinds and options. Nothing here is compiled."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from busso.cards.base.errors import InputError

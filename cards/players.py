@@ -1,7 +1,5 @@
 """Players that games offer by name, and the base class of players that use random numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol

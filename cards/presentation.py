@@ -1,7 +1,5 @@
 """Presentation and judging of a game: the contents of its module `presentation`, and defaults for other games."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Cancellation of running games."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Table policies: players that look up numbered states, and table files, compact (`.npz`) or as text (`.json`)."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`busso COMMAND [argument ...]`: all commands of busso; each is a module that `python -m` runs too."""
 
-from __future__ import annotations
-
 import ast
 import runpy
 import sys

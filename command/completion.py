@@ -1,7 +1,5 @@
 """Shell completion of `busso`: Hydra's completion of one command's settings, for every command."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The folder conf/, which has the settings of the commands, and its groups."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Wrapper of all commands: errors become one line on standard error and a non-zero exit code."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps

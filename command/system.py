@@ -1,7 +1,5 @@
 """System calls that only Linux has, with a fallback for macOS, and almost no imports."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 import os

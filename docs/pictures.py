@@ -3,8 +3,6 @@
 `python docs/pictures.py NAME ...` takes only those named. Textual's pilot plays, without a terminal.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import time

@@ -1,7 +1,5 @@
 """Generator of docs/reference/settings.md from conf/ and its comments: `make settings-page`."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator, Sequence

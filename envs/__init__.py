@@ -8,8 +8,6 @@ They need the extra `envs` (pettingzoo, gymnasium) and depend on the games only,
 docs/howto/environments.md describes the observations, rewards and infos of each.
 """
 
-from __future__ import annotations
-
 try:
     import gymnasium
     import pettingzoo  # noqa: F401 - checks that it is installed

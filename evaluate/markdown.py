@@ -1,7 +1,5 @@
 """Untrusted text in Markdown that is rendered elsewhere: it loads nothing and contains no markup."""
 
-from __future__ import annotations
-
 import re
 
 from busso.command.terminal.visible import one_line, visible

@@ -1,7 +1,5 @@
 """Recorded games as hands that can be stepped through, move by move."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Texts of the table by key, one file for each language in play/texts/."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache

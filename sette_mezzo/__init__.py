@@ -1,7 +1,5 @@
 """Sette e mezzo: one player against an opponent with a fixed rule; exact values are computable."""
 
-from __future__ import annotations
-
 from busso.cards.game import Game
 from busso.sette_mezzo.model import model
 from busso.sette_mezzo.observation import BITS

@@ -4,8 +4,6 @@ State `hand * KINDS + kind` is the hand `cards.HANDS[hand]` against an opponent 
 without replacement, so the state holds all visible cards; only the score limits their number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Presentation of Sette e mezzo (see `busso.cards.presentation`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from busso.cards.hand import Hand

@@ -1,7 +1,5 @@
 """Corellian Spike: two to eight seats play for credits and a sum as close to zero as possible."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Presentation and judging of Corellian Spike (see `busso.cards.presentation`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import numpy as np

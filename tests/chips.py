@@ -3,8 +3,6 @@
 One of them computes what other devices would, by PyTorch's own operations only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple

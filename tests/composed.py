@@ -1,7 +1,5 @@
 """Cache of composed settings: tests repeat them with other folders, and Hydra takes 0.2 s each time."""
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Iterator

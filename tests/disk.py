@@ -4,8 +4,6 @@ After a crash, a file has what was synced, and a folder has the names at its las
 part: all, half or none of the bytes, and any subset of changed names.
 """
 
-from __future__ import annotations
-
 import builtins
 import io
 import os

@@ -1,7 +1,5 @@
 """Checks of error messages by key and hint, rather than by whole sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -6,8 +6,6 @@ PyTorch for Linux only with CUDA packages of some gigabytes: without `--cuda` th
 need PyTorch are skipped.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import pkgutil

@@ -1,7 +1,5 @@
 """Layout of the source: sizes of folders and files, unique class names, docstrings."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Imports of each command: people wait for them, and a pipe does not need the user interface."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Folder locks on file systems with locks, without locks, and with locks that have no effect."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import itertools

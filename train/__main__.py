@@ -6,8 +6,6 @@ example:
   busso train game=spike minutes=3 name=short
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Hydra application of `busso train`, which trains one run from the composed settings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace

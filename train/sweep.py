@@ -1,7 +1,5 @@
 """Sweeps, `busso train -m key=a,b`: run names, a check of all runs before the first, and signals."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import multiprocessing

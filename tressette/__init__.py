@@ -1,7 +1,5 @@
 """Tressette: a trick-taking game for four seats in two teams."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Presentation and judging of Tressette (see `busso.cards.presentation`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Bounds of numeric settings and options, declared with each field and checked by one function."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterable
 from dataclasses import Field, dataclass, field, fields

@@ -1,7 +1,5 @@
 """Errors that carry their key, problem and hint as data."""
 
-from __future__ import annotations
-
 from typing import Self
 
 

@@ -1,7 +1,5 @@
 """Atomic file writes: each file is written under a temporary name, synced, and renamed over the old one."""
 
-from __future__ import annotations
-
 import csv
 import errno
 import itertools

@@ -5,8 +5,6 @@ nothing: `find` looks it up among the named ones. The other processes of a run g
 (`sent`, `receive`), so that all of them run the same text.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import os

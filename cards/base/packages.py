@@ -1,7 +1,5 @@
 """Location of games: packages of busso, files that a user named, or installed packages."""
 
-from __future__ import annotations
-
 import sys
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Python and Numba errors in one line."""
 
-from __future__ import annotations
-
 import itertools
 import re
 

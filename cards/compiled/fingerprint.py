@@ -1,7 +1,5 @@
 """Hash of a function's bytecode and all that it refers to: functions with equal hashes compile to the same code."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from enum import Enum

@@ -7,8 +7,6 @@ Everything that depends on private parts of Numba is in this file. If one of the
 way, functions are compiled in every process: slow, never wrong.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import logging

@@ -4,8 +4,6 @@ As in compiled code, a field of a record is an attribute, numbers of fewer than 
 unsigned words wrap, and a stored value is cut to the bits of its field.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps

@@ -4,8 +4,6 @@ The folder is $BUSSO_CACHE, else $XDG_CACHE_HOME/busso, else ~/.cache/busso. If 
 compiled without a cache, and one log line says why.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import logging

@@ -1,7 +1,5 @@
 """Games in files: naming, trying and loading them."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping

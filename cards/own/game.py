@@ -1,7 +1,5 @@
 """`game(...)`: a user's game from its state record, six functions and a layout; everything else has a default."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Layout of an observation: offsets for compiled code, and the meaning of the bits for everything else."""
 
-from __future__ import annotations
-
 import keyword
 from collections import namedtuple
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Players of the user: classes, functions of the observation of one seat, and compiled rules."""
 
-from __future__ import annotations
-
 import inspect
 import random
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Default records of a game: options, seed, actions and returns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from typing import Any

@@ -1,7 +1,5 @@
 """Rewards that any game has: what a side has more than the others at the end, and who has most."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Trial of a game in a file: 16 random games before anything starts, with errors that name the function."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count

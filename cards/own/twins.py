@@ -5,8 +5,6 @@ block of an observation, all without an error. Plain Python raises an error or c
 runs in plain Python first, since compiled code that writes past an array may kill the process.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable

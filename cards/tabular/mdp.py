@@ -1,7 +1,5 @@
 """Finite Markov decision processes, and the interface of games whose states can be enumerated."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

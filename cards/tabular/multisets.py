@@ -1,7 +1,5 @@
 """Hands whose cards matter only by value, up to a total: hit or stand, against a dealer who draws by a fixed rule."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Numbered decision states of a game, for policies that fit a table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

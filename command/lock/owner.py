@@ -1,7 +1,5 @@
 """Owner of a lock, as recorded in the owner file, and whether its process still runs."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

@@ -1,7 +1,5 @@
 """Checks of settings; each error names the key."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Errors about choices of config groups: an unknown choice, and a setting that belongs to another choice."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Untrusted values from files: games from a fixed list, and literal values only."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

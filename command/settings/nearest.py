@@ -1,7 +1,5 @@
 """Suggestions for a mistyped key."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 

@@ -1,7 +1,5 @@
 """The key of a command-line override: `key=value`, `+key=value`, `~key` or `group@package=choice`."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """User settings files, in a folder of `--config-dir` or `hydra.searchpath`: faults that Hydra does not name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path

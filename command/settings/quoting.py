@@ -1,7 +1,5 @@
 """Quoting for overrides that Hydra's grammar would misread: paths with `=`, commas or spaces."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from typing import Any

@@ -1,7 +1,5 @@
 """Rich console for all output of busso. Rich is imported only when there is something to draw."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Standard streams that may be closed, full, or lack characters, without failing on text for people."""
 
-from __future__ import annotations
-
 import errno
 import os
 import select

@@ -1,7 +1,5 @@
 """Text from files on a terminal: control characters are shown instead of executed."""
 
-from __future__ import annotations
-
 import logging
 import re
 import sys

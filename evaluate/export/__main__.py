@@ -7,8 +7,6 @@ example:
   busso export run=champion game=spike input=bits to=spike-agent
 """
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from importlib.util import find_spec

@@ -4,8 +4,6 @@ The keys of the YAML are those of Hugging Face's model cards (https://huggingfac
 hubs read, too.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """ONNX export of a network, with all metadata that a program needs to play by it."""
 
-from __future__ import annotations
-
 import json
 import logging
 import sys

@@ -1,7 +1,5 @@
 """The network to export from a run, a checkpoint or a champion, and its origin."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property

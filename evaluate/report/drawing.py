@@ -1,7 +1,5 @@
 """Matplotlib figures as SVG in the fonts and colours of the surrounding page."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Command lines with run folders, which may be given without `run=`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from glob import glob, has_magic

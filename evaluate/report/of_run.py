@@ -1,7 +1,5 @@
 """Report on a run, from the data in its folder and games that its agent plays for the report."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Comparison of runs: runs that differ only in the seed form one row, with an interval over seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

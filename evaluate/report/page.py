@@ -1,7 +1,5 @@
 """HTML page of a report; it needs no other file."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

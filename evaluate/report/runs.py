@@ -1,7 +1,5 @@
 """Sets of runs: differences in settings, groups of runs that differ only in the seed, and curves."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Grader of decisions: the adviser that `by` names for each game, with a second look at apparent mistakes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 

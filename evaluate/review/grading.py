@@ -1,7 +1,5 @@
 """Costs of decisions against the best action, and grades for costs, which never depend on the result of the game."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

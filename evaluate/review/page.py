@@ -1,7 +1,5 @@
 """Review as one self-contained HTML page, with light and dark styles and a print layout."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Sequence

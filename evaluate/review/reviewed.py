@@ -1,7 +1,5 @@
 """Results of a review: decisions of each hand, and grades counted by seat or player."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Review as text of at most 80 columns."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator, Sequence
 

@@ -4,8 +4,6 @@ example:
   busso solve game=blackjack decks=1 player=[9,7] opponent=10
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Comparison of a learned table or network of a small game with the exact values, in numbers and pictures."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pictures of solved and learned tables, as PNG files."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -7,8 +7,6 @@ example:
   busso tournament 'players=[champion,greedy,random]' deals=1024 seed=7
 """
 
-from __future__ import annotations
-
 import sys
 
 from busso.command.app import settings_command

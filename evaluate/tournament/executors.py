@@ -1,7 +1,5 @@
 """Executor of a tournament's batches: this process or worker processes."""
 
-from __future__ import annotations
-
 import math
 import multiprocessing
 import os

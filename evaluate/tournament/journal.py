@@ -1,7 +1,5 @@
 """Journal of a tournament, from which it resumes: one line with a checksum for each batch."""
 
-from __future__ import annotations
-
 import base64
 import json
 import logging

@@ -1,7 +1,5 @@
 """Elo ratings of players from the games of each pair, by the Bradley-Terry model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Results of a tournament: tables on the screen, results.csv, results.json, ratings.csv, games.jsonl."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Schedule of a tournament: the next batch to play, and when a pair has played enough."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Settings of a tournament, and its pairs of players."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import combinations, permutations

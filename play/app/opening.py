@@ -1,7 +1,5 @@
 """Opening a table while rules compile and players load, which takes seconds."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Running the application in this terminal."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """Screen shown while the terminal is too small for the others."""
 
-from __future__ import annotations
-
 from textual.app import RenderResult
 from textual.widget import Widget
 

@@ -1,7 +1,5 @@
 """Driver that connects the application to its web server through pipes instead of a terminal."""
 
-from __future__ import annotations
-
 import os
 
 from textual import messages

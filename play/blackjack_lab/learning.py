@@ -4,8 +4,6 @@ A table depends only on its settings and the number of episodes, as in `busso tr
 pauses or on how the episodes are split into steps.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Text of the progress of MC, TD and QL, and the legend of their tables."""
 
-from __future__ import annotations
-
 import math
 
 from busso.play.blackjack_lab.learning import FULL, METHODS, BackgroundLearner

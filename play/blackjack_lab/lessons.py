@@ -1,7 +1,5 @@
 """Monte Carlo, TD and Q-learning of one game side by side, with adjustable settings."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

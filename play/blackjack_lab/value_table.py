@@ -3,8 +3,6 @@
 With a finite shoe, where the player's cards matter, a cell averages all hands of that sum, weighted by visits.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Values of the actions as hints and in reviews, from the knowledge of the seat to move."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass

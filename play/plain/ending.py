@@ -1,7 +1,5 @@
 """Signal handling that ends the table like Ctrl-C, even just before a blocking read."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

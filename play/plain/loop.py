@@ -1,7 +1,5 @@
 """Line mode: one input line for each decision or command, plain output; equal input gives equal output."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import TextIO

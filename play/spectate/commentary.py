@@ -1,7 +1,5 @@
 """Commentary for spectators: the hand, the seat to move, the values of actions, the hidden cards."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from busso.cards.hand import Move

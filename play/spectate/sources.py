@@ -1,7 +1,5 @@
 """Sources of games for spectators: agents playing now, or a file of records."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import asdict, dataclass
 from pathlib import Path

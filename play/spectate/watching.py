@@ -1,7 +1,5 @@
 """Watching played or recorded games: forwards, backwards, hand by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

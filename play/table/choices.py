@@ -1,7 +1,5 @@
 """Choices before a table starts: the settings of each game, and the options for each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Records of finished games in a file, one JSON object per line, for `busso.evaluate.replay`."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import json

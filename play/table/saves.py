@@ -1,7 +1,5 @@
 """Saved table to resume: its seats, seed, score, and the actions of the current game."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field

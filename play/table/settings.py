@@ -1,7 +1,5 @@
 """Settings of `busso play`, and the players that they put in the seats."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

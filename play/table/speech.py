@@ -1,7 +1,5 @@
 """Text of the table in its language, the same in the line mode and on the screens."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from busso.evaluate.review.advisers import ActionValue

@@ -4,8 +4,6 @@ It is determined by the setup and the people's actions. A player is reseeded for
 number of the move, so the same line of play gets the same replies, also after `undo` and after a save.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field

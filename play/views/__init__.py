@@ -1,7 +1,5 @@
 """Views of each game as data and text, and its events as messages; `generic` supplies what a game's module lacks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from busso.cards.hand import Hand, Move

@@ -1,7 +1,5 @@
 """Blackjack as the player sees it."""
 
-from __future__ import annotations
-
 from busso.blackjack.rules import HIT
 from busso.cards.hand import Hand
 from busso.play.language import Message, message

@@ -1,7 +1,5 @@
 """View of any game: its position as rows of text, the legal actions as a list."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Sette e mezzo as the player sees it: all cards lie open, and the opponent draws after the player has stopped."""
 
-from __future__ import annotations
-
 from busso.play.language import message
 from busso.play.views.small import SmallGame, page
 from busso.sette_mezzo.cards import points_text

@@ -1,7 +1,5 @@
 """Common views of games of one player against a fixed rule."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

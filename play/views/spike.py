@@ -1,7 +1,5 @@
 """Corellian Spike as a seat sees it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple

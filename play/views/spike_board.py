@@ -1,7 +1,5 @@
 """Corellian Spike facts beyond the cards on the table: costs, sums, ends of hands, the log."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Tressette as a seat sees it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

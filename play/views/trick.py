@@ -1,7 +1,5 @@
 """Tressette table as laid out before a seat: places, the trick's winning card, the options."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The player `search:RUN` of Corellian Spike: `monte_carlo` with a network instead of `cautious` in all seats."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

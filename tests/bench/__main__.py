@@ -1,7 +1,5 @@
 """`python -m tests.bench [NAME ...]`: figures of docs/explanation/performance.md, one JSON line each, on one core."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Figures of a cluster: overhead of Ray, and gain by a second node."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Speed of the Gymnasium and PettingZoo environments, with observations and masks, compared with RLCard's."""
 
-from __future__ import annotations
-
 import random
 import runpy
 import time

@@ -1,7 +1,5 @@
 """Committed figures (figures.json), their comparison with new measurements, and their table."""
 
-from __future__ import annotations
-
 import json
 import os
 import statistics

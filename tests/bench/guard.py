@@ -1,7 +1,5 @@
 """`make bench-quick`: compare machine-independent ratios with the committed ones."""
 
-from __future__ import annotations
-
 import sys
 import traceback
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ Each command runs once before it is measured, to fill the cache of compiled code
 and the best wall-clock time of each counts.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -1,7 +1,5 @@
 """Figures of Tressette: rollouts, learner, checkpoints, and the default run on more CPUs."""
 
-from __future__ import annotations
-
 import copy
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """Malicious files as received from others: runs, checkpoints, champions, saves, records."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Games named in files: only busso's games, installed ones, and those named by the user run."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Pages and cards of untrusted runs: no external resources, whatever a name or an error contains."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

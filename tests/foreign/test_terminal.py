@@ -1,7 +1,5 @@
 """Untrusted names and texts must not affect a terminal or the lines of a log."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

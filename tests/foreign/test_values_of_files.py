@@ -1,7 +1,5 @@
 """Values in files are taken literally, and need no more memory than the files' size suggests."""
 
-from __future__ import annotations
-
 import io
 import json
 import resource

@@ -1,7 +1,5 @@
 """Users' files in a fresh folder; names do not carry over to the next test."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

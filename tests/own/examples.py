@@ -1,7 +1,5 @@
 """Files of examples/own, and variants that break the contract."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[2] / "examples" / "own"

@@ -1,7 +1,5 @@
 """A game in one file with every command, from any folder, in other processes, and after edits."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

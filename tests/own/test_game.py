@@ -1,7 +1,5 @@
 """`game(...)`: meaning and defaults of each argument; records, rewards and variants."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any

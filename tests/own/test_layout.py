@@ -1,7 +1,5 @@
 """Offsets, bits and rows of a layout, by hand; compiled code treats them as constants."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Network and loss in a file: training, resuming, play, and errors if the file is not named."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Files named by the user run; names in files are only looked up; other processes get the source."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Players in files: a class, a function of one seat's view, a compiled rule; by name and in Python."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

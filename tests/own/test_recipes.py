@@ -1,7 +1,5 @@
 """Initial training settings of a game in a file."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Faults of a game in a file: one line with the function, found in 16 games before anything starts."""
 
-from __future__ import annotations
-
 import pytest
 
 from busso.cards.base import own_files

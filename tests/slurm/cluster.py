@@ -1,7 +1,5 @@
 """Real Slurm with a few nodes on this machine, and a checkout to submit jobs from."""
 
-from __future__ import annotations
-
 import csv
 import os
 import re

@@ -6,8 +6,6 @@ ten seconds. The soak fails if a start does not resume from its checkpoint, if a
 descriptors, threads, processes or files grow by more than `judging.TOLERANCES` in the second half of a life.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

@@ -1,7 +1,5 @@
 """Growth of a sampled measure of a process or folder: a slope that is robust to outliers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A game from outside the repository is shown wherever games are shown, without changes elsewhere."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -87,6 +87,15 @@ def test_of_a_learner_on_a_gpu_graphs_and_compiling_are_named(tmp_path: Path, mo
     assert stage.change.startswith("a GPU, learner.samples_floor") and "learner.batch_size" in stage.change
 
 
+def test_a_gpu_that_waits_for_workers_has_time_for_more_samples(tmp_path: Path) -> None:
+    """The settings have 0.5: twice as many at most, rounded down, and none if less than 1.5 times fit."""
+    plain = chosen(tmp_path, "ray", "learner.samples_per_insert=0.5")
+    hints = [measure._more_samples(plain, played, 1000.0) for played in (1000.0, 640.0, 600.0, 10.0)]
+    assert hints[:2] == ["", ""] and "samples_per_insert=0.8," in hints[2] and "samples_per_insert=1.0," in hints[3]
+    few = chosen(tmp_path, "ray", "learner.samples_per_insert=0.05")
+    assert measure._more_samples(few, 600.0, 1000.0) == ""
+
+
 def test_the_learner_that_is_measured_is_the_run_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     buffers: list[ReplayBuffer] = []
     build = measure.build_replay

@@ -1,7 +1,6 @@
 """Decisions per second of each stage of a run on this machine, each measured for a second or two."""
 
-from __future__ import annotations
-
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ _SECONDS = 1.5  # seconds of measuring per stage
 _GAMES = 512  # maximum played at a time, enough to measure
 _IN_TURN = ("in the learner's process", "rollout=ray, which plays on the other CPUs")
 _FEWER_UPDATES = "learner.samples_floor=0.25, or a larger learner.batch_size; these two change what the network learns"
+_MOST_SAMPLES = 1.0  # samples per insert; 2 gain no more (docs/explanation/experiments/recipe.md)
 _GRAPHED, _COMPILED = "learner.cuda_graph=true, ", "learner.compile=true, "
 
 
@@ -94,7 +94,7 @@ def measure(settings: TrainSettings, seconds: float = _SECONDS) -> Measured:
     learner = Learner(build_network(game, settings), buffer, settings.learner, settings.target, device)
     if settings.learner.compile:
         learner.compile()
-    for _ in range(EAGER_CALLS):  # before a graph is captured
+    for _ in range(EAGER_CALLS if learner.graphed else 0):  # before the capture
         learner.update()
     update = seconds_of(learner.update, device, seconds)
     # Decisions per update; forced moves may be decisions but not transitions.
@@ -108,7 +108,21 @@ def measure(settings: TrainSettings, seconds: float = _SECONDS) -> Measured:
     if not on_ray:
         return Measured([Stage("rollout", 1 / playing, *_IN_TURN), replay, stage], True, more)
     learning = inserting + threads / stage.decisions
-    return Measured([*_workers(settings, playing, learning), replay, stage], False, more)
+    workers, cpus = _workers(settings, playing, learning)
+    if on_gpu:
+        more_samples = _more_samples(settings, workers.decisions, scaling.decisions * scaling.updates)
+        workers = workers._replace(change=workers.change + more_samples)
+    return Measured([workers, cpus, replay, stage], False, more)
+
+
+def _more_samples(settings: TrainSettings, played: float, learned: float) -> str:
+    """Name the samples per insert for which a learner on a GPU has time, if they are notably more than the run's.
+
+    `played` and `learned` are decisions per second, the latter with the run's samples per insert.
+    """
+    now = settings.learner.samples_per_insert
+    most = math.floor(10 * min(_MOST_SAMPLES, now * learned / played)) / 10
+    return f"; or learner.samples_per_insert={most}, for which the GPU has time" if most >= 1.5 * now else ""
 
 
 def _played(settings: TrainSettings, device: torch.device, seconds: float) -> tuple[Rollout, float]:
@@ -143,14 +157,16 @@ def _faster_updates(settings: TrainSettings, on_gpu: bool, graphed: bool) -> str
     return f"{more}a GPU, "
 
 
-def _workers(settings: TrainSettings, playing: float, learning: float) -> Iterator[Stage]:
-    """Yield the stages of Ray's workers and of this node's CPUs, shared with the learner."""
+def _workers(settings: TrainSettings, playing: float, learning: float) -> tuple[Stage, Stage]:
+    """Return the stages of Ray's workers and of this node's CPUs, shared with the learner."""
     cpus, rollout = resources.cpus(), settings.rollout
     workers = rollout.workers or workers_here(settings) * rollout.nodes
     here = -(-workers // rollout.nodes) / workers
-    yield Stage("workers", workers / playing, f"{workers} of {1 / playing:,.0f} each", "more rollout.workers")
     both = cpus / (playing * here + learning)
-    yield Stage("CPUs", both, f"{cpus} of this node, for playing and learning", "more CPUs or fewer updates")
+    return (
+        Stage("workers", workers / playing, f"{workers} of {1 / playing:,.0f} each", "more rollout.workers"),
+        Stage("CPUs", both, f"{cpus} of this node, for playing and learning", "more CPUs or fewer updates"),
+    )
 
 
 def seconds_of(function: Callable[[], object], device: torch.device, seconds: float) -> float:

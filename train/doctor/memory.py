@@ -1,7 +1,5 @@
 """Checks that a run fits into the memory of a GPU or a job, before anything is allocated there."""
 
-from __future__ import annotations
-
 import os
 from contextlib import nullcontext
 

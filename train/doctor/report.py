@@ -4,8 +4,6 @@ example:
   busso doctor game=spike
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 import platform

@@ -7,8 +7,6 @@
 where forced moves are not learned from. All nodes' CPUs count, assumed like the measured ones. Ray's overhead is not.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Counters of a run's progress."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Evaluations of a run: those in progress, their curves, and the best network so far."""
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Mapping, Sequence

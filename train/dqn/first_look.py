@@ -1,7 +1,5 @@
 """First evaluation of a run, after a minute of training, which is printed."""
 
-from __future__ import annotations
-
 from busso.train.settings.dqn import EvaluationSettings
 
 SECONDS = 60.0  # seconds of training

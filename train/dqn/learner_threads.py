@@ -1,7 +1,5 @@
 """CPU threads of the learner, chosen by the number of CPUs for `learner.threads=auto`."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Rate limiter: updates per game played, and back-pressure on the workers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from busso.train.dqn.counters import DqnCounters

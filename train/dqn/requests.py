@@ -1,7 +1,5 @@
 """Requests of a run: which episodes are played next, when, and with which weights."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import asdict, replace
 from typing import Any

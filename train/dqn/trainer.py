@@ -1,7 +1,5 @@
 """DQN trainer: sends requests, inserts rollouts, makes the updates due and evaluates periodically."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Start of a run from another run's network instead of random weights."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Budget of a run in episodes or minutes, and the part spent."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

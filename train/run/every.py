@@ -1,7 +1,5 @@
 """Schedule of actions that are due every N episodes."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Machine and program of each start of a run: starts.json in its folder, for reports."""
 
-from __future__ import annotations
-
 import json
 import logging
 import platform

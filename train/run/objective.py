@@ -1,7 +1,5 @@
 """Objective by which hyperparameter searches compare runs."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from busso.command.settings.checks import SettingsError

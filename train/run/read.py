@@ -1,7 +1,5 @@
 """Runs read from their folders: settings, curves, results, launches and counters, each read on first access."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path

@@ -3,8 +3,6 @@
 `_run` in the file names the run and its checkpoint. The results are valid while that checkpoint is the newest.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import re

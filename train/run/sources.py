@@ -1,7 +1,5 @@
 """Copies of the user's own files in the run folder, to be read and compared but never run."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

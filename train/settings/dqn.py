@@ -1,7 +1,5 @@
 """Settings of a DQN run: groups, each checked by itself, and `TrainSettings`, which contains them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Setting groups of a DQN run, each checked by itself: network, replay buffer, exploration and opponents."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from busso.cards.base import own_files

@@ -1,7 +1,5 @@
 """Resolution of a `busso train` command line into settings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Settings common to all kinds of learning."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import dataclass

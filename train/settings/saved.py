@@ -1,7 +1,5 @@
 """Settings as nested dictionaries, as in checkpoints and config.yaml: differences, and values by key."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Settings of tabular learning, which has no network, replay buffer or workers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from busso.cards.base.bounds import bounded

@@ -1,7 +1,5 @@
 """Targets of a network: lambda returns, or bootstrapping with a target network."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, make_dataclass
 from typing import Any

@@ -4,8 +4,6 @@ Sutton and Barto (2018): policy iteration (section 4.3), first-visit Monte Carlo
 Q-learning (6.5).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial

@@ -4,8 +4,6 @@ Watkins and Dayan (1992). A value of -inf marks an action never tried: targets a
 tried actions keeps its initial action.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache

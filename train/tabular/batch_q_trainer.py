@@ -1,7 +1,5 @@
 """Batch Q-learning trainer: iterations of self-play and sweeps, and the policies between them."""
 
-from __future__ import annotations
-
 import logging
 import time
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Errors of a value table relative to the exact values."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tabular trainer, which learns from batches of episodes, and learned tables in checkpoints."""
 
-from __future__ import annotations
-
 import logging
 import time
 from dataclasses import asdict, dataclass

@@ -8,8 +8,6 @@ example:
   busso tune study=lr learner.lr='tag(log,interval(1e-4,1e-2))' learner.batch_size=512,1024
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec

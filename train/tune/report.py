@@ -1,7 +1,5 @@
 """Results of a study: a table of its trials, and the best settings as an experiment."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict

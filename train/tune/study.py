@@ -4,8 +4,6 @@ A trial is a run. Each start of it that was killed or stopped is an attempt: in 
 attempt is another trial with the same values and evaluations.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Trials of a study in this process: each is a run, whose evaluations the pruner compares."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from contextlib import suppress

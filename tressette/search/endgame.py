@@ -1,7 +1,5 @@
 """Advisers based on the double-dummy solver: the last tricks over all possible hands, or the actual hands."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

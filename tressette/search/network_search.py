@@ -1,7 +1,5 @@
 """The player `search:RUN`: a network plays out its cards on hands consistent with its seat's knowledge."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Evaluation of possible worlds by a network: the likelihood of their past, and play-outs of their future."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

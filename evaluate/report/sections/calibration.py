@@ -1,7 +1,5 @@
 """Calibration: predicted values against outcomes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import isnan
 

@@ -1,7 +1,5 @@
 """Legal actions and choices of an agent by stage of the game."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

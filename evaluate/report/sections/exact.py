@@ -1,7 +1,5 @@
 """Learned policy of a small game compared with the exact solution."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Games of an agent with legal actions, choice, values and outcome of every decision."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

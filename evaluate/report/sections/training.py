@@ -1,7 +1,5 @@
 """Sections on the training of a run: settings, program and machine, speed and bottleneck, curves, results."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

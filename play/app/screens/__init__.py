@@ -1,7 +1,5 @@
 """The screen of each game, by its name; other games are shown as in the line mode."""
 
-from __future__ import annotations
-
 from busso.cards.game import Game
 from busso.cards.presentation import own_module
 from busso.play.app.table.table import TableScreen

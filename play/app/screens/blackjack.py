@@ -1,7 +1,5 @@
 """Blackjack screen: a person or a learned table plays while MC, TD and Q-learning learn their tables."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar

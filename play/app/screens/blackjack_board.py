@@ -1,7 +1,5 @@
 """Board of Blackjack: cards, the learners' value table, and a button for every command."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from rich.segment import Segment

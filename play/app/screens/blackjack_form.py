@@ -1,7 +1,5 @@
 """Form for the rules and the learning of Blackjack."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from textual import on

@@ -1,7 +1,5 @@
 """Sette e mezzo: both sides' cards, exact odds, and a coach that judges every decision."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult

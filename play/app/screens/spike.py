@@ -1,7 +1,5 @@
 """Corellian Spike: all seats with their credits, the own cards, the cost of every action, and every hand's end."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult

@@ -1,7 +1,5 @@
 """Tressette table: the trick at four places, public knowledge of each seat, and the own hand as cards."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from textual import on

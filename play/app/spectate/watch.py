@@ -1,7 +1,5 @@
 """Watching games: the keys to go forwards, backwards and from game to game."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import ClassVar
 

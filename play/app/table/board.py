@@ -1,7 +1,5 @@
 """Board: one seat's view of a game, with its buttons."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

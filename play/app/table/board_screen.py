@@ -1,7 +1,5 @@
 """Screen with a board: the parts common to playing and watching, and background computations."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Review of a hand: each decision with its cost and position."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from textual import on

@@ -1,7 +1,5 @@
 """Table on the screen: turns, messages, and the keys common to all games."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Cards as boxes of characters."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 _ROW = 6  # cards per row

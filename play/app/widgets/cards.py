@@ -1,7 +1,5 @@
 """Tressette cards as text boxes with rank, suit letter and sign; the frame shows their state."""
 
-from __future__ import annotations
-
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.content import Content

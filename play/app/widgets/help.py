@@ -1,7 +1,5 @@
 """Help: keys, rules of the game, notation of its cards."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import chain
 from typing import ClassVar

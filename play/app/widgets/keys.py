@@ -1,7 +1,5 @@
 """Last line of a screen: its keys in the table's language, also clickable."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Generic, NamedTuple, TypeVar
 

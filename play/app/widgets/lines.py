@@ -1,7 +1,5 @@
 """Lines of text that are drawn only when they change."""
 
-from __future__ import annotations
-
 from textual.content import Content
 from textual.visual import VisualType
 from textual.widgets import Static

@@ -1,7 +1,5 @@
 """Text of a view of Corellian Spike, for its screen."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from textual.content import Content

@@ -1,7 +1,5 @@
 """Panel beside the trick of Tressette: points, the match, and public knowledge of each seat."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from textual.content import Content

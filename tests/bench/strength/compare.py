@@ -4,8 +4,6 @@ First busso runs alone on all CPUs, then both peers side by side, with one threa
 (KEPT), draws the picture and writes the table into the page; `--page` does the last two from the kept curves.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

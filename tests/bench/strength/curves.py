@@ -1,7 +1,5 @@
 """Curves of strength over time: when they reach a level, in a table and a picture."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path

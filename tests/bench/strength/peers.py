@@ -5,8 +5,6 @@ examples/maskable_ppo.py. FILE gets one JSON line for each evaluation. Both use 
 start of the process, including evaluations. The learning rate falls to 0 over that time.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

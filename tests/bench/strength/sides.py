@@ -1,7 +1,5 @@
 """The three sides of `time_to_strength`: processes whose evaluations are timed from outside as they appear."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

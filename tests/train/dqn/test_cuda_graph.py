@@ -17,6 +17,7 @@ from busso.train.dqn.learner import learner as learner_module
 from busso.train.dqn.learner.cuda_graph import EAGER_CALLS, GraphedStep, graphed
 from busso.train.dqn.learner.learner import Learner
 from busso.train.dqn.network.own_network import OwnNetwork
+from busso.train.dqn.replay.buffer import Batch, ReplayBuffer
 from busso.train.settings.dqn import LearnerSettings
 from busso.train.settings.targets import LambdaReturns, TargetNetwork, Targets
 from tests.chips import emulated_chip
@@ -144,10 +145,25 @@ def test_a_run_may_change_between_graphs_and_eager_updates(graphs: list[Recorder
 def test_if_the_capture_fails_one_line_says_so_and_the_run_learns(
     graphs: list[Recorder], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fails(graph: Recorder, **how: str) -> Any:
-        raise RuntimeError("CUDA error: operation not permitted when stream is capturing\nmore lines")
+    """As in PyTorch, the end of a capture that has failed fails, too, and its error says nothing."""
+    capturing = False
 
+    @contextmanager
+    def fails(graph: Recorder, **how: str) -> Iterator[None]:
+        nonlocal capturing
+        capturing = True
+        yield
+        capturing = False
+        raise RuntimeError("operation failed due to a previous error during capture")
+
+    def rows(replay: ReplayBuffer, index: Tensor) -> Batch:
+        if capturing:
+            raise RuntimeError("CUDA error: operation not permitted when stream is capturing\nmore lines")
+        return found(replay, index)
+
+    found = ReplayBuffer.rows
     monkeypatch.setattr(torch.cuda, "graph", fails)
+    monkeypatch.setattr(ReplayBuffer, "rows", rows)
     settings = LearnerSettings(batch_size=32, precision="float32")
     with caplog.at_level(logging.WARNING, "train"):
         it = learned(with_graph(lambda: filled(learner(settings))))
@@ -179,7 +195,7 @@ def test_on_a_gpu_replays_learn_what_eager_updates_learn(targets: Targets) -> No
     eager = LearnerSettings(**{**vars(settings), "cuda_graph": False})
     a, b = (filled(learner(each, targets, device="cuda"), 0.9) for each in (settings, eager))
     learned(a), learned(b)
-    assert isinstance(a._step, GraphedStep) and a._step._graph is not None and not isinstance(b._step, GraphedStep)
+    assert isinstance(a._step, GraphedStep) and a._step._captured and not isinstance(b._step, GraphedStep)
     for x, y in zip(state_of(a), state_of(b), strict=True):
         assert x.dtype == torch.uint8 or torch.allclose(x.double(), y.double(), rtol=1e-3, atol=1e-4)
     on_cpu = learner(settings, targets)
@@ -200,4 +216,5 @@ def test_on_a_gpu_a_failing_capture_leaves_updates_eager(caplog: pytest.LogCaptu
     it._error = reading
     with caplog.at_level(logging.WARNING, "train"):
         learned(it)
-    assert "learner.cuda_graph" in caplog.text and it.metrics()["train/loss"] > 0
+    assert "learner.cuda_graph" in caplog.text and "previous error" not in caplog.text
+    assert torch.cuda.current_stream() == torch.cuda.default_stream() and it.metrics()["train/loss"] > 0

@@ -1,7 +1,5 @@
 """Two trainers on one run, on file systems with and without effective locks."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """Every number in the settings has bounds, and values just beyond are rejected by key; nothing is trained."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Searches of `busso tune` within one process."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Target network and the targets computed with it."""
 
-from __future__ import annotations
-
 import copy
 
 import torch

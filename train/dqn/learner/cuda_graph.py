@@ -1,6 +1,4 @@
-"""Replay of a gradient step as one CUDA graph: launching its kernels takes longer than running them."""
-
-from __future__ import annotations
+"""Replay of a gradient step as one CUDA graph, because launching its kernels takes longer than running them."""
 
 import logging
 from collections.abc import Callable
@@ -36,21 +34,22 @@ class GraphedStep:
 
     def __init__(self, function: Callable[[Tensor], None], optimizer: torch.optim.Optimizer) -> None:
         self._function, self._optimizer = function, optimizer
-        self._eager_calls: float = EAGER_CALLS
+        self._eager_calls = EAGER_CALLS
         self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        self._graph: torch.cuda.CUDAGraph | None = None
+        # Kept even if its capture fails, as PyTorch's allocator may still refer to it.
+        self._graph, self._captured = torch.cuda.CUDAGraph(), False
         self._index = torch.empty(0)
 
     def __call__(self, index: Tensor) -> None:
         """Run the function on these indices, int64 `[batch]`, of the same number in each call."""
-        if self._graph is None and self._eager_calls == 0:
+        if self._eager_calls == 0 and not self._captured:
             self._capture(index)
-        if self._graph is None:
-            self._eager_calls -= 1
-            self._run(index)
-        else:
+        if self._captured:
             self._index.copy_(index)
             self._graph.replay()
+        else:
+            self._eager_calls -= 1
+            self._run(index)
 
     def _run(self, index: Tensor) -> None:
         """Run the function on a stream of its own, as a capture requires of the calls before it."""
@@ -62,19 +61,24 @@ class GraphedStep:
 
     def _capture(self, index: Tensor) -> None:
         """Capture the function without running it."""
-        graph, self._index = torch.cuda.CUDAGraph(), index.clone()
-        group = self._optimizer.param_groups[0]
+        self._index, group = index.clone(), self._optimizer.param_groups[0]
         group["capturable"] = True
+        failure: Exception | None = None
         try:
-            # Other threads, such as one that writes a checkpoint, may use the device meanwhile.
-            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-                self._function(self._index)
-        except Exception as error:  # PyTorch's, CUDA's, or one of the user's own code
-            text = str(error).strip().partition("\n")[0]
-            name = type(error).__name__
+            # The outer context restores the stream even if the end of the capture fails. Threads may use the device.
+            with (
+                torch.cuda.stream(torch.cuda.current_stream()),
+                torch.cuda.graph(self._graph, capture_error_mode="thread_local"),
+            ):
+                try:
+                    self._function(self._index)
+                except Exception as error:  # PyTorch's, CUDA's, or one of the user's own code
+                    failure = error
+        except RuntimeError as error:  # the end of a capture that has failed fails, too
+            failure = failure or error
+        self._captured = failure is None
+        if failure is not None:
+            name, text = type(failure).__name__, str(failure).strip().partition("\n")[0]
             log.warning("learner.cuda_graph: %s: %s; the kernels of updates are launched one by one", name, text)
             group["capturable"] = False
             self._optimizer.zero_grad()
-            self._eager_calls = torch.inf
-        else:
-            self._graph = graph

@@ -1,7 +1,5 @@
 """Divergence checks: a number that is not finite ends the run and is never saved."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

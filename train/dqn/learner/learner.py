@@ -1,7 +1,5 @@
 """DQN learner: one update is `Learner.update`, the same on every device."""
 
-from __future__ import annotations
-
 import copy
 import logging
 import os

@@ -1,7 +1,5 @@
 """Muon optimizer: gradient steps on matrices, of equal size in every direction."""
 
-from __future__ import annotations
-
 from itertools import groupby
 from typing import Any
 

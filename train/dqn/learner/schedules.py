@@ -1,7 +1,5 @@
 """Schedules of epsilon and the learning rate."""
 
-from __future__ import annotations
-
 
 def linear(start: float, end: float, share: float) -> float:
     """Interpolate from `start` at share 0 to `end` at share 1 and beyond."""

@@ -1,7 +1,5 @@
 """Construction of networks from the settings of their run: new ones, and trained ones for play."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace

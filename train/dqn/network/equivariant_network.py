@@ -1,7 +1,5 @@
 """Q-network for games with interchangeable parts that share weights, such as suits without trumps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 

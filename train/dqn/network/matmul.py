@@ -5,8 +5,6 @@ On a CPU, oneDNN's operator adds the bias and applies the ReLU in the same pass.
 thread, the recipes of conf/, float32 and bfloat16). Other devices use PyTorch's functions.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any

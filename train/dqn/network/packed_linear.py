@@ -6,8 +6,6 @@ times for Tressette, 2.4 to 4.8 times for Spike; PyTorch's embedding_bag takes 1
 thread, bfloat16 and float32). A GPU multiplies.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Number format of a network's hidden layers; everything else is float32."""
 
-from __future__ import annotations
-
 import torch
 
 

@@ -4,8 +4,6 @@ The format is safetensors. Its metadata has, as JSON under `busso`: the version 
 network, a checksum of the weights, and facts about its training (`about`). Weights are named `0.NAME`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Construction of players from resolved texts: rule players, search players, networks and tables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path

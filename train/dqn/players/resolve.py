@@ -1,7 +1,5 @@
 """Resolution of player texts into kind, options and file; without PyTorch, so that rule players start fast."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

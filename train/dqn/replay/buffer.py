@@ -1,7 +1,5 @@
 """Replay buffer: a ring of packed observations on the learner's device."""
 
-from __future__ import annotations
-
 import logging
 import math
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Strength of the learning network, measured on duplicate deals."""
 
-from __future__ import annotations
-
 import torch
 
 from busso.cards.compiled.splitmix import stream

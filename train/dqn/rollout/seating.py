@@ -1,7 +1,5 @@
 """Seating of the players in training games."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

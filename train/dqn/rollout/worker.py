@@ -1,7 +1,5 @@
 """Rollout worker, which plays batches of games. No Ray here: `train/dqn/rollout/ray/` wraps it as an actor."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

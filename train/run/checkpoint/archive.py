@@ -4,8 +4,6 @@ The comment is the line `busso-checkpoint 5 <sha256>`. The checksum covers the a
 a comment. `torch.load` can therefore open the file, and any flipped bit is detected.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Background writing of checkpoints, one after another."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path

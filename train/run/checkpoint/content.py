@@ -1,7 +1,5 @@
 """Checks of a checkpoint's content: finite numbers, and no more memory than the file's length."""
 
-from __future__ import annotations
-
 import zipfile
 from typing import IO, Any
 

@@ -1,7 +1,5 @@
 """Retries of failed reads, which say nothing about a file's content."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

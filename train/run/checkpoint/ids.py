@@ -3,8 +3,6 @@
 A start that leaves no checkpoint counts as a separate run: the next start may use other settings.
 """
 
-from __future__ import annotations
-
 import logging
 import secrets
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Curves of a run, read from metrics.csv."""
 
-from __future__ import annotations
-
 import csv
 from array import array
 from collections.abc import Sequence

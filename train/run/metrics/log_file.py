@@ -1,7 +1,5 @@
 """train.log of a run: a handler for Hydra's configuration, and the same log without Hydra, as in a library."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import Iterator

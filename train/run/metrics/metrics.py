@@ -1,7 +1,5 @@
 """Curves of a run by env_steps: TensorBoard events, and the same scalars in metrics.csv."""
 
-from __future__ import annotations
-
 import csv
 import io
 import logging

@@ -1,7 +1,5 @@
 """Speed of a run."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """CPUs and memory that this process may use on a shared machine."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

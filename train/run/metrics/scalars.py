@@ -1,7 +1,5 @@
 """Names of a run's curves."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from busso.cards.player_specs import curve_name

@@ -5,8 +5,6 @@ checkpoint makes TensorBoard drop everything written after it; what is written o
 results of a complete run are one step after its last, so that a resumed start drops them, too, and writes its own.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """Parts of a Tressette report: cards by trick, and the last tricks compared with the exact solver."""
 
-from __future__ import annotations
-
 from busso.evaluate.report.content import Section
 from busso.evaluate.report.games.tressette.endgame import section
 from busso.evaluate.report.games.tressette.play import blocks

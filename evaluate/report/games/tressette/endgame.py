@@ -1,7 +1,5 @@
 """Last tricks of Tressette compared with the exact solver: how often a best card is played, and points lost."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Cards that an agent plays in Tressette, by trick."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

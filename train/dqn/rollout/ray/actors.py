@@ -3,8 +3,6 @@
 The driver forwards arguments and results as bytes, so it needs neither PyTorch nor the games; actors import them.
 """
 
-from __future__ import annotations
-
 import itertools
 import pickle
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """RolloutBackend of Ray workers, in the learner's process. No Ray here: see `train/dqn/rollout/ray/`."""
 
-from __future__ import annotations
-
 import logging
 import os
 import pickle

@@ -3,8 +3,6 @@
 `private.environment` keeps other users out of a private cluster; the other's owner is responsible for access to it.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import socket

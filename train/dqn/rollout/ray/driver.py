@@ -1,7 +1,5 @@
 """Driver process: uses Ray on behalf of the learner, which it talks to over a channel."""
 
-from __future__ import annotations
-
 import os
 import queue
 import threading

@@ -6,8 +6,6 @@ A message is a tuple that begins with its name. The driver receives an `Order`, 
 "warning" (text), "alive", and possibly a final "failed" (what, text, exit code). Weights are arrays by name.
 """
 
-from __future__ import annotations
-
 import mmap
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Pool of rollout workers and an evaluator as Ray actors: requests, failures and replacements."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from concurrent.futures import Future

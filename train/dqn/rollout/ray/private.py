@@ -4,8 +4,6 @@ By default Ray listens on all interfaces, stores its token where others may read
 a folder that everyone can open.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import secrets

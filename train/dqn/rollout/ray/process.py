@@ -1,7 +1,5 @@
 """Learner's handle of the Ray driver process. No Ray here."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import queue

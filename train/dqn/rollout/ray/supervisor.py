@@ -6,8 +6,6 @@ closed, it kills all its descendants, including adopted orphans, and removes the
 RAY_ADDRESS, whose own processes are not descendants.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import signal
