@@ -22,7 +22,7 @@ WORTH_SECONDS = 300.0
 
 
 class ProcessLostError(UserError):
-    """A worker process died; finished batches are in the folder, and the same command plays the rest."""
+    """A worker process died or did not start; finished batches are in the folder, the same command plays the rest."""
 
 
 class Executor:
@@ -57,7 +57,7 @@ class Executor:
             return future
         try:
             return self.pool.submit(play, self._plays_with, batch)
-        except BrokenProcessPool as error:
+        except (BrokenProcessPool, OSError) as error:  # it starts a process, which may fail, also as another has died
             raise lost(error) from None
 
     def close(self) -> None:
@@ -72,10 +72,10 @@ class Executor:
         self.pool.shutdown(cancel_futures=True)
 
 
-def lost(error: BrokenProcessPool) -> ProcessLostError:
-    """Return the user error for a broken pool."""
+def lost(error: BrokenProcessPool | OSError) -> ProcessLostError:
+    """Return the user error for a pool with a process that died or did not start."""
     hint = "repeat the command with folder= to play the rest; use fewer processes if memory ran out"
-    return ProcessLostError("processes", f"a worker process died ({error})", hint)
+    return ProcessLostError("processes", f"a worker process died or did not start ({error})", hint)
 
 
 def play(plays_with: bytes, batch: Batch) -> Played:

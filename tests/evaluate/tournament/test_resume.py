@@ -222,6 +222,15 @@ def test_a_process_that_is_killed_is_one_line(
     assert killed
 
 
+def test_a_process_that_does_not_start_is_one_line(processes: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_memory(*_: object) -> None:
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(processes.pool, "submit", no_memory)
+    with error_about(ProcessLostError, "processes", "Cannot allocate memory", hint="folder="):
+        processes.submit(Batch(("hit_below_14", "random"), 0, 4))
+
+
 @pytest.mark.parametrize(
     ("player", "error", "says"),
     [("gone.pt", CheckpointError, "gone"), ("hit_below_14", RuntimeError, "Traceback")],
