@@ -25,7 +25,7 @@ _SECONDS = 1.5  # seconds of measuring per stage
 _GAMES = 512  # maximum played at a time, enough to measure
 _IN_TURN = ("in the learner's process", "rollout=ray, which plays on the other CPUs")
 _FEWER_UPDATES = "learner.samples_floor=0.25, or a larger learner.batch_size; these two change what the network learns"
-_MOST_SAMPLES = 1.0  # samples per insert; 2 gain no more (docs/explanation/experiments/recipe.md)
+_MOST_SAMPLES = 1.0  # samples per insert; in Tressette 2 gain no more (docs/explanation/experiments/recipe.md)
 _GRAPHED, _COMPILED = "learner.cuda_graph=true, ", "learner.compile=true, "
 
 
