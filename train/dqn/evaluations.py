@@ -131,10 +131,11 @@ def _norms(learner: Learner) -> dict[str, float]:
 
 
 class BestNetwork:
-    """Best network of a run: `checkpoints/best.pt`, replaced when an evaluation beats all earlier ones.
+    """Best network of a run: `checkpoints/best.pt`, the newest that is not significantly worse than an earlier one.
 
-    The best score of many evaluations is biased upwards; the table at the end of the run measures the network on other
-    deals. An existing file's score counts only if the file has the id `run` and was measured against the same players
+    The greatest of many scores is often luck, and networks still improve while the learning rate falls. So a newer
+    network replaces the file unless its score is below an earlier one by more than the 95% interval of the difference
+    of two such scores. An existing file counts only if it has the id `run` and was measured against the same players
     on as many deals.
     """
 
@@ -146,10 +147,10 @@ class BestNetwork:
         evaluation = settings.evaluation
         players = ", ".join(evaluation.best_against)
         self._measure = f"{evaluation.deals} deals against {players}, by {evaluation.best_measure}"
-        self.score = self._score_so_far()
+        self.least = self._least_so_far()  # a network with a lower score does not replace the file
 
-    def _score_so_far(self) -> float:
-        """Return the file's score, else -inf; set a damaged file aside. Raises UnreadableError and OtherFormatError."""
+    def _least_so_far(self) -> float:
+        """Return `least` of the file, else -inf; set a damaged file aside. Raises UnreadableError, OtherFormatError."""
         try:
             state = checkpoint.load(self._path)
         except checkpoint.MissingError:
@@ -161,17 +162,17 @@ class BestNetwork:
             log.warning("%s; renamed to %s, and the next evaluated network becomes the best", error, aside.name)
             return -math.inf
         counts = ids.is_of(state, self._run) and state.get("measure") == self._measure
-        return float(state["score"]) if counts else -math.inf
+        return float(state["least"]) if counts else -math.inf
 
     def offer(self, weights: Weights, env_steps: int, duels: Mapping[str, Duel]) -> None:
-        """Save the weights if they beat all earlier ones, or if there are no opponents."""
+        """Save the weights unless they are significantly worse than earlier ones; always if there are no opponents."""
         evaluation = self._settings.evaluation
-        score = score_of([duels[name] for name in evaluation.best_against], evaluation.best_measure)
-        if score <= self.score and duels:
+        score, noise = score_of([duels[name] for name in evaluation.best_against], evaluation.best_measure)
+        if score < self.least:
             return
-        self.score = score
+        self.least = max(self.least, score - math.sqrt(2) * noise) if duels else -math.inf
         state = {"settings": asdict(self._settings), "acting": weights, "env_steps": env_steps}
-        state |= {"score": score, "measure": self._measure}
+        state |= {"score": score, "least": self.least, "measure": self._measure}
         self._writer.save(self._path, ids.with_id(state, self._run))
 
 
@@ -205,9 +206,13 @@ def report_best(
         result_console().print(results_table(title, game.unit, duels, means))
 
 
-def score_of(duels: Sequence[Duel], measure: str) -> float:
-    """Return the mean win rate (`win_rate`) or mean result per game (`result`) over duels; infinite without duels."""
+def score_of(duels: Sequence[Duel], measure: str) -> tuple[float, float]:
+    """Return the mean win rate (`win_rate`) or mean result per game (`result`) over duels, and its 95% half-width.
+
+    Without duels the score is infinite. The duels count as independent.
+    """
     if not duels:
-        return math.inf
-    scores = [(duel.win_rate if measure == "win_rate" else duel.points).mean for duel in duels]
-    return sum(scores) / len(scores)
+        return math.inf, 0.0
+    scores = [duel.win_rate if measure == "win_rate" else duel.points for duel in duels]
+    half_width = math.hypot(*(each.half_width for each in scores)) / len(scores)
+    return sum(each.mean for each in scores) / len(scores), half_width

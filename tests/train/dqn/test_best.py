@@ -1,5 +1,6 @@
-"""Choice of the best network of a run: by games won or by result, over all opponents or one."""
+"""Choice of the best network of a run: the newest that is not significantly worse, by games won or by result."""
 
+from math import hypot, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +16,15 @@ from busso.train.settings.resolve import settings_of
 from tests.errors import error_about
 
 OPPONENTS = "evaluation.opponents=[initial,cautious]"
+DEALS = 2000
 
 
 def duels(initial: tuple[float, float], cautious: tuple[float, float]) -> dict[str, Duel]:
-    """Return two deals against each opponent, with this share of games won and this margin."""
+    """Return many equal deals against each opponent, with this share of games won and this margin."""
     both = {"initial": initial, "cautious": cautious}
     return {
-        name: Duel(np.full(2, won), np.full(2, more / 2), np.full(2, -more / 2)) for name, (won, more) in both.items()
+        name: Duel(np.full(DEALS, won), np.full(DEALS, more / 2), np.full(DEALS, -more / 2))
+        for name, (won, more) in both.items()
     }
 
 
@@ -40,31 +43,54 @@ OFTEN, MUCH, OF_CAUTIOUS = duels((0.9, 4), (0.6, -2)), duels((0.7, 30), (0.5, 1)
     ],
 )
 def test_what_is_kept(tmp_path: Path, best_metric: str, kept: int, score: float) -> None:
-    best = offered(tmp_path, best_metric, (OFTEN, MUCH, OF_CAUTIOUS))
-    state = checkpoint.load(tmp_path / checkpoint.BEST)
-    assert (state["env_steps"], state["score"]) == (kept, pytest.approx(score)) and best.score == state["score"]
+    assert offered(tmp_path, best_metric, (OFTEN, MUCH, OF_CAUTIOUS)) == (kept, pytest.approx(score))
 
 
-def offered(folder: Path, best_metric: str, evaluations: tuple[dict[str, Duel], ...], run: str = "one") -> BestNetwork:
-    """Offer the evaluations, after 1, 2, ... decisions, to a run that continues in the folder."""
+def offered(
+    folder: Path, best_metric: str, evaluations: tuple[dict[str, Duel], ...], run: str = "one"
+) -> tuple[int, float]:
+    """Offer the evaluations, after 1, 2, ... decisions, to a run that continues in the folder.
+
+    Returns the decisions and the score of the network that is kept.
+    """
     settings = settings_of(["game=spike", OPPONENTS, f"evaluation.best_metric={best_metric}"])
     assert isinstance(settings, TrainSettings)
+    folder.mkdir(exist_ok=True)
     writer = BackgroundWriter()
     best = BestNetwork(settings, folder, writer, run)
     for number, each in enumerate(evaluations, start=1):
         best.offer({}, number, each)
         writer.wait()
-    return best
+    state = checkpoint.load(folder / checkpoint.BEST)
+    assert best.least == state["least"] <= state["score"]
+    return state["env_steps"], state["score"]
+
+
+def spread(result: float) -> dict[str, Duel]:
+    """Return deals against each opponent whose results have this mean, and a 95% half-width of 0.2 each."""
+    either = np.tile([-1.0, 1.0], DEALS // 2) * 0.2 / 1.96 * sqrt(DEALS)
+    return {name: Duel(np.full(DEALS, 0.5), result + either, np.zeros(DEALS)) for name in ("initial", "cautious")}
+
+
+def test_a_newer_network_is_kept_unless_it_is_significantly_worse(tmp_path: Path) -> None:
+    """Two scores, each over two opponents, differ by chance by up to 0.2 in 95 of 100 cases: 0.2 / sqrt(2) * sqrt(2)."""
+    assert hypot(0.2, 0.2) / 2 * sqrt(2) == pytest.approx(0.2)
+    assert offered(tmp_path / "within", "result", (spread(1.0), spread(0.82))) == (2, pytest.approx(0.82))
+    assert offered(tmp_path / "below", "result", (spread(1.0), spread(0.78))) == (1, pytest.approx(1.0))
+    slide = tuple(spread(each) for each in (1.0, 0.9, 0.85, 0.75, 0.7))
+    assert offered(tmp_path / "slide", "result", slide) == (3, pytest.approx(0.85))
+    assert offered(tmp_path / "slide", "result", (spread(0.78), spread(0.7)))[1] == pytest.approx(0.85)
+    assert offered(tmp_path / "slide", "result", (spread(0.81),))[1] == pytest.approx(0.81)
 
 
 def test_a_score_is_compared_with_scores_of_its_kind_alone(tmp_path: Path) -> None:
     """A best result of 15.5 credits must not block every later best by games won, nor that of another run."""
-    assert offered(tmp_path, "result", (MUCH,)).score == 15.5
-    assert offered(tmp_path, "result", (OF_CAUTIOUS,)).score == 15.5
-    assert offered(tmp_path, "result:cautious", (OFTEN,)).score == -2
-    assert offered(tmp_path, "win_rate", (OF_CAUTIOUS,)).score == 0.5
-    assert offered(tmp_path, "win_rate:initial", (MUCH,)).score == 0.7
-    assert offered(tmp_path, "win_rate:initial", (OF_CAUTIOUS,), "another run").score == 0.6
+    assert offered(tmp_path, "result", (MUCH,))[1] == 15.5
+    assert offered(tmp_path, "result", (OF_CAUTIOUS,))[1] == 15.5
+    assert offered(tmp_path, "result:cautious", (OFTEN,))[1] == -2
+    assert offered(tmp_path, "win_rate", (OF_CAUTIOUS,))[1] == pytest.approx(0.5)
+    assert offered(tmp_path, "win_rate:initial", (MUCH,))[1] == pytest.approx(0.7)
+    assert offered(tmp_path, "win_rate:initial", (OF_CAUTIOUS,), "another run")[1] == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize(
