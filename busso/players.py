@@ -155,7 +155,9 @@ def tournament(
     for player in players:
         found = resolve(game, _text(player)) if _is_named(player) else None  # type: ignore[arg-type]
         name = name_of(player) if found is None else found.name
-        require(name not in loaded, "players", "each player once", name)
+        if name in loaded:
+            hint = "" if found else "an object's attribute __name__ is its name"
+            raise SettingsError("players", f"expected each player once, not {name!r}", hint)
         loaded[name] = player_from(game, player) if found is None else load_resolved(game, found)
     require(len(loaded) >= 2, "players", "two players or more", list(loaded))
     duels = {pair: duel(game, loaded[pair[0]], loaded[pair[1]], deals, seed) for pair in combinations(loaded, 2)}

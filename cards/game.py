@@ -171,6 +171,8 @@ class Game:
                 raise InputError(f"game.{key}", f"unknown option of {self.name}", there)
             if isinstance(options[key], list | dict):
                 raise InputError(f"game.{key}", "expected one value, not several")
+            if isinstance(getattr(self.options, key), bool) and not isinstance(options[key], bool):
+                raise InputError(f"game.{key}", f"expected true or false, not {options[key]!r}")
         chosen = type(self.options)(**options)
         changed = dataclasses.replace(self, options=chosen, **(self.varying(chosen) if self.varying else {}))
         _ = changed.blank  # checks the options

@@ -124,7 +124,7 @@ class CheckedPlayer:
             raise self._fault("begin", error) from error
 
     def act(self, decisions: Decisions) -> Actions:
-        legal = decisions.legal
+        legal, states = decisions.legal.copy(), decisions.states.tobytes()  # with the padding, which a copy lacks
         if not legal.size:
             return np.empty(0, np.uint8)
         try:
@@ -132,6 +132,8 @@ class CheckedPlayer:
             found = np.asarray(given)
         except (Exception, SystemExit) as error:
             raise self._fault("act", error, legal[0]) from error
+        if decisions.states.tobytes() != states or not np.array_equal(decisions.legal, legal):
+            raise self._fault("act", "it has changed the states or the legal actions of its decisions; copy them first")
         if found.shape != legal.shape or found.dtype.kind not in "iu":
             what = "None" if given is None else f"{type(given).__name__} of {found.dtype} {found.shape}"
             raise self._fault("act", f"expected {legal.size} integers, one for each decision, not {what}", legal[0])

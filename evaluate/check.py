@@ -49,7 +49,7 @@ def main(arguments: Sequence[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", metavar="FILE", help="a Python file that defines a game, or a folder with __init__.py")
-    typed = parser.parse_args(arguments).file
+    typed = parser.parse_args(arguments).file.removeprefix("game=")  # as other commands name it
     if not typed.endswith(".py") and "/" not in typed:
         parser.error(f"expected a file, ./NAME.py, not {typed!r}")
     print(f"compiling {typed} ...", file=sys.stderr, flush=True)

@@ -60,7 +60,11 @@ def game(  # noqa: PLR0913 - six functions, and what has a default
     _check(dtype, actions, sees, sides, seats, (record is None) == (read is None))
     rules = Rules(_keeping_seed(deal) if keeps_seed else deal, legal, apply, observe, over, returns)
     chosen = options() if isinstance(options, type) else options
-    unit_reward = scale if scale is not None else (total or 2.0) / 2
+    if taken := {each.name for each in fields(chosen)} & {"name", "reward"}:
+        raise InputError("options", f"{min(taken)} is the setting game.{min(taken)} of every game", "rename the option")
+    unit_reward = scale if scale is not None else abs(total or 2.0) / 2
+    if not unit_reward > 0:
+        raise InputError("scale", f"expected a number above 0, not {scale!r}")
     texts = tuple(actions)
     varying = more.pop("varying", None)
 
@@ -132,7 +136,12 @@ def own_name(depth: int = 1) -> str:
 
 
 def _by_name(policies: Iterable[Callable[..., int]] | Mapping[str, Callable[..., int]]) -> Mapping[str, Any]:
-    return policies if isinstance(policies, Mapping) else {policy.__name__: policy for policy in policies}
+    named = list(policies.items() if isinstance(policies, Mapping) else ((each.__name__, each) for each in policies))
+    names = ["random", *(name for name, _ in named)]
+    if twice := [name for name in names if names.count(name) > 1]:
+        problem = "is always there" if "random" in twice else "is the name of two"
+        raise InputError("policies", f"{twice[0]} {problem}", "name them: policies={'NAME': function}")
+    return dict(named)
 
 
 def _aligned(state: np.dtype[np.void], with_seed: bool) -> np.dtype[np.void]:
@@ -144,6 +153,8 @@ def _aligned(state: np.dtype[np.void], with_seed: bool) -> np.dtype[np.void]:
     if with_seed and SEED in known:
         raise InputError("STATE", f"the field {SEED} is reserved: busso keeps it for records", "rename your field")
     own = [(name, known[name][0]) for name in found.names or ()]
+    if flags := [name for name, kind in own if kind.shape and kind.base == np.bool_]:
+        raise InputError("STATE", f"{flags[0]}: Numba compiles no array of booleans in a record", "use np.uint8")
     return np.dtype([*own, *([(SEED, np.uint64)] if with_seed else [])], align=True)
 
 
@@ -166,8 +177,11 @@ def _check(
 ) -> None:
     if not isinstance(sees, Layout):
         raise InputError("sees", f"expected a Layout, not {type(sees).__name__}", "write SEES = Layout(hand=40, ...)")
-    if not 0 < len(actions) <= MAX_ACTIONS or not all(isinstance(each, str) and each for each in actions):
-        raise InputError("actions", f"expected 1 to {MAX_ACTIONS} names, not {len(actions)}")
+    if not 0 < len(actions) <= MAX_ACTIONS:
+        hint = "let a seat decide in two steps" if actions else ""
+        raise InputError("actions", f"expected 1 to {MAX_ACTIONS} names, not {len(actions)}", hint)
+    if wrong := [each for each in actions if not isinstance(each, str) or not each]:
+        raise InputError("actions", f"expected names, not {wrong[0]!r}")
     if twice := [each for each in actions if list(actions).count(each) > 1]:
         raise InputError("actions", f"{twice[0]} appears twice")
     if sorted(seat for side in sides for seat in side) != list(range(seats)):
@@ -185,10 +199,14 @@ def _blank_for(dtype: np.dtype[np.void]) -> Callable[[Any], np.void]:
         for known in fields(options):
             if known.name not in (dtype.names or ()):
                 raise InputError(f"game.{known.name}", "not the name of a field of STATE, so no rule sees it")
+            value = getattr(options, known.name)
             try:
-                state[known.name] = getattr(options, known.name)
+                state[known.name] = value
             except (ValueError, TypeError, OverflowError) as error:
                 raise InputError(f"game.{known.name}", error) from None
+            if not np.all(state[known.name] == value):  # NumPy truncates texts and fractions
+                kind = state[known.name].dtype
+                raise InputError(f"game.{known.name}", f"{value!r} does not fit its field of STATE, of type {kind}")
         return state[0]
 
     return blank

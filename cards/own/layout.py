@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from busso.cards.base.errors import InputError
 
-_TAKEN = ("bits", "blocks", "count", "index")
+_TAKEN = ("bits", "blocks", "count", "index", "legal", "names", "random", "seat")  # of `Layout` and `Seen`
 _MOST_IN_NUMBER = 63  # bits that `put_thermometer` sets
 _GROUP = 8  # bits that are shown together
 NOTHING = "-"

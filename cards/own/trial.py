@@ -178,8 +178,12 @@ class GameTrial:
         with self._asked(name):
             policy(start[0], np.uint64(1))
             policy_loop(policy)
-        player = PolicyPlayer(policy)
+        rounds = count(1)
+
+        def watch(*_: Any) -> None:
+            self._require(next(rounds) <= MOST_MOVES, name, f"a game has not ended after {MOST_MOVES:,} moves")
+
         try:
-            play(self._game, _SEEDS, [player], seating, states=start.copy())
+            play(self._game, _SEEDS, [PolicyPlayer(policy)], seating, watch=watch, states=start.copy())
         except ValueError as error:
             raise OwnCodeError(self._place(name), f"{name}: {error}") from None

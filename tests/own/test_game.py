@@ -1,7 +1,7 @@
 """`game(...)`: meaning and defaults of each argument; records, rewards and variants."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from typing import Any
 
 import numpy as np
@@ -153,6 +153,30 @@ def test_options_are_fields_of_the_state() -> None:
         game(*RULES, actions=TAKE, sees=SEES).configure({"x": 1})
 
 
+def test_no_option_is_cut_to_its_field() -> None:
+    """NumPy writes "harder" as "hard", 7.5 as 7 and "no" as True."""
+    for wrong in ("no", "false", 1):
+        with error_about(InputError, "game.unused", f"expected true or false, not {wrong!r}"):
+            LEAST.configure({"unused": wrong})
+    state = np.dtype([*((name, np.uint8) for name in STATE.names or ()), ("word", "U4"), ("share", np.float32)])
+    options = make_dataclass(
+        "Words", [("word", str, "soft"), ("stones", float, 7.0), ("share", float, 0.1)], frozen=True
+    )
+    made = game(state, *RULES[1:], actions=TAKE, sees=SEES, options=options)
+    assert made.configure({"word": "hard", "share": 0.3}).blank["word"] == "hard"
+    with error_about(InputError, "game.word", "'harder' does not fit its field of STATE, of type <U4"):
+        made.configure({"word": "harder"})
+    with error_about(InputError, "game.stones", "7.5 does not fit its field of STATE, of type uint8"):
+        made.configure({"stones": 7.5})
+
+
+@pytest.mark.parametrize("taken", ["name", "reward"])
+def test_settings_of_every_game_are_no_options(taken: str) -> None:
+    options = make_dataclass("Taken", [(taken, int, 1)], frozen=True)
+    with error_about(InputError, "options", f"{taken} is the setting game.{taken} of every game"):
+        game(*RULES, actions=TAKE, sees=SEES, options=options)
+
+
 def test_record_and_read_belong_together() -> None:
     with error_about(InputError, "record"):
         game(*RULES, actions=TAKE, sees=SEES, record=lambda start, actions: {})
@@ -235,6 +259,18 @@ def test_the_default_rewards(
             states, np.zeros(1, np.int64), np.zeros(1, np.uint8), totals
         )
         assert totals[0] == pytest.approx(expected)
+
+
+def test_penalties_are_paid_as_losses() -> None:
+    """The sign of `total`, -3 here, is not that of the reward."""
+
+    @njit
+    def penalties(state: Any, out: Any) -> None:
+        out[0], out[1] = 0.0, -3.0
+
+    rules = (*RULES[:-1], penalties)
+    made = game(*rules, actions=TAKE, sees=SEES, options=Options, open_cards=True, total=-3)
+    assert paid_by(made, "result") == [1.0, -1.0] == paid_by(made, "win")
 
 
 def test_a_result_before_the_end_pays_nothing() -> None:

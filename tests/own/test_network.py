@@ -96,6 +96,29 @@ class Detached(Base):
     def forward(self, seen):
         return self.layer(seen).detach()
 
+class Replaces(Base):
+    def __init__(self, bits, actions):
+        super().__init__(bits, actions)
+        self.register_buffer("mean", torch.zeros(bits))
+
+    def forward(self, seen):
+        if self.training:
+            self.mean = 0.9 * self.mean + 0.1 * seen.mean(0)
+        return self.layer(seen - self.mean)
+
+class Masked(Base):
+    def __init__(self, bits, actions, persistent=True):
+        super().__init__(bits, actions)
+        self.register_buffer("mask", torch.full((2,), -torch.inf), persistent=persistent)
+
+    def forward(self, seen):
+        return self.layer(seen) + self.mask.exp().sum()
+
+class Lazy(nn.Module):
+    def __init__(self, actions):
+        super().__init__()
+        self.layer = nn.LazyLinear(actions)
+
 class Needs(Base):
     def __init__(self, bits, actions, depth):
         super().__init__(bits, actions)
@@ -356,6 +379,12 @@ WRONG = {
     "Unbuilt": ("class Unbuilt", "Unbuilt: __init__: AttributeError: cannot assign module before"),
     "Empty": ("", "Empty: __init__: ValueError: no parameters"),
     "Detached": ("        return self.layer(seen).detach()", "the values have no gradient"),
+    "Replaces": ("        if self.training:", "replaces the buffer mean; change it in place: self.mean.copy_(...)"),
+    "Masked": (
+        "        return self.layer(seen) + self.mask.exp().sum()",
+        "the buffer mask is not finite; register it with persistent=False",
+    ),
+    "Lazy": ("    def __init__(self, actions)", "Lazy: __init__: ValueError: a lazy layer has no size yet"),
     "pairs": ("def pairs", "pairs: ValueError: returned [3], not a number or one per row (16)"),
     "number": ("def number", "number: ValueError: returned float, not a number"),
     "nan": ("def nan", "nan: ValueError: returned NaN or an infinity"),
@@ -371,16 +400,20 @@ def test_a_fault_is_found_before_training(tmp_path: Path, write: Write, name: st
     key = "network" if name[0].isupper() else "learner.loss"
     chosen = settings(tmp_path, f"game={WAR}", f"{key}={(typed := write('bad.py', BAD))}:{name}")
     line = line_of(BAD, part) if part else 0
-    line += {"Narrow": -1, "Nan": -1, "Detached": -1, "Unbuilt": 2}.get(name, 0)
+    line += {"Narrow": -1, "Nan": -1, "Detached": -1, "Unbuilt": 2, "Replaces": -1, "Masked": -1}.get(name, 0)
     with error_about(OwnCodeError, f"{typed}:{line}" if line else typed, says):
         with_tried_code(chosen)
 
 
+def test_a_mask_that_is_not_kept_may_be_infinite(tmp_path: Path, write: Write) -> None:
+    with_tried_code(settings(tmp_path, f"game={WAR}", f"network={write('bad.py', BAD)}:Masked:persistent:false"))
+
+
 def test_what_there_is_in_a_file(tmp_path: Path, write: Write) -> None:
     typed = write("bad.py", BAD)
-    networks = "Base, Narrow, Nan, Typo, Unbuilt, Empty, Detached"
+    networks = "Base, Narrow, Nan, Typo, Unbuilt, Empty, Detached, Replaces, Masked, Lazy"
     for given, key, says, hint in (
-        (f"network={typed}", "network", "has 7 networks", f"choose one: {networks}"),
+        (f"network={typed}", "network", "has 10 networks", f"choose one: {networks}"),
         (f"network={typed}:Bilinear", "network", "Bilinear is not defined there", f"it has {networks}"),
         (f"network={typed}:torch", "network", "torch is not defined there", f"it has {networks}"),
         (f"network={typed}:pairs", "network", "pairs is not an nn.Module", "it has Base"),

@@ -166,8 +166,27 @@ def test_players_passed_in_python(war: busso.Game) -> None:
     for wrong in (lambda: 0, lambda a, b, c: 0, object(), 3):
         with error_about(busso.BussoError, "players", "a name or an object"):
             player_from(war, wrong)
-    with error_about(busso.BussoError, "players", "each player once"):
+    with error_about(busso.BussoError, "players", "each player once, not 'mine'", "attribute __name__ is its name"):
         busso.tournament(war, [mine, mine])
+
+
+@pytest.mark.parametrize("field", ["states", "legal"])
+def test_a_player_that_changes_the_game_is_named(war: busso.Game, field: str) -> None:
+    class Spoiler:
+        def begin(self, seeds: np.ndarray) -> None: ...
+
+        def act(self, decisions: Decisions) -> np.ndarray:
+            lowest = [int(mask & -mask).bit_length() - 1 for mask in decisions.legal.tolist()]
+            if field == "states":
+                decisions.states["taken"][decisions.games, 0] += 1
+            else:
+                decisions.legal[:] = np.uint64(2**20 - 1)
+            return np.array(lowest, np.uint8)
+
+    with error_about(
+        busso.BussoError, "Spoiler.act in war", "changed the states or the legal actions of its decisions"
+    ):
+        busso.duel(war, Spoiler(), "random", deals=16)
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -147,6 +147,13 @@ WRONG = {
         "def deal",
         "deal: does not set played",
     ),
+    "a policy that never ends a game": (
+        ("    state.hands[seat] ^= bit(card)\n",
+         "    hand = state.hands[seat]\n    if state.led == NONE and lowest(hand) == card != kit.highest(hand):"
+         "\n        return\n    state.hands[seat] ^= bit(card)\n"),
+        "def sluff",
+        "sluff: a game has not ended after 10,000 moves",
+    ),
     "a policy that breaks a rule": (
         ("    return lowest(legal(state))", "    return 19 - lowest(legal(state))"),
         "def sluff",
@@ -231,7 +238,7 @@ def test_what_plain_python_cannot_follow_is_named(
 ) -> None:
     monkeypatch.setattr(check, "MOVES", 60)
     typed = write("odd.py", changed(WAR, ("    return lowest(legal(state))", "    return lowest(legal(state) & -1)")))
-    assert check.main([typed]) == 0
+    assert check.main([f"game={typed}"]) == 0  # as other commands name it
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith("matches plain Python        not checked: sluff (OverflowError: ")
 
@@ -240,7 +247,18 @@ def test_what_plain_python_cannot_follow_is_named(
     ("old", "new", "at", "says"),
     [
         ("actions=NAMES", "actions=[*NAMES[1:], NAMES[1]]", "GAME = game(", "2D appears twice"),
-        ("actions=NAMES", "actions=[str(k) for k in range(65)]", "GAME = game(", "1 to 64 names, not 65"),
+        ("actions=NAMES", "actions=[str(k) for k in range(65)]", "GAME = game(", "1 to 64 names, not 65; let a seat"),
+        ("actions=NAMES", "actions=range(20)", "GAME = game(", "expected names, not 0"),
+        ("[sluff]", "[sluff, sluff]", "GAME = game(", "sluff is the name of two; name them: policies={"),
+        ("[sluff]", "{'random': sluff}", "GAME = game(", "random is always there"),
+        ("total=TRICKS", "total=TRICKS, scale=-1.0", "GAME = game(", "expected a number above 0, not -1.0"),
+        (
+            '("turn", np.uint8)',
+            '("turn", np.uint8), ("out", np.bool_, 2)',
+            "GAME = game(",
+            "out: Numba compiles no array",
+        ),
+        ("Layout(\n    hand=", "Layout(\n    seat=3,\n    hand=", "SEES = ", "reserved name"),
         ("sees=SEES", "sees=100", "GAME = game(", "a Layout, not int"),
         ("total=TRICKS", "total=TRICKS, teams=[[0]]", "GAME = game(", "each of the 2 seats once"),
         ('("turn", np.uint8)', '("trun", np.uint8)', "GAME = game(", "with a field `turn`"),

@@ -73,7 +73,7 @@ def spread(result: float) -> dict[str, Duel]:
 
 
 def test_a_newer_network_is_kept_unless_it_is_significantly_worse(tmp_path: Path) -> None:
-    """Two scores, each over two opponents, differ by chance by up to 0.2 in 95 of 100 cases: 0.2 / sqrt(2) * sqrt(2)."""
+    """Two scores, each the mean over two opponents, differ by up to 0.2 in 95 of 100 cases by chance."""
     assert hypot(0.2, 0.2) / 2 * sqrt(2) == pytest.approx(0.2)
     assert offered(tmp_path / "within", "result", (spread(1.0), spread(0.82))) == (2, pytest.approx(0.82))
     assert offered(tmp_path / "below", "result", (spread(1.0), spread(0.78))) == (1, pytest.approx(1.0))

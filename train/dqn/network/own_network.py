@@ -204,6 +204,8 @@ def build_own(game: Game, text: str, bits: int) -> OwnNetwork:
         module = part.made(**{key: given[key] for key in _GIVEN if key in arguments}, **part.options)
         if not any(True for _ in module.parameters()):
             raise ValueError("no parameters to learn")
+        if any(nn.parameter.is_lazy(each) for each in module.parameters()):
+            raise ValueError("a lazy layer has no size yet; give it one, or call the network once in __init__")
     return OwnNetwork(module, bits, game.actions, part)
 
 
@@ -240,10 +242,12 @@ def _try_network(network: OwnNetwork, words: int) -> None:
         learning = copy.deepcopy(network).train().requires_grad_(True)
         playing = copy.deepcopy(network).eval()
         playing.load_state_dict(learning.state_dict())
+        buffers = dict(learning.module.named_buffers())
         with torch.inference_mode():
             for batch in (rows, rows[:1]):
                 _check_values(playing, playing(batch), len(batch))
         _check_values(learning, values := learning(rows), _ROWS)
+        _check_buffers(buffers, learning.module)
         if not values.requires_grad:
             raise ValueError("the values have no gradient")
         values.sum().backward()
@@ -255,6 +259,16 @@ def _check_values(network: OwnNetwork, values: Tensor, rows: int) -> None:
         raise ValueError(f"returned {list(values.shape)}, not {list(wanted)}, one value per action")
     if not values.isfinite().all():
         raise ValueError("returned NaN or an infinity before any training")
+
+
+def _check_buffers(before: Mapping[str, Tensor], module: nn.Module) -> None:
+    """Raise ValueError for a buffer that the average and players would not follow, or no checkpoint would hold."""
+    kept = module.state_dict()
+    for name, buffer in module.named_buffers():
+        if buffer is not before.get(name):
+            raise ValueError(f"replaces the buffer {name}; change it in place: self.{name}.copy_(...)")
+        if name in kept and buffer.is_floating_point() and not buffer.isfinite().all():
+            raise ValueError(f"the buffer {name} is not finite; register it with persistent=False")
 
 
 def _try_loss(part: OwnPart) -> None:
