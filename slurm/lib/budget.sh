@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Training time of a job: its time limit less the time to stop before it.
-SIGNAL_SECONDS=300 # USR1 comes this long before the limit: `#SBATCH --signal=B:USR1@300` in train_dqn.sh and sweep.sh
+SIGNAL_SECONDS=300 # USR1 comes this long before the limit: `#SBATCH --signal=B:USR1@300` in train_dqn.sh, sweep.sh and tune.sh
 CLOSING_SECONDS=120 # for the start, the last evaluation and the last checkpoint
 
 limit_in_seconds() { # LIMIT of `squeue --format=%l`: 30:00, 4:00:00, 1-02:00:00; prints nothing for UNLIMITED etc.

@@ -318,6 +318,17 @@ def test_a_run_resumes_from_another_folder_and_not_with_another_network(
     assert f"was started with '{RESIDUAL}'" in capsys.readouterr().err
 
 
+def test_an_edited_file_whose_layers_do_not_fit_names_the_layer(
+    tmp_path: Path, write: Write, norm: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train(arguments(tmp_path, norm, "rollout=local", "episodes=32")) == 0
+    write("norm.py", NORM.replace("width: int = 16", "width: int = 24"))
+    capsys.readouterr()
+    assert train(arguments(tmp_path, norm, "rollout=local", "episodes=64")) == 2
+    line = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "does not match this run (Error(s) in loading state_dict for OwnNetwork: size mismatch for module." in line
+
+
 def test_statistics_follow_and_targets_leave_them_alone(tmp_path: Path, norm: str) -> None:
     chosen = settings(tmp_path, f"game={WAR}", norm, *TARGET_NETWORK)
     learner = learner_of(chosen)

@@ -120,7 +120,8 @@ class RunFolder:
             load_state_dict(found.state)
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             checkpoint.raise_for_memory(error)
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            lines = str(error).splitlines()[:2]  # PyTorch's first one names the network, the second the layer
+            reason = " ".join(" ".join(lines).split()) or type(error).__name__
             problem = f"does not match this run ({reason})"
             raise checkpoint.CheckpointError(found.path, problem, "start another with name=...") from None
         self.run_id = run_id
