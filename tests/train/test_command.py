@@ -48,7 +48,7 @@ def test_a_run_keeps_the_opponents_that_it_began_with(tmp_path: Path) -> None:
     own = "evaluation.opponents=[random,study_heuristic]"
     assert main([*plain, "episodes=64", own]) == 0
     best = folder(tmp_path) / "checkpoints" / "best.pt"
-    checkpoint.save(best, checkpoint.load(best) | {"score": 2.0})
+    checkpoint.save(best, checkpoint.load(best) | {"score": 2.0, "least": 2.0})
     for episodes in (128, 128):  # resumed, and complete
         assert main([*plain, f"episodes={episodes}"]) == 0
         assert checkpoint.load(best)["score"] == 2.0

@@ -58,7 +58,7 @@ def left_by_a_start_without_checkpoint(runs: Path) -> None:
     with killed_after_the_first_evaluation(best_of(runs)):
         main(arguments(runs))
     assert not checkpoint.listed(folder(runs) / "checkpoints")
-    checkpoint.save(best_of(runs), checkpoint.load(best_of(runs)) | {"score": 2.0})
+    checkpoint.save(best_of(runs), checkpoint.load(best_of(runs)) | {"score": 2.0, "least": 2.0})
 
 
 @pytest.mark.parametrize("other", ["learner.lr=0.01", "network.hidden=[16]"])
@@ -82,7 +82,7 @@ def test_a_run_keeps_its_id_and_its_best_network(tmp_path: Path) -> None:
     with killed_after_the_first_evaluation(best_of(tmp_path), without_checkpoints=False):
         main(arguments(tmp_path))
     state = checkpoint.load(best_of(tmp_path))
-    checkpoint.save(best_of(tmp_path), state | {"score": 2.0})
+    checkpoint.save(best_of(tmp_path), state | {"score": 2.0, "least": 2.0})
     assert main(arguments(tmp_path)) == 0
     newest = checkpoint.load(checkpoint.listed(best_of(tmp_path).parent)[0])
     assert checkpoint.load(best_of(tmp_path))["score"] == 2.0 and newest["run"] == state["run"] != ""

@@ -80,7 +80,7 @@ def test_an_opponent_that_was_trained_on_is_another_one(
     players = mix(network=0.5, **{str(copy): 0.5})
     run(tmp_path, players, "name=b", "episodes=64")
     best = copy / "checkpoints" / "best.pt"
-    checkpoint.save(best, checkpoint.load(best) | {"score": 2.0})
+    checkpoint.save(best, checkpoint.load(best) | {"score": 2.0, "least": 2.0})
     assert main(small(tmp_path, players, "name=b", "episodes=96")) == 2
     line = capsys.readouterr().err.strip().splitlines()[-1]
     assert f"the file of {copy}, which it learns with, has changed" in line and "name=" in line

@@ -52,7 +52,7 @@ def test_a_full_disk_is_one_line_and_costs_no_checkpoint(
 ) -> None:
     pattern, after, about = FILES[what]
     best = run / "checkpoints" / checkpoint.BEST
-    checkpoint.save(best, checkpoint.load(best) | {"score": -1.0})
+    checkpoint.save(best, checkpoint.load(best) | {"score": -1.0, "least": -1.0})
     # A further opponent adds columns to metrics.csv, which is therefore rewritten.
     longer = small(tmp_path, "episodes=320", "evaluation.opponents=[random,greedy]")
     with watched(tmp_path) as disk:

@@ -173,7 +173,7 @@ def test_a_run_whose_file_cannot_be_read_once_goes_on(
     tmp_path: Path, run: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     best = run / "checkpoints" / checkpoint.BEST
-    checkpoint.save(best, checkpoint.load(best) | {"score": 2.0})
+    checkpoint.save(best, checkpoint.load(best) | {"score": 2.0, "least": 2.0})
     with watched(run) as disk:
         disk.refuse_read = failing(FILES[name], 1)
         assert goes_on(tmp_path) == 0
