@@ -124,9 +124,9 @@ class CheckedPlayer:
             raise self._fault("begin", error) from error
 
     def act(self, decisions: Decisions) -> Actions:
-        legal, states = decisions.legal.copy(), decisions.states.tobytes()  # with the padding, which a copy lacks
-        if not legal.size:
+        if not decisions.legal.size:
             return np.empty(0, np.uint8)
+        legal, states = decisions.legal.copy(), decisions.states.tobytes()  # with the padding, which a copy lacks
         try:
             given = self._player.act(decisions)
             found = np.asarray(given)

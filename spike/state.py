@@ -100,9 +100,6 @@ def blank(options: Options) -> np.void:
         raise InputError("game.credits", f"expected more than the ante of {options.ante} plus 1, not {options.credits}")
     state["hand_limit"] = options.hands
     state["raise_cap"] = options.raise_cap or 0
-    for name in ("rotate", "sabacc_pot", "special_hands"):
-        if not isinstance(getattr(options, name), bool):
-            raise InputError(f"game.{name}", f"expected true or false, not {getattr(options, name)!r}")
     state["rotate"] = options.rotate
     state["with_second_pot"] = options.sabacc_pot
     state["special_hands"] = options.special_hands

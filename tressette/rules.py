@@ -77,9 +77,6 @@ class Options:
 def blank(options: Options) -> np.void:
     """Return a state that holds only the options. Raises ValueError for a bad option."""
     state = np.zeros(1, STATE)
-    for name in ("signals", "accusi"):
-        if not isinstance(getattr(options, name), bool):
-            raise InputError(f"game.{name}", f"expected true or false, not {getattr(options, name)!r}")
     leaders = {"random": LEADER_RANDOM, "four_of_denari": LEADER_FOUR_OF_DENARI}
     if not isinstance(options.first_leader, str) or options.first_leader not in leaders:
         raise InputError("game.first_leader", f"expected {' or '.join(leaders)}, not {options.first_leader!r}")

@@ -72,6 +72,9 @@ class GameTrial:
         if not holds:
             raise OwnCodeError(self._place(function), f"{function}: {problem}")
 
+    def _limit(self, rounds: int, function: str) -> None:
+        self._require(rounds <= MOST_MOVES, function, f"a game has not ended after {MOST_MOVES:,} moves")
+
     @contextmanager
     def _asked(self, function: str) -> Iterator[None]:
         with own_code(self._file, function, self._place(function)):
@@ -123,7 +126,7 @@ class GameTrial:
             int(decisions.seats.max()) < game.seats, "apply", f"the turn is not at one of the {game.seats} seats"
         )
         self._rounds += 1
-        self._require(self._rounds <= MOST_MOVES, "over", f"a game has not ended after {MOST_MOVES:,} moves")
+        self._limit(self._rounds, "over")
         for seat in range(game.seats):
             seen = game.observe(states, running, np.full(running.size, seat, np.uint8))
             unused = np.uint64(64 * game.words - game.bits)
@@ -181,7 +184,7 @@ class GameTrial:
         rounds = count(1)
 
         def watch(*_: Any) -> None:
-            self._require(next(rounds) <= MOST_MOVES, name, f"a game has not ended after {MOST_MOVES:,} moves")
+            self._limit(next(rounds), name)
 
         try:
             play(self._game, _SEEDS, [PolicyPlayer(policy)], seating, watch=watch, states=start.copy())

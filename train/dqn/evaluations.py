@@ -165,12 +165,12 @@ class BestNetwork:
         return float(state["least"]) if counts else -math.inf
 
     def offer(self, weights: Weights, env_steps: int, duels: Mapping[str, Duel]) -> None:
-        """Save the weights unless they are significantly worse than earlier ones; always if there are no opponents."""
+        """Save the weights unless they are significantly worse than earlier ones."""
         evaluation = self._settings.evaluation
         score, noise = score_of([duels[name] for name in evaluation.best_against], evaluation.best_measure)
         if score < self.least:
             return
-        self.least = max(self.least, score - math.sqrt(2) * noise) if duels else -math.inf
+        self.least = max(self.least, score - math.sqrt(2) * noise)
         state = {"settings": asdict(self._settings), "acting": weights, "env_steps": env_steps}
         state |= {"score": score, "least": self.least, "measure": self._measure}
         self._writer.save(self._path, ids.with_id(state, self._run))
@@ -209,10 +209,10 @@ def report_best(
 def score_of(duels: Sequence[Duel], measure: str) -> tuple[float, float]:
     """Return the mean win rate (`win_rate`) or mean result per game (`result`) over duels, and its 95% half-width.
 
-    Without duels the score is infinite. The duels count as independent.
+    Without duels the score is -inf, so that each network replaces the one before. The duels count as independent.
     """
     if not duels:
-        return math.inf, 0.0
+        return -math.inf, 0.0
     scores = [duel.win_rate if measure == "win_rate" else duel.points for duel in duels]
     half_width = math.hypot(*(each.half_width for each in scores)) / len(scores)
     return sum(each.mean for each in scores) / len(scores), half_width
