@@ -14,6 +14,8 @@ from busso.cards.game import Game, Games, States
 
 Actions = NDArray[np.uint8]
 
+MOST_MOVES = 100_000  # of one game, which ends only if the rules of an own game and the players end it
+
 
 class Decisions:
     """Simultaneous decisions: one by the seat to move in each of `states[games]`.
@@ -106,7 +108,7 @@ def play(
     before each round of actions with the decisions of the running games, their actions, and the rewards so far;
     `observed` computes the observations once for the players and `watch`. The deal follows from the seed alone, unless
     `states` holds fresh deals, which are then played in place; each player's generators follow from the seeds and its
-    index.
+    index. Raises OwnCodeError for a game that has not ended after `MOST_MOVES` moves.
     """
     if states is None:
         states = game.deal(seeds)
@@ -115,7 +117,9 @@ def play(
     for index, player in enumerate(players):
         player.begin(derive(seeds, index))
     running = np.flatnonzero(~game.over(states))
-    while running.size:
+    for _ in range(MOST_MOVES):
+        if not running.size:
+            return states, totals
         decisions = Decisions(game, states, running)
         if observed:
             _ = decisions.observation
@@ -131,7 +135,8 @@ def play(
         else:
             advance(states, running, actions, totals)
         running = running[~game.over(states, running)]
-    return states, totals
+    problem = f"the game of seed {seeds[running[0]]} has not ended after {MOST_MOVES:,} moves"
+    raise OwnCodeError(game.name, problem, "add a rule that ends it, such as a maximum number of moves")
 
 
 def decide(players: Sequence[Player], seating: NDArray[np.uint8], decisions: Decisions) -> Actions:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 import os
 import re
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from itertools import chain
@@ -103,9 +104,16 @@ def read_options(schema: type[Any] | None, spec: PlayerSpec, name: str = "") -> 
         raise InputError(spec, error) from None
 
 
-def read_arguments(defaults: Mapping[str, Any], spec: PlayerSpec, name: str) -> dict[str, Any]:
-    """Parse options for the arguments of `name` that have a number, truth value or string as their default."""
-    typed = [(key, type(value), value) for key, value in defaults.items() if type(value) in _WANTED]
+def read_arguments(arguments: Iterable[inspect.Parameter], spec: PlayerSpec, name: str) -> dict[str, Any]:
+    """Parse options for the arguments of `name` that have a number, truth value or string as their default.
+
+    Such an option has the type of its default; `dropout: float = 0` is a number, not an integer.
+    """
+    typed = []
+    for each in arguments:
+        kind = float if each.annotation in (float, "float") and type(each.default) is int else type(each.default)
+        if kind in _WANTED:
+            typed.append((each.name, kind, each.default))
     found = read_options(dataclasses.make_dataclass(name, typed), spec, name)
     return {key: getattr(found, key) for key in spec.options}
 

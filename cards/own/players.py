@@ -103,7 +103,7 @@ class _Shape:
 
     is_class: bool
     required: tuple[str, ...]
-    defaults: Mapping[str, Any]
+    optional: tuple[inspect.Parameter, ...]
 
     @property
     def is_player(self) -> bool:
@@ -122,7 +122,7 @@ def _shape(made: Any) -> _Shape | None:
         return None
     plain = [each for each in arguments if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
     required = tuple(each.name for each in plain if each.default is each.empty)
-    return _Shape(is_class, required, {each.name: each.default for each in plain if each.default is not each.empty})
+    return _Shape(is_class, required, tuple(each for each in plain if each.default is not each.empty))
 
 
 def _make(game: Game, made: Any, shape: _Shape, options: Mapping[str, Any]) -> Player:
@@ -197,7 +197,7 @@ def own_player(spec: PlayerSpec, key: str = "players") -> OwnPlayer:
         made = file.defined().get(name)
         problem = f"{file.typed} does not define {name!r}" if made is None else _no_player(name, made)
         raise InputError(spec, problem, f"available: {', '.join(found) or 'no players'}")
-    options = read_arguments(found[name].defaults, spec, name)
+    options = read_arguments(found[name].optional, spec, name)
     return OwnPlayer(spec, file, file.defined()[name], found[name], options)
 
 

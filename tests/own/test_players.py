@@ -23,7 +23,7 @@ from busso.train.dqn.players.load import check_players
 from busso.train.dqn.players.resolve import resolve
 from tests.errors import error_about
 from tests.own.conftest import Write
-from tests.own.examples import FOLDER, WAR
+from tests.own.examples import FOLDER, WAR, changed
 from tests.own.test_network import NORM, arguments
 from tests.train.runs import settings
 
@@ -91,6 +91,9 @@ class Valuer:
         worth = self.scale * np.arange(self.game.actions)
         legal = decisions.legal[:, None] >> np.arange(self.game.actions, dtype=np.uint64) & np.uint64(1)
         return np.where(legal, worth, np.nan)
+"""
+STUCK = """def lowest(seen):
+    return min(seen.legal)
 """
 NAMES = [rank + suit for suit in "DCSB" for rank in "12345"]
 # By name in bad.py: part of the faulty line, problem, and hint.
@@ -240,6 +243,30 @@ def test_a_fault_in_any_process_is_one_line(write: Write, capsys: pytest.Capture
     assert tournament(given) == 2
     line = capsys.readouterr().err.strip().splitlines()[-1]
     assert line.startswith(f"error: {typed}:4: {typed}: act: IndexError: list index out of range")
+
+
+def test_a_game_that_its_players_never_end_is_one_line(
+    write: Write, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the game, a seat that leads keeps its lowest card, and the player in the file always plays that one."""
+    monkeypatch.setattr("busso.cards.play.MOST_MOVES", 2_000)
+    kept = "    state.hands[seat] ^= bit(card)\n"
+    held = f"    if state.led == NONE and lowest(state.hands[seat]) == card:\n        return\n{kept}"
+    game, stuck = write("stuck.py", changed(WAR, (kept, held))), write("low.py", STUCK)
+    given = [f"game={game}", f"players=[{stuck}:lowest,random]", "deals=4", "folder=t", "processes=1"]
+    assert tournament(given) == 2
+    line = capsys.readouterr().err.strip().splitlines()[-1]
+    assert line.startswith("error: stuck: the game of seed 1 has not ended after 2,000 moves; add a rule that ends it")
+
+
+def test_an_argument_declared_a_float_takes_any_number(war: busso.Game, write: Write) -> None:
+    text = "def by(seen, share: float = 0, most=1, tone: 'float' = 2):\n    return seen.legal[int(share * most)]\n"
+    typed = write("by.py", text)
+    own_files.trust(typed)
+    given = own_player(PlayerSpec.parse(f"{typed}:share:0.5:most:3:tone:.25")).options
+    assert given == {"share": 0.5, "most": 3, "tone": 0.25} and type(given["most"]) is int
+    with error_about(SettingsError, "players", "most: expected an integer, not '0.5'", ""):
+        resolve(war, f"{typed}:most:0.5")
 
 
 @pytest.mark.parametrize(

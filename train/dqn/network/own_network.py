@@ -166,8 +166,8 @@ def own_part(text: str, key: str) -> OwnPart:
             raise InputError(spec, f"{name} {problem}", f"it has {', '.join(found) or f'no {wanted}'}")
         if lacking := _lacking(found[name], key):
             raise InputError(spec, f"{name} needs {', '.join(lacking)}", _WAY_OUT[key == NETWORK])
-        defaults = {each.name: each.default for each in inspect.signature(found[name]).parameters.values()}
-        return OwnPart(file, name, found[name], read_arguments(defaults, spec, name))
+        options = read_arguments(inspect.signature(found[name]).parameters.values(), spec, name)
+        return OwnPart(file, name, found[name], options)
 
 
 def _is_part(made: Any, key: str) -> bool:
