@@ -100,7 +100,7 @@ def test_the_signal_comes_when_the_budget_says() -> None:
 
 COMMANDS = {
     # Like Slurm: the time limit of this task only, and no requeueing.
-    "squeue": '[[ $* == "--noheader --jobs=$JOB --format=%l" ]] && echo "$LIMIT"',
+    "squeue": '[[ $* == "--noheader --jobs=$JOB --format=%l" && ! ${!SQUEUE_@} ]] && echo "$LIMIT"',
     "scontrol": f"""
 case $* in
     *" show job 9") {RECORD[:-1]}$PREEMPTED" ;;
@@ -126,6 +126,7 @@ ONE_NODE = {"SLURM_JOB_ID": "9", "SLURM_JOB_NUM_NODES": "1", "SLURM_JOB_NODELIST
         ({}, "9", "1:00:00", "53.0"),
         ({"SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "3"}, "7_3", "30:00", "23.0"),
         ({}, "9", "UNLIMITED", ""),
+        ({"SQUEUE_PARTITION": "other"}, "9", "1:00:00", "53.0"),  # a filter of the user's own
     ],
 )
 def test_a_job_trains_for_the_time_it_asked_for_and_asks_for_another_start(

@@ -40,7 +40,7 @@ drop_foreign_variables() {
     for name in "${!SLURM_@}"; do
         [[ $name =~ ^SLURM_($foreign)$ ]] && unset "$name"
     done
-    unset "${!SRUN_@}"
+    unset "${!SRUN_@}" "${!SQUEUE_@}" # the user's filters would hide this job from squeue
 }
 
 record_of_job() { # for an array it shows every task, and the last one has the array's id
