@@ -40,7 +40,7 @@ overrides=(-m hydra/launcher=array "${overrides[@]}")
 # The first task submits the table. It waits until the array is done, so a restarted task finds it in the queue.
 table=table-$SLURM_ARRAY_JOB_ID
 # shellcheck disable=SC2153 # Slurm sets it
-if ((SLURM_ARRAY_TASK_ID == SLURM_ARRAY_TASK_MIN)) && [[ ! $(squeue --noheader --me --name="$table" --format=%i) ]]; then
+if ((SLURM_ARRAY_TASK_ID == SLURM_ARRAY_TASK_MIN)) && [[ ! $(ask squeue --noheader --me --name="$table" --format=%i) ]]; then
     folders=$(env -u SLURM_ARRAY_TASK_ID "${python[@]}" -m busso.train "${overrides[@]}" hydra.verbose=false) || exit 2 # of all runs
     mapfile -t runs <<<"$folders"
     own=() # a game file, which the table needs too

@@ -99,8 +99,11 @@ def test_the_signal_comes_when_the_budget_says() -> None:
 
 
 COMMANDS = {
-    # Like Slurm: the time limit of this task only, and no requeueing.
-    "squeue": '[[ $* == "--noheader --jobs=$JOB --format=%l" && ! ${!SQUEUE_@} ]] && echo "$LIMIT"',
+    # Like Slurm: the time limit of this task only, no requeueing, and no answer at first.
+    "squeue": """
+mkdir "$0.asked" && exit 1
+[[ $* == "--noheader --jobs=$JOB --format=%l" && ! ${!SQUEUE_@} ]] && echo "$LIMIT"
+""",
     "scontrol": f"""
 case $* in
     *" show job 9") {RECORD[:-1]}$PREEMPTED" ;;
@@ -109,6 +112,7 @@ case $* in
     requeue*) echo "scontrol $*"; exit 1 ;;
     *) exit 1 ;;
 esac""",
+    "sleep": '[[ $1 == 10 ]] || exec /bin/sleep "$@"',
     # Like the trainer: stops when USR1 is sent to the job.
     "python": """
 echo "python $* BUSSO_MINUTES=${BUSSO_MINUTES-}"
@@ -135,7 +139,7 @@ def test_a_job_trains_for_the_time_it_asked_for_and_asks_for_another_start(
     found = _stopped(tmp_path, short_folder, {**task, "JOB": job, "LIMIT": limit})
     assert f"python -m busso.train seed=1 BUSSO_MINUTES={minutes}\n" in found.stdout
     assert ("no time limit" in found.stdout) == (not minutes)
-    assert f"job {job} goes back into the queue\nscontrol requeue {job}\n" in found.stdout
+    assert f"job {job} goes back into the queue\n" + 4 * f"scontrol requeue {job}\n" in found.stdout
     assert f"error: Slurm did not requeue job {job};" in found.stderr
 
 

@@ -22,7 +22,7 @@ minutes_of_training() { # LIMIT: one decimal, at least half of a short job; prin
 set_minutes() {
     local limit minutes
     unset BUSSO_MINUTES # of the job from which this one was submitted
-    limit=$(squeue --noheader --jobs="$BUSSO_JOB" --format=%l)
+    limit=$(ask squeue --noheader --jobs="$BUSSO_JOB" --format=%l)
     minutes=$(minutes_of_training "$limit")
     [[ $minutes ]] || { say "no time limit (${limit:-squeue shows none}): the run has the budget of its settings"; return; }
     export BUSSO_MINUTES=$minutes

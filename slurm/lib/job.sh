@@ -7,6 +7,14 @@ fail() {
     printf 'error: %s\n' "$*" >&2
     exit 2
 }
+ask() { # COMMAND of Slurm: again, since a busy controller may not answer the first time
+    local tries
+    for tries in 1 2 3 4; do
+        "$@" && return
+        ((tries < 4)) && sleep 10
+    done
+    return 1
+}
 
 # sbatch exports the environment of its shell. Inside an allocation (salloc, JupyterHub, another job) many variables
 # describe that allocation, and Slurm overwrites only those that it sets for this job too. So drop the variables of

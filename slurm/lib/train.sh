@@ -77,7 +77,7 @@ back_into_the_queue() {
     trap - USR1 TERM # or this shell would keep the node until Slurm kills it
     say "job $BUSSO_JOB goes back into the queue"
     slurm_requeues_it && say 'Slurm requeues it at its end' && return
-    scontrol requeue "$BUSSO_JOB" && sleep 600 # Slurm ends this shell meanwhile
+    ask scontrol requeue "$BUSSO_JOB" && sleep 600 # Slurm ends this shell meanwhile
     printf 'error: Slurm did not requeue job %s; submit the same command again to go on\n' "$BUSSO_JOB" >&2
 }
 
