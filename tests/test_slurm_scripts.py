@@ -242,6 +242,21 @@ def test_a_node_that_never_joins_is_not_asked_for_ever(tmp_path: Path) -> None:
     assert given_up.startswith("Ray did not start on node2 20 times in a row") and last == "sleep infinity"
 
 
+# Like Ray read from a slow disk; `sleep` moves the clock.
+_SLOW_HEAD = """
+source "$ROOT/slurm/lib/ray.sh"
+tmp=$PWD ray_nodes=(node1) ray_head=$$
+mkdir ray
+sleep() { SECONDS=$((SECONDS + 1)); ((SECONDS < 200)) || echo 10.0.0.1:1 >ray/ray_current_cluster; }
+wait_for_head && echo "$RAY_ADDRESS"
+"""
+
+
+def test_a_head_may_take_minutes_to_start(tmp_path: Path) -> None:
+    found = bash("-c", _SLOW_HEAD, cwd=tmp_path, SLURM_JOB_ID="9", ROOT=str(ROOT))
+    assert (found.stdout, found.stderr) == ("10.0.0.1:1\n", "")
+
+
 ON_NODE_1 = {"SLURM_JOB_ID": "8", "SLURMD_NODENAME": "node1", "SLURM_SUBMIT_HOST": "login", "USER": "me"}
 _TENSORBOARD = """
 [[ $* == "-m tensorboard.main --logdir runs --host 127.0.0.1 --port 0" ]] || exit 9

@@ -2,7 +2,7 @@
 # Ray on the nodes of a job. On one node the trainer starts Ray; on several the head runs here, on the first node, and
 # every other node has its own step. `ray symmetric-run` and `ray stop` would affect the user's other jobs on a node.
 # shellcheck disable=SC2154 # tmp and python are set in job.sh
-HEAD_SECONDS=60
+HEAD_SECONDS=300 # a slow disk may take minutes to read Ray for the first time
 NODE_TRIES=20 # consecutive attempts to start Ray on a node, over more than an hour with pauses of 10 s to 5 minutes
 ray_head='' ray_keepers=() ray_nodes=()
 
