@@ -257,6 +257,23 @@ def test_a_head_may_take_minutes_to_start(tmp_path: Path) -> None:
     assert (found.stdout, found.stderr) == ("10.0.0.1:1\n", "")
 
 
+_DEAF_NODES = """
+source "$ROOT/slurm/lib/ray.sh"
+deaf() { trap "" USR1; exec sleep 60; }
+deaf & ray_head=$!
+for node in 2 3 4; do deaf & ray_keepers+=($!); done
+command sleep 0.2
+sleep() { SECONDS=$((SECONDS + 1)); }
+SECONDS=0
+stop_ray && echo "$SECONDS"
+"""
+
+
+def test_nodes_that_do_not_end_are_not_waited_for_one_by_one() -> None:
+    found = bash("-c", _DEAF_NODES, SLURM_JOB_ID="9", ROOT=str(ROOT))
+    assert 12 <= int(found.stdout) < 20
+
+
 ON_NODE_1 = {"SLURM_JOB_ID": "8", "SLURMD_NODENAME": "node1", "SLURM_SUBMIT_HOST": "login", "USER": "me"}
 _TENSORBOARD = """
 [[ $* == "-m tensorboard.main --logdir runs --host 127.0.0.1 --port 0" ]] || exit 9

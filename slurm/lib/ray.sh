@@ -86,18 +86,17 @@ keep_node() { # NODE CPUS; run in the background
 
 stop_ray() { # on every node, each of which removes its temporary folder
     [[ $ray_head ]] || return 0
-    local pid
+    local pid deadline=$((SECONDS + 12)) # of all together: Slurm ends the job soon, and it is to be requeued first
     kill -USR1 "$ray_head" "${ray_keepers[@]}" 2>/dev/null
     for pid in "$ray_head" "${ray_keepers[@]}"; do
-        timeout_wait "$pid" 12 || kill -KILL "$pid" 2>/dev/null
+        timeout_wait "$pid" "$deadline" || kill -KILL "$pid" 2>/dev/null
     done
     ray_head=''
 }
 
-timeout_wait() { # PID SECONDS
-    local deadline=$((SECONDS + $2))
+timeout_wait() { # PID DEADLINE
     while kill -0 "$1" 2>/dev/null; do
-        ((SECONDS < deadline)) || return 1
+        ((SECONDS < $2)) || return 1
         sleep 0.1
     done
 }
