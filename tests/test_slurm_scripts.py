@@ -69,6 +69,11 @@ def test_logs_have_a_folder_and_are_not_committed() -> None:
         assert "slurm/logs/.gitkeep" in files and "slurm/site.env\n" not in files and ".out" not in files
 
 
+def test_the_image_has_what_the_scripts_need() -> None:
+    (command,) = re.findall(r"^ +(python -c 'import tomllib.*') >", (ROOT / "slurm" / "apptainer.def").read_text(), re.M)
+    assert {"torch", "ray", "optuna"} <= set(re.findall(r"^[\w-]+", bash("-c", command).stdout, re.M))
+
+
 LIMITS = {
     "4:00:00": "233.0",
     "04:00:00": "233.0",
