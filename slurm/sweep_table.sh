@@ -20,4 +20,5 @@ begun=()
 for run in "$@"; do
     if [[ $run == game=* || -f $run/config.yaml ]]; then begun+=("$run"); else say "not started: $run"; fi
 done
-"${python[@]}" -m busso.evaluate.compare "folder='${1%/*}/compare-${SLURM_JOB_NAME#table-}'" "${begun[@]}"
+folder=${1%/*}/compare-${SLURM_JOB_NAME#table-}
+"${python[@]}" -m busso.evaluate.compare "folder='${folder//\'/\\\'}'" "${begun[@]}"

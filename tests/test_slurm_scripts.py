@@ -205,6 +205,13 @@ def test_the_first_task_of_an_array_submits_the_table_of_its_sweep(
     assert found.returncode == 0 and (f"sbatch {table}" in found.stdout) == submits
 
 
+def test_the_table_of_a_folder_with_an_apostrophe(tmp_path: Path, short_folder: str) -> None:
+    put_commands(tmp_path, {"python": 'printf "%s\\n" "$@"'})
+    given = {"SLURM_JOB_ID": "8", "SLURM_JOB_NAME": "table-7", "BUSSO_TMP": short_folder}
+    found = bash("slurm/sweep_table.sh", "it's/seed=0", **given, BUSSO_PYTHON=str(tmp_path / "python"))
+    assert "\nfolder='it\\'s/compare-7'\n" in found.stdout
+
+
 def test_site_settings_with_the_line_ends_of_windows(tmp_path: Path) -> None:
     (tmp_path / "slurm").mkdir()
     (tmp_path / "slurm" / "lib").symlink_to(ROOT / "slurm" / "lib")
