@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from tests.test_slurm_scripts import ROOT, bash
+from tests.test_slurm_scripts import ROOT, bash, put_commands
 
 # Like a node that fails to start Ray six times, and is killed at the seventh.
 _NODE = """
@@ -62,3 +62,12 @@ stop_ray && echo "$SECONDS"
 def test_nodes_that_do_not_end_are_not_waited_for_one_by_one() -> None:
     found = bash("-c", _DEAF_NODES, SLURM_JOB_ID="9", ROOT=str(ROOT))
     assert 12 <= int(found.stdout) < 20
+
+
+def test_ray_may_open_as_many_files_as_the_system_allows(tmp_path: Path) -> None:
+    python = '[[ $1 == -c ]] && echo 2 100 100 || echo "files: $(ulimit -Sn) of $(ulimit -Hn)"'
+    put_commands(tmp_path, {"python": python, "getent": "echo 10.0.0.1"})
+    given = {"BUSSO_PYTHON": str(tmp_path / "python"), "BUSSO_TMP_OF_JOB": str(tmp_path / "tmp")}
+    given |= {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    found = bash("-c", "ulimit -Sn 256; ulimit -Hn 512; slurm/lib/ray-node head 2", **given)
+    assert "files: 512 of 512\n" in found.stdout, found.stderr
