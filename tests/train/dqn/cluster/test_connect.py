@@ -128,6 +128,16 @@ def test_what_may_be_gone_with_the_next_start(error: Exception, monkeypatch: pyt
 
 
 @pytest.mark.usefixtures("own_variables")
+def test_the_logs_of_a_long_run_stay_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray's statistics would be most of them."""
+    monkeypatch.delenv("RAY_event_stats", raising=False)
+    init_that(OSError(28, "No space left"), monkeypatch)
+    with pytest.raises(connect.NotStartedError):
+        connect.connect(RolloutSettings())
+    assert ("RAY_event_stats", "0") in os.environ.items()
+
+
+@pytest.mark.usefixtures("own_variables")
 def test_a_cluster_that_wants_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ray's own message only says that it cannot connect."""
     init_that(ConnectionError("cannot connect"), monkeypatch)

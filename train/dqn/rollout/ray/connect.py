@@ -47,6 +47,8 @@ def connect(rollout: RolloutSettings) -> None:
     os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "5")
     # By default Ray remembers 100,000 tasks, about 300 MB after an hour; each rollout is a task.
     os.environ.setdefault("RAY_task_events_max_num_task_in_gcs", "1000")
+    # By default every process of Ray logs its statistics each minute, with 64 workers a gigabyte in two days.
+    os.environ.setdefault("RAY_event_stats", "0")
     started = {} if address else _own_cluster(rollout)
     try:
         cluster = ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **started)
