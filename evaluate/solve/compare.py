@@ -132,6 +132,10 @@ def _network_beside(solved: Solved, source: Path, path: Path, state: dict[str, A
     player, settings = load_network(solved.game, path, state, torch.device("cpu"), key="table")
     _check_same(solved, settings, source)
     observed, gamma = solved.model.observed(), settings.learner.gamma
+    if settings.learner.discount_per != "decision" and gamma != 1:
+        raise SettingsError(
+            "table", f"{source} was learned with a discount per reward; exact values have one per decision"
+        )
     learned = measure(solved, player.values(solved.game.observe(observed.records)).astype(np.float64), gamma)
     decisions = state.get("env_steps", state.get("counters", {}).get("env_steps", 0))  # in a best network, in others
     exact = ExactValues(solved.model, discount=gamma)

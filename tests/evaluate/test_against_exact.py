@@ -101,6 +101,16 @@ def test_a_network_beside_the_exact_table(run: Path, capsys: pytest.CaptureFixtu
     assert all(imread(run / "pictures" / name).std() > 0.02 for name in names)
 
 
+def test_values_discounted_per_reward_are_not_compared(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, state = checkpoint.load_named(run)
+    state["settings"]["learner"]["discount_per"] = "reward"
+    checkpoint.save(tmp_path / path.name, state)
+    assert main(["game=blackjack", f"table={tmp_path / path.name}"]) == 2
+    assert "was learned with a discount per reward; exact values" in capsys.readouterr().err
+
+
 def test_the_policy_that_is_measured_is_the_one_that_plays(run: Path, solved: Solved) -> None:
     path, state = checkpoint.load_named(run)
     player, settings = load_network(solved.game, path, state, torch.device("cpu"))

@@ -51,6 +51,7 @@ class LearnerSettings:
     lr_end: float = bounded(1e-5, 0.0, MAX_FLOAT)
     batch_size: int = bounded(1024, 1, 100_000_000)
     gamma: float = bounded(1.0, 0.0, 1.0)
+    discount_per: str = "decision"
     muon: float = bounded(0.0, 0.0, 1e6)
     loss: str = "mse"
     grad_clip: float = bounded(10.0, 0.0, MAX_FLOAT, above=True, words=(math.inf,))
@@ -70,9 +71,15 @@ class LearnerSettings:
             self.loss = spelled_code("learner.loss", self.loss)
         else:
             check_one_of("learner.loss", self.loss, "huber", "mse", "a function in a Python file, ./net.py:NAME")
+        check_one_of("learner.discount_per", self.discount_per, "decision", "reward")
         check_one_of("learner.precision", self.precision, "auto", "float32", "bfloat16")
         graphs = (AUTO, True, False)
         require(self.cuda_graph in graphs, "learner.cuda_graph", "auto, true or false", self.cuda_graph)
+
+    @property
+    def discounts(self) -> tuple[float, float]:
+        """Discounts of what follows a decision without a reward, and one with a reward."""
+        return (self.gamma if self.discount_per == "decision" else 1.0, self.gamma)
 
     @property
     def cpu_threads(self) -> int:

@@ -34,7 +34,7 @@ class Agent:
     player: Player
     network: NetworkPlayer | None
     reward: str
-    gamma: float
+    discounts: tuple[float, float]  # as of `LearnerSettings`
     opponent: Player | None = None  # in training, if that was a single fixed player
     opponent_name: str = ""
 
@@ -45,12 +45,12 @@ def load_agent(run: Run) -> Agent:
     game = settings.load_game()
     reward = settings.reward_name(game)
     if not isinstance(settings, TrainSettings):
-        return Agent(game, load_player(game, str(run.folder), _CPU), None, reward, 1.0)
+        return Agent(game, load_player(game, str(run.folder), _CPU), None, reward, (1.0, 1.0))
     network, _ = load_trained(game, run.folder, _CPU, "run")
     opponent = (
         None if settings.opponents.only is None else player_of(game, settings.opponents.only, _CPU, "opponents.only")
     )
-    return Agent(game, network, network, reward, settings.learner.gamma, opponent, settings.opponents.only or "")
+    return Agent(game, network, network, reward, settings.learner.discounts, opponent, settings.opponents.only or "")
 
 
 @dataclass(frozen=True)
@@ -114,18 +114,21 @@ def watch_games(agent: Agent, games: int, seed: int) -> ObservedGames:
     values = np.full(legal.shape, np.nan, np.float32)
     if agent.network is not None:
         values[legal] = agent.network.values(game.observe(before))[legal]
-    outcome = _outcomes(rounds, agent.gamma, totals)
+    outcome = _outcomes(rounds, agent.discounts, totals)
     action = actions.astype(np.int64)
     return ObservedGames(agent, games, number, seat, before, legal, action, values, outcome, game.returns(states))
 
 
-def _outcomes(rounds: Sequence[tuple[NDArray[Any], ...]], gamma: float, totals: NDArray[np.float32]) -> Numbers:
+def _outcomes(
+    rounds: Sequence[tuple[NDArray[Any], ...]], discounts: tuple[float, float], totals: NDArray[np.float32]
+) -> Numbers:
     """Return the outcomes `[decisions]`, accumulated from the last round to the first."""
     following = np.zeros(totals.shape)
     earned_then = totals.astype(np.float64)
     outcomes: list[Numbers] = []
     for games, seats, earned, *_ in reversed(rounds):
-        here = earned_then[games, seats] - earned + gamma * following[games, seats]
+        reward = earned_then[games, seats] - earned
+        here = reward + np.where(reward, discounts[1], discounts[0]) * following[games, seats]
         following[games, seats], earned_then[games, seats] = here, earned
         outcomes.append(here)
     return np.concatenate(outcomes[::-1])

@@ -16,11 +16,13 @@ from busso.train.dqn.network.q_network import NetworkPlayer
 from tests.train.runs import settings
 
 
-def agent_of(game: Game, tmp_path_factory: pytest.TempPathFactory, gamma: float = 1.0) -> Agent:
+def agent_of(
+    game: Game, tmp_path_factory: pytest.TempPathFactory, discounts: tuple[float, float] = (1.0, 1.0)
+) -> Agent:
     torch.manual_seed(1)
     network = build_network(game, settings(tmp_path_factory.mktemp("runs"), f"game={game.name}"))
     player = NetworkPlayer(network)
-    return Agent(game, player, player, next(iter(game.rewards)), gamma)
+    return Agent(game, player, player, next(iter(game.rewards)), discounts)
 
 
 @pytest.fixture(scope="module")
@@ -50,10 +52,12 @@ def test_outcomes_are_what_the_seat_earns_by_the_end(watched: ObservedGames) -> 
     assert watched.chosen == pytest.approx(np.nanmax(watched.values, axis=1).astype(np.float64), abs=0.01)
 
 
-def test_outcomes_are_discounted_and_sum_what_comes_on_the_way(tmp_path_factory: pytest.TempPathFactory) -> None:
+@pytest.mark.parametrize("discounts", [(0.5, 0.5), (1.0, 0.5)])
+def test_outcomes_are_discounted_and_sum_what_comes_on_the_way(
+    tmp_path_factory: pytest.TempPathFactory, discounts: tuple[float, float]
+) -> None:
     """Corellian Spike pays after each hand: compared with the credits at the start of each hand."""
-    gamma = 0.5
-    spike = agent_of(load_game("spike", {"hands": 3}), tmp_path_factory, gamma)
+    spike = agent_of(load_game("spike", {"hands": 3}), tmp_path_factory, discounts)
     found = watch_games(spike, 6, seed=2)
     for game, seat in sorted({*zip(found.game.tolist(), found.seat.tolist(), strict=True)}):
         rows = np.flatnonzero((found.game == game) & (found.seat == seat))
@@ -61,14 +65,14 @@ def test_outcomes_are_discounted_and_sum_what_comes_on_the_way(tmp_path_factory:
         following = [*start[1:], 50 + float(found.results[game, seat])]
         expected = 0.0
         for own, then, row in zip(start[::-1], following[::-1], rows[::-1], strict=True):
-            expected = (then - own) / 50 + gamma * expected
+            expected = (then - own) / 50 + discounts[then != own] * expected
             assert found.outcome[row] == pytest.approx(expected, abs=1e-5)
     assert len(np.unique(found.states["hands_played"])) == 3
 
 
 def test_an_opponent_sits_where_the_agent_does_not(agent: Agent) -> None:
     against = Agent(
-        agent.game, agent.player, agent.network, "points", 1.0, named_player(agent.game, "greedy"), "greedy"
+        agent.game, agent.player, agent.network, "points", (1.0, 1.0), named_player(agent.game, "greedy"), "greedy"
     )
     found = watch_games(against, 8, seed=3)
     teams = {(int(game) % 2, int(seat) % 2) for game, seat in zip(found.game, found.seat, strict=True)}
@@ -89,7 +93,7 @@ def test_the_highest_card_left_takes_the_trick(watched: ObservedGames) -> None:
 
 def test_who_sees_all_hands_loses_nothing_in_the_endgame(agent: Agent) -> None:
     """The player that solves the last tricks plays a best card in each; a random card is not always best."""
-    cheating = Agent(agent.game, named_player(agent.game, "cheating:tricks:3"), None, "points", 1.0)
+    cheating = Agent(agent.game, named_player(agent.game, "cheating:tricks:3"), None, "points", (1.0, 1.0))
     found = solve_endgame(watch_games(cheating, 60, seed=6), tricks=3, seed=1)
     assert found.tricks_left.size > 30 and found.tricks_left.max() <= 3
     assert (found.regret["the agent"] == 0).all() and (found.right["the agent"] == 1).all()

@@ -64,7 +64,7 @@ def test_only_decisions_of_its_own_side_are_learned_from(tmp_path: Path, rules: 
     reward = game.rewards[chosen.reward_name(game)]
     players = [network, named_player(game, "random")]
     _, totals = play(game, seeds, players, seats, reward, watch, observed=True)
-    every = everybody.transitions(totals, chosen.learner.gamma, chosen.target)
+    every = everybody.transitions(totals, chosen.learner.discounts, chosen.target)
     rows = np.flatnonzero(np.concatenate(who) == 0)
     assert 0 < rows.size < len(every.action) and len(found.action) == rows.size
     for name in ("observation", "legal", "action", "n_step_return", "discount"):

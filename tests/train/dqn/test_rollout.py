@@ -16,7 +16,13 @@ from busso.cards.play import Decisions
 from busso.spike.cards import FOLD
 from busso.train.dqn.counters import DqnCounters
 from busso.train.dqn.network.q_network import NetworkPlayer
-from busso.train.dqn.replay.transitions import LambdaTransitions, NStepTransitions, TransitionRecorder, Transitions
+from busso.train.dqn.replay.transitions import (
+    Discounts,
+    LambdaTransitions,
+    NStepTransitions,
+    TransitionRecorder,
+    Transitions,
+)
 from busso.train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
 from busso.train.dqn.rollout.seating import player_names, seating
 from busso.train.dqn.rollout.worker import RolloutWorker, episode_return
@@ -45,9 +51,9 @@ class Notes(TransitionRecorder):
             self.written.append((key, int(actions[k]), int(legal[k]), float(totals[key]), observed[k]))
         super().watch(decisions, actions, totals, *more)
 
-    def transitions(self, totals: NDArray[np.float32], gamma: float, targets: Targets) -> Transitions:
+    def transitions(self, totals: NDArray[np.float32], discounts: Discounts, targets: Targets) -> Transitions:
         type(self).totals = totals
-        return super().transitions(totals, gamma, targets)
+        return super().transitions(totals, discounts, targets)
 
 
 def greedy_in_hindsight(worker: RolloutWorker, game: Game, seats: NDArray[np.uint8]) -> list[bool]:
@@ -70,12 +76,12 @@ def best_in_hindsight(worker: RolloutWorker, game: Game) -> list[float]:
 
 
 @pytest.mark.parametrize("game", [SPIKE, TRESSETTE])
-@pytest.mark.parametrize("n", [1, 2, 5])
+@pytest.mark.parametrize(("n", "per"), [(1, "decision"), (2, "reward"), (5, "decision"), (5, "reward")])
 def test_rollouts_against_a_slow_second_implementation(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game: list[str], n: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game: list[str], n: int, per: str
 ) -> None:
     """Whole games with mixtures of players and exploration, decision by decision."""
-    given = [*game, *TARGET_NETWORK, f"target.n_step={n}", "learner.gamma=0.9"]
+    given = [*game, *TARGET_NETWORK, f"target.n_step={n}", "learner.gamma=0.9", f"learner.discount_per={per}"]
     chosen = settings(tmp_path, *given, "learner.precision=float32")
     monkeypatch.setattr("busso.train.dqn.rollout.worker.TransitionRecorder", Notes)
     monkeypatch.setattr(Notes, "written", [])
@@ -92,9 +98,12 @@ def test_rollouts_against_a_slow_second_implementation(
         if last < len(own):
             _, _, legal, _, then = Notes.written[own[last]]
             earned = [Notes.written[j][3] for j in own[: last + 1]]
-            expected = sum(0.9**i * (b - a) for i, (a, b) in enumerate(pairwise(earned)))
+            expected, weight = 0.0, 1.0
+            for before, after in pairwise(earned):
+                expected += weight * (after - before)
+                weight *= 0.9 if per == "decision" or after != before else 1
             assert row.n_step_return == pytest.approx(expected, abs=1e-4)
-            assert row.discount == pytest.approx(0.9**last, abs=1e-6)
+            assert row.discount == pytest.approx(weight, abs=1e-6)
             assert row.successor == own[last] - k and rollout.transitions.legal[own[last]] == legal
             assert np.array_equal(rollout.transitions.observation[own[last]], then)
         else:
@@ -103,12 +112,14 @@ def test_rollouts_against_a_slow_second_implementation(
     assert ended > 60
 
 
+@pytest.mark.parametrize("per", ["decision", "reward"])
 @pytest.mark.parametrize("game", [SPIKE, TRESSETTE])
 def test_lambda_returns_against_a_slow_second_implementation(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game: list[str], per: str
 ) -> None:
     """Of the network's own seats, decision by decision backwards; forced moves are passed through."""
-    chosen = settings(tmp_path, *game, *LAMBDA_RETURNS, "learner.gamma=0.9", "learner.precision=float32")
+    discounting = ("learner.gamma=0.9", f"learner.discount_per={per}")
+    chosen = settings(tmp_path, *game, *LAMBDA_RETURNS, *discounting, "learner.precision=float32")
     monkeypatch.setattr("busso.train.dqn.rollout.worker.TransitionRecorder", Notes)
     monkeypatch.setattr(Notes, "written", [])
     worker, request, rules = RolloutWorker(chosen, CPU), RolloutRequest(30, 30, 0.3), chosen.load_game()
@@ -128,7 +139,8 @@ def test_lambda_returns_against_a_slow_second_implementation(
             expected[k] = totals[key] - earned
         else:
             worth = 0.4 * best[then] + 0.6 * expected[then] if greedy[then] else best[then]
-            expected[k] = Notes.written[then][3] - earned + 0.9 * worth
+            reward = Notes.written[then][3] - earned
+            expected[k] = reward + (0.9 if per == "decision" or reward else 1) * worth
         later[key] = k
     choices = [k for k, note in enumerate(Notes.written) if note[2].bit_count() > 1]
     rows = rollout.transitions

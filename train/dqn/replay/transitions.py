@@ -12,6 +12,7 @@ from busso.cards.play import Actions, Decisions
 from busso.train.settings.targets import LambdaReturns, Targets
 
 Floats = NDArray[np.float32]
+Discounts = tuple[float, float]  # of what follows a decision without a reward, and one with a reward
 Flags = NDArray[np.bool_]
 
 
@@ -26,8 +27,8 @@ class LambdaTransitions(NamedTuple):
 class NStepTransitions(NamedTuple):
     """Struct of arrays with one row per decision, in the order of the decisions.
 
-    `n_step_return` sums up to n rewards of the seat; `discount` is gamma to the power of their number, or 0 if the game
-    ended with them. `successor` is the offset in rows to the decision to bootstrap from, always in the same struct; 0
+    `n_step_return` sums up to n rewards of the seat; `discount` is that of what follows them, or 0 if the game ended
+    with them. `successor` is the offset in rows to the decision to bootstrap from, always in the same struct; 0
     if the game ended. Each packed observation is stored once.
     """
 
@@ -98,27 +99,27 @@ class TransitionRecorder:
         rounds = self._rounds or [self._no_round()]
         return _Round(*(np.concatenate([getattr(each, field.name) for each in rounds]) for field in fields(_Round)))
 
-    def transitions(self, totals: Floats, gamma: float, targets: Targets) -> Transitions:
+    def transitions(self, totals: Floats, discounts: Discounts, targets: Targets) -> Transitions:
         """Return the batch's transitions, given `totals` `[games, seats]`; none if the deals decided every game."""
         if isinstance(targets, LambdaReturns):
-            return self._lambda_transitions(totals, gamma, targets.td_lambda)
-        return self._n_step_transitions(totals, gamma, targets.n_step)
+            return self._lambda_transitions(totals, discounts, targets.td_lambda)
+        return self._n_step_transitions(totals, discounts, targets.n_step)
 
-    def _n_step_transitions(self, totals: Floats, gamma: float, n_step: int) -> NStepTransitions:
+    def _n_step_transitions(self, totals: Floats, discounts: Discounts, n_step: int) -> NStepTransitions:
         rows = self._columns()
         size, final = rows.action.size, totals[rows.game, rows.seat]
         n_step_return, discount = np.empty(size, np.float32), np.empty(size, np.float32)
         successor = np.empty(size, np.int32)
         following = next_decisions(rows.game, rows.seat, totals.shape)
-        n_step_returns(following, rows.earned, final, gamma, n_step, n_step_return, discount, successor)
+        n_step_returns(following, rows.earned, final, discounts, n_step, n_step_return, discount, successor)
         return NStepTransitions(rows.observation, rows.legal, rows.action, n_step_return, discount, successor)
 
-    def _lambda_transitions(self, totals: Floats, gamma: float, lam: float) -> LambdaTransitions:
+    def _lambda_transitions(self, totals: Floats, discounts: Discounts, lam: float) -> LambdaTransitions:
         """Return the decisions that had a choice. Returns pass through forced moves, from which nothing is learned."""
         rows = self._columns()
         following = next_decisions(rows.game, rows.seat, totals.shape)
         final, returns = totals[rows.game, rows.seat], np.empty(rows.action.size, np.float32)
-        lambda_returns(following, rows.greedy, rows.earned, final, rows.value, gamma, lam, returns)
+        lambda_returns(following, rows.greedy, rows.earned, final, rows.value, discounts, lam, returns)
         kept = np.flatnonzero(~forced(rows.legal))
         return LambdaTransitions(rows.observation[kept], rows.action[kept], returns[kept])
 
@@ -142,7 +143,7 @@ def next_decisions(game: Games, seat: NDArray[np.uint8], shape: Any) -> NDArray[
 
 @njit(nogil=True)
 def n_step_sum(
-    k: int, following: NDArray[Any], earned: Floats, final: np.float32, gamma: float, n_step: int
+    k: int, following: NDArray[Any], earned: Floats, final: np.float32, discounts: Discounts, n_step: int
 ) -> tuple[float, float, int]:
     """Return decision `k`'s return, its discount and the decision to bootstrap from, or -1; see `n_step_returns`.
 
@@ -153,7 +154,7 @@ def n_step_sum(
         then = following[at]
         after = final if then < 0 else earned[then]
         total += np.float64(np.float32(weight)) * np.float64(after - earned[at])
-        weight *= gamma
+        weight *= discounts[int(after != earned[at])]
         at = then
         if then < 0:
             weight = 0.0
@@ -166,7 +167,7 @@ def n_step_returns(
     following: NDArray[np.int64],
     earned: Floats,
     final: Floats,
-    gamma: float,
+    discounts: Discounts,
     n_step: int,
     n_step_return: Floats,
     discount: Floats,
@@ -175,12 +176,12 @@ def n_step_returns(
     """Write each decision's discounted sum of its seat's next `n_step` rewards.
 
     `earned` is the seat's reward before the decision and `final` its total, so a reward is the difference between two
-    decisions of the same seat. The last three arguments are written: return, gamma to the power of the number of
-    rewards (0 past the end), and the offset in rows to the decision to bootstrap from (0 past the end). Sutton and
+    decisions of the same seat. The last three arguments are written: return, discount of what follows (0 past the
+    end), and the offset in rows to the decision to bootstrap from (0 past the end). Sutton and
     Barto (2018), equation 7.1.
     """
     for k in range(following.size):
-        total, weight, at = n_step_sum(k, following, earned, final[k], gamma, n_step)
+        total, weight, at = n_step_sum(k, following, earned, final[k], discounts, n_step)
         n_step_return[k] = total
         discount[k] = weight
         successor[k] = at - k if at >= 0 else 0
@@ -193,11 +194,11 @@ def lambda_returns(
     earned: Floats,
     final: Floats,
     value: Floats,
-    gamma: float,
+    discounts: Discounts,
     lam: float,
     out: Floats,
 ) -> None:
-    """Write each decision's lambda return: its reward plus gamma times the worth of its seat's next decision.
+    """Write each decision's lambda return: its reward plus the discounted worth of its seat's next decision.
 
     The worth is `value`, the greatest there, mixed with the share `lam` of the lambda return from there; if the next
     action is not `greedy` it is `value` alone: what follows is then no sample of the greedy policy's return, as in
@@ -211,4 +212,5 @@ def lambda_returns(
             continue
         share = lam if greedy[then] else 0.0
         worth = np.float64(value[then]) + share * (np.float64(out[then]) - np.float64(value[then]))
-        out[k] = np.float64(earned[then] - earned[k]) + gamma * worth
+        reward = earned[then] - earned[k]
+        out[k] = np.float64(reward) + discounts[int(reward != 0)] * worth

@@ -101,6 +101,6 @@ class RolloutWorker:
                 decided += games.size
 
         states, totals = play(self._game, seeds, self._players, seats, self._reward, watch, observed=True)
-        transitions = recorder.transitions(totals, settings.learner.gamma, targets)
+        transitions = recorder.transitions(totals, settings.learner.discounts, targets)
         occupied = self._game.occupied(states)
         return Rollout(request, transitions, decided, self.version, episode_return(totals, own, occupied))
