@@ -179,7 +179,7 @@ def locate(player: Sequence[str], opponent: str, decks: int | str) -> int:
     if total > MAX_SUM:
         raise HandEndedError(f"{total}: over 21, the game is lost")
     if total == MAX_SUM:
-        raise HandEndedError("21 on the deal decides the game" if len(ranks) == 2 else "21 stands by itself")
+        raise HandEndedError("21 on the deal decides the game" if len(ranks) == 2 else "21 stands automatically")
     return (hand if isinstance(decks, int) else total + SUMS * soft) * KINDS + kind_of(other)
 
 

@@ -108,7 +108,7 @@ def step(game: Game | str, states: States, actions: ArrayLike) -> NDArray[np.boo
         wanted = f"{games.size} integers, one for each game that is not over"
         raise SettingsError("actions", f"expected {wanted}, not {chosen.dtype} {chosen.shape}")
     if not ((chosen >= 0) & (chosen < game.actions)).all():
-        raise SettingsError("actions", f"0 to {game.actions - 1}, as {game.name} has them")
+        raise SettingsError("actions", f"0 to {game.actions - 1}, the actions of {game.name}")
     try:
         game.apply(states, chosen.astype(np.uint8), games)
     except ValueError as error:

@@ -121,7 +121,7 @@ class DrawnHand(Hand):
 
     def play(self, action: int) -> Move:
         """Raise ValueError: the cards that another action would draw are unknown."""
-        raise InputError(self.game.name, "a recorded game is not played on")
+        raise InputError(self.game.name, "a recorded game cannot be continued")
 
     def record(self) -> dict[str, Any]:
         """Return the record, with the player's cards drawn so far."""

@@ -1,7 +1,7 @@
 """`busso play`: play at a table against rule players, trained agents or each other.
 
 `busso play ui=plain game=tressette opponents=greedy seed=7 record=games.jsonl` plays a hand of Tressette in lines
-of text. docs/howto/play.md lists all words that you can type.
+of text. docs/howto/play.md lists all commands that you can type.
 
 example:
   busso play game=tressette opponents=champion

@@ -5,9 +5,9 @@
 #   sbatch slurm/evaluate.sh 'players=[monte_carlo:samples:100,greedy,random]' until=0.5% folder=tournaments/search
 #   sbatch --gres=gpu:l40:1 slurm/evaluate.sh game=spike 'players=[runs/spike/default,cautious]'
 #
-# Arguments after the script are settings of `busso tournament`, see conf/tournament.yaml. The log has the tables, and
-# tournaments/<game>/<time>/ has results.csv, results.json and ratings.csv. With folder=... they are there, and the same
-# command resumes the tournament after any interruption.
+# Arguments after the script are settings of `busso tournament`, see conf/tournament.yaml. The log has the tables;
+# results.csv, results.json and ratings.csv are in tournaments/<game>/<time>/, or in FOLDER with folder=FOLDER. With that,
+# the same command resumes the tournament after any interruption.
 # All CPUs of the job play if more than five minutes of work are left. Usual networks gain little from a GPU.
 #
 #SBATCH --job-name=evaluate

@@ -7,11 +7,11 @@
 #   sbatch --gres=none slurm/train_dqn.sh                            # no GPU: the learner uses CPUs too
 #
 # With minutes=null, or if no budget is given, the job trains for the four hours of --time below, less five minutes for
-# --signal and two to start and end. For another budget put --time before the script, or minutes=60 or episodes=1000000
-# after it.
+# --signal and two to start and end. For another budget, give --time before the script, or minutes=60 or
+# episodes=1000000 after it.
 #
-# The script adds no settings; its log has the command. experiment=hour trains a network of Tressette for an hour or
-# more; without it the recipe for nine minutes is used (docs/explanation/experiments/budgets.md).
+# The script adds no settings; its log shows the command. experiment=hour is for training Tressette for an hour or
+# more; without it, the recipe for nine minutes is used (docs/explanation/experiments/budgets.md).
 #
 # The run folder is runs/<game>/<name>, and the same command resumes it. Five minutes before its time limit, or when
 # preempted, the job writes a checkpoint and is requeued, and the run resumes automatically.
@@ -19,7 +19,7 @@
 # Change the options below as needed, and slurm/site.env (modules, scratch folder; see site.env.example).
 # Ray workers play on every CPU except the learner's, so more CPUs play more games. The learner has the GPU of the first
 # node. With rollout.gpus_per_worker=0.1 each worker has a tenth of a GPU, on any node. Choose a GPU with --gres, not
-# --gpus: they add up.
+# --gpus, which adds to --gres.
 #
 #SBATCH --job-name=train_dqn
 #SBATCH --nodes=1

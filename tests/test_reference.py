@@ -115,7 +115,7 @@ def test_the_lines_on_the_page_load_a_network_by_torch_alone(trained_run: Traine
 
 def test_what_may_change_in_a_run_is_on_the_page() -> None:
     text = (ROOT / "docs" / "howto" / "resume.md").read_text(encoding="utf-8")
-    rows = text.partition("| what you give | what follows |")[2].partition("| any other setting")[0]
+    rows = text.partition("| setting | what happens |")[2].partition("| any other setting")[0]
     keys = re.findall(r"`([a-z_.]+\*?)`", rows)
     groups = {key for key in keys if key.endswith("*")}
     assert groups == {"log_*"} | {f"{group}*" for group in CHANGEABLE_GROUPS}

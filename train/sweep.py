@@ -180,7 +180,7 @@ def _relayed(numbers: set[signal.Signals], hear: Callable[[int], None]) -> Itera
 
 def _leave(number: int) -> None:
     """Exit; the submitted jobs continue."""
-    os.write(2, b"\nthe jobs go on without this command\n")
+    os.write(2, b"\nthe jobs continue without this command\n")
     os._exit(_exit_code(number))
 
 

@@ -182,7 +182,9 @@ def required(path: str, key: str, words: str = "") -> OwnFile:
     """Find a named file. Raises InputError, about `key`, for one that nobody has named; its `words` are from a file."""
     found = find(path)
     if found is None:
-        raise InputError(key, f"{path} is code, which no file may name", f"if you trust it, type {key}={words or path}")
+        raise InputError(
+            key, f"{path} is code, which runs only if you name it", f"if you trust it, type {key}={words or path}"
+        )
     return found
 
 

@@ -154,7 +154,7 @@ def _aligned(state: np.dtype[np.void], with_seed: bool) -> np.dtype[np.void]:
         raise InputError("STATE", f"the field {SEED} is reserved: busso keeps it for records", "rename your field")
     own = [(name, known[name][0]) for name in found.names or ()]
     if flags := [name for name, kind in own if kind.shape and kind.base == np.bool_]:
-        raise InputError("STATE", f"{flags[0]}: Numba compiles no array of booleans in a record", "use np.uint8")
+        raise InputError("STATE", f"{flags[0]}: Numba cannot compile an array of booleans in a record", "use np.uint8")
     return np.dtype([*own, *([(SEED, np.uint64)] if with_seed else [])], align=True)
 
 

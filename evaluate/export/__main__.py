@@ -56,8 +56,8 @@ def main(settings: ExportSettings) -> None:
     file, apart = export(settings, "game" in keys)
     print(f"{file} ({file.stat().st_size / 1e6:.2f} MB)")
     if apart is not None:
-        print(f"its values: at most {apart:.1e} from those of the network, on {ROWS:,} observations")
-    print(f"its card: {file.parent / card.FILE}")
+        print(f"values: within {apart:.1e} of the network's, on {ROWS:,} observations")
+    print(f"card: {file.parent / card.FILE}")
 
 
 def export(settings: ExportSettings, game_is_named: bool = False) -> tuple[Path, float | None]:

@@ -74,7 +74,9 @@ def check_free(folder: Path) -> None:
     """Raise SettingsError for a README.md that no export has written."""
     path = folder / FILE
     if path.exists() and _OWN not in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        raise SettingsError("to", f"{path} is not the card of an export, which takes this name", "name another folder")
+        raise SettingsError(
+            "to", f"{path} was not written by an export, which would overwrite it", "name another folder"
+        )
 
 
 def card(source: ExportSource, file: Path, form: str | None, license_name: str) -> str:

@@ -82,7 +82,7 @@ def _of_champion(path: Path, shipped: bool) -> ExportSource:
 def _of_checkpoint(named: Path) -> ExportSource:
     path, state = checkpoint.load_named(named)
     if holds_table(state):
-        raise SettingsError("run", f"{path} is of a run that learned a table; only networks are exported")
+        raise SettingsError("run", f"{path} is from a run that learned a table; only networks can be exported")
     _, settings = load_network(None, path, state, _CPU, "run")
     found = Champion(settings, state["acting"], _about(path, settings, state), __version__)
     in_run = path.parent.name == "checkpoints"

@@ -107,11 +107,11 @@ class Comparison:
     def _text(self, value: float, half: float, sign: str = "") -> str:
         if any(run.errors for run in self.baseline.runs):
             return f"{value:{sign}.6f}" + ("" if isnan(half) else f" ± {half:.6f}")
-        return f"{100 * value:{sign}.1f}" + ("" if isnan(half) else f" ± {100 * half:.1f}") + "%"
+        return f"{100 * value:{sign}.1f}" + ("" if isnan(half) else f" ± {100 * half:.1f}") + (" pp" if sign else "%")
 
     def table(self) -> TextTable:
         """Return the table of groups, best first."""
-        less = f"{' and '.join(self.common[:1]) if len(self.common) == 1 else 'mean'}, more than {self.baseline.name}"
+        less = f"{' and '.join(self.common[:1]) if len(self.common) == 1 else 'mean'} minus {self.baseline.name}"
         columns = ("run", "settings", *self.columns, less, "seeds")
         rows = []
         for kind in self.rows:
@@ -141,9 +141,9 @@ class Comparison:
                 f"{self.deals:,} duplicate deals" if self.deals else "the duplicate deals of each run"
             )
         text = (
-            f"{what}. After ± the 95% interval over seeds, by Student's t; in brackets that of one run over its deals. "
+            f"{what}. After ± is the 95% interval over seeds, by Student's t; in brackets, a run's own over its deals. "
         )
-        text += "Differences are over pairs of runs with the same seed; one is significant if its interval excludes 0."
+        text += "Differences compare runs with the same seed; one is significant if its interval excludes 0."
         text += "".join(f" {sentence}" for sentence in self._warnings())
         if len(self.kinds) > 2:
             text += " The best of many runs is partly luck: train it again with another seed."

@@ -61,11 +61,11 @@ def main(settings: ReviewSettings) -> int:
     _write(settings, reviewed)
     damaged = [each for each in reviewed if isinstance(each, InvalidRecord)]
     for each in damaged[:_MOST_ERRORS]:
-        print(f"error: {settings.file}, line {each.line}, left out: {each.error}", file=sys.stderr)
+        print(f"error: {settings.file}, line {each.line}, skipped: {each.error}", file=sys.stderr)
     if len(damaged) > _MOST_ERRORS:
-        print(f"error: {settings.file}: {len(damaged) - _MOST_ERRORS} more are left out", file=sys.stderr)
+        print(f"error: {settings.file}: {len(damaged) - _MOST_ERRORS} more are skipped", file=sys.stderr)
     if stopped:
-        print(f"stopped: {len(reviewed)} of {len(there)} are graded; hands=N grades the first N", file=sys.stderr)
+        print(f"stopped: {len(reviewed)} of {len(there)} hands graded; hands=N grades the first N", file=sys.stderr)
         return 130
     return int(bool(damaged))
 
@@ -99,7 +99,7 @@ def _read(settings: ReviewSettings) -> list[RecordedHand | InvalidRecord]:
             "seats", f"no player sat in {settings.seats}", f"seats are 0 to {most - 1} in {settings.file}"
         )
     if not found:
-        raise SettingsError("file", f"{settings.file} holds no record", "busso tournament records=10 writes some")
+        raise SettingsError("file", f"{settings.file} contains no records", "busso tournament records=10 writes some")
     return found
 
 

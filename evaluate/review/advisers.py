@@ -95,7 +95,7 @@ def adviser_by(game: Game, player: ResolvedPlayer, device: Callable[[], torch.de
         return NetworkAdviser(network, *units[reward])
     if game.model is not None:
         return NetworkAdviser(network, "result")
-    raise SettingsError(key, f"{player.path} has learned the reward {reward}, whose values are no {game.unit}")
+    raise SettingsError(key, f"{player.path} was trained on the reward {reward}, whose values are not {game.unit}")
 
 
 def valuing(game: Game) -> str:

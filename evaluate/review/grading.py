@@ -51,7 +51,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         if not 0 <= self.best <= self.fine <= self.mistake < float("inf"):
-            raise SettingsError("grades", f"three costs that rise, as [0.1,0.34,1], not {[*vars(self).values()]}")
+            raise SettingsError("grades", f"three increasing costs, as [0.1,0.34,1], not {[*vars(self).values()]}")
 
     def grade(self, cost: float) -> str:
         """Return the grade for a cost."""

@@ -33,7 +33,7 @@ class ReviewSettings:
         check_one_of("format", self.format, TEXT, HTML)
         check_one_of("show", self.show, ALL, MISTAKES, SUMMARY)
         if self.grades is not None:
-            require(len(self.grades) == 3, "grades", "three costs that rise, as [0.1,0.34,1]", self.grades)
+            require(len(self.grades) == 3, "grades", "three increasing costs, as [0.1,0.34,1]", self.grades)
         seats = self.seats if isinstance(self.seats, list) else [] if self.seats is None else [self.seats]
         for seat in seats:
             good = isinstance(seat, int) and not isinstance(seat, bool) and 0 <= seat <= 7

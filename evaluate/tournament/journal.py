@@ -116,7 +116,7 @@ def _check_digests(folder: Path, key: str, before: Mapping[str, str], now: Mappi
     for name, digest in now.items():
         if before.get(name, digest) != digest:
             file = name if key == CODE else f"the file of {name}"
-            raise SettingsError(key, f"{file} has changed since it was played with in {folder}", _OTHER_FOLDER)
+            raise SettingsError(key, f"{file} has changed since the games in {folder}", _OTHER_FOLDER)
 
 
 def _text(value: Any) -> str:

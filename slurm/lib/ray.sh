@@ -72,7 +72,7 @@ keep_node() { # NODE CPUS; run in the background
             tries=0 pause=10
         fi
         if ((joined == before && ++tries == NODE_TRIES)); then
-            say "Ray did not start on $1 $tries times in a row, see $log; the job goes on without this node"
+            say "Ray did not start on $1 $tries times in a row, see $log; the job continues without this node"
             sleep infinity & # until USR1, so that this process id is not reused
             step=$!
             wait "$step"

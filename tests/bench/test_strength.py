@@ -41,7 +41,7 @@ def test_the_table_the_picture_and_what_is_kept(tmp_path: Path) -> None:
     lines = list(curves.table([CURVE]))
     assert lines[0] == "| hands won against | a |"
     assert "| `random` 80% | 60 / 30 |" in lines and "| `random` 87.5% | not reached |" in lines
-    assert lines[-2:] == ["| all of it | 80 / 40 |", "| most against `random` and `greedy` | 86.0%, 61.0% |"]
+    assert lines[-2:] == ["| whole run | 80 / 40 |", "| best against `random` and `greedy` | 86.0%, 61.0% |"]
     assert curves.of_json(json.loads(json.dumps(curves.to_json([CURVE], {"date": "today"})))) == [CURVE]
     curves.draw([CURVE], tmp_path / "picture.png")
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")

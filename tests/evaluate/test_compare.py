@@ -44,11 +44,11 @@ def test_a_comparison(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     )
     more = [won["wide"][name]["win_rate"][0] - won["one"][name]["win_rate"][0] for name in ("random", "greedy")]
     other = row_of(tmp_path, "wide")
-    assert other[1] == "`learner.lr=0.002` `network.hidden=[48]`" and other[-2:] == [f"{50 * sum(more):+.1f}%", "1"]
+    assert other[1] == "`learner.lr=0.002` `network.hidden=[48]`" and other[-2:] == [f"{50 * sum(more):+.1f} pp", "1"]
     assert float(rows(tmp_path)["one", "2"]["greedy"]) == won["two"]["greedy"]["win_rate"][0]
     assert compare([*(str(runs / name) for name in ("one", "wide")), f"folder={tmp_path}", "baseline=wide"]) == 0
     assert [row_of(tmp_path, name)[1] for name in ("wide", "one")] == [other[1], own[1]]
-    assert row_of(tmp_path, "one")[-2] == f"{-50 * sum(more):+.1f}%"
+    assert row_of(tmp_path, "one")[-2] == f"{-50 * sum(more):+.1f} pp"
 
 
 def test_what_keeps_a_difference_from_being_decided(runs: Path) -> None:

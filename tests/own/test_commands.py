@@ -160,8 +160,8 @@ def test_a_run_gives_hints_in_the_unit_of_the_game(
 
     monkeypatch.setattr("sys.stdin", io.StringIO("hint\nquit\n"))
     assert called("play", "game=./war.py", "ui=plain", "seed=3", "opponents=sluff", "hint=runs/war/r") == 0
-    (line,) = [line for line in capsys.readouterr().out.splitlines() if "Worth in " in line]
-    assert "Worth in tricks, says runs/war/r: " in line and line.count(", ") == 10
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "Values in " in line]
+    assert "Values in tricks, by runs/war/r: " in line and line.count(", ") == 10
     game = busso.load_game("./war.py")
     hand = Hand(game, np.zeros(1, np.uint64), game.deal(np.zeros(1, np.uint64)))
     coach, graded = Coach(game, {}, "runs/war/r"), grader_of(game, "runs/war/r", torch.device("cpu"), None)
@@ -242,7 +242,7 @@ def test_games_of_an_edited_file_do_not_join_others(here: Path, capsys: pytest.C
     Path("war.py").write_text(Path("war.py").read_text().replace("total=TRICKS", "total=2 * TRICKS"))
     for deals in (2, 4):
         assert called(*play, f"deals={deals}") == 2
-        said = "code: war.py has changed since it was played with in t; choose another folder"
+        said = "code: war.py has changed since the games in t; choose another folder"
         assert said in capsys.readouterr().err
     assert Path("t/batches.jsonl").read_bytes() == before
 

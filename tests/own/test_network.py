@@ -214,7 +214,7 @@ def test_nothing_loads_it_without_its_file(
     code = main([f"game={WAR}", *(each.format(run=trained) for each in given)])
     line = capsys.readouterr().err.strip().splitlines()[-1]
     assert code == 2 and line.startswith("error: "), line
-    assert f"{NET} is code, which no file may name; if you trust it, type network={RESIDUAL}" in line
+    assert f"{NET} is code, which runs only if you name it; if you trust it, type network={RESIDUAL}" in line
 
 
 def test_a_run_that_diverges_names_the_loss(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -264,7 +264,7 @@ def test_games_of_an_edited_network_do_not_join_others(
     assert tournament([*play, f"players=[{trained},random]"]) == 0
     write("net.py", Path(NET).read_text() + "# edited\n")
     assert tournament([*play, f"players=[{trained},random]"]) == 2
-    said = f"code: net.py has changed since it was played with in {tmp_path}/t; choose another folder"
+    said = f"code: net.py has changed since the games in {tmp_path}/t; choose another folder"
     assert said in capsys.readouterr().err
     assert tournament([*play, "players=[sluff,random]"]) == 0
 
@@ -470,10 +470,10 @@ def test_a_file_that_was_not_typed_does_not_run(trained: Path, write: Write, tmp
     name_game_file(WAR)
     values: dict[str, Any] = {"game": {"name": "war"}, "opponents": {"phases": [{"mix": {"network": 1.0}}]}}
     chosen = settings_from_dict(TrainSettings, values | {"network": {"module": f"{evil}:Net"}})
-    with error_about(SettingsError, "network", "is code, which no file may name", f"type network={evil}"):
+    with error_about(SettingsError, "network", "is code, which runs only if you name it", f"type network={evil}"):
         build_network(chosen.load_game(), chosen)
     loss = settings_from_dict(TrainSettings, values | {"learner": {"loss": f"{evil}:Net"}})
-    with error_about(SettingsError, "learner.loss", "is code, which no file may name"):
+    with error_about(SettingsError, "learner.loss", "is code, which runs only if you name it"):
         loss_of(loss.learner.loss)
     assert not Path("ran").exists()
     own_files.trust(NET)

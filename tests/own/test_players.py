@@ -224,11 +224,13 @@ def test_what_there_is_in_a_file(war: busso.Game, write: Write) -> None:
 
 def test_a_file_that_was_not_typed_does_not_run(war: busso.Game, write: Write) -> None:
     evil = f"{write('evil.py', EVIL)}:player"
-    with error_about(SettingsError, "opponents.only", "is code, which no file may name", "opponents.only=... with"):
+    with error_about(
+        SettingsError, "opponents.only", "is code, which runs only if you name it", "opponents.only=... with"
+    ):
         resolve(war, evil, "opponents.only")
     of_a_file = settings(Path("runs"))
     of_a_file.evaluation.opponents = [evil]
-    with error_about(SettingsError, "evaluation.opponents", "is code, which no file may name"):
+    with error_about(SettingsError, "evaluation.opponents", "is code, which runs only if you name it"):
         check_players(of_a_file)
     assert not Path("ran").exists()
     check_players(settings(Path("runs"), f"evaluation.opponents=[{evil}]"))
@@ -293,7 +295,11 @@ def test_at_the_table(write: Write, capsys: pytest.CaptureFixture[str], monkeypa
     mine = write("mine.py", Path(MINE).read_text())
     for words, code, says in (
         ((f"opponents={mine}:thrifty", "save=s.json", "seed=3"), 0, f"Seat 1: {mine}:thrifty."),
-        (("save=s.json",), 2, f"error: opponents: {mine}:thrifty is code, which no file may name; if you trust it"),
+        (
+            ("save=s.json",),
+            2,
+            f"error: opponents: {mine}:thrifty is code, which runs only if you name it; if you trust it",
+        ),
         (("save=s.json", f"opponents={mine}:thrifty"), 0, f"Seat 1: {mine}:thrifty."),
         (
             (f"opponents={mine}:nobody",),

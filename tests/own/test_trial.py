@@ -256,7 +256,7 @@ def test_what_plain_python_cannot_follow_is_named(
             '("turn", np.uint8)',
             '("turn", np.uint8), ("out", np.bool_, 2)',
             "GAME = game(",
-            "out: Numba compiles no array",
+            "out: Numba cannot compile an array",
         ),
         ("Layout(\n    hand=", "Layout(\n    seat=3,\n    hand=", "SEES = ", "reserved name"),
         ("sees=SEES", "sees=100", "GAME = game(", "a Layout, not int"),

@@ -36,7 +36,7 @@ def test_a_whole_game_through_a_pipe(name: str, tmp_path: Path, piped: Piped) ->
     code, out, err = piped("".join(typed), *GAMES[name], "record=games.jsonl")
     welcome, _, rest = out.partition("\n")
     assert code == 0 and err == ""
-    assert re.fullmatch(r"busso: .*, seed 7\. Type \? or help for all words\. One moment\.", welcome)
+    assert re.fullmatch(r"busso: .*, seed 7\. Type \? or help for all commands\. One moment\.", welcome)
     assert rest == said and rest.endswith("Good-bye.\n") and "\x1b" not in rest
     assert len(replayed(tmp_path / "games.jsonl")) == session.table.score.games
     assert not (tmp_path / "saves").exists()

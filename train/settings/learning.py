@@ -46,7 +46,7 @@ class NetworkSettings:
     def check(self, game: Game) -> None:
         """Raise SettingsError if the game lacks the bits or the symmetric parts."""
         inputs = self.inputs or game.bits
-        require(inputs <= game.bits, "network.inputs", f"at most {game.bits}, as {game.name} has them", inputs)
+        require(inputs <= game.bits, "network.inputs", f"at most {game.bits}, the bits of {game.name}", inputs)
         if not self.symmetric:
             return
         if game.symmetry is None:

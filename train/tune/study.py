@@ -210,9 +210,9 @@ class Study:
         if begun is None:
             self._study.set_user_attr("begun", {"space": space, "settings": settings})
             return
-        other = f"the study in {self._folder} was begun with"
+        other = f"the study in {self._folder} was started with"
         if other_keys := sorted(key for key, _ in begun["space"].items() ^ space.items()):
-            raise SettingsError(other_keys[0], f"{other} another space to search", "start another with study=...")
+            raise SettingsError(other_keys[0], f"{other} another search space", "start another with study=...")
         for key, (old, new) in changes(begun["settings"], settings).items():
             if key not in _CHANGEABLE and not key.startswith(_CHANGEABLE_GROUPS):
                 raise SettingsError(key, f"{other} {old!r}, not {new!r}", "start another with study=...")

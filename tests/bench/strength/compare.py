@@ -65,7 +65,7 @@ def page(kept: dict[str, Any]) -> list[str]:
     found = curves.of_json(kept)
     spent = [f"{each.evaluating:.0f} s of {each.name}" for each in found if each.evaluating is not None]
     return [
-        "CPU seconds / wall-clock seconds from the command until the evaluation is known that reaches the level:",
+        "CPU seconds / wall-clock seconds from the command to the result of the evaluation that reaches the level:",
         "",
         *curves.table(found),
         "",
@@ -75,7 +75,7 @@ def page(kept: dict[str, Any]) -> list[str]:
         "  and one thread, both at the same time.",
         f"* An evaluation is {DEALS:,} duplicate deals against each of `{'` and `'.join(OPPONENTS)}`, the same for",
         f"  all three. Its time is included for all: {', '.join(spent) or 'unknown'}.",
-        "  busso's workers evaluate between games, so there it is not counted apart.",
+        "  busso's workers evaluate between games, so its evaluation time is not listed.",
     ]
 
 

@@ -57,9 +57,9 @@ def table(curves: Sequence[Curve]) -> Iterator[str]:
         for level in levels:
             cells = [_seconds(curve.reached(opponent, level)) for curve in curves]
             yield f"| `{opponent}` {100 * level:g}% | {' | '.join(cells)} |"
-    yield f"| all of it | {' | '.join(f'{curve.cpu:,.0f} / {curve.wall:,.0f}' for curve in curves)} |"
+    yield f"| whole run | {' | '.join(f'{curve.cpu:,.0f} / {curve.wall:,.0f}' for curve in curves)} |"
     best = [", ".join(f"{max(_shares(curve, name), default=0):.1%}" for name in LEVELS) for curve in curves]
-    yield f"| most against {' and '.join(f'`{name}`' for name in LEVELS)} | {' | '.join(best)} |"
+    yield f"| best against {' and '.join(f'`{name}`' for name in LEVELS)} | {' | '.join(best)} |"
 
 
 def _seconds(point: Point | None) -> str:

@@ -138,7 +138,7 @@ def test_a_file_with_damaged_lines(capsys: pytest.CaptureFixture[str], tmp_path:
     out, err = capsys.readouterr()
     assert max(map(len, out.splitlines())) <= 80
     assert "line 2: play 2: seat 1 must follow denari, played 3C" in out and "line 3: not JSON" in out
-    assert f"error: {path}, line 2, left out: play 2" in err and f"{path}, line 3, left out" in err
+    assert f"error: {path}, line 2, skipped: play 2" in err and f"{path}, line 3, skipped" in err
     assert "line 1, tressette" in out and "line 4, tressette" in out
     rows = re.findall(r"^seat (\d) +2 +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) ", out, re.M)
     assert len(rows) == 4
@@ -249,7 +249,7 @@ def test_a_search_grades_the_cards_that_it_would_not_try(tressette: Path) -> Non
     [
         ((), "file: name the file of records"),
         (("nowhere.jsonl",), "nowhere.jsonl: No such file"),
-        (("{empty}",), "holds no record; busso tournament records=10 writes some"),
+        (("{empty}",), "contains no records; busso tournament records=10 writes some"),
         (("{empty}", "format=pdf"), "format: expected one of text, html, not 'pdf'"),
         (("{empty}", "grades=[1,2]"), "grades: expected three costs"),
         (("{empty}", "seats=9"), "seats: expected numbers of seats"),

@@ -181,7 +181,7 @@ async def test_the_second_person_at_the_table_does_not_see_the_cards_of_the_firs
     await pilot.press("m")
     await wait(pilot, "the other person", lambda: table.viewer == 1 and table.is_quiet)
     text = text_of(pilot.app)
-    assert "Seat 1 is to move" in text and "Your cards" not in text and "Worth" not in text
+    assert "Seat 1 is to move" in text and "Your cards" not in text and "Values" not in text
     assert not table.query(".action")
     await settled(pilot, table, "m", "enter")
     assert table.may_act and "▶ 1 you" in text_of(pilot.app)

@@ -42,7 +42,7 @@ def test_a_lost_connection_keeps_the_table(tmp_path: Path) -> None:
 
 def test_a_terminal_of_lines_alone_gets_lines(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path, "game=sette_mezzo", "seed=3", term="dumb")
-    terminal.wait_for("Type ? or help for all words.")
+    terminal.wait_for("Type ? or help for all commands.")
     terminal.wait_for("Your turn, seat 0:")
     terminal.press("quit\n")
     assert terminal.end() == 0 and "\x1b" not in terminal.said and RESUME in terminal.said

@@ -97,7 +97,9 @@ def _of_code(game: Game, spec: PlayerSpec, key: str, tried: bool) -> ResolvedPla
         raise InputError("", f"{spec.path} does not exist")
     if own_files.find(str(spec.path)) is None:
         typed = f"{key.removesuffix('.mix')}=..."
-        raise InputError("", f"{spec} is code, which no file may name", f"if you trust it, type {typed} with {spec}")
+        raise InputError(
+            "", f"{spec} is code, which runs only if you name it", f"if you trust it, type {typed} with {spec}"
+        )
     found = own_player(spec, key)
     if tried:
         try_player(game, found)
