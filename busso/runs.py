@@ -42,9 +42,9 @@ def train_agent(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
 
     docs/reference/settings.md lists the settings. Pass them as keywords, with dictionaries for groups, or as strings in
     command-line form, `"network.hidden=[32,32]"`. `quiet` prints nothing but warnings. The run folder is
-    `runs/<game>/<name>`. The same call resumes a stopped run and shows a complete one again. Ctrl-C, or a notebook's
-    stop button, writes a checkpoint and raises KeyboardInterrupt; a second one raises it at once. Raises BussoError
-    where the command prints `error:`.
+    `runs/<game>/<name>`. The same call resumes a stopped run, and prints the results of a complete one again. Ctrl-C, or
+    a notebook's stop button, writes a checkpoint and raises KeyboardInterrupt; a second one raises it at once. Raises
+    BussoError where the command prints `error:`.
 
     Outside the main thread the run receives no signals: it trains until it is complete or the process ends, and the
     same call resumes from the last checkpoint. To be able to stop such a run, train in a separate process and
@@ -139,7 +139,7 @@ def export(
     """Export the network of a run, a checkpoint or `champion` as ONNX with a model card; return the file.
 
     Other settings of `busso export` are keywords: `game` (of the champion), `format`, `input`, `license`. An ONNX file
-    has been compared with the network. Raises BussoError.
+    is compared with the network. Raises BussoError.
 
     >>> import busso
     >>> busso.export("champion", to="my-agent").name

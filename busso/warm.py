@@ -1,7 +1,7 @@
-"""`busso warm [GAME ...]`: compile now what commands would compile at their first start on this CPU.
+"""`busso warm [GAME ...]`: compile what commands would compile at their first start on this CPU.
 
-It plays a few games with every player, trains, replays and reviews, in a folder that is removed afterwards.
-`make install` runs it at its end. On a cluster run it once on a node of each kind; the nodes share the folder.
+It plays a few games with every player, trains, replays and reviews, in a temporary folder. `make install` ends with it.
+On a cluster, run it once on each kind of node; all nodes share the compiled code.
 
 example:
   busso warm tressette

@@ -122,7 +122,7 @@ def copies_are_independent(case: Case) -> None:
 
 
 def legal_until_over(case: Case) -> None:
-    """Check that there are legal actions, all within `actions`, just until the end, and that `turn` is a seat."""
+    """Check that there are legal actions, all within `actions`, exactly until the end, and that `turn` is a seat."""
     game, (rounds, final) = case.game, played(case)
     for number, (states, running, _) in enumerate(rounds):
         masks = game.legal(states, running)

@@ -29,7 +29,7 @@ MAX_ACTIONS = 64  # bits in a mask
 
 
 class UnknownGameError(InputError):
-    """No package of this name offers a game."""
+    """Name for which no package offers a game."""
 
 
 @dataclass(frozen=True)

@@ -156,8 +156,8 @@ def champion_folder(game: str) -> Path:
 def champion_file(game: Game) -> Path | None:
     """Return the champion's file for a game with its options, or None.
 
-    `GAME/champion/signals_accusi` is for these two options. Without a folder named after the true options, it is the
-    one named after them and the `additions`, or else `GAME/champion`, for the default options.
+    A folder such as `GAME/champion/signals_accusi` is named after the options that are true. If there is none for this
+    game, the folder named after its true options and the `additions` counts, or else `GAME/champion`.
     """
     names = [each.name for each in fields(game.options)]
     true = [name for name in names if getattr(game.options, name) is True]

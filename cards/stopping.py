@@ -16,7 +16,7 @@ _MOST = 64  # decisions between two checks: later ones may be far harder
 
 
 class StoppedError(Exception):
-    """The running games were cancelled and have no result."""
+    """Cancellation of the running games, which have no result."""
 
 
 def never() -> bool:

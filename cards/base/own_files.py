@@ -152,7 +152,7 @@ def paths_in(values: Any) -> Iterator[str]:
 
 
 def trust(path: str) -> OwnFile:
-    """Name a file, or a folder with an `__init__.py`, with its current text: it may run. For text that a person typed.
+    """Allow a Python file, or a folder with `__init__.py`, to run with its current text; a person must have typed it.
 
     Raises InputError for a path that is missing or cannot be read.
     """
@@ -179,7 +179,7 @@ def named() -> tuple[OwnFile, ...]:
 
 
 def required(path: str, key: str, words: str = "") -> OwnFile:
-    """Find a named file. Raises InputError, about `key`, for one that nobody has named; its `words` are from a file."""
+    """Find a named file. Raises InputError, about `key`, for one that nobody has named; the hint repeats `words`."""
     found = find(path)
     if found is None:
         raise InputError(

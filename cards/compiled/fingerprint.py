@@ -18,7 +18,7 @@ Unwrap = Callable[[Any], tuple[str, FunctionType, Any] | None]
 
 
 class IndescribableError(Exception):
-    """A value that a function refers to has no description that holds in other processes."""
+    """Value used by a function that cannot be described in a way valid in other processes."""
 
 
 def fingerprint(function: FunctionType, unwrap: Unwrap) -> str:

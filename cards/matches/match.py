@@ -55,7 +55,7 @@ def match_rules(game: Game, target: int) -> MatchRules:
 
 
 def decided(scores: Scores, target: int) -> NDArray[np.bool_]:
-    """Return which matches are over: a team has reached the target, and the greatest score is unique."""
+    """Return which matches are over: a team has reached the target, and the highest score is unique."""
     best = scores.max(axis=1)
     ended: NDArray[np.bool_] = (best >= target) & ((scores == best[:, None]).sum(axis=1) == 1)
     return ended

@@ -1,1 +1,1 @@
-"""Games of one's own, each in one file: the layout of observations, `game(...)` with its defaults, and the trial."""
+"""Games and players of the user, each in one file: observation layouts, defaults of a game, and its trial."""

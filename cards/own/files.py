@@ -21,7 +21,7 @@ def is_path(text: str) -> bool:
 
 
 def name_game_file(path: str) -> Game:
-    """Name a file with a game that a person typed: it runs, and 16 games of it are tried.
+    """Run a game file that a person typed, play 16 games as a trial, and let files name the game.
 
     Raises InputError for a file that is missing, has no game, or has the name of a shipped or installed game;
     OwnCodeError for a fault in it.

@@ -1,4 +1,4 @@
-"""Rewards that any game has: what a side has more than the others at the end, and who has most."""
+"""Default rewards of any game, paid at the end: the lead over the other sides, and the win."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,9 +12,9 @@ from busso.cards.compiled.jit import njit
 def default_rewards(rules: Rules, teams: Sequence[Sequence[int]], scale: float) -> dict[str, Callable[..., None]]:
     """Return the rewards `result` and `win`, paid at the end of the game to each side, which is a team or a seat.
 
-    `result` is what the side has more than the others on average, over twice `scale`; for one seat alone, what it has
-    over `scale`. `win` is 1 for the side that has most, 0 for those that share this, -1 for the others; for one seat
-    alone the sign of what it has.
+    `result` is the side's result minus the mean of the others, divided by twice `scale`; in a game of one seat, its
+    result divided by `scale`. `win` is 1 for the side with the highest result, 0 for sides that tie for it, and -1 for
+    the others; in a game of one seat, the sign of its result.
     """
     side_of = np.zeros(sum(map(len, teams)), np.int64)  # of each seat
     for number, team in enumerate(teams):

@@ -54,7 +54,7 @@ class StateGrid:
 
 
 class HandEndedError(Exception):
-    """These cards leave no decision; the message says why."""
+    """Hand without a decision left; the message says why."""
 
 
 @dataclass(frozen=True)

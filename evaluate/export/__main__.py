@@ -1,7 +1,7 @@
 """`busso export run=runs/tressette/default`: write a network to a file for other programs, or for busso.
 
-For others it is ONNX, which onnxruntime reads, compared with the network before it replaces an older file. With
-format=safetensors it is a file for busso, which runs no code when it is read. A model card is written beside it.
+For other programs the file is ONNX; it is compared with the network before it replaces an older file. With
+format=safetensors it is for busso, and loading it runs no code. A model card is written beside it.
 
 example:
   busso export run=champion game=spike input=bits to=spike-agent
@@ -61,10 +61,10 @@ def main(settings: ExportSettings) -> None:
 
 
 def export(settings: ExportSettings, game_is_named: bool = False) -> tuple[Path, float | None]:
-    """Write the file and its card; return the file and, for ONNX, the greatest difference from the network's values.
+    """Write the file and its card; return the file and, for ONNX, the largest difference from the network's values.
 
-    `game_is_named`: a network of another game than that of the settings is refused. Raises SettingsError,
-    CheckpointError, and ExportError where the file would do something else than the network; there is none then.
+    With `game_is_named`, a network of another game than the settings' is refused. Raises SettingsError, CheckpointError
+    and, leaving no new file, ExportError if the export fails or its values differ from the network's.
     """
     _check_packages(settings.format)
     source = open_source(settings.run, load_configured_game(settings.game))

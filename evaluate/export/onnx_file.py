@@ -162,9 +162,9 @@ def observations(game: Game, rows: int) -> Words:
 
 
 def difference(network: QNetwork, exported: Values, words: Words) -> float:
-    """Return the greatest difference of values. Raises ExportError where one is greater than TOLERANCE.
+    """Return the largest difference between the values. Raises ExportError if it exceeds TOLERANCE.
 
-    Actions within it differ only where two are worth the same, to within twice the tolerance.
+    Below it, the chosen actions differ only where the best two values are within twice the tolerance.
     """
     with torch.inference_mode():
         wanted = network(torch.from_numpy(words.view(np.int64))).numpy()

@@ -62,8 +62,8 @@ class ExportSource:
 def open_source(run: str, game: Game) -> ExportSource:
     """Open a network by its name; `game` is the game of `champion`.
 
-    Raises SettingsError for what is not there or holds no network, and for damaged results; CheckpointError for a file
-    of a network that is damaged.
+    Raises SettingsError if it is missing or contains no network, and for damaged results; CheckpointError for a damaged
+    network file.
     """
     path = resolve_network(game, run, "run")
     return _of_champion(path, run == CHAMPION) if path.suffix == champion.SUFFIX else _of_checkpoint(path)

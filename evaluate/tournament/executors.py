@@ -22,7 +22,7 @@ WORTH_SECONDS = 300.0
 
 
 class ProcessLostError(UserError):
-    """A worker process died or did not start; finished batches are in the folder, the same command plays the rest."""
+    """Loss of a worker process; finished batches are in the folder, and the same command plays the rest."""
 
 
 class Executor:

@@ -25,7 +25,7 @@ class Plan:
 
     @property
     def batches(self) -> int:
-        """Greatest number of batches of a pair; the last may be shorter."""
+        """Maximum number of batches of a pair; the last may be shorter."""
         return -(-self.deals // self.batch)
 
     def at(self, pair: Pair, number: int) -> Batch:

@@ -72,7 +72,7 @@ class TournamentSettings(GameSettings):
 
     @property
     def most_deals(self) -> int:
-        """Number of deals of a pair; with `until` the greatest number."""
+        """Number of deals of a pair; with `until` the maximum number."""
         return self.deals or (DEALS if self.until is None else MOST_DEALS)
 
     def batch_for(self, players: Iterable[ResolvedPlayer]) -> int:

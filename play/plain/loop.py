@@ -16,7 +16,7 @@ _LONGEST_LINE = 80  # characters quoted from a line that was not understood
 
 
 class _LeaveError(Exception):
-    """The person quits, or the input has ended."""
+    """End of the session: the person quits, or the input has ended."""
 
 
 class PlainTable:

@@ -23,7 +23,7 @@ VERSION = 2
 
 
 class SaveError(UserError):
-    """Unusable save; the message names the file and the way out. The file is not changed."""
+    """Unusable save; the message names the file and the remedy. The file is not changed."""
 
 
 def write_save(path: Path, table: Table, settings: dict[str, Any]) -> None:

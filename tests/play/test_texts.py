@@ -49,7 +49,7 @@ def test_every_action_with_a_name_has_one_in_every_language() -> None:
 
 def test_a_message_in_a_message_is_said_in_the_same_language() -> None:
     told = message("event.wins", seat=2, rule=message("rule.lot"))
-    assert Language("en").render(told) == "Seat 2 wins the pool: fully equal, by lot."
+    assert Language("en").render(told) == "Seat 2 wins the pool: a complete tie, by lot."
     assert Language("it").render(told) == "Il posto 2 vince il piatto: del tutto pari, a sorte."
     declared = message("event.declares", seat=1, accusi=(message("accuso.four", rank="A"), "x"))
     assert Language("en").render(declared) == "Seat 1 declares: four A, x."

@@ -146,7 +146,7 @@ def spike_end(seats: list[tuple[str, int]], special: bool) -> list[str]:
         ([("-3 2 2", 1), ("-6 3 4", 1)], False, "of equal sums the greater sum of positive cards"),
         ([("-4 2 3", 1), ("-4 1 4", 1)], False, "the highest single card"),
         ([("0 10 -10", 0), ("-2 1 1", 0)], True, "the higher special hand"),
-        ([("-3 2 2", 1), ("-3 2 2", 1)], False, "fully equal, by lot"),
+        ([("-3 2 2", 1), ("-3 2 2", 1)], False, "a complete tie, by lot"),
     ],
 )
 def test_the_rule_that_decided_a_showdown(seats: list[tuple[str, int]], special: bool, rule: str) -> None:

@@ -1,4 +1,4 @@
-"""`busso doctor [key=value ...]`: what a run with these settings gets here, and what limits it.
+"""`busso doctor [key=value ...]`: report which resources a run would have here, and what limits it.
 
 example:
   busso doctor game=spike

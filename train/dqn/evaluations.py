@@ -133,7 +133,7 @@ def _norms(learner: Learner) -> dict[str, float]:
 class BestNetwork:
     """Best network of a run: `checkpoints/best.pt`, the newest that is not significantly worse than an earlier one.
 
-    The greatest of many scores is often luck, and networks still improve while the learning rate falls. So a newer
+    The highest of many scores is often luck, and networks still improve while the learning rate falls. So a newer
     network replaces the file unless its score is below an earlier one by more than the 95% interval of the difference
     of two such scores. An existing file counts only if it has the id `run` and was measured against the same players
     on as many deals.

@@ -1,8 +1,8 @@
 """`busso tune [key=value ...]`: search hyperparameters; each trial is a run.
 
-A key with several values or an interval is searched, or those of a file in conf/search/; all others hold for every
-trial. After Ctrl-C the same command resumes the study. Started several times at once, on this machine or as a job array
-(slurm/tune.sh), the processes share the study.
+Keys with several values or an interval are searched; +search=NAME adds those of conf/search/NAME.yaml. All other keys
+apply to every trial. After Ctrl-C the same command resumes the study. Several processes that run it at once, on this
+machine or as a job array (slurm/tune.sh), share the study.
 
 example:
   busso tune study=lr learner.lr='tag(log,interval(1e-4,1e-2))' learner.batch_size=512,1024

@@ -223,7 +223,7 @@ def test_ctrl_c_leaves_the_hands_that_are_graded(
     assert review.main([str(path)]) == 130
     out, err = capsys.readouterr()
     assert re.findall(r"^line (\d), blackjack", out, re.M) == ["1", "2"] and "summary" in out
-    assert "stopped: 2 of 5 are graded" in err
+    assert "stopped: 2 of 5 hands graded" in err
 
 
 def test_a_review_never_replaces_its_records(
@@ -251,7 +251,7 @@ def test_a_search_grades_the_cards_that_it_would_not_try(tressette: Path) -> Non
         (("nowhere.jsonl",), "nowhere.jsonl: No such file"),
         (("{empty}",), "contains no records; busso tournament records=10 writes some"),
         (("{empty}", "format=pdf"), "format: expected one of text, html, not 'pdf'"),
-        (("{empty}", "grades=[1,2]"), "grades: expected three costs"),
+        (("{empty}", "grades=[1,2]"), "grades: expected three increasing costs"),
         (("{empty}", "seats=9"), "seats: expected numbers of seats"),
         (("{empty}", "hands=0"), "hands: expected an integer from 1 to"),
     ],

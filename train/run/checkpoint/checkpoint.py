@@ -35,7 +35,7 @@ _PLAYING = ("acting", "evaluating")  # weights for play in a state; they follow 
 
 
 class CheckpointError(UserError):
-    """Checkpoint that is missing, damaged or of another run; the message names the file and the way out."""
+    """Checkpoint that is missing, damaged or of another run; the message names the file and the remedy."""
 
 
 class MissingError(CheckpointError):

@@ -83,7 +83,7 @@ class EventFile:
         self._file.flush()
 
     def close(self) -> None:
-        """Everything to disk."""
+        """Write everything to disk and close."""
         self._file.close()
 
     def _write(self, event: Any, step: int) -> None:
@@ -130,7 +130,7 @@ class TensorBoardFiles:
         self._events.flush()
 
     def close(self) -> None:
-        """Everything to disk."""
+        """Write everything to disk and close."""
         self._events.close()
 
 
