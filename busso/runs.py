@@ -43,8 +43,8 @@ def train_agent(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
     docs/reference/settings.md lists the settings. Pass them as keywords, with dictionaries for groups, or as strings in
     command-line form, `"network.hidden=[32,32]"`. `quiet` prints nothing but warnings. The run folder is
     `runs/<game>/<name>`. The same call resumes a stopped run, and prints the results of a complete one again. Ctrl-C,
-    or a notebook's stop button, writes a checkpoint and raises KeyboardInterrupt; a second one raises it at once. Raises
-    BussoError where the command prints `error:`.
+    or a notebook's stop button, writes a checkpoint and raises KeyboardInterrupt; a second one raises it at once.
+    Raises BussoError where the command prints `error:`.
 
     Outside the main thread the run receives no signals: it trains until it is complete or the process ends, and the
     same call resumes from the last checkpoint. To be able to stop such a run, train in a separate process and
