@@ -78,7 +78,7 @@ back_into_the_queue() {
     say "job $BUSSO_JOB goes back into the queue"
     slurm_requeues_it && say 'Slurm requeues it at its end' && return
     ask scontrol requeue "$BUSSO_JOB" && sleep 600 # Slurm ends this shell meanwhile
-    printf 'error: Slurm did not requeue job %s; submit the same command again to go on\n' "$BUSSO_JOB" >&2
+    printf 'error: Slurm did not requeue job %s; submit the same command again to resume\n' "$BUSSO_JOB" >&2
 }
 
 # Slurm 24.05 and newer requeues a job that ends within the grace time of its preemption. An additional `scontrol
