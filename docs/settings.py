@@ -33,7 +33,7 @@ PAGE = ROOT / "docs" / "reference" / "settings.md"
 _KEY = re.compile(r"(?P<indent> *)(?P<key>\w+):(?: +(?P<value>[^#\s](?:[^#]|#(?! ))*?)?)?(?: +# (?P<says>.*))?")
 _SKIPPED = ("defaults", "hydra", "opponents.phases", "algo", "kind")  # described in a paragraph, groups, or Hydra's own
 
-# Settings classes by file name in conf/.
+# Settings classes by file name in conf/: of the three kinds of runs, then of the other commands.
 SCHEMAS: dict[str, type[Any]] = {
     "train": TrainSettings,
     "q_learning": TabularSettings,
@@ -47,16 +47,6 @@ SCHEMAS: dict[str, type[Any]] = {
     "export": ExportSettings,
     "tune": TuneSettings,
 }
-COMMANDS = (
-    ("tournament", "busso tournament"),
-    ("review", "busso review"),
-    ("solve", "busso solve"),
-    ("play", "busso play"),
-    ("report", "busso report"),
-    ("compare", "busso compare"),
-    ("export", "busso export"),
-    ("tune", "busso tune"),
-)
 TABLES = (
     ("q_learning", "tables of the small games"),
     ("batch_q_learning", "tables of Corellian Spike, by batches of self-play"),
@@ -221,8 +211,8 @@ def page() -> Iterator[str]:
         yield from settings_table(keys_of(CONF / "algo" / f"{name}.yaml"), SCHEMAS[name])
         yield ""
     yield from choices("algo")
-    for name, command in COMMANDS:
-        yield from ("", f"## `{command}`", "", heading(CONF / f"{name}.yaml"), "")
+    for name in [*SCHEMAS][3:]:
+        yield from ("", f"## `busso {name}`", "", heading(CONF / f"{name}.yaml"), "")
         yield from settings_table(keys_of(CONF / f"{name}.yaml"), SCHEMAS[name])
     yield ""
     yield from choices("search", "+")
