@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
+from busso.cards.base.errors import UserError
 from busso.cards.compiled import jit as compiled
 from busso.cards.game import Game, load_game
 from busso.cards.own.files import is_path
 from busso.cards.player_specs import CHAMPION, champion_file
 from busso.command.conf_folder import own_games
-from busso.command.errors import UserError
 from busso.command.main import command
 from busso.command.settings.foreign import name_game
 from busso.command.system import cpus

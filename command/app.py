@@ -18,10 +18,10 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
+from busso.cards.base.errors import UserError
 from busso.cards.base.files import with_home
 from busso.command.commands import documented
 from busso.command.conf_folder import CONF, explained_settings
-from busso.command.errors import UserError
 from busso.command.main import Main, command, failure_of
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import T, explained, for_schema, from_config, refused_by_name

@@ -4,8 +4,8 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 
+from busso.cards.base.errors import UserError
 from busso.cards.base.files import with_home
-from busso.command.errors import UserError
 from busso.command.settings.overrides import in_full, with_escapes
 from busso.command.terminal.streams import discard_output, is_gone, open_standard_files
 from busso.command.terminal.visible import one_line, visible_output

@@ -24,8 +24,8 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
+from busso.cards.base.errors import UserError
 from busso.cards.base.files import temporary_beside
-from busso.command.errors import UserError
 from busso.command.lock.owner import Owner, OwnerWatch, identity, read_owner, restarts, this_process
 
 BEAT = 20.0  # seconds between heartbeats

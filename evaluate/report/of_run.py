@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from busso.cards.base.errors import UserError
 from busso.cards.presentation import own_module, presentation_of
-from busso.command.errors import UserError
 from busso.evaluate.markdown import code
 from busso.evaluate.report import games
 from busso.evaluate.report.content import Report, Section, Text

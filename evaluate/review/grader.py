@@ -5,12 +5,11 @@ from dataclasses import asdict, replace
 
 import torch
 
-from busso.cards.base.errors import InputError
+from busso.cards.base.errors import InputError, UserError
 from busso.cards.game import Game
 from busso.cards.hand import Hand
 from busso.cards.player_specs import PlayerSpec, read_options
 from busso.cards.presentation import Adviser, presentation_of
-from busso.command.errors import UserError
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.game import game_defaults
 from busso.evaluate.review.advisers import (

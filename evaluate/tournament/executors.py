@@ -12,7 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from functools import cache
 from typing import Any
 
-from busso.command.errors import UserError
+from busso.cards.base.errors import UserError
 from busso.command.system import end_with_parent
 from busso.evaluate.tournament.batches import Batch, Played, TournamentWorker
 

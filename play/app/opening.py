@@ -10,7 +10,7 @@ from textual.containers import Middle
 from textual.screen import ModalScreen
 from textual.widgets import LoadingIndicator, Static
 
-from busso.command.errors import UserError
+from busso.cards.base.errors import UserError
 from busso.play.app.screens import screen_for
 from busso.play.app.spectate.watch import WatchScreen
 from busso.play.app.table.board_screen import BoardScreen, one_line

@@ -8,7 +8,7 @@ import threading
 from contextlib import suppress
 from types import FrameType
 
-from busso.command.errors import UserError
+from busso.cards.base.errors import UserError
 from busso.command.system import heard
 from busso.play.app.application import TableApp
 from busso.play.app.web_driver import is_served

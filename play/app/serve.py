@@ -21,7 +21,7 @@ from aiohttp.typedefs import Handler
 from textual_serve import server as textual_server
 from textual_serve.app_service import AppService
 
-from busso.command.errors import UserError
+from busso.cards.base.errors import UserError
 from busso.command.settings.overrides import key_of
 from busso.command.system import heard
 from busso.play.app.too_small import LEAST_HEIGHT, LEAST_WIDTH

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from busso.cards.base.errors import UserError
 from busso.cards.compiled.splitmix import derive
 from busso.cards.game import Game, States
 from busso.cards.hand import Hand, Move
 from busso.cards.presentation import Adviser, presentation_of
-from busso.command.errors import UserError
 from busso.command.settings.checks import SettingsError
 from busso.evaluate.review.advisers import ActionValue, ExactAdviser, adviser_by, valued_player, valuing, worths_by
 from busso.evaluate.review.grading import Evaluation, judged_of

@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from busso.cards.base.errors import UserError
 from busso.cards.game import Game
 from busso.cards.hand import Hand
 from busso.cards.presentation import Adviser
-from busso.command.errors import UserError
 from busso.command.settings.game import game_defaults
 from busso.evaluate.recorded import InvalidRecord, RecordedHand, recorded_hands
 from busso.evaluate.review.advisers import adviser_of

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from busso.cards.base import own_files
-from busso.cards.base.errors import InputError
+from busso.cards.base.errors import InputError, UserError
 from busso.cards.base.files import write_atomic
 from busso.cards.game import Game
-from busso.command.errors import UserError
 from busso.command.settings.checks import MAX_SEED, SettingsError
 from busso.command.settings.game import load_configured_game
 from busso.play.players import HUMAN

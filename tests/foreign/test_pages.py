@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from busso.command.errors import UserError
+from busso.cards.base.errors import UserError
 from busso.evaluate.markdown import code, literal
 from busso.evaluate.report.content import Figure, Report, Section, Text, TextTable
 from busso.evaluate.report.drawing import Line, Panel, draw_panels

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from busso.command.errors import UserError
+from busso.cards.base.errors import UserError
 from busso.command.main import command as as_command
 from busso.command.terminal.console import plain_console
 from busso.command.terminal.visible import one_line, visible

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 import torch
 
+from busso.cards.base.errors import UserError
 from busso.cards.game import load_game
 from busso.command.conf_folder import own_games
-from busso.command.errors import UserError
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import settings_from_dict
 from busso.command.settings.foreign import MOST_VALUES, check_values, read_json, read_yaml

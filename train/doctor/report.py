@@ -17,7 +17,7 @@ import torch
 from rich.table import Table
 from rich.text import Text
 
-from busso.command.errors import UserError
+from busso.cards.base.errors import UserError
 from busso.command.settings.checks import SettingsError
 from busso.train.doctor import measure as stages
 from busso.train.doctor.memory import BUFFERS, buffer_bytes, check_gpu_memory, check_job_memory

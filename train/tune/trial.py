@@ -9,8 +9,8 @@ import optuna
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import TrialState
 
+from busso.cards.base.errors import UserError
 from busso.cards.stopping import StoppedError
-from busso.command.errors import UserError
 from busso.command.lock.lock import InUseError, Lock
 from busso.command.lock.owner import restarts
 from busso.command.settings.checks import SettingsError

@@ -11,7 +11,7 @@ from textual.screen import Screen
 from textual.widgets import RichLog, Static
 from textual.worker import Worker
 
-from busso.command.errors import UserError
+from busso.cards.base.errors import UserError
 from busso.command.terminal.visible import visible
 from busso.play.app.table.board import Board
 from busso.play.app.widgets.keys import Key, KeyBar

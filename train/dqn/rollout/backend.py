@@ -8,9 +8,9 @@ from typing import Protocol
 
 import torch
 
+from busso.cards.base.errors import UserError
 from busso.cards.matches.duplicate import Duel
 from busso.cards.stopping import Stop, StoppedError
-from busso.command.errors import UserError
 from busso.train.dqn.rollout.evaluator import Evaluator
 from busso.train.dqn.rollout.request import Rollout, RolloutRequest, Weights
 from busso.train.dqn.rollout.worker import RolloutWorker

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import torch
 
-from busso.command.errors import UserError
+from busso.cards.base.errors import UserError
 
 MAGIC = b"busso-checkpoint 5 "
 _LONGEST = 256  # bytes, more than the line's length

@@ -18,8 +18,8 @@ from typing import IO, Any
 
 import torch
 
+from busso.cards.base.errors import UserError
 from busso.cards.base.files import delete_left_over, names_in, rename_aside, replacing
-from busso.command.errors import UserError
 from busso.train.run.checkpoint import archive
 from busso.train.run.checkpoint.archive import DamagedError, OtherFormatError
 from busso.train.run.checkpoint.content import check_archive, check_state, not_finite

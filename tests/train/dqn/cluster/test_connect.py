@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 
-from busso.command.errors import UserError
+from busso.cards.base.errors import UserError
 from busso.command.settings.checks import SettingsError
 from busso.train.dqn.rollout.ray import connect
 from busso.train.dqn.rollout.ray.backend import RayBackend

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import ray
 from ray.exceptions import RayError, RayTaskError
 
-from busso.command.errors import UserError
+from busso.cards.base.errors import UserError
 from busso.command.settings.checks import SettingsError
 from busso.train.dqn.rollout.ray import private
 from busso.train.dqn.rollout.ray.connect import NotStartedError, connect, describe_nodes

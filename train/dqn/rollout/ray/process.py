@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from busso.command.errors import UserError
+from busso.cards.base.errors import UserError
 from busso.command.settings.checks import SettingsError
 from busso.command.system import shared_file
 from busso.train.dqn.rollout.backend import BackendLostError
