@@ -161,7 +161,7 @@ class BestNetwork:
             aside = checkpoint.set_aside(self._path)
             log.warning("%s; renamed to %s, and the next evaluated network becomes the best", error, aside.name)
             return -math.inf
-        counts = ids.is_of(state, self._run) and state.get("measure") == self._measure
+        counts = state.get(ids.KEY) == self._run and state.get("measure") == self._measure
         return float(state["least"]) if counts else -math.inf
 
     def offer(self, weights: Weights, env_steps: int, duels: Mapping[str, Duel]) -> None:
@@ -173,7 +173,7 @@ class BestNetwork:
         self.least = max(self.least, score - math.sqrt(2) * noise)
         state = {"settings": asdict(self._settings), "acting": weights, "env_steps": env_steps}
         state |= {"score": score, "least": self.least, "measure": self._measure}
-        self._writer.save(self._path, ids.with_id(state, self._run))
+        self._writer.save(self._path, state | {ids.KEY: self._run})
 
 
 def report_best(
@@ -186,7 +186,7 @@ def report_best(
     if not settings.evaluation.opponents:
         return
     found = checkpoint.load_best(folder.checkpoints)
-    if found is not None and not ids.is_of(found.state, folder.run_id):  # another run's, unreadable when this one began
+    if found is not None and found.state.get(ids.KEY) != folder.run_id:  # another run's, unreadable when this one began
         found = checkpoint.load_newest(folder.checkpoints, resuming=False)
     if found is None:
         raise checkpoint.CheckpointError(folder.path, "contains no checkpoint")

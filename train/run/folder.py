@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import asdict
@@ -47,7 +48,7 @@ class RunFolder:
         self.path = settings.folder
         self._composed = composed or {}
         self.checkpoints = self.path / "checkpoints"
-        self.run_id = ids.new_id()
+        self.run_id = secrets.token_hex(8)  # not from the run's random generators
         self._settings = settings
         self._lock = Lock(self.path / LOCK)
         self.writer = BackgroundWriter(self.require_own)
@@ -116,7 +117,7 @@ class RunFolder:
             checkpoint.set_aside(path)
             log.warning("%s; it is renamed and the previous one is used", problem)
         try:
-            run_id = ids.id_of(found.state)
+            run_id = str(found.state[ids.KEY])
             load_state_dict(found.state)
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             checkpoint.raise_for_memory(error)
@@ -129,7 +130,7 @@ class RunFolder:
 
     def save_checkpoint(self, done: int, state: dict[str, Any], keep: int) -> Future[None]:
         """Write a checkpoint in the background. Raises CheckpointError if an earlier one could not be written."""
-        return self.writer.save(self.checkpoint_at(done), ids.with_id(state, self.run_id), keep)
+        return self.writer.save(self.checkpoint_at(done), state | {ids.KEY: self.run_id}, keep)
 
     def checkpoint_at(self, done: int) -> Path:
         """Return the path of the checkpoint after `done` episodes or iterations."""

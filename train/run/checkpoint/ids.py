@@ -4,11 +4,8 @@ A start that leaves no checkpoint counts as a separate run: the next start may u
 """
 
 import logging
-import secrets
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from busso.cards.base.files import rename_aside
 from busso.command.settings.checks import SettingsError
@@ -17,27 +14,7 @@ from busso.train.run.checkpoint import checkpoint
 
 log = logging.getLogger("train")
 
-_KEY = "run"  # key in the states that a run saves
-
-
-def new_id() -> str:
-    """Return a unique id, without drawing from the run's random generators."""
-    return secrets.token_hex(8)
-
-
-def id_of(state: Mapping[str, Any]) -> str:
-    """Return the id in a saved state. Raises KeyError if it has none."""
-    return str(state[_KEY])
-
-
-def is_of(state: Mapping[str, Any], run: str) -> bool:
-    """Return whether a state belongs to the run with this id."""
-    return state.get(_KEY) == run
-
-
-def with_id(state: dict[str, Any], run: str) -> dict[str, Any]:
-    """Return a state with the id of its run."""
-    return state | {_KEY: run}
+KEY = "run"  # key of the id in the states that a run saves
 
 
 def set_aside_others(folder: Path, run: str) -> None:
@@ -45,7 +22,7 @@ def set_aside_others(folder: Path, run: str) -> None:
     best = folder / "checkpoints" / checkpoint.BEST
     if best.exists():
         with suppress(checkpoint.CheckpointError):  # whoever uses the file reports its error
-            _keep(best, checkpoint.load(best).get(_KEY), run)
+            _keep(best, checkpoint.load(best).get(KEY), run)
     if (folder / results.FILE).exists():
         with suppress(SettingsError):
             _keep(folder / results.FILE, results.run_of_results(folder), run)
