@@ -144,7 +144,7 @@ def load_newest(folder: Path, first: str | None = None, resuming: bool = True) -
 
     Returns None if there are no files. Raises CheckpointError if all are damaged, so that nothing is discarded
     silently; UnreadableError if one that counts cannot be read; and OtherFormatError if one that counts, or with
-    `to_go_on` any, is of another version.
+    `resuming` any, is of another version.
     """
     try:
         return with_retries(partial(_newest, folder, first, resuming))
