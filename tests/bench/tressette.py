@@ -116,7 +116,7 @@ def _observations(rows: int) -> torch.Tensor:
     games = -(-rows // 40)
     seating = np.zeros((games, GAME.seats), np.uint8)
     _, totals = play(GAME, stream(2, "bench", 0, games), [RandomPlayer()], seating, watch=recorder.watch, observed=True)
-    words = recorder.transitions(totals, 1.0, TargetNetwork()).observation
+    words = recorder.transitions(totals, (1.0, 1.0), TargetNetwork()).observation
     return torch.from_numpy(np.random.default_rng(1).permutation(words)[:rows].view(np.int64))
 
 

@@ -282,7 +282,7 @@ def test_a_champion_of_it_plays_and_is_exported_with_its_file(
     assert "model.onnx" in (said := capsys.readouterr().out) and "10,000 observations" in said
     own_files._named.clear()
     game = busso.load_game(WAR)
-    with error_about(SettingsError, "network", "no file may name"):
+    with error_about(SettingsError, "network", "runs only if you name it"):
         busso.load_player(game, file)
     assert busso.load_player(game, file, network=NET) is not None
 

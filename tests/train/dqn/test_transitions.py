@@ -77,7 +77,7 @@ def test_lambda_returns_by_hand() -> None:
 
 
 def test_discounts_per_reward_by_hand() -> None:
-    """One seat earns 0, 2 and 0, then 4 at its end; its values are 8, 6 and 5. Only the 2 is followed by a discount."""
+    """A seat earns 0, 2 and 0, then 4 at its end; its values are 8, 6 and 5. Only the 2 is followed by a discount."""
     one = ([0] * 4, [0] * 4, [0, 0, 2, 2], np.array([[6.0]], np.float32))
     returns, discount, _ = n_step(*one, (1.0, 0.5), 2)
     assert returns.tolist() == [2, 2, 0.5 * 0 + 4, 4] and discount.tolist() == [0.5, 0.5, 0, 0]
