@@ -71,7 +71,8 @@ def game(  # noqa: PLR0913 - six functions, and what has a default
     def vary(new: Any) -> Mapping[str, Any]:
         return {**({"record": recorder(lambda: made, new)} if keeps_seed else {}), **(varying(new) if varying else {})}
 
-    if (field := more.get("seats_taken")) and field not in (dtype.names or ()):
+    field = more.get("seats_taken")
+    if field is not None and field not in (dtype.names or ()):
         raise InputError("seats_taken", f"{field!r} is not a field of STATE")
     made = Game(
         name=name or own_name(2),
@@ -84,7 +85,7 @@ def game(  # noqa: PLR0913 - six functions, and what has a default
         bits=sees.bits,
         unit=unit,
         total=None if total is None else float(total),
-        rewards=dict(rewards) if rewards is not None else default_rewards(rules, sides, unit_reward),
+        rewards=dict(rewards) if rewards is not None else default_rewards(rules, sides, unit_reward, field),
         policies=_by_name(policies),
         action_text=texts.__getitem__,
         record=record or recorder(lambda: made, chosen),

@@ -231,19 +231,21 @@ def test_each_field_of_a_record_is_needed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("teams", "results", "scale", "result", "win"),
+    ("teams", "results", "scale", "result", "win", "taken"),
     [
-        ([[0], [1]], [7.0, 3.0], 5.0, [0.4, -0.4], [1.0, -1.0]),
-        ([[0], [1]], [5.0, 5.0], 5.0, [0.0, 0.0], [0.0, 0.0]),
-        ([[0, 2], [1, 3]], [8.0, 3.0, 8.0, 3.0], 5.5, [5 / 11, -5 / 11] * 2, [1.0, -1.0] * 2),
-        ([[0], [1], [2]], [6.0, 2.0, 1.0], 1.0, [2.25, -0.75, -1.5], [1.0, -1.0, -1.0]),
-        ([[0], [1], [2]], [4.0, 4.0, 1.0], 1.0, [0.75, 0.75, -1.5], [0.0, 0.0, -1.0]),
-        ([[0]], [-3.0], 2.0, [-1.5], [-1.0]),
+        ([[0], [1]], [7.0, 3.0], 5.0, [0.4, -0.4], [1.0, -1.0], None),
+        ([[0], [1]], [5.0, 5.0], 5.0, [0.0, 0.0], [0.0, 0.0], None),
+        ([[0, 2], [1, 3]], [8.0, 3.0, 8.0, 3.0], 5.5, [5 / 11, -5 / 11] * 2, [1.0, -1.0] * 2, None),
+        ([[0], [1], [2]], [6.0, 2.0, 1.0], 1.0, [2.25, -0.75, -1.5], [1.0, -1.0, -1.0], None),
+        ([[0], [1], [2]], [4.0, 4.0, 1.0], 1.0, [0.75, 0.75, -1.5], [0.0, 0.0, -1.0], None),
+        ([[0]], [-3.0], 2.0, [-1.5], [-1.0], None),
+        ([[0], [1], [2]], [-1.0, -4.0, 0.0], 1.5, [1.0, -1.0, 0.0], [1.0, -1.0, 0.0], 2),
     ],
 )
 def test_the_default_rewards(
-    teams: list[list[int]], results: list[float], scale: float, result: list[float], win: list[float]
+    teams: list[list[int]], results: list[float], scale: float, result: list[float], win: list[float], taken: int | None
 ) -> None:
+    """An empty seat is no side: its 0 is not more than the penalties of the others."""
     told = np.array(results, np.float32)
 
     @njit
@@ -252,10 +254,11 @@ def test_the_default_rewards(
 
     rules = LEAST.rules._replace(returns=as_told)
     start = LEAST.deal(np.zeros(1, np.uint64))
-    start["left"] = 1
+    start["left"], start["stones"] = 1, taken or 0
+    field = None if taken is None else "stones"
     for name, expected in (("result", result), ("win", win)):
         totals, states = np.zeros((1, len(results)), np.float32), start.copy()
-        reward_loop(rules.apply, default_rewards(rules, teams, scale)[name])(
+        reward_loop(rules.apply, default_rewards(rules, teams, scale, field)[name])(
             states, np.zeros(1, np.int64), np.zeros(1, np.uint8), totals
         )
         assert totals[0] == pytest.approx(expected)
