@@ -228,7 +228,7 @@ def _presented(actions: tuple[str, ...], sees: Layout, unit: str, scale: float, 
     def judged(game: Game) -> Mapping[str, tuple[str, float, float]]:
         """Convert one `result` to the game's unit: what one side gains, the others lose together."""
         worth = scale if sides == 1 else 2 * scale * (sides - 1) / sides
-        return {**Judging().units(game), "result": (unit, worth, (game.total or 0.0) / sides)}
+        return {**Judging().units(game), "result": (unit, worth, (game.total or 0.0) / game.seats)}
 
     ahead = (unit, scale) if sides == 1 else (f"{unit} more than the others", 2 * scale)
     return Presentation(

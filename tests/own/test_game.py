@@ -311,6 +311,8 @@ def test_a_result_is_worth_tricks() -> None:
     shown = presentation_of(war)
     assert shown.judging.units(war)["result"] == ("tricks", 5.0, 5.0)
     assert shown.units(war)["result"] == ("tricks more than the others", 10.0)
+    pairs = game(*RULES, actions=TAKE, sees=SEES, options=Options, seats=4, teams=[[0, 2], [1, 3]], total=20)
+    assert presentation_of(pairs).judging.units(pairs)["result"] == ("points", 10.0, 5.0)  # 5 each if all are equal
 
 
 def test_a_variant_keeps_what_is_not_replaced() -> None:
