@@ -108,8 +108,13 @@ def variant(of: Game, name: str | None = None, **changes: Any) -> Game:
         raise InputError("variant", "other rules need their own records", "pass record= and read=, or use game(...)")
     called = name or own_name(2)
 
-    def record(start: np.void, actions: list[int]) -> dict[str, Any]:
-        return of.record(start, actions) | {"game": called}
+    def renamed(record: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+        return lambda start, actions: record(start, actions) | {"game": called}
+
+    def vary(new: Any) -> Mapping[str, Any]:
+        found = dict(of.varying(new) if of.varying else {})
+        own = found.pop("record", None)  # of an own game, whose records name its options
+        return found if own is None or "record" in changes else {**found, "record": renamed(own)}
 
     def read(found: dict[str, Any]) -> Replayed:
         hands, outcome = of.read(found | {"game": of.name})
@@ -117,8 +122,8 @@ def variant(of: Game, name: str | None = None, **changes: Any) -> Game:
 
     if "policies" in changes:
         changes["policies"] = _by_name(changes["policies"])
-    parts = {"name": called, "record": record, "read": read, "presentation": presentation_of(of), "base": of}
-    made = replace(of, **{**parts, **changes})
+    parts = {"name": called, "record": renamed(of.record), "read": read, "varying": vary, "base": of}
+    made = replace(of, **{**parts, "presentation": presentation_of(of), **changes})
     return made
 
 

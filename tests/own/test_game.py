@@ -326,6 +326,15 @@ def test_a_variant_keeps_what_is_not_replaced() -> None:
     assert hands[0].record() == record
 
 
+def test_a_variant_of_an_own_game_is_recorded_by_its_name_and_options() -> None:
+    mine = variant(LEAST, name="mine", rewards={"paid": paid}).configure({"stones": 9})
+    record = recorded(mine)
+    assert (record["game"], record["options"]) == ("mine", {"stones": 9})
+    assert mine.read(record)[0][0].record() == record
+    told = variant(LEAST, name="told", record=lambda start, actions: {"game": "told"}, read=LEAST.read)
+    assert told.configure({}).record(LEAST.blank, []) == {"game": "told"}
+
+
 def test_the_reward_of_the_example_pays_for_tricks_and_sums_to_zero() -> None:
     made = trust(TRICKS).module.GAME
     seeds = np.arange(32, dtype=np.uint64)
