@@ -173,7 +173,7 @@ class Game:
                 raise InputError(f"game.{key}", "expected one value, not several")
             if isinstance(getattr(self.options, key), bool) and not isinstance(options[key], bool):
                 raise InputError(f"game.{key}", f"expected true or false, not {options[key]!r}")
-        chosen = type(self.options)(**options)
+        chosen = dataclasses.replace(self.options, **options)  # an own game's defaults may not be those of its class
         changed = dataclasses.replace(self, options=chosen, **(self.varying(chosen) if self.varying else {}))
         _ = changed.blank  # checks the options
         return changed

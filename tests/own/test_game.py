@@ -135,6 +135,7 @@ def test_all_that_can_be_given_is_taken() -> None:
     assert made.dtype.names == STATE.names  # no seed is added
     assert made.deal(np.zeros(1, np.uint64))["left"] == 9 and list(made.policies) == ["least"]
     assert made.record(made.blank, []) == {"game": "nim"} and presentation_of(made).played == "a round"
+    assert made.configure({}).options == Options(stones=9) and made.configure({"unused": True}).options.stones == 9
     assert made.additions == ("unused",) and sum(paid_by(made, "paid")) >= 3
     assert list(game(*RULES, actions=TAKE, sees=SEES, options=Options, policies=[one]).policies) == ["one"]
 
