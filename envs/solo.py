@@ -98,8 +98,8 @@ class SoloEnv(gymnasium.Env[Bits, np.int64]):
         earned, self._earned = self._earned, self._nothing
         if self._many:
             info["rewards"] = np.array(earned, np.float32)
-            if over:
-                info["returns"] = self.table.returns()
+        if over:
+            info["returns"] = self.table.returns()
         if played != number:
             info["played"] = played
         reward = 0.0 if earned is self._nothing else sum([earned[seat] for seat in self.learner]) / len(self.learner)
