@@ -72,10 +72,13 @@ class SteppedGame:
         self._actions.append(number)
         return said
 
-    def hand(self) -> Hand:
-        """Return the game so far, move by move. Raises ValueError before the first deal."""
+    def _require_deal(self) -> None:
         if self.seed < 0:
             raise InputError(self.game.name, "no game has started", "call reset() first")
+
+    def hand(self) -> Hand:
+        """Return the game so far, move by move. Raises ValueError before the first deal."""
+        self._require_deal()
         seeds = np.array([self.seed], np.uint64)
         hand = Hand(self.game, seeds, self.game.deal(seeds))
         for action in self._actions:
@@ -114,7 +117,8 @@ class SteppedGame:
         return self.game.returns(self.states[:1])[0]
 
     def ask(self, player: Player) -> int:
-        """Return a player's action for the seat to move. Raises ValueError once the game is over."""
+        """Return a player's action for the seat to move. Raises ValueError before the first deal and after the end."""
+        self._require_deal()
         if self.game.over(self.states[:1])[0]:
             raise InputError(self.game.name, "the game is over, no seat may play")
         # The same generator for the same decision, another for others. Derived from the observation, since the bytes of

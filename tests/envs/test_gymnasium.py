@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from busso.cards.base.errors import InputError
+from busso.cards.players import RandomPlayer
 from busso.envs.aec import SeatsEnv
 from busso.envs.solo import SoloEnv
 from busso.envs.vector import SeatsVectorEnv
@@ -56,8 +57,9 @@ def test_a_bad_argument_is_named(arguments: dict[str, Any], key: str) -> None:
 
 def test_what_is_no_action_is_refused() -> None:
     env = SoloEnv("blackjack")
-    with error_about(InputError, "blackjack", hint="reset()"):
-        env.step(0)
+    for act in (env.step, lambda _: env.ask(RandomPlayer())):
+        with error_about(InputError, "blackjack", hint="reset()"):
+            act(0)
     env.reset(seed=1)
     for action in (2, -1, None, 0.5):
         with error_about(InputError, "action of blackjack", "0 to 1"):
