@@ -172,6 +172,12 @@ class CheckedPlayer:
         return OwnCodeError(key, f"{what}: {problem}".removeprefix(": "), hint)
 
 
+def needs_states(player: Player) -> bool:
+    """Return whether a player is a rule or a search, whose compiled code reads the states, not the observations."""
+    decides = player._player if isinstance(player, CheckedPlayer) else player
+    return isinstance(decides, StochasticPlayer) and not isinstance(decides, RandomPlayer)
+
+
 def checked_player(game: Game, player: Any, key: str = "players") -> Player:
     """Wrap an external player in CheckedPlayer. Raises InputError about `key` for anything else."""
     if isinstance(player, type) or not all(callable(getattr(player, name, None)) for name in ("begin", "act")):

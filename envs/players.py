@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from busso.cards.base.errors import InputError
 from busso.cards.compiled.bits import words_for
 from busso.cards.game import Game
-from busso.cards.own.players import player_from
+from busso.cards.own.players import name_of, player_from
 from busso.cards.play import Decisions, Player
-from busso.cards.players import PolicyPlayer
+from busso.cards.players import needs_states
 from busso.cards.tables import TablePlayer
 
 
@@ -27,14 +27,14 @@ class ObservationPlayer:
     """Player that decides by observations only (a network or champion), in the seats of `games` environments.
 
     Rule players and search need the game's state: use `SeatsEnv.ask` or `SoloEnv.ask`, or `others` of a vector
-    environment. Raises ValueError for a rule player or a table; so does `act` for another number of games.
+    environment. Raises ValueError for a rule player, a search or a table; so does `act` for another number of games.
     """
 
     def __init__(self, game: Game, player: Player, games: int = 1, seed: int = 0) -> None:
-        if isinstance(player, PolicyPlayer | TablePlayer):
-            raise InputError("player", f"{type(player).__name__} needs the game's state", "query it with env.ask")
         self._game = game
         self._player = player_from(game, player, "player")
+        if isinstance(player, TablePlayer) or needs_states(self._player):
+            raise InputError("player", f"{name_of(player)} needs the game's state", "query it with env.ask")
         self._games = games
         self._none = np.zeros(0, game.dtype)
         self._player.begin(np.arange(seed, seed + games, dtype=np.uint64))

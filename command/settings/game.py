@@ -51,7 +51,7 @@ def as_game(game: Game | str, *of_it: object) -> Game:
     if not isinstance(game, Game):
         raise SettingsError("game", f"expected a name or a game from load_game, not {type(game).__name__}")
     for states in of_it:
-        if not isinstance(states, np.ndarray) or states.dtype != game.dtype:
+        if not isinstance(states, np.ndarray) or states.dtype != game.dtype or states.ndim != 1:
             raise SettingsError("states", f"expected what deal returns for {game.name}, not {type(states).__name__}")
     return game
 

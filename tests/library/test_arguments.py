@@ -9,6 +9,7 @@ import pytest
 
 import busso
 from busso.cards.play import Decisions
+from busso.cards.players import named_player
 from busso.envs.players import ObservationPlayer
 from busso.envs.solo import SoloEnv
 from busso.envs.vector import SeatsVectorEnv
@@ -82,7 +83,11 @@ def test_what_is_no_player_is_refused_and_what_is_one_plays() -> None:
         found = refused(busso.choose, "blackjack", wrong, busso.deal("blackjack", 1))
         assert found.key == "players" and "begin and act" in str(found)
     assert refused(SeatsVectorEnv, "spike", others=Own).key == "others"
-    assert refused(ObservationPlayer, busso.load_game("spike"), Own).key == "player"
+    game = busso.load_game("spike")
+    assert refused(ObservationPlayer, game, Own).key == "player"
+    for player in (named_player(game, "monte_carlo"), next(iter(game.policies.values()))):  # they would read no state
+        assert "needs the game's state" in refused(ObservationPlayer, game, player).problem
+    assert refused(busso.look, game, busso.deal(game, range(4)).reshape(2, 2)).key == "states"
     assert busso.duel("blackjack", Own(), Own(), deals=2).points.mean == 0
     assert busso.choose("blackjack", Own(), busso.deal("blackjack", [])).size == 0  # an empty list has no integers
 
