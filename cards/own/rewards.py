@@ -22,7 +22,7 @@ def default_rewards(
     seats, heads, unit = sum(map(len, teams)), np.array([min(team) for team in teams]), np.float32(scale)
 
     @njit
-    def seated(state: Any) -> int:
+    def seated(state: Any) -> Any:
         return seats if taken is None else state[taken]
 
     return {
