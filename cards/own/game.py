@@ -122,7 +122,7 @@ def variant(of: Game, name: str | None = None, **changes: Any) -> Game:
 
     if "policies" in changes:
         changes["policies"] = _by_name(changes["policies"])
-    parts = {"name": called, "record": renamed(of.record), "read": read, "varying": vary, "base": of}
+    parts: dict[str, Any] = {"name": called, "record": renamed(of.record), "read": read, "varying": vary, "base": of}
     made = replace(of, **{**parts, "presentation": presentation_of(of), **changes})
     return made
 
