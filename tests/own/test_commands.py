@@ -177,7 +177,9 @@ def test_environments_and_the_library_take_the_file(here: Path) -> None:
 
     env = SeatsEnv("./war.py", 0, None, "ansi")
     env.reset(seed=3)
-    assert "own tricks: 0" in str(env.render()) and env.metadata["name"] == "war_v0"
+    text = str(env.render())
+    assert "own tricks: 0" in text and "\nplayer_0 may play: 0 1D, 1 2D, 3 4D, " in text
+    assert env.metadata["name"] == "war_v0"
     vector = SeatsVectorEnv("./war.py", 4)
     assert vector.reset(seed=1)[0]["observation"].shape == (4, 100)
     game = busso.load_game("./war.py")

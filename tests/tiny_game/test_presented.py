@@ -1,7 +1,6 @@
 """A game from outside the repository is shown wherever games are shown, without changes elsewhere."""
 
 import io
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -9,11 +8,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from busso.cards.hand import Hand
-from busso.cards.own.files import name_game_file
 from busso.command.settings.compose import compose
-from busso.envs.aec import SeatsEnv
-from busso.evaluate.recorded import RecordedHand, recorded_hands
 from busso.evaluate.report.__main__ import main as report
 from busso.evaluate.review.__main__ import main as review
 from busso.evaluate.tournament.__main__ import main as tournament
@@ -23,10 +18,8 @@ from busso.play.table.settings import PlaySettings
 from busso.train.__main__ import main as train
 from tests.evaluate.pages import text_of_page
 from tests.play.app.pilots import driven, text_of, wait
-from tests.tiny_game import FILE, TYPED
+from tests.tiny_game import TYPED
 from tests.train.runs import small
-
-GAME = name_game_file(FILE)
 
 
 @pytest.fixture
@@ -35,28 +28,6 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
     given = [TYPED, "players=[random,equilibrium]", "deals=8", "records=8", f"folder={folder}"]
     assert tournament([*given, "processes=1"]) == 0
     return folder / "games.jsonl"
-
-
-def rows_of(hand: Hand, seat: int) -> list[str]:
-    card = "JQK"[hand.start[0]["cards"][seat]]
-    return [f"own card: {card}", f"played: {', '.join(map(GAME.action_text, hand.actions)) or 'nothing'}"]
-
-
-def test_records_are_stepped_through(records: Path) -> None:
-    found = list(recorded_hands(records))
-    assert len(found) == 16 and all(isinstance(each, RecordedHand) and each.hand.over for each in found)
-    assert [each.hand.record() for each in found if isinstance(each, RecordedHand)] == [
-        {name: value for name, value in json.loads(line).items() if name != "names"}
-        for line in records.read_text().splitlines()
-    ]
-
-
-def test_environments_show_it() -> None:
-    env = SeatsEnv(FILE, 0, None, "ansi")
-    env.reset(seed=3)
-    env.step(0)
-    hand = env.table.hand()
-    assert (env.render() or "").splitlines() == ["kuhn_poker", *rows_of(hand, 1), "player_1 may play: 0 pass, 1 bet"]
 
 
 def test_it_is_played_in_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
