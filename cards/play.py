@@ -119,7 +119,7 @@ def play(
     running = np.flatnonzero(~game.over(states))
     for _ in range(MOST_MOVES):
         if not running.size:
-            return states, totals
+            break
         decisions = Decisions(game, states, running)
         if observed:
             _ = decisions.observation
@@ -135,8 +135,10 @@ def play(
         else:
             advance(states, running, actions, totals)
         running = running[~game.over(states, running)]
-    problem = f"the game of seed {seeds[running[0]]} has not ended after {MOST_MOVES:,} moves"
-    raise OwnCodeError(game.name, problem, "add a rule that ends it, such as a maximum number of moves")
+    if running.size:
+        problem = f"the game of seed {seeds[running[0]]} has not ended after {MOST_MOVES:,} moves"
+        raise OwnCodeError(game.name, problem, "add a rule that ends it, such as a maximum number of moves")
+    return states, totals
 
 
 def decide(players: Sequence[Player], seating: NDArray[np.uint8], decisions: Decisions) -> Actions:

@@ -261,6 +261,18 @@ def test_a_game_that_its_players_never_end_is_one_line(
     assert line.startswith("error: stuck: the game of seed 1 has not ended after 2,000 moves; add a rule that ends it")
 
 
+def test_a_game_may_end_with_the_last_move_that_is_allowed(war: busso.Game, monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds, seating = np.arange(4, dtype=np.uint64), np.zeros((4, 2), np.uint8)
+    rounds: list[int] = []
+    player = busso.load_player(war, "random")
+    play(war, seeds, [player], seating, watch=lambda *_: rounds.append(1))
+    monkeypatch.setattr("busso.cards.play.MOST_MOVES", len(rounds))
+    play(war, seeds, [player], seating)
+    monkeypatch.setattr("busso.cards.play.MOST_MOVES", len(rounds) - 1)
+    with pytest.raises(OwnCodeError, match="has not ended after"):
+        play(war, seeds, [player], seating)
+
+
 def test_an_argument_declared_a_float_takes_any_number(war: busso.Game, write: Write) -> None:
     text = "def by(seen, share: float = 0, most=1, tone: 'float' = 2):\n    return seen.legal[int(share * most)]\n"
     typed = write("by.py", text)
