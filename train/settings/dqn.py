@@ -30,7 +30,7 @@ from busso.train.settings.learning import (
 )
 from busso.train.settings.players import check_phases, check_player
 from busso.train.settings.run import CheckpointSettings, RunSettings, job_minutes
-from busso.train.settings.targets import TargetNetwork, targets_of
+from busso.train.settings.targets import Discounts, TargetNetwork, targets_of
 
 MAX_WAIT = 1e6  # maximum seconds that a process waits for another
 DEFAULT_MINUTES = 9.0  # budget of a run that names none
@@ -77,8 +77,8 @@ class LearnerSettings:
         require(self.cuda_graph in graphs, "learner.cuda_graph", "auto, true or false", self.cuda_graph)
 
     @property
-    def discounts(self) -> tuple[float, float]:
-        """Discounts of what follows a decision without a reward, and one with a reward."""
+    def discounts(self) -> Discounts:
+        """Discounts by `gamma` and `discount_per`."""
         return (self.gamma if self.discount_per == "decision" else 1.0, self.gamma)
 
     @property

@@ -8,6 +8,8 @@ from busso.cards.base.bounds import bounded
 from busso.command.settings.checks import MAX_COUNT, SettingsError, check_numbers, check_one_of
 from busso.command.settings.compose import settings_from_dict
 
+Discounts = tuple[float, float]  # of what follows a decision without a reward, and one with a reward
+
 
 @dataclass
 class LambdaReturns:

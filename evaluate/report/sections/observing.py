@@ -20,6 +20,7 @@ from busso.train.dqn.network.q_network import NetworkPlayer
 from busso.train.dqn.players.load import load_trained, player_of
 from busso.train.run.read import Run
 from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.targets import Discounts
 
 _CPU = torch.device("cpu")
 _STREAM = "report"  # of deals that no run has seen
@@ -34,7 +35,7 @@ class Agent:
     player: Player
     network: NetworkPlayer | None
     reward: str
-    discounts: tuple[float, float]  # as of `LearnerSettings`
+    discounts: Discounts
     opponent: Player | None = None  # in training, if that was a single fixed player
     opponent_name: str = ""
 
@@ -119,9 +120,7 @@ def watch_games(agent: Agent, games: int, seed: int) -> ObservedGames:
     return ObservedGames(agent, games, number, seat, before, legal, action, values, outcome, game.returns(states))
 
 
-def _outcomes(
-    rounds: Sequence[tuple[NDArray[Any], ...]], discounts: tuple[float, float], totals: NDArray[np.float32]
-) -> Numbers:
+def _outcomes(rounds: Sequence[tuple[NDArray[Any], ...]], discounts: Discounts, totals: NDArray[np.float32]) -> Numbers:
     """Return the outcomes `[decisions]`, accumulated from the last round to the first."""
     following = np.zeros(totals.shape)
     earned_then = totals.astype(np.float64)

@@ -17,7 +17,6 @@ from busso.spike.cards import FOLD
 from busso.train.dqn.counters import DqnCounters
 from busso.train.dqn.network.q_network import NetworkPlayer
 from busso.train.dqn.replay.transitions import (
-    Discounts,
     LambdaTransitions,
     NStepTransitions,
     TransitionRecorder,
@@ -26,7 +25,7 @@ from busso.train.dqn.replay.transitions import (
 from busso.train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
 from busso.train.dqn.rollout.seating import player_names, seating
 from busso.train.dqn.rollout.worker import RolloutWorker, episode_return
-from busso.train.settings.targets import Targets
+from busso.train.settings.targets import Discounts, Targets
 from tests.train.runs import LAMBDA_RETURNS, TARGET_NETWORK, settings
 
 CPU = torch.device("cpu")

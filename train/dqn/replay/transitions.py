@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from busso.cards.compiled.jit import njit
 from busso.cards.game import Game, Games
 from busso.cards.play import Actions, Decisions
-from busso.train.settings.targets import LambdaReturns, Targets
+from busso.train.settings.targets import Discounts, LambdaReturns, Targets
 
 Floats = NDArray[np.float32]
-Discounts = tuple[float, float]  # of what follows a decision without a reward, and one with a reward
 Flags = NDArray[np.bool_]
 
 
@@ -28,8 +27,8 @@ class NStepTransitions(NamedTuple):
     """Struct of arrays with one row per decision, in the order of the decisions.
 
     `n_step_return` sums up to n rewards of the seat; `discount` is that of what follows them, or 0 if the game ended
-    with them. `successor` is the offset in rows to the decision to bootstrap from, always in the same struct; 0
-    if the game ended. Each packed observation is stored once.
+    with them. `successor` is the offset in rows to the decision to bootstrap from, always in the same struct; 0 if the
+    game ended. Each packed observation is stored once.
     """
 
     observation: NDArray[np.uint64]  # [rows, words]
@@ -177,8 +176,8 @@ def n_step_returns(
 
     `earned` is the seat's reward before the decision and `final` its total, so a reward is the difference between two
     decisions of the same seat. The last three arguments are written: return, discount of what follows (0 past the
-    end), and the offset in rows to the decision to bootstrap from (0 past the end). Sutton and
-    Barto (2018), equation 7.1.
+    end), and the offset in rows to the decision to bootstrap from (0 past the end). Sutton and Barto (2018), equation
+    7.1.
     """
     for k in range(following.size):
         total, weight, at = n_step_sum(k, following, earned, final[k], discounts, n_step)
