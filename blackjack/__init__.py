@@ -1,11 +1,7 @@
 """Blackjack: one player against the dealer; exact values are computable."""
 
 from busso.blackjack.model import model
-from busso.blackjack.observation import BITS
-from busso.blackjack.players import POLICIES
-from busso.blackjack.records import read, record
-from busso.blackjack.rewards import REWARDS
-from busso.blackjack.rules import ACTION_TEXT, RULES, Options, blank
+from busso.blackjack.rules import ACTION_TEXT, BITS, POLICIES, REWARDS, RULES, Options, blank, read, record
 from busso.cards.game import Game
 
 GAME = Game(

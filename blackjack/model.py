@@ -12,26 +12,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.blackjack.cards import (
+from busso.blackjack.rules import (
     ACE,
     COPIES,
+    DEALER_STANDS,
     DECK,
     HAND_SOFT,
     HAND_SUM,
     HANDS,
+    HIT,
     KIND_TEXT,
     KINDS,
     MAX_SUM,
     RANK_TEXT,
+    STAND,
     TEN,
+    Options,
+    add,
+    blank,
+    check,
     kind_of,
     parse_card,
 )
-from busso.blackjack.rules import DEALER_STANDS, HIT, STAND, Options, add, blank, check
 from busso.cards.compiled.jit import njit
+from busso.cards.mdp import HandEndedError, Mdp, Model, Observed, StateGrid
+from busso.cards.multisets import OUTCOMES, Hands, cards_text, hit_or_stand
 from busso.cards.records import check_copies
-from busso.cards.tabular.mdp import HandEndedError, Mdp, Model, Observed, StateGrid
-from busso.cards.tabular.multisets import OUTCOMES, Hands, cards_text, hit_or_stand
 
 SUMS = MAX_SUM + 1
 
@@ -164,7 +170,7 @@ def _composition_text(state: int) -> str:
 
 
 def locate(player: Sequence[str], opponent: str, decks: int | str) -> int:
-    """See `busso.cards.tabular.mdp.Model`; `decks` as in the rule options."""
+    """See `busso.cards.mdp.Model`; `decks` as in the rule options."""
     ranks, other = [parse_card(card) for card in player], parse_card(opponent)
     if len(ranks) < 2:
         raise ValueError("a hand of Blackjack begins with two cards")

@@ -1,8 +1,25 @@
-"""Rules of Blackjack for one player against the dealer.
+"""Blackjack for one player against the dealer: cards, rules, observation, rewards, rule players and records.
 
 Each side gets two cards; one of the dealer's is open. A player dealt 21 wins at once, unless the dealer has 21 too.
 Otherwise the player hits or stands, stops at 21, and loses at once over 21. Then the dealer draws until reaching 17 or
 the player's sum. The player wins if the dealer exceeds 21 or has less; equal sums lose.
+
+The kind of a card is its value minus one: aces are kind 0, tens and face cards kind 9. A sum counts one ace as 11 if
+that does not exceed 21, and is then soft.
+
+Observation:
+
+| bits  | meaning                                                                               |
+|-------|---------------------------------------------------------------------------------------|
+| 0-22  | own sum, one-hot; 22 for anything over 21                                             |
+| 23    | whether the sum is soft                                                               |
+| 24-33 | the dealer's open card, one-hot: A 2 3 4 5 6 7 8 9 10                                 |
+| 34-92 | own cards, thermometers: 21 bits for aces, 10 twos, 7 3s, 5 4s, 4 5s, 3 6s, 3 7s, 2 each 8 to 10 |
+
+Records:
+
+`{"game":"blackjack","decks":"infinite","soft_17":"stand","ties":"lose","player":["9","2","K"],"dealer":["6","Q"]}`:
+each side's cards in draw order, the dealer's open card first. The player stood after the last card.
 """
 
 from dataclasses import dataclass
@@ -11,19 +28,42 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.blackjack.cards import COPIES, HAND_AFTER, MAX_SUM, RANKS, TEN
-from busso.blackjack.observation import observe
-from busso.cards.base.bounds import bounded, check_bounds
-from busso.cards.base.errors import InputError
+from busso.base.bounds import bounded, check_bounds
+from busso.base.errors import InputError
 from busso.cards.compiled.batch import Rules
+from busso.cards.compiled.bits import bit, put, put_thermometer
 from busso.cards.compiled.jit import njit
 from busso.cards.compiled.splitmix import GAMMA, below, mix
-from busso.cards.tabular.multisets import legal, over
+from busso.cards.hand import DrawnHand, Replayed
+from busso.cards.multisets import legal, multisets, over
+from busso.cards.own.files import game_with
+from busso.cards.records import check_copies, drawn_cards, field, give_house, parse_rank
 
+RANK_TEXT = ("A", "2", "3", "4", "5", "6", "7", "8", "9", "10", "J", "Q", "K")
+KIND_TEXT = RANK_TEXT[:10]
+RANKS = 13
+COPIES = 4  # of each rank in a deck
+KINDS = 10
+ACE, TEN = 0, 9
+MAX_SUM = 21
+DECK = np.array([4] * 9 + [16], np.int64)  # cards in a deck, by kind
+# All hands of at most 21, as multisets of kinds with aces counted as 1.
+HANDS = multisets(range(1, KINDS + 1), MAX_SUM)
+HAND_AFTER = HANDS.child
+# The sum of each hand, and whether it is soft.
+HAND_SOFT = (HANDS.counts[:, ACE] > 0) & (HANDS.total + 10 <= MAX_SUM)
+HAND_SUM = HANDS.total + 10 * HAND_SOFT
+SUM = 0
+SOFT = SUM + MAX_SUM + 2
+DEALER = SOFT + 1
+OWN_CARDS = DEALER + KINDS
+WIDTHS = HANDS.counts.max(axis=0)
+OFFSETS = OWN_CARDS + np.concatenate([[0], np.cumsum(WIDTHS)[:-1]])
+BITS = int(OWN_CARDS + WIDTHS.sum())
+_COUNTS = HANDS.counts.astype(np.uint8)
 STAND, HIT = 0, 1
 ACTION_TEXT = ("stand", "hit")
 DEALER_STANDS = 17
-
 STATE = np.dtype(
     [
         ("random", np.uint64),  # the game's own generator (splitmix64)
@@ -44,6 +84,27 @@ STATE = np.dtype(
     ],
     align=True,
 )
+_DEALT = 2  # cards per side
+
+
+def parse_card(text: object) -> int:
+    """Parse a card: `K` -> 12. Raises ValueError for an unknown card."""
+    return parse_rank(text, RANK_TEXT)
+
+
+def kind_of(rank: int) -> int:
+    """Return the kind of a rank."""
+    return min(rank, TEN)
+
+
+@njit
+def observe(state: Any, seat: int, words: NDArray[np.uint64]) -> None:
+    """OR the observation into the zeroed `words`."""
+    put(words, SUM, bit(min(state.sum, MAX_SUM + 1)))
+    put(words, SOFT, np.uint64(state.soft))
+    put(words, DEALER, bit(min(state.open_rank, TEN)))
+    for kind in range(KINDS):
+        put_thermometer(words, OFFSETS[kind], _COUNTS[state.hand, kind])
 
 
 @dataclass(frozen=True)
@@ -185,3 +246,85 @@ def returns(state: Any, out: NDArray[np.float32]) -> None:
 
 
 RULES = Rules(deal, legal, apply, observe, over, returns)
+
+
+@njit
+def by_value(before: Any, action: int, after: Any, totals: NDArray[np.float32]) -> None:
+    """Add 1 for a win, -1 for a loss, 0 for a tie (with `ties: push`) when the game ends."""
+    if over(after):
+        totals[0] += result(after)
+
+
+REWARDS = {"value": by_value}
+
+
+@njit
+def hit_below_14(state: Any, random_bits: np.uint64) -> int:
+    """Hit below 14, the policy evaluated in the published study."""
+    return HIT if state.sum < 14 else STAND
+
+
+@njit
+def hit_below_17(state: Any, random_bits: np.uint64) -> int:
+    """Hit below 17, like the dealer."""
+    return HIT if state.sum < 17 else STAND
+
+
+POLICIES = {"hit_below_14": hit_below_14, "hit_below_17": hit_below_17}
+
+
+def record(start: np.void, actions: list[int]) -> dict[str, Any]:
+    """Return the record of a game from its state after the deal and the player's actions."""
+    state = np.array([start])
+    player = [int(rank) for rank in start["player_ranks"]]
+    for action in actions:
+        if action == HIT:
+            player.append(int(take(state[0])))
+            give_player(state[0], player[-1])
+    dealer = [int(start["open_rank"]), int(start["hole_rank"])]
+    while _draws(state[0]):
+        dealer.append(int(take(state[0])))
+        give_dealer(state[0], dealer[-1])
+    return {
+        "game": "blackjack",
+        "decks": int(start["decks"]) or "infinite",
+        "soft_17": "hit" if start["hits_soft_17"] else "stand",
+        "ties": "push" if start["ties_push"] else "lose",
+        "player": [RANK_TEXT[rank] for rank in player],
+        "dealer": [RANK_TEXT[rank] for rank in dealer],
+    }
+
+
+def _draws(state: Any) -> bool:
+    """Return whether the dealer draws; never if the deal ended the game."""
+    return not state["ended"] and bool(dealer_draws(state))
+
+
+def read(record: dict[str, Any]) -> Replayed:
+    """Replay a record; return its hand, sums and result (1, 0 or -1). Raises ValueError naming the broken rule."""
+    game = game_with("blackjack", {name: field(record, name) for name in ("decks", "soft_17", "ties")})
+    player, dealer = (drawn_cards(record, name, _DEALT, parse_card) for name in ("player", "dealer"))
+    state = np.array([game.blank])
+    decks = int(state[0]["decks"])
+    if decks:
+        check_copies("player, dealer", [*player, *dealer], COPIES * decks, RANK_TEXT)
+
+    def count(rank: int) -> int:
+        state[0]["taken"][rank] += decks > 0  # an infinite shoe has no counts
+        return rank
+
+    begin(state[0], *map(count, (*player[:_DEALT], *dealer[:_DEALT])))
+    hand, decided = DrawnHand(game, state, record, _DEALT, HIT), bool(state[0]["ended"])
+    for number, rank in enumerate(player[_DEALT:], start=_DEALT + 1):
+        if state[0]["sum"] >= MAX_SUM:
+            raise InputError("player", f"card {number} is drawn at {state[0]['sum']}")
+        give_player(state[0], count(rank))
+        hand.add(HIT, state)
+    give_house("dealer", dealer, _DEALT, state, _draws, lambda it, rank: give_dealer(it, count(rank)))
+    state[0]["ended"] = 1
+    if state[0]["sum"] < MAX_SUM:
+        hand.add(STAND, state)
+    elif not decided:
+        hand.amend(state)
+    sums = [int(state[0]["sum"]), int(state[0]["dealer_sum"])]
+    return Replayed([hand], {"sums": sums, "result": int(result(state[0]))})

@@ -11,19 +11,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-try:
-    from busso.command import __version__
-except ModuleNotFoundError as error:
-    if error.name != "busso.command":
-        raise
-    missing = Path(__file__).parent / "command"
-    hint = "clone with git; in a folder unpacked from a zip, pip install PATH makes the links"
-    raise ImportError(f"{missing}: missing link to ../command; {hint}", name=error.name) from None
+from busso.version import __version__
+
+if not (_missing := Path(__file__).parent / "command").is_dir():
+    _hint = "clone with git; in a folder unpacked from a zip, pip install PATH makes the links"
+    raise ImportError(f"{_missing}: missing link to ../command; {_hint}", name="busso.command")
 
 if TYPE_CHECKING:
-    from busso.cards.base.errors import InputError as BussoError
+    from busso.base.errors import InputError as BussoError
+    from busso.cards.duplicate import Duel as Duel
     from busso.cards.game import Game as Game
-    from busso.cards.matches.duplicate import Duel as Duel
     from busso.cards.play import Player as Player
     from busso.games import View as View
     from busso.games import deal as deal
@@ -47,10 +44,10 @@ _MODULES = {
     **dict.fromkeys(("export", "load_run", "train_agent"), "busso.runs"),
     "Run": "busso.train.run.read",
     **{
-        "Duel": "busso.cards.matches.duplicate",
+        "Duel": "busso.cards.duplicate",
         "Game": "busso.cards.game",
         "Player": "busso.cards.play",
-        "BussoError": "busso.cards.base.errors",
+        "BussoError": "busso.base.errors",
     },
 }
 _ELSEWHERE = {"BussoError": "InputError"}  # names that differ in their modules

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from busso.cards.base.bounds import plain, whole
+from busso.base.bounds import plain, whole
 from busso.cards.compiled.bits import unpack
 from busso.cards.game import Game, States
 from busso.command.settings.checks import SettingsError, require
-from busso.command.settings.foreign import name_game
 from busso.command.settings.game import as_game, load_configured_game
+from busso.command.settings.untrusted import trust_game
 
 _MAX_SEED = 2**64 - 1
 
@@ -33,7 +33,7 @@ def load_game(name: str, **options: Any) -> Game:
     busso.command.settings.checks.SettingsError: game.signal: unknown option of tressette; available: accusi, ...
     """
     require(isinstance(name, str), "game", "a name", type(name).__name__)
-    return load_configured_game({"name": name_game(name), **options})
+    return load_configured_game({"name": trust_game(name), **options})
 
 
 def deal(game: Game | str, seeds: int | Iterable[int]) -> States:

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from busso.cards.base import own_files
-from busso.cards.base.bounds import whole
+from busso.base import own_files
+from busso.base.bounds import whole
 from busso.cards.compiled.splitmix import derive, stream
+from busso.cards.duplicate import Duel
+from busso.cards.duplicate import duel as play_duel
 from busso.cards.game import Game, States
-from busso.cards.matches.duplicate import Duel
-from busso.cards.matches.duplicate import duel as play_duel
 from busso.cards.own.players import name_of, player_from
 from busso.cards.play import Actions, Decisions, Player
 from busso.command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, require
 from busso.command.settings.game import as_game
-from busso.command.settings.own_games import name_network
-from busso.evaluate.players import load_resolved
-from busso.train.dqn.players.resolve import resolve
+from busso.command.settings.trusted import trust_network
+from busso.train.players.load import load_resolved
+from busso.train.players.resolve import resolve
 
 if TYPE_CHECKING:
     from busso.evaluate.solve.solution import Solved
@@ -49,7 +49,7 @@ def load_player(game: Game | str, player: str | Path | Run, network: str | None 
     """
     game = as_game(game)
     if network is not None:
-        name_network(f"network={network}")
+        trust_network(f"network={network}")
     return load_resolved(game, resolve(game, _text(player)))
 
 

@@ -7,11 +7,10 @@ from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdo
 from pathlib import Path
 from typing import Any
 
-from busso.cards.base.bounds import plain
+from busso.base.bounds import plain
+from busso.base.terminal import visible_output
 from busso.command.settings.checks import SettingsError, require
-from busso.command.settings.overrides import escaped
-from busso.command.settings.quoting import as_text, in_quotes
-from busso.command.terminal.visible import visible_output
+from busso.command.settings.quoting import as_text, escaped, in_quotes
 from busso.train.run import read
 from busso.train.run.read import Run
 

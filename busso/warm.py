@@ -18,15 +18,15 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
-from busso.cards.base.errors import UserError
+from busso.base.errors import UserError
+from busso.base.system import usable_cpus
 from busso.cards.compiled import jit as compiled
 from busso.cards.game import Game, load_game
 from busso.cards.own.files import is_path
 from busso.cards.player_specs import CHAMPION, champion_file
 from busso.command.conf_folder import own_games
 from busso.command.main import command
-from busso.command.settings.foreign import name_game
-from busso.command.system import cpus
+from busso.command.settings.untrusted import trust_game
 
 _MOST = 4  # processes at a time, half a gigabyte each
 
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> int:
     known = own_games()
     games = [os.path.abspath(name) if is_path(name) else name for name in arguments] or known  # noqa: PTH100 - links stay
     for name in games:
-        name_game(name)
+        trust_game(name)
     if unknown := [name for name in games if name not in known and not is_path(name)]:
         raise UserError(unknown[0], "unknown game", f"available: {', '.join(known)}")
     store = compiled.store()
@@ -84,9 +84,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def _side_by_side(games: Sequence[str]) -> Iterator[WarmResult]:
     """Fill the games that have the most searches first: they take longest, and the others run in parallel."""
-    longest_first = sorted(games, key=lambda name: len(_searches(load_game(name_game(name)))), reverse=True)
+    longest_first = sorted(games, key=lambda name: len(_searches(load_game(trust_game(name)))), reverse=True)
     # Not forked: this process has Numba's threads and locks.
-    workers = min(len(games), cpus(), _MOST)
+    workers = min(len(games), usable_cpus(), _MOST)
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
         yield from pool.map(fill, longest_first)
 
@@ -99,7 +99,7 @@ def fill(name: str) -> WarmResult:
     from busso.evaluate.tournament import __main__ as tournament
     from busso.train import __main__ as train
 
-    start, failed, game = time.monotonic(), [], load_game(name_game(name))
+    start, failed, game = time.monotonic(), [], load_game(trust_game(name))
     loaded, made = compiled.loaded.total(), compiled.made.total()  # before this game
     here, searches = f"game={name}", _searches(game)
     grader = next((search for search in searches if search.startswith("search:")), "auto")

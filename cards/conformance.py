@@ -15,7 +15,7 @@ from busso.cards.compiled.batch import policy_loop, reward_loop
 from busso.cards.compiled.splitmix import mix
 from busso.cards.game import Game, Games, States
 from busso.cards.hand import NO_SEEDS, Hand
-from busso.cards.own.records import SEED
+from busso.cards.own.game import SEED
 from busso.cards.play import Actions, Decisions, Player, play
 from busso.cards.players import RandomPlayer, named_player
 from busso.cards.presentation import presentation_of

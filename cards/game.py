@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.cards.base import own_files
-from busso.cards.base.bounds import plain
-from busso.cards.base.errors import InputError
-from busso.cards.base.packages import package_of
+from busso.base import own_files
+from busso.base.bounds import plain
+from busso.base.errors import InputError
+from busso.cards.packages import package_of
 
 if TYPE_CHECKING:
     from busso.cards.compiled.batch import Loops, Rules
     from busso.cards.compiled.symmetry import Symmetry
-    from busso.cards.tabular.mdp import Model
-    from busso.cards.tabular.numbering import Numbering
+    from busso.cards.mdp import Model, Numbering
 
 States = NDArray[np.void]
 Games = NDArray[np.int64]

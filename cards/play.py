@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.cards.base.own_files import OwnCodeError
+from busso.base.own_files import OwnCodeError
 from busso.cards.compiled.batch import reward_loop
 from busso.cards.compiled.splitmix import derive
 from busso.cards.game import Game, Games, States

@@ -1,4 +1,4 @@
-"""Parsing of player texts, such as `monte_carlo:samples:100` or `search:runs/x:samples:10`."""
+"""Player texts, such as `monte_carlo:samples:100` or `search:runs/x:samples:10`, and the players that need no file."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from busso.cards.base import own_files
-from busso.cards.base.errors import InputError
-from busso.cards.base.files import with_home
-from busso.cards.base.packages import package_of
+from busso.base import own_files
+from busso.base.errors import InputError
+from busso.base.files import with_home
+from busso.cards.packages import package_of
 
 if TYPE_CHECKING:
-    from busso.cards.game import Game
+    from busso.cards.game import Game, PlayerKind
 
 CHAMPION = "champion"  # the player whose network ships with a game
 CHAMPION_FILE = "network.safetensors"
@@ -165,3 +165,25 @@ def champion_file(game: Game) -> Path | None:
     folders = [champion_folder(name) for name in plays_as(game)]
     paths = [folder / "_".join(chosen) / CHAMPION_FILE for folder in folders for chosen in (true, more, [])]
     return next((path for path in paths if path.is_file()), None)
+
+
+def player_names(game: Game) -> list[str]:
+    """Return the players of a game that need no file: `random`, its policies and its kinds."""
+    return ["random", *game.policies, *(name for name, kind in game.kinds.items() if not kind.of_network)]
+
+
+def kind_and_options(game: Game, spec: PlayerSpec, others: str = "") -> tuple[PlayerKind, Any]:
+    """Return the kind and the options (None for policies) of a player that needs no file.
+
+    Raises InputError for an unknown player, with a hint that ends with `others`, and for bad options.
+    """
+    if spec.who not in player_names(game):
+        raise InputError(
+            spec.who, f"unknown player of {game.name}", f"available: {', '.join(player_names(game))}{others}"
+        )
+    from busso.cards.game import PlayerKind  # imports NumPy, for which --help does not wait
+
+    kind = game.kinds.get(spec.who) or PlayerKind(searches=False)  # `random` and the policies of a game
+    if spec.of is not None:
+        raise InputError(spec, f"{spec.of!r} is not key:value", options_of(spec.who, kind.options))
+    return kind, read_options(kind.options, spec)

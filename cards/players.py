@@ -7,15 +7,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.cards.base.bounds import bounded, check_bounds
-from busso.cards.base.errors import InputError
-from busso.cards.base.own_files import OwnCodeError, fault
+from busso.base.bounds import bounded, check_bounds
+from busso.base.errors import InputError
+from busso.base.own_files import OwnCodeError, fault
 from busso.cards.compiled.batch import first_illegal, next_bits, policy_loop, random_legal
 from busso.cards.compiled.jit import njit
 from busso.cards.game import Game, Games, PlayerKind
 from busso.cards.play import Actions, Decisions, IllegalActionError, Player
-from busso.cards.player_kinds import kind_and_options
-from busso.cards.player_specs import MOST_SAMPLES, PlayerSpec
+from busso.cards.player_specs import MOST_SAMPLES, PlayerSpec, kind_and_options
 
 _NO_ACTION = 255  # legal in no game
 

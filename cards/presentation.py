@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.cards.base.packages import package_of
 from busso.cards.game import Game, States
 from busso.cards.hand import Hand
+from busso.cards.packages import package_of
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from busso.cards.game import Game, States
 from busso.cards.play import Actions, Decisions
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.cards.base.errors import InputError
-from busso.cards.base.files import replacing
+from busso.base.errors import InputError
+from busso.base.files import replacing
 from busso.cards.compiled.jit import njit
 from busso.cards.game import Game
+from busso.cards.mdp import Numbering, Policy
 from busso.cards.play import Actions, Decisions
-from busso.cards.tabular.numbering import Numbering, Policy
 
 _FORMAT = 1
 _HEADERS = 1 << 16  # bytes for the names, types and shapes in a file

@@ -18,16 +18,16 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from busso.cards.base.errors import UserError
-from busso.cards.base.files import with_home
+from busso.base.errors import UserError
+from busso.base.files import with_home
+from busso.base.terminal import one_line
 from busso.command.commands import documented
 from busso.command.conf_folder import CONF, explained_settings
 from busso.command.main import Main, command, failure_of
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import T, explained, for_schema, from_config, refused_by_name
-from busso.command.settings.own_games import name_games
 from busso.command.settings.quoting import in_quotes
-from busso.command.terminal.visible import one_line
+from busso.command.settings.trusted import trust_games
 
 Job = Callable[[DictConfig], Any]
 
@@ -79,7 +79,7 @@ def job(run: Callable[[DictConfig], int | float | None]) -> Job:
     def of(config: DictConfig) -> float | None:
         launcher = _launcher()
         try:
-            name_games(list(HydraConfig.get().overrides.task))  # possibly in another process than the command's
+            trust_games(list(HydraConfig.get().overrides.task))  # possibly in another process than the command's
             found = run(config)
         except Exception as error:
             if launcher is None:
@@ -169,7 +169,7 @@ def added_folders(hydra_config: Any) -> list[str]:
 def run_app(config_name: str, task: Job, arguments: Sequence[str]) -> int:
     """Run a job, or what the flags request; return the exit code. Raises SettingsError for what Hydra refuses."""
     flags, overrides = parted(arguments)
-    name_games(overrides)
+    trust_games(overrides)
     JobError.all.clear()
     app = hydra.main(version_base="1.3", config_path=str(CONF), config_name=config_name)(task)
     shown = _FULL_ERROR in os.environ

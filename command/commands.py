@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from busso.command import __version__
-from busso.command.terminal.streams import discard_output
+from busso.base.terminal import discard_output
+from busso.version import __version__
 
 
 class Command(NamedTuple):

@@ -4,11 +4,10 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 
-from busso.cards.base.errors import UserError
-from busso.cards.base.files import with_home
-from busso.command.settings.overrides import in_full, with_escapes
-from busso.command.terminal.streams import discard_output, is_gone, open_standard_files
-from busso.command.terminal.visible import one_line, visible_output
+from busso.base.errors import UserError
+from busso.base.files import with_home
+from busso.base.terminal import discard_output, is_gone, one_line, open_standard_files, visible_output
+from busso.command.settings.quoting import in_full, with_escapes
 
 _BROKEN_PIPE = 128 + 13  # exit code in a shell of a program ended by SIGPIPE
 

@@ -1,6 +1,6 @@
 """Sphinx configuration for `make docs`; Markdown pages are read in place, so that links also work on GitHub."""
 
-from busso.command import __version__
+from busso.version import __version__
 
 project = "busso"
 copyright = "the busso authors"  # noqa: A001 - the name that Sphinx reads

@@ -14,9 +14,9 @@ from textual.pilot import Pilot
 
 from busso.command.settings.compose import compose
 from busso.command.settings.game import with_game_options
-from busso.command.settings.overrides import given as given_by
+from busso.command.settings.quoting import given as given_by
 from busso.play.app.application import TableApp
-from busso.play.app.table.table import TableScreen
+from busso.play.app.table import TableScreen
 from busso.play.table.settings import PlaySettings
 
 FOLDER = Path(__file__).resolve().parent / "pictures"

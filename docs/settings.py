@@ -10,7 +10,7 @@ from typing import Any, get_args, get_type_hints
 
 import yaml
 
-from busso.cards.base.bounds import bounds_of
+from busso.base.bounds import bounds_of
 from busso.cards.game import load_game
 from busso.command.conf_folder import own_games
 from busso.evaluate.compare import CompareSettings
@@ -20,10 +20,8 @@ from busso.evaluate.review.settings import ReviewSettings
 from busso.evaluate.solve.__main__ import SolveSettings
 from busso.evaluate.tournament.settings import TournamentSettings
 from busso.play.table.settings import PlaySettings
-from busso.train.settings.batch_q import BatchQSettings
-from busso.train.settings.dqn import TrainSettings
-from busso.train.settings.tabular import TabularSettings
-from busso.train.settings.targets import Targets
+from busso.train.settings.dqn import Targets, TrainSettings
+from busso.train.settings.tabular import BatchQSettings, TabularSettings
 from busso.train.tune.settings import TuneSettings
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -7,7 +7,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from busso.cards.own.files import game_with
 from busso.cards.play import Player
 from busso.envs.choosing import RENDER_MODES, check_render_mode, reward_of

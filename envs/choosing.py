@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from busso.cards.base.bounds import whole
-from busso.cards.base.errors import InputError
+from busso.base.bounds import whole
+from busso.base.errors import InputError
 from busso.cards.game import Game
 
 Reward = Callable[..., None]

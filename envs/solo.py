@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from busso.cards.compiled.splitmix import derive
 from busso.cards.own.files import game_with
 from busso.cards.play import Player

@@ -1,18 +1,32 @@
-"""Compiled steps of one game: the cost of a step is the number of calls from Python."""
+"""Compiled steps of one game, whose cost is the number of calls from Python, and seeds of the games that follow."""
 
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from busso.cards.compiled.batch import Rules, allows
 from busso.cards.compiled.bits import unpack_into
 from busso.cards.compiled.jit import njit
+from busso.cards.compiled.splitmix import GAMMA, mix
 
+Seeds = NDArray[np.uint64]
 # Result of a step: the seat to move in the lowest bits, and these flags.
 TURN, OVER, EARNED = 255, 256, 512
 ILLEGAL = -1
+
+
+def later_seeds(first: Seeds, numbers: Seeds) -> Seeds:
+    """Return the seed of game `numbers[k]` after that of `first[k]`, from splitmix64's stream; game 0 is the first."""
+    return np.where(numbers == 0, first, mix(first + numbers * GAMMA))
+
+
+@njit
+def later_seed(first: np.uint64, number: np.uint64) -> np.uint64:
+    """Return one such seed."""
+    return first if number == np.uint64(0) else mix(first + number * GAMMA)
 
 
 class Steps(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from busso.cards.compiled.splitmix import derive
 from busso.cards.game import Game, States
 from busso.cards.hand import Hand
@@ -15,8 +15,7 @@ from busso.cards.own.players import player_from
 from busso.cards.play import Decisions, Player
 from busso.cards.presentation import presentation_of
 from busso.envs.choosing import Reward, check_action, check_seed
-from busso.envs.seeds import later_seed
-from busso.envs.stepping import ILLEGAL, steps
+from busso.envs.stepping import ILLEGAL, later_seed, steps
 
 _PLAYER = 1  # salt of the generators for `ask`
 

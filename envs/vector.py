@@ -9,9 +9,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from busso.cards.base import own_files
-from busso.cards.base.bounds import whole
-from busso.cards.base.errors import InputError
+from busso.base import own_files
+from busso.base.bounds import whole
+from busso.base.errors import InputError
 from busso.cards.compiled.batch import reward_loop
 from busso.cards.compiled.bits import unpack
 from busso.cards.compiled.splitmix import derive
@@ -21,8 +21,7 @@ from busso.cards.own.players import player_from
 from busso.cards.play import Decisions, Player, decide
 from busso.cards.players import named_player
 from busso.envs.choosing import SEEDS, check_seed, reward_of
-from busso.envs.seeds import later_seeds
-from busso.envs.stepping import settle_loop
+from busso.envs.stepping import later_seeds, settle_loop
 
 Observations = dict[str, NDArray[np.int8]]
 Learner = int | Sequence[int] | None

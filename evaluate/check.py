@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from busso.cards.base import own_files
-from busso.cards.base.own_files import OwnCodeError, OwnFile, own_code
+from busso.base import own_files
+from busso.base.own_files import OwnCodeError, OwnFile, own_code
 from busso.command.main import command
-from busso.command.settings.foreign import name_game
+from busso.command.settings.untrusted import trust_game
 
 if TYPE_CHECKING:
     from busso.cards.game import Game
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str]) -> int:
     if not typed.endswith(".py") and "/" not in typed:
         parser.error(f"expected a file, ./NAME.py, not {typed!r}")
     print(f"compiling {typed} ...", file=sys.stderr, flush=True)
-    return _report(name_game(typed))
+    return _report(trust_game(typed))
 
 
 def _report(name: str) -> int:

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from busso.cards.base.bounds import bounded
+from busso.base.bounds import bounded
 from busso.command.app import settings_command
 from busso.command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_numbers, require
 from busso.command.settings.quoting import spelled
@@ -77,8 +77,8 @@ def main(settings: CompareSettings) -> None:
     folders = matching(runs_of(settings.run))
     if len(folders) < 2:
         raise _too_few()
-    from busso.cards.base.files import write_csv
-    from busso.command.terminal.console import result_console
+    from busso.base.files import write_csv
+    from busso.command.console import result_console
     from busso.evaluate.report import page  # deferred: imports PyTorch, and --help must be fast
     from busso.evaluate.report.of_runs import Comparison, csv_rows, scores_of, screen
     from busso.evaluate.report.runs import kind_named, kinds_of
@@ -101,7 +101,7 @@ def _played(settings: CompareSettings, kinds: Sequence[SeedGroup], baseline: See
     from busso.evaluate.tournament.batches import TournamentWorker
     from busso.evaluate.tournament.run import play_pairs
     from busso.evaluate.tournament.settings import Pair, TournamentSettings
-    from busso.train.dqn.players.resolve import ResolvedPlayer, resolve
+    from busso.train.players.resolve import ResolvedPlayer, resolve
 
     options = kinds[0].runs[0].settings.game
     game = load_configured_game(options)

@@ -2,7 +2,7 @@
 
 import re
 
-from busso.command.terminal.visible import one_line, visible
+from busso.base.terminal import one_line, visible
 
 # Code in single backticks within one line is kept. All other backticks are escaped, because renderers pair them across
 # lines. Escaping one bracket disables a link, an image, a link definition or a tag.

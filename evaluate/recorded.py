@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from busso.base.terminal import one_line
 from busso.cards.compiled.splitmix import stream
 from busso.cards.hand import Hand
-from busso.command.terminal.visible import one_line
 from busso.evaluate.replay import replay_records
 
 

@@ -16,14 +16,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from busso.cards.base.errors import InputError
-from busso.cards.base.own_files import game_file
+from busso.base.errors import InputError
+from busso.base.own_files import game_file
 from busso.cards.game import Game
+from busso.command.console import Progress
 from busso.command.main import command
 from busso.command.settings.checks import SettingsError
-from busso.command.settings.foreign import name_game
 from busso.command.settings.game import load_configured_game
-from busso.command.terminal.progress import Progress
+from busso.command.settings.untrusted import trust_game
 
 if TYPE_CHECKING:
     from busso.cards.hand import Replayed
@@ -42,7 +42,7 @@ def replay_records(path: Path) -> Iterator[tuple[int, Any, Replayed | ValueError
 
     The file is read once, so it may be a pipe. Raises OSError.
     """
-    from busso.cards.matches.records import RecordedMatches  # deferred: imports Numba, and --help must be fast
+    from busso.cards.match import RecordedMatches  # deferred: imports Numba, and --help must be fast
     from busso.cards.records import check_names, field, read_records
 
     matches = RecordedMatches()
@@ -94,7 +94,7 @@ def main(arguments: Sequence[str]) -> int:
     if game is not None:
         if not game.startswith("game="):
             parser.error(f"expected one file and optionally game=./war.py, not {game!r}")
-        name_game(game.removeprefix("game="))
+        trust_game(game.removeprefix("game="))
     return _print_results(path)
 
 

@@ -16,8 +16,8 @@ from busso.cards.play import Player
 from busso.cards.players import named_player
 from busso.envs import spike_v1, tressette_v0
 from busso.envs.aec import SeatsEnv
-from busso.envs.players import ObservationPlayer
-from busso.train.dqn.players.load import player_of
+from busso.envs.observation_player import ObservationPlayer
+from busso.train.players.load import player_from_text
 
 
 def parse() -> argparse.Namespace:
@@ -81,7 +81,7 @@ def main() -> None:
     env = {"tressette": tressette_v0, "spike": spike_v1}[args.game].env()
     name = {"tressette": "busso/Tressette-v0", "spike": "busso/Spike-v1"}[args.game]
     against = args.against or {"tressette": "greedy", "spike": "cautious"}[args.game]
-    player = player_of(env.game, args.player, torch.device("cpu"))
+    player = player_from_text(env.game, args.player, torch.device("cpu"))
     print(f"{args.player} against {against}; rewards are those of the environment")
     say("PettingZoo", in_pettingzoo(env, player, against, args.turns))
     say("Gymnasium", in_gymnasium(name, player, against, args.batch))

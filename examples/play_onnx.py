@@ -10,7 +10,7 @@ import numpy as np
 import onnxruntime
 
 from busso.cards.compiled.splitmix import stream
-from busso.cards.matches.duplicate import duel
+from busso.cards.duplicate import duel
 from busso.cards.players import named_player
 from busso.command.settings.game import load_configured_game
 

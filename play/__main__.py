@@ -15,10 +15,10 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
+from busso.base.system import heard
 from busso.command.app import settings_command, typed
 from busso.command.settings.checks import SettingsError
-from busso.command.settings.overrides import given as given_by
-from busso.command.system import heard
+from busso.command.settings.quoting import given as given_by
 from busso.play.language import Language
 from busso.play.table.settings import APP, AUTO, PLAIN, Given, PlaySettings
 
@@ -44,7 +44,7 @@ def main(settings: PlaySettings) -> int:
         return run_app(settings, given)
     if settings.watch is not None:
         raise SettingsError("watch", "ui=plain cannot show games", "use ui=app in a terminal, or serve=true")
-    from busso.play.plain.ending import interrupt_at
+    from busso.play.plain import interrupt_at
 
     try:
         with interrupt_at(heard((signal.SIGTERM, signal.SIGHUP))):  # saves the game, as Ctrl-C does
@@ -56,7 +56,7 @@ def main(settings: PlaySettings) -> int:
 
 
 def _sit_down(settings: PlaySettings, given: Given) -> int:
-    from busso.play.plain.loop import PlainTable
+    from busso.play.plain import PlainTable
     from busso.play.table.session import (
         open_session,  # imports Numba, for which the application's menu does not wait
     )

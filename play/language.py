@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from busso.command.terminal.visible import visible
+from busso.base.terminal import visible
 
 _FOLDER = Path(__file__).parent / "texts"
 LANGUAGES = tuple(sorted(path.stem for path in _FOLDER.glob("[!.]*.yaml")))

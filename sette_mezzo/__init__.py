@@ -1,28 +1,14 @@
 """Sette e mezzo: one player against an opponent with a fixed rule; exact values are computable."""
 
-from busso.cards.game import Game
+from busso.cards.multisets import legal, over
+from busso.cards.own.game import game
+from busso.sette_mezzo import rules
 from busso.sette_mezzo.model import model
-from busso.sette_mezzo.observation import BITS
-from busso.sette_mezzo.players import POLICIES
-from busso.sette_mezzo.records import read, record
-from busso.sette_mezzo.rewards import REWARDS
-from busso.sette_mezzo.rules import ACTION_TEXT, RULES, Options, blank
+from busso.sette_mezzo.rules import apply, beat_the_card, by_study, by_value, deal, hit_below_5, observe, returns
 
-GAME = Game(
-    name="sette_mezzo",
-    blank_for=blank,
-    options=Options(),
-    rules=RULES,
-    seats=1,
-    teams=((0,),),
-    actions=len(ACTION_TEXT),
-    bits=BITS,
-    unit="wins",
-    total=None,
-    rewards=REWARDS,
-    policies=POLICIES,
-    action_text=ACTION_TEXT.__getitem__,
-    record=record,
-    read=read,
-    model=model,
-)
+GAME = game(
+    rules.STATE, deal, legal, apply, observe, over, returns,
+    actions=rules.ACTION_TEXT, sees=rules.SEES, name="sette_mezzo", seats=1, unit="wins", options=rules.Options,
+    rewards={"value": by_value, "study": by_study}, policies=[hit_below_5, beat_the_card],
+    record=rules.record, read=rules.read, presentation=rules.PRESENTATION, model=model,
+)  # fmt: skip

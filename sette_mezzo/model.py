@@ -11,30 +11,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from busso.cards.compiled.jit import njit
+from busso.cards.mdp import HandEndedError, Mdp, Model, Observed, StateGrid
+from busso.cards.multisets import OUTCOMES, Hands, cards_text, hit_or_stand
 from busso.cards.records import check_copies
-from busso.cards.tabular.mdp import HandEndedError, Mdp, Model, Observed, StateGrid
-from busso.cards.tabular.multisets import OUTCOMES, Hands, cards_text, hit_or_stand
-from busso.sette_mezzo.cards import (
+from busso.sette_mezzo.rules import (
     COPIES,
     DECK,
     FACE,
     HANDS,
+    HIT,
     KINDS,
     MAX_SCORE,
+    PAYOFFS,
     RANK_TEXT,
     RANKS,
+    STATE,
+    STICK,
     VALUES,
-    kind_of,
+    Options,
     parse_card,
     points_text,
 )
-from busso.sette_mezzo.rewards import PAYOFFS
-from busso.sette_mezzo.rules import HIT, STICK, Options, blank, limit_in_halves
 
 
 def model(options: Options, reward: str, deck: NDArray[np.int64] = DECK) -> Model:
     """Return the process under these options, for another deck if `deck[kind]` is given. Raises ValueError."""
-    limit = limit_in_halves(options.limit)
+    limit = int(2 * options.limit)
     hands = Hands(HANDS.total, HANDS.child, HANDS.counts, HANDS.size >= 1)
     stops = np.tile(HANDS.total >= limit, (MAX_SCORE + 1, 1))
     shoe, never = deck.astype(np.float64), MAX_SCORE + 1
@@ -68,7 +70,8 @@ def index(state: Any) -> int:
 def _records(options: Options) -> NDArray[np.void]:
     """Return a record for each state as the player sees it."""
     hand, kind = np.divmod(np.arange(HANDS.total.size * KINDS), KINDS)
-    records = np.full(hand.size, blank(options))
+    records = np.zeros(hand.size, STATE)
+    records["limit"] = options.limit
     records["hand"], records["score"], records["opponent_rank"] = hand, HANDS.total[hand], kind
     return records
 
@@ -100,21 +103,21 @@ def state_text(state: int) -> str:
 
 
 def locate(player: Sequence[str], opponent: str) -> int:
-    """See `busso.cards.tabular.mdp.Model`."""
+    """See `busso.cards.mdp.Model`."""
     ranks = [parse_card(card) for card in player]
     other = parse_card(opponent)
     check_copies("player, opponent", [*ranks, other], COPIES, RANK_TEXT)
-    score = sum(int(VALUES[kind_of(rank)]) for rank in ranks)
+    score = sum(int(VALUES[min(rank, FACE)]) for rank in ranks)
     if score > MAX_SCORE:
         raise HandEndedError(f"{points_text(score)}: over seven and a half, the game is lost")
     hand = 0
     for rank in ranks:
-        hand = int(HANDS.child[hand, kind_of(rank)])
-    return hand * KINDS + kind_of(other)
+        hand = int(HANDS.child[hand, min(rank, FACE)])
+    return hand * KINDS + min(other, FACE)
 
 
 def _starts() -> StateGrid:
-    kinds = [kind_of(rank) for rank in range(RANKS)]
+    kinds = [min(rank, FACE) for rank in range(RANKS)]
     states = np.array([[HANDS.child[0, own] * KINDS + other for other in kinds] for own in kinds], np.int64)
     ranks = tuple(RANK_TEXT)
     return StateGrid("starts", "after the first cards", "player", "opponent", ranks, ranks, states)

@@ -8,12 +8,11 @@ from busso.cards.players import SampleOptions
 from busso.spike.cards import ACTIONS, action_text
 from busso.spike.numbering import numbering
 from busso.spike.observation import BITS
-from busso.spike.players import POLICIES
+from busso.spike.policies import POLICIES
 from busso.spike.records import read, record
 from busso.spike.rewards import REWARDS
 from busso.spike.rules import RULES
-from busso.spike.search.monte_carlo import monte_carlo
-from busso.spike.search.network_search import SpikeSearchOptions, network_search
+from busso.spike.search import SpikeSearchOptions, monte_carlo, network_search
 from busso.spike.state import Options, blank
 
 

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from busso.cards.compiled.jit import njit
-from busso.cards.tabular.numbering import Numbering
-from busso.spike.cards import DISCARD, FACES, MATCH, NO_BUY, NO_CARD, VALUES
-from busso.spike.showdown import card_sum
+from busso.cards.mdp import Numbering
+from busso.spike.cards import DISCARD, FACES, MATCH, NO_BUY, NO_CARD, VALUES, card_sum
 from busso.spike.state import MAX_SEATS, ROUNDS, Options
 
 SUMS, LEVELS, DECISIONS = 19, 10, 3

@@ -31,8 +31,7 @@ from numpy.typing import NDArray
 
 from busso.cards.compiled.bits import bit, put, put_thermometer
 from busso.cards.compiled.jit import njit
-from busso.spike.cards import CARDS, FACES, MAX_VALUE, NO_CARD, VALUES
-from busso.spike.showdown import card_sum
+from busso.spike.cards import CARDS, FACES, MAX_VALUE, NO_CARD, VALUES, card_sum
 from busso.spike.state import MAX_SEATS, NO_SEAT, OVER
 
 LEVELS = (2, 4, 6, 8, 10, 14, 18, 22, 26, 30, 36, 42, 48, 54, 60, 70, 80, 100, 150, 200)

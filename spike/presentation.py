@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 from busso.cards.game import Game, States
 from busso.cards.hand import Hand
 from busso.cards.presentation import Judging, Presentation, Row
-from busso.spike.cards import CARDS, NO_CARD, VALUES
+from busso.spike.cards import NO_CARD, VALUES, card_sum
 from busso.spike.rules import to_match
-from busso.spike.search.monte_carlo import showdown_odds
-from busso.spike.showdown import card_sum
-from busso.spike.state import BET, BUYING, EXCHANGE, ROUNDS
+from busso.spike.search import showdown_odds
+from busso.spike.state import BET, BUYING, EXCHANGE, ROUNDS, discarded, public_seat, rolls
 
 _SAMPLES_OF_ODDS = 2000
 _PHASES = {BET: "betting", BUYING: "buying", EXCHANGE: "exchange"}
@@ -31,17 +30,17 @@ def _rows(hand: Hand, seat: int) -> Iterator[Row]:
     yield Row("own cards", tuple(own), cards=True)
     yield Row("sum", (_value(card_sum(state, seat)),))
     yield Row("seats", tuple(_seat(state, other, seat) for other in range(int(state["players"]))))
-    discards = [_value(VALUES[card]) for card in range(CARDS) if int(state["discards"]) >> card & 1]
-    if discards:
-        yield Row("discards", tuple(discards), cards=True)
-    if int(state["round"]) > 1:
-        yield Row("dice", tuple(f"{a} and {b}" for a, b in state["dice"][: int(state["round"]) - 1]))
+    if values := discarded(state):
+        yield Row("discards", tuple(map(_value, values)), cards=True)
+    if rolled := rolls(state):
+        yield Row("dice", tuple(f"{a} and {b}" for a, b in rolled))
 
 
 def _seat(state: np.void, other: int, seat: int) -> str:
-    spike = "".join(f", spike {text}" for text in _shown(state["spikes"][other]))
-    folded = "" if int(state["in_hand"]) >> other & 1 else ", folded"
-    return f"{'you' if other == seat else f'seat {other}'}: {state['credits'][other]} credits{spike}{folded}"
+    seen = public_seat(state, other)
+    spike = "" if seen.spike is None else f", spike {_value(seen.spike)}"
+    folded = "" if seen.in_hand else ", folded"
+    return f"{'you' if other == seat else f'seat {other}'}: {seen.credits} credits{spike}{folded}"
 
 
 def _shown(card: int) -> list[str]:

@@ -2,7 +2,7 @@
 
 A hand is `{"game", "players", "credits", "deck", "dice", "tie_break", "actions"}`, with `first` if a seat other than 0
 acts first, `options` if they are not the defaults, `second_pot` if it has credits, and `shuffle`, the reshuffle seed
-(see `busso.spike.deck`), if the discards were shuffled in. Without it they go under the deck, lowest first. A match of
+(see `busso.spike.state`), if the discards were shuffled in. Without it they go under the deck, lowest first. A match of
 several hands is `{"game", "players", "hands": [...]}`.
 """
 
@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from busso.cards.game import load_game
 from busso.cards.hand import NO_SEEDS, Hand, Replayed
 from busso.cards.records import field, integer, list_of
 from busso.spike.cards import ACTION_TEXT, ACTIONS, CARDS, MAX_VALUE, MIN_VALUE, VALUES, copies
-from busso.spike.deck import settle
 from busso.spike.rules import apply, next_hand, open_hand, over, proceed
-from busso.spike.state import MAX_CREDITS, MAX_SEATS, ROUNDS, STATE, Options, blank
+from busso.spike.state import MAX_CREDITS, MAX_SEATS, ROUNDS, STATE, Options, blank, settle
 
 _WORD = 2**64
 

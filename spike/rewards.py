@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from busso.cards.compiled.jit import njit
-from busso.spike.cards import BUY, MATCH, VALUES
+from busso.spike.cards import BUY, MATCH, VALUES, card_sum
 from busso.spike.rules import price
-from busso.spike.showdown import card_sum
 
 # From the published study.
 POOL_WEIGHT = 31.0

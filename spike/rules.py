@@ -14,11 +14,35 @@ from busso.cards.compiled.batch import Rules
 from busso.cards.compiled.bits import bit, lowest, popcount
 from busso.cards.compiled.jit import njit
 from busso.cards.compiled.splitmix import GAMMA, below, mix
-from busso.spike.cards import BUY, DISCARD, FOLD, MATCH, NO_BUY, NO_CARD, RAISE, SWAP_HIGHER, SWAP_LOWER, SWAP_SPIKE
-from busso.spike.deck import draw, ensure_cards, roll, skip_rest
+from busso.spike.cards import (
+    BUY,
+    DISCARD,
+    FOLD,
+    MATCH,
+    NO_BUY,
+    NO_CARD,
+    RAISE,
+    SWAP_HIGHER,
+    SWAP_LOWER,
+    SWAP_SPIKE,
+    card_sum,
+    winner,
+)
 from busso.spike.observation import observe
-from busso.spike.showdown import card_sum, winner
-from busso.spike.state import BET, BETWEEN_HANDS, BUY_PRICE, BUYING, EXCHANGE, NO_SEAT, OVER, ROUNDS
+from busso.spike.state import (
+    BET,
+    BETWEEN_HANDS,
+    BUY_PRICE,
+    BUYING,
+    EXCHANGE,
+    NO_SEAT,
+    OVER,
+    ROUNDS,
+    draw,
+    ensure_cards,
+    roll,
+    skip_rest,
+)
 
 _BETTING_ACTIONS = np.uint64(1 << RAISE | 1 << MATCH | 1 << FOLD)
 _BUYING_ACTIONS = np.uint64(1 << BUY | 1 << NO_BUY)

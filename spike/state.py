@@ -1,12 +1,19 @@
-"""State record of Corellian Spike and the rule options that it carries."""
+"""State record of Corellian Spike: its rule options, and drawing and shuffling.
+
+While the deck is not fully ordered, each card is drawn at random from the rest.
+"""
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from busso.cards.base.bounds import bounded, check_bounds
-from busso.cards.base.errors import InputError
-from busso.spike.cards import CARDS
+from busso.base.bounds import bounded, check_bounds
+from busso.base.errors import InputError
+from busso.cards.compiled.bits import bit, lowest, popcount
+from busso.cards.compiled.jit import njit
+from busso.cards.compiled.splitmix import GAMMA, below, mix
+from busso.spike.cards import CARDS, NO_CARD, VALUES
 
 MAX_SEATS = 8
 MAX_CREDITS = 32_000  # of all seats and pots together: a field of the state holds up to 32,767
@@ -14,7 +21,6 @@ ROUNDS = 3
 BUY_PRICE = 2
 NO_SEAT = np.uint8(255)
 BET, BUYING, EXCHANGE, OVER, BETWEEN_HANDS = range(5)  # no seat moves during the last one
-
 STATE = np.dtype(
     [
         ("random", np.uint64),  # the game's own generator (splitmix64)
@@ -57,6 +63,8 @@ STATE = np.dtype(
     ],
     align=True,
 )
+# Least common multiple of 1 to 8: a lot below it is fair modulo any number of seats.
+_LOTS = 840
 
 
 @dataclass(frozen=True)
@@ -110,3 +118,114 @@ def _even(name: str, value: int) -> int:
     if value % 2:
         raise InputError(f"game.{name}", f"expected an even number, because all payments are even, not {value}")
     return value
+
+
+@njit
+def roll(state: Any) -> None:
+    """Draw the dice, the lot and the reshuffle seed for a new hand, and take a fresh, unshuffled deck."""
+    state.random += GAMMA
+    scaled = mix(state.random) >> np.uint64(32)
+    for index in range(ROUNDS):
+        for die in range(2):
+            scaled *= np.uint64(6)
+            state.dice[index, die] = 1 + (scaled >> np.uint64(32))
+            scaled &= np.uint64(0xFFFFFFFF)
+    state.random += GAMMA
+    state.lot = below(mix(state.random), _LOTS)
+    state.random += GAMMA
+    state.shuffle = mix(state.random) | np.uint64(1)
+    for card in range(CARDS):
+        state.deck[card] = card
+    state.ordered = 0
+
+
+@njit
+def _settle_one(state: Any, position: int) -> None:
+    state.random += GAMMA
+    other = position + below(mix(state.random), CARDS - position)
+    state.deck[position], state.deck[other] = state.deck[other], state.deck[position]
+    state.ordered = position + 1
+
+
+@njit
+def settle(state: Any) -> None:
+    """Shuffle the rest of the deck now, in the same order as if drawn card by card."""
+    for position in range(state.ordered, CARDS):
+        _settle_one(state, position)
+
+
+@njit
+def skip_rest(state: Any) -> None:
+    """Advance the generator as if the whole deck had been drawn, so that later hands do not depend on the draws."""
+    state.random += GAMMA * np.uint64(CARDS - state.ordered)
+
+
+@njit
+def draw(state: Any) -> int:
+    """Draw the next card of the deck."""
+    position = state.drawn
+    if position >= state.ordered:
+        _settle_one(state, position)
+    state.drawn += 1
+    return state.deck[position]
+
+
+@njit
+def ensure_cards(state: Any, cards: int) -> None:
+    """Shuffle in the discards if fewer than `cards` cards are left."""
+    if CARDS - state.drawn < cards:
+        _reshuffle(state)
+
+
+@njit
+def _reshuffle(state: Any) -> None:
+    settle(state)
+    start = state.drawn - _put_back(state)
+    if state.shuffle != np.uint64(0):
+        for position in range(start, CARDS):
+            state.shuffle += GAMMA
+            other = position + below(mix(state.shuffle), CARDS - position)
+            state.deck[position], state.deck[other] = state.deck[other], state.deck[position]
+    state.drawn = start
+
+
+@njit
+def _put_back(state: Any) -> int:
+    """Move the rest of the deck up and the discards under it, lowest first; return the number of discards."""
+    count = popcount(state.discards)
+    for position in range(state.drawn, CARDS):
+        state.deck[position - count] = state.deck[position]
+    for position in range(CARDS - count, CARDS):
+        card = lowest(state.discards)
+        state.deck[position] = card
+        state.discards ^= bit(card)
+    return count
+
+
+# ---------------------------------------------------------------------- public knowledge, for people
+
+
+class PublicSeat(NamedTuple):
+    """Public view of a seat: its credits, its spike card's value, and whether it is still in the hand."""
+
+    credits: int
+    spike: int | None
+    in_hand: bool
+
+
+def public_seat(state: np.void, seat: int) -> PublicSeat:
+    """Return what everybody knows of a seat."""
+    spike = int(state["spikes"][seat])
+    shown = None if spike == NO_CARD else int(VALUES[spike])
+    return PublicSeat(int(state["credits"][seat]), shown, bool(int(state["in_hand"]) >> seat & 1))
+
+
+def discarded(state: np.void) -> tuple[int, ...]:
+    """Return the values of the discards, lowest first."""
+    return tuple(int(VALUES[card]) for card in range(CARDS) if int(state["discards"]) >> card & 1)
+
+
+def rolls(state: np.void, to_the_end: bool = False) -> tuple[tuple[int, int], ...]:
+    """Return the dice of a hand so far, or all of them."""
+    rolled = ROUNDS if to_the_end else max(int(state["round"]) - 1, 0)
+    return tuple((int(one), int(other)) for one, other in state["dice"][:rolled])

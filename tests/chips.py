@@ -31,7 +31,7 @@ def emulated_chip(name: str) -> Iterator[Chip]:
     """Make this process take its CPU for such a chip; PyTorch emulates bfloat16 in software if necessary."""
     import torch  # deferred: tests without chips do not need it
 
-    from busso.train.dqn.network import matmul
+    from busso.train.network import matmul
 
     chip = CHIPS[name]
     one_dnn = chip.one_dnn and matmul.one_dnn_available()

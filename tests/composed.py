@@ -14,7 +14,7 @@ from hydra.core.utils import JobRuntime
 from omegaconf import DictConfig, OmegaConf
 
 from busso.command.settings import compose
-from busso.command.settings.overrides import parsed
+from busso.command.settings.quoting import parsed
 
 _PATH = re.compile(r"(\w+)=(/[\w./-]+)")  # pytest's folder names
 _OF_FILES = ("searchpath", ".py", "./")  # games and settings in files, which tests change

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from busso.cards.compiled.batch import Rules
 from busso.cards.compiled.jit import njit
 from busso.cards.compiled.splitmix import GAMMA, mix, uniform
-from busso.cards.tabular.mdp import END, Mdp, legal
+from busso.cards.mdp import END, Mdp, legal
 from busso.train.tabular.algorithms import EpisodeSimulator, action_values
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 import busso as package
-from busso.command import __version__
 from busso.command.commands import COMMANDS, main
+from busso.version import __version__
 from tests.pages import BLOCKS, TEXT
 
 ROOT = Path(__file__).parent.parent
 # Internal: started by other commands, with file descriptors.
-_STARTED = {"busso.train.dqn.rollout.ray.supervisor", "busso.play.app.lifeline"}
+_STARTED = {"busso.train.rollout.ray.supervisor", "busso.play.app.lifeline"}
 WITHOUT_A_NAME = {*_STARTED, "busso.command.commands"}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from busso.command.terminal.console import output_may_fail, result_console
+from busso.command.console import output_may_fail, result_console
 
 OPENS = """
 import os, sys
@@ -61,7 +61,7 @@ def test_a_table_may_fail_where_it_is_said_so(monkeypatch: pytest.MonkeyPatch) -
 
 FAILS = """
 import sys
-from busso.command.terminal.console import plain_console
+from busso.command.console import plain_console
 from busso.command.main import command as as_command
 def command(arguments):
     print("for a person", file=sys.stderr)

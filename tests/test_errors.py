@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 import busso
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from busso.command.app import CommandEnd, JobError
 from busso.command.main import command as as_command
 from busso.command.settings.checks import SettingsError, require
-from busso.train.dqn.rollout.backend import BackendLostError
-from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.train.rollout.backend import BackendLostError
+from busso.train.run.checkpoint import CheckpointError
 
 
 def test_the_line_is_key_problem_and_way_out() -> None:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-MODULES_OF_A_FOLDER, LINES_OF_A_FILE = 12, 300
+MODULES_OF_A_FOLDER, LINES_OF_A_FILE = 20, 500
 NOT_FIRST = {"What", "Whether", "Who", "Which", "How", "Where", "One", "Have", "Those", "That"}
 OF_EACH_GAME = {"GameBoard", "GameScreen", "Options"}
 

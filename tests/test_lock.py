@@ -16,9 +16,8 @@ from typing import Any
 
 import pytest
 
-from busso.command.lock import lock, owner
-from busso.command.lock.lock import InUseError, LostError, in_job
-from busso.command.lock.owner import Owner, read_owner, this_process
+from busso.base import lock
+from busso.base.lock import InUseError, LostError, Owner, in_job, read_owner, this_process
 from tests.errors import error_about
 from tests.limits import seconds, until
 
@@ -29,7 +28,7 @@ HOLDS = """
 import fcntl, sys
 from pathlib import Path
 {mount}
-from busso.command.lock import lock
+from busso.base import lock
 lock.BEAT = 0.05
 held = lock.Lock(Path(sys.argv[1]))
 try:
@@ -185,7 +184,7 @@ def test_one_process_has_it_once(path: Path) -> None:
     ],
 )
 def test_what_is_known_of_owners(monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], ended: bool) -> None:
-    monkeypatch.setattr(owner, "_namespace", lambda: "pid:[4026531836]")
+    monkeypatch.setattr(lock, "_namespace", lambda: "pid:[4026531836]")
     assert replace(this_process(), **changes).has_ended() == ended
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose
-from busso.command.settings.nearest import nearest
+from busso.command.settings.mistakes import nearest
 from busso.evaluate.solve.__main__ import SolveSettings
 from busso.train.settings.resolve import settings_of
 from tests.errors import error_about

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
-from busso.command.settings.overrides import Override, given, in_full, key_of, parsed
+from busso.command.settings.quoting import Override, given, in_full, key_of, parsed
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from busso.command.terminal import progress
-from busso.command.terminal.progress import Progress, time_left
+from busso.command import console as progress
+from busso.command.console import Progress, time_left
 
 
 def test_time_left() -> None:
@@ -42,7 +42,7 @@ def test_short_work_and_work_of_unknown_length(
 def test_a_terminal_sees_a_bar_that_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=100)
-    monkeypatch.setattr("busso.command.terminal.progress.plain_console", lambda **_: console)
+    monkeypatch.setattr("busso.command.console.plain_console", lambda **_: console)
     monkeypatch.setenv("FORCE_COLOR", "1")  # as in a terminal, set before Rich is imported
     with pytest.raises(KeyboardInterrupt), Progress("grading", 8, "moves") as shown:
         shown.advance()

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose
-from busso.command.settings.overrides import escaped, with_escapes
-from busso.command.settings.quoting import as_text, for_shell, hint_for, spelled
+from busso.command.settings.quoting import as_text, escaped, for_shell, hint_for, spelled, with_escapes
 from busso.evaluate.tournament.settings import TournamentSettings
 from busso.train.settings.dqn import TrainSettings
 from tests.errors import error_about

@@ -5,6 +5,7 @@ import importlib
 import re
 from collections.abc import Iterator
 from dataclasses import fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,10 @@ from busso.cards.compiled.bits import unpack
 from busso.cards.game import Game, load_game
 from busso.command.conf_folder import own_games
 from busso.command.settings.compose import settings_from_dict
-from busso.train.dqn.network.build import build_network
+from busso.train.network.build import build_network
 from busso.train.run.folder import CAPACITY, CHANGEABLE, CHANGEABLE_GROUPS
 from busso.train.settings.dqn import TrainSettings
-from busso.train.tabular import batch_q_trainer
+from busso.train.tabular import batch_q
 from busso.train.tabular import trainer as table_trainer
 from tests.pages import ROOT
 from tests.train.runs import TrainedRuns
@@ -72,7 +73,7 @@ def test_every_curve_of_a_network_is_on_the_page(run: Path) -> None:
     ("title", "scalars"),
     [
         ("Tables: Q-learning, Monte Carlo, TD", table_trainer.SCALARS),
-        ("Tables: batch Q-learning", batch_q_trainer.SCALARS),
+        ("Tables: batch Q-learning", batch_q.SCALARS),
     ],
 )
 def test_every_curve_of_a_table_is_on_the_page(title: str, scalars: tuple[str, ...]) -> None:
@@ -142,9 +143,15 @@ def test_the_pages_of_games_have_one_form(game: Game) -> None:
     assert newest.strip() == facts["version"].strip()
 
 
+def observing(game: Game) -> Any:
+    """Return the module of a game that observes: `observation`, or the rules of a small game."""
+    name = f"busso.{game.name}.observation"
+    return importlib.import_module(name if find_spec(name) else f"busso.{game.name}.rules")
+
+
 def test_the_observation_is_that_of_the_code(game: Game) -> None:
     """The rows equal the docstring's table, where long cells span several lines."""
-    docstring = importlib.import_module(f"busso.{game.name}.observation").__doc__ or ""
+    docstring = observing(game).__doc__ or ""
     coded: list[list[str]] = []
     for line in re.findall(r"^\| (.*) \|$", docstring, re.M)[1:]:
         bits, _, what = (part.strip() for part in line.partition(" | "))
@@ -160,7 +167,7 @@ def test_the_observation_is_that_of_the_code(game: Game) -> None:
         first = int(end or begin) + 1
     assert first in (
         game.bits,
-        getattr(importlib.import_module(f"busso.{game.name}.observation"), "BITS_WITH_ACCUSI", 0),
+        getattr(observing(game), "BITS_WITH_ACCUSI", 0),
     )
 
 

@@ -8,14 +8,14 @@ import sys
 
 import pytest
 
-from busso.command import system
+from busso.base import system
 from tests.field.other_system.hidden import HIDDEN
 from tests.limits import until
 from tests.processes import alive
 
 CHILD = """
 import os, sys, time
-from busso.command.system import end_with_parent
+from busso.base.system import end_with_parent
 print(os.getpid(), end_with_parent(int(sys.argv[1]), int(sys.argv[2])), flush=True)
 time.sleep(60)
 """
@@ -77,7 +77,7 @@ def test_the_leader_of_a_session_stands_for_the_parent_that_an_orphan_lost() -> 
 def test_shared_memory_and_cpus_without_what_linux_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "memfd_create")
     monkeypatch.delattr(os, "sched_getaffinity")
-    assert system.cpus() == os.cpu_count()
+    assert system.usable_cpus() == os.cpu_count()
     file = system.shared_file()
     os.ftruncate(file, 8192)
     ours = mmap.mmap(file, 8192)
@@ -91,7 +91,7 @@ def test_shared_memory_and_cpus_without_what_linux_has(monkeypatch: pytest.Monke
 FAULTS = """
 import resource, sys
 import numpy as np
-from busso.command.system import keep_freed_memory
+from busso.base.system import keep_freed_memory
 print(keep_freed_memory() if sys.argv[1] == "keep" else "")
 def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from busso.command import __version__
-from busso.train.run.checkpoint import checkpoint
+from busso.train.run import checkpoint
+from busso.version import __version__
 from tests.limits import seconds, until
 from tests.train.runs import SMALL
 

@@ -9,7 +9,7 @@ example:
 import sys
 from collections.abc import Sequence
 
-from busso.train.run.metrics.resources import wait_passively
+from busso.base.system import wait_passively
 from busso.train.run.signals import hold_usr1
 
 if __name__ == "__main__":
@@ -45,11 +45,10 @@ def main(arguments: Sequence[str]) -> int:
 @job
 def examine(config: DictConfig) -> int:
     """Print what a run would use (`busso doctor`). Return 0 if it would start, else 2."""
-    from busso.command.terminal.console import result_console
-    from busso.command.terminal.progress import Progress
+    from busso.command.console import Progress, result_console
     from busso.train.doctor import measure as stages
     from busso.train.doctor import report as doctor
-    from busso.train.dqn.learner_threads import with_learner_threads
+    from busso.train.learner.threads import with_learner_threads
 
     overrides = list(HydraConfig.get().overrides.task)
     settings = with_players(chosen_of(from_config(SCHEMAS, config), overrides)).settings

@@ -9,14 +9,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from busso.train.settings.batch_q import BatchQSettings
 from busso.train.settings.dqn import TrainSettings
-from busso.train.settings.tabular import TabularSettings
+from busso.train.settings.tabular import BatchQSettings, TabularSettings
 
 if TYPE_CHECKING:
     import torch
 
-    from busso.train.dqn.rollout.backend import RolloutBackend
+    from busso.train.rollout.backend import RolloutBackend
     from busso.train.run.folder import RunFolder
     from busso.train.run.runner import Judge, Trainer
     from busso.train.settings.resolve import AnyRunSettings, ResolvedSettings
@@ -27,7 +26,7 @@ log = logging.getLogger("train")
 def train(chosen: ResolvedSettings, judge: Judge | None = None) -> int:
     """Start or resume a run; return the exit code, which is 0 also if the judge gave up the run. Raises UserError."""
     from busso.train.run.folder import RunFolder
-    from busso.train.run.metrics.log_file import logged
+    from busso.train.run.log_file import logged
     from busso.train.run.runner import run
 
     chosen = with_players(chosen)
@@ -43,10 +42,10 @@ def with_players(chosen: ResolvedSettings) -> ResolvedSettings:
 
     Writes nothing. Raises UserError.
     """
-    from busso.train.dqn.network.build import with_tried_code
-    from busso.train.dqn.players.load import check_players
-    from busso.train.dqn.warm_start import with_shape_of_start
+    from busso.train.network.build import with_tried_code
+    from busso.train.players.trained import check_players
     from busso.train.settings.resolve import with_settings_of_begun
+    from busso.train.warm_start import with_shape_of_start
 
     chosen = with_shape_of_start(with_settings_of_begun(chosen))
     if isinstance(chosen.settings, TrainSettings):
@@ -60,7 +59,7 @@ def with_players(chosen: ResolvedSettings) -> ResolvedSettings:
 def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Trainer]:
     """Yield the trainer for these settings, with its backend until the context ends."""
     if isinstance(settings, BatchQSettings):
-        from busso.train.tabular.batch_q_trainer import BatchQTrainer
+        from busso.train.tabular.batch_q import BatchQTrainer
 
         yield BatchQTrainer(settings, folder)
     elif isinstance(settings, TabularSettings):
@@ -70,11 +69,11 @@ def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Traine
     else:
         import torch
 
-        from busso.train.dqn.learner.learner import keep_compiled_code
-        from busso.train.dqn.learner_threads import with_one_if_forked
-        from busso.train.dqn.trainer import DqnTrainer
+        from busso.train.learner.learner import keep_compiled_code
+        from busso.train.learner.threads import with_one_if_forked
         from busso.train.run.device import choose_device
         from busso.train.run.launches import began_on_gpu
+        from busso.train.trainer import DqnTrainer
 
         keep_compiled_code()
         settings = with_one_if_forked(settings)
@@ -89,12 +88,12 @@ def checked(settings: TrainSettings, device: torch.device) -> TrainSettings:
     """Set the number of threads of a learner on CPUs. Raises SettingsError if the run does not fit into memory."""
     import torch
 
+    from busso.base import system
     from busso.train.doctor.memory import check_gpu_memory, check_job_memory
-    from busso.train.dqn.learner_threads import with_learner_threads
-    from busso.train.run.metrics import resources
+    from busso.train.learner.threads import with_learner_threads
 
     on_gpu = device.type == "cuda"
-    check_job_memory(settings, resources.memory(), on_gpu)
+    check_job_memory(settings, system.memory(), on_gpu)
     if on_gpu:
         check_gpu_memory(settings, torch.cuda.mem_get_info(device)[0], f"cuda:{device.index or 0}")
         return settings
@@ -106,9 +105,9 @@ def checked(settings: TrainSettings, device: torch.device) -> TrainSettings:
 def make_backend(settings: TrainSettings, device: torch.device) -> RolloutBackend:
     """Return a local backend on the learner's device, or the Ray backend, which does not import Ray here."""
     if settings.rollout.kind == "local":
-        from busso.train.dqn.rollout.backend import LocalBackend
+        from busso.train.rollout.backend import LocalBackend
 
         return LocalBackend(settings, device)
-    from busso.train.dqn.rollout.ray.backend import RayBackend
+    from busso.train.rollout.ray.backend import RayBackend
 
     return RayBackend(settings)

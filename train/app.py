@@ -11,7 +11,7 @@ from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from busso.cards.base.errors import UserError
+from busso.base.errors import UserError
 from busso.command.app import CommandEnd, job
 from busso.command.settings.compose import from_config
 from busso.train.api import train as train_chosen

@@ -7,11 +7,11 @@ from busso.cards.game import Game, MatchRules, PlayerKind
 from busso.cards.players import SampleOptions
 from busso.tressette.cards import CARDS, card_text
 from busso.tressette.observation import BITS, BITS_WITH_ACCUSI, symmetry
-from busso.tressette.players import POLICIES
+from busso.tressette.policies import POLICIES
 from busso.tressette.records import in_match, read, record
 from busso.tressette.rewards import REWARDS
 from busso.tressette.rules import POINTS, RULES, SEATS, Options, blank, lead_next, match_score, opener
-from busso.tressette.search import cheating, monte_carlo
+from busso.tressette.search import endgame, monte_carlo
 from busso.tressette.search.network_search import TressetteSearchOptions, cheating_search, network_search
 
 
@@ -34,7 +34,7 @@ GAME = Game(
     policies=POLICIES,
     kinds={
         "monte_carlo": PlayerKind(SampleOptions, monte_carlo.make, values=True),
-        "cheating": PlayerKind(cheating.CheatingOptions, cheating.make),
+        "cheating": PlayerKind(endgame.CheatingOptions, endgame.make_cheating),
         "cheating_search": PlayerKind(None, cheating_search, of_network=True),
         "search": PlayerKind(TressetteSearchOptions, network_search, values=True, of_network=True),
     },

@@ -20,7 +20,7 @@
 | 878-917   | the highest card of others in each suit, the trick's included    |
 | 918-993   | with `game.accusi`: declared by relative seat 0, 1, 2, 3         |
 
-accusi.py defines each seat's 19 declaration bits. What a signal still promises (`promised` in the state) is not
+cards.py defines each seat's 19 declaration bits. What a signal still promises (`promised` in the state) is not
 included: a network sees the latest signals and the cards played. Bits 782 to 917 follow from the bits before them; a
 network learns faster with them (docs/explanation/experiments/suits.md). If seats declare, a network trained without
 accusi sees only the first 918 bits (`network.inputs`).
@@ -35,8 +35,7 @@ from numpy.typing import NDArray
 from busso.cards.compiled.bits import bit, highest, put, put_thermometer
 from busso.cards.compiled.jit import njit
 from busso.cards.compiled.symmetry import Symmetry, layout
-from busso.tressette.accusi import ACCUSI, NAPOLETANA, PER_RANK, SAME_RANK
-from busso.tressette.cards import CARDS, DECK, RANKS, SUIT_MASK, SUITS, THIRDS
+from busso.tressette.cards import ACCUSI, CARDS, DECK, NAPOLETANA, PER_RANK, RANKS, SAME_RANK, SUIT_MASK, SUITS, THIRDS
 
 HAND = 0
 TRICK = HAND + CARDS

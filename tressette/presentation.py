@@ -10,10 +10,8 @@ from busso.cards.hand import Hand
 from busso.cards.presentation import Judging, Presentation, Row
 from busso.tressette.cards import RANKS, SUIT_NAMES, SUITS, card_text
 from busso.tressette.rewards import WIN
-from busso.tressette.rules import BUSSO, POINTS, SEATS, SILENT, STRISCIO, TRICKS
-from busso.tressette.search import cheating, endgame
-
-_SAID = {BUSSO: "busso", STRISCIO: "striscio"}
+from busso.tressette.rules import POINTS, SEATS, TRICKS, known_voids, latest_signals, played_cards
+from busso.tressette.search import endgame
 
 
 def _rows(hand: Hand, seat: int) -> Iterator[Row]:
@@ -22,7 +20,7 @@ def _rows(hand: Hand, seat: int) -> Iterator[Row]:
     both = " to ".join(_points(int(state["thirds"][team])) for team in (us, 1 - us))
     yield Row("trick", (f"{min(plays // SEATS + 1, TRICKS)} of {TRICKS}, own team {both} points",))
     yield Row("hand", _cards(int(state["hands"][seat])), cards=True)
-    played = _played(state)
+    played = played_cards(state)
 
     def shown(first: int, last: int) -> tuple[str, ...]:
         return tuple(f"{_who(other, seat)} {card_text(card)}" for other, card in played[first:last])
@@ -36,30 +34,12 @@ def _rows(hand: Hand, seat: int) -> Iterator[Row]:
         yield Row("known", known)
 
 
-def _played(state: np.void) -> list[tuple[int, int]]:
-    """Return the cards played, in order, as pairs of seat and card."""
-    order = [int(card) for card in state["order"][: int(state["plays"])]]
-    return [(other, card) for card in order for other in range(SEATS) if int(state["played"][other]) >> card & 1]
-
-
-def _voids(state: np.void) -> list[tuple[int, int]]:
-    """Return the known voids, as pairs of seat and suit."""
-    pairs = ((seat, suit) for seat in range(SEATS) for suit in range(SUITS))
-    return [(seat, suit) for seat, suit in pairs if int(state["voids"]) >> SUITS * seat + suit & 1]
-
-
-def _signals(state: np.void) -> list[tuple[int, int, str]]:
-    """Return the latest signal of each seat in each suit, as seat, suit and word."""
-    said = ((seat, suit, int(state["signals"][seat][suit])) for seat in range(SEATS) for suit in range(SUITS))
-    return [(seat, suit, _SAID.get(signal, "volo")) for seat, suit, signal in said if signal != SILENT]
-
-
 def _known(state: np.void, seat: int) -> Iterator[str]:
     """Describe public knowledge of the other hands: voids and signals."""
-    for other, suit in _voids(state):
+    for other, suit in known_voids(state):
         if other != seat:
             yield f"{_who(other, seat)} has no {SUIT_NAMES[suit]}"
-    for other, suit, word in _signals(state):
+    for other, suit, word in latest_signals(state):
         if other != seat:
             yield f"{_who(other, seat)} said {word} in {SUIT_NAMES[suit]}"
 
@@ -100,7 +80,7 @@ PRESENTATION = Presentation(
         coaches=("search:champion", "monte_carlo:samples:400"),
         solvers={
             "exact": (endgame.ExactOptions, endgame.EndgameAdviser),
-            "cheating": (cheating.CheatingOptions, endgame.Cheating),
+            "cheating": (endgame.CheatingOptions, endgame.Cheating),
         },
         refined=endgame.refined,
         # Converts a difference over 11 to points of the own team.

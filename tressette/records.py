@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from busso.cards.compiled.bits import bit
 from busso.cards.game import load_game
 from busso.cards.hand import NO_SEEDS, Hand, Replayed

@@ -11,14 +11,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from busso.cards.compiled.batch import Rules
 from busso.cards.compiled.bits import bit, has
 from busso.cards.compiled.jit import njit
 from busso.cards.compiled.splitmix import GAMMA, below, mix
 from busso.cards.compiled.tricks import following, suit_of, taker
-from busso.tressette.accusi import accusi_of, accusi_points
-from busso.tressette.cards import CARDS, RANKS, SUITS, THIRDS, THREE, TWO
+from busso.tressette.cards import CARDS, RANKS, SUITS, THIRDS, THREE, TWO, accusi_of, accusi_points
 from busso.tressette.observation import observe
 
 SEATS = 4
@@ -40,7 +39,7 @@ STATE = np.dtype(
         ("played", np.uint64, SEATS),  # bit c: the seat has played card c, including the current trick
         ("led", np.uint64),  # bit c: card c led a trick
         ("discarded", np.uint64),  # bit c: card c was played by a seat that could not follow suit
-        ("accusi", np.uint32, SEATS),  # the seat's declarations (`busso.tressette.accusi`); 0 before its first card
+        ("accusi", np.uint32, SEATS),  # the seat's declarations (`busso.tressette.cards`); 0 before its first card
         ("voids", np.uint16),  # bit 4 * seat + suit: the seat is known to have no more of the suit
         ("promised", np.uint16),  # bit 4 * seat + suit: the seat still has a card that its latest signal promises
         ("trick", np.uint8, SEATS),  # card on the table by seat, or NO_CARD
@@ -271,3 +270,26 @@ def returns(state: Any, out: NDArray[np.float32]) -> None:
 
 
 RULES = Rules(deal, legal, apply, observe, over, returns)
+
+
+# ---------------------------------------------------------------------- public knowledge, for people
+
+SAID = {BUSSO: "busso", STRISCIO: "striscio", VOLO: "volo"}
+
+
+def played_cards(state: np.void) -> list[tuple[int, int]]:
+    """Return the cards played, in order, as pairs of seat and card."""
+    order = [int(card) for card in state["order"][: int(state["plays"])]]
+    return [(seat, card) for card in order for seat in range(SEATS) if int(state["played"][seat]) >> card & 1]
+
+
+def known_voids(state: np.void) -> list[tuple[int, int]]:
+    """Return the known voids, as pairs of seat and suit."""
+    pairs = ((seat, suit) for seat in range(SEATS) for suit in range(SUITS))
+    return [(seat, suit) for seat, suit in pairs if int(state["voids"]) >> SUITS * seat + suit & 1]
+
+
+def latest_signals(state: np.void) -> list[tuple[int, int, str]]:
+    """Return the latest signal of each seat in each suit, as seat, suit and word."""
+    said = ((seat, suit, int(state["signals"][seat][suit])) for seat in range(SEATS) for suit in range(SUITS))
+    return [(seat, suit, SAID[signal]) for seat, suit, signal in said if signal != SILENT]

@@ -1,30 +1,36 @@
 """`njit`, the decorator of all compiled code: Numba's, with a cache on disk.
 
 Numba's own `cache=True` does not notice changes to a called function in another file. Here a cached file is keyed by
-the fingerprint of all that the code depends on (fingerprint.py), the signature and the CPU.
+the fingerprint of all that the code depends on, the signature and the CPU. It is one file for each function and
+signature, in $BUSSO_CACHE, else $XDG_CACHE_HOME/busso, else ~/.cache/busso.
 
 Everything that depends on private parts of Numba is in this file. If one of them has changed, or caching fails in any
 way, functions are compiled in every process: slow, never wrong.
 """
 
+import contextlib
 import hashlib
 import itertools
 import logging
 import os
 import pickle
+import re
 import secrets
+import stat
 import sys
 from collections import Counter
 from collections.abc import Callable
+from enum import Enum
 from functools import cache
 from pathlib import Path
-from types import FunctionType
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import llvmlite
 import numba
 import numpy as np
 from llvmlite.binding import address_of_symbol
+from numba import types
 from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
@@ -32,15 +38,220 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
 from numba.extending import _Intrinsic
 
-from busso.cards.compiled import fingerprint
-from busso.cards.compiled import store as code_store
 from busso.cards.compiled.plain import plain_function
 
+# The only modules whose attributes a function may refer to. Their versions are part of the cache folder's name.
+_STABLE = frozenset({"builtins", "cmath", "llvmlite", "math", "numba", "numpy", "operator", "typing"})
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
+# Returns the kind of wrapper, the wrapped function and its options; None for anything else.
+Unwrap = Callable[[Any], tuple[str, FunctionType, Any] | None]
 log = logging.getLogger(__name__)
-
+LARGEST = 1 << 29  # total bytes beyond which all files are deleted
+_DIGEST = hashlib.sha256().digest_size
+_SUFFIX = ".code"
+_FILE = re.compile(rf"[0-9a-f]{{64}}({re.escape(_SUFFIX)}|\.[0-9]+-[0-9a-f]{{8}})")  # cached and temporary files
 # Counts of functions loaded from disk and compiled by this process, by name.
 loaded: Counter[str] = Counter()
 made: Counter[str] = Counter()
+
+
+class IndescribableError(Exception):
+    """Value used by a function that cannot be described in a way valid in other processes."""
+
+
+def fingerprint(function: FunctionType, unwrap: Unwrap) -> str:
+    """Return the hash of a function and all that it calls, 64 hexadecimal digits. Raises IndescribableError."""
+    return _Walk(unwrap).fingerprint(function)
+
+
+class _Walk:
+    """Walk over a function and its callees, numbered in order of discovery so that calls may be mutual."""
+
+    def __init__(self, unwrap: Unwrap) -> None:
+        self._unwrap = unwrap
+        self._met: list[FunctionType] = []
+        self._number: dict[int, int] = {}
+
+    def fingerprint(self, function: FunctionType) -> str:
+        digest = hashlib.sha256()
+        self._reference(function)
+        for met in self._met:  # grows during the loop
+            digest.update(repr(self._function(met)).encode())
+        return digest.hexdigest()
+
+    def _reference(self, function: FunctionType) -> int:
+        if id(function) not in self._number:
+            self._number[id(function)] = len(self._met)
+            self._met.append(function)
+        return self._number[id(function)]
+
+    def _function(self, function: FunctionType) -> tuple[Any, ...]:
+        cells = function.__closure__ or ()
+        return (
+            function.__module__,
+            function.__qualname__,
+            self._code(function.__code__),
+            self.describe(function.__defaults__),
+            [self.describe(cell.cell_contents) for cell in cells],
+            [(name, self.describe(function.__globals__[name])) for name in _global_names(function)],
+        )
+
+    def _code(self, code: CodeType) -> tuple[Any, ...]:
+        constants = [self.describe(constant) for constant in code.co_consts]
+        names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+        return code.co_code, code.co_argcount, code.co_kwonlyargcount, code.co_flags, names, constants
+
+    def describe(self, value: Any) -> Any:  # noqa: PLR0911 - one kind of value per line
+        """Describe a value by numbers, strings and bytes, which print the same in every process."""
+        if isinstance(value, Enum):
+            return _name(type(value)), value.name, self.describe(value.value)
+        if isinstance(value, _PLAIN):
+            return type(value).__name__, value
+        if isinstance(value, tuple):
+            return _class(type(value)), [self.describe(item) for item in value]
+        if isinstance(value, frozenset):
+            return "frozenset", sorted(repr(self.describe(item)) for item in value)
+        if isinstance(value, np.ndarray | np.generic):
+            return _array(np.asarray(value), type(value).__name__)
+        if isinstance(value, np.dtype):
+            return repr(value), value.itemsize
+        if isinstance(value, CodeType):
+            return self._code(value)
+        if isinstance(value, types.Type) and "0x" not in (text := f"{value} {value.key}"):
+            return "type", text
+        return self._named(value)
+
+    def _named(self, value: Any) -> Any:
+        if (wrapped := self._unwrap(value)) is not None:
+            kind, function, options = wrapped
+            return kind, self._reference(function), options
+        if isinstance(value, FunctionType) and not _stable(value.__module__):
+            return "function", self._reference(value)
+        if isinstance(value, ModuleType) and _stable(value.__name__):
+            return "module", value.__name__
+        if isinstance(value, type):
+            return _class(value)
+        if isinstance(value, FunctionType | BuiltinFunctionType | np.ufunc) or callable(value):
+            module = getattr(value, "__module__", None) or getattr(type(value), "__module__", "")
+            if _stable(module):
+                return module, getattr(value, "__qualname__", None) or value.__name__
+        raise IndescribableError(f"{value!r} of {type(value)}")
+
+
+def _global_names(function: FunctionType) -> list[str]:
+    """Return the globals that the function, or one nested in it, may read; attribute names do no harm."""
+    names: set[str] = set()
+    codes = [function.__code__]
+    for code in codes:  # grows during the loop
+        names.update(code.co_names)
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return sorted(name for name in names if name in function.__globals__)
+
+
+def _class(kind: type) -> tuple[Any, ...]:
+    if issubclass(kind, Enum):
+        return _name(kind), [(member.name, repr(member.value)) for member in kind]
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return _name(kind), kind._fields
+    if _stable(kind.__module__) or issubclass(kind, Exception):
+        return (_name(kind),)
+    raise IndescribableError(f"the class {kind!r}")
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _array(array: np.ndarray[Any, Any], kind: str) -> tuple[Any, ...]:
+    if array.dtype.hasobject:
+        raise IndescribableError(f"an array of {array.dtype}")
+    layout = (array.flags.c_contiguous, array.flags.f_contiguous, array.flags.writeable)
+    return kind, repr(array.dtype), array.shape, layout, hashlib.sha256(array.tobytes()).hexdigest()
+
+
+def _stable(module: str | None) -> bool:
+    return (module or "").partition(".")[0] in _STABLE
+
+
+def default_folder() -> Path:
+    """Return the folder of this user's compiled code. Raises RuntimeError without a home folder."""
+    if named := os.environ.get("BUSSO_CACHE"):
+        return Path(named).expanduser().absolute()
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser().absolute() / "busso"
+
+
+class CodeStore:
+    """Files by key in `folder/version`. `problem` says why none are written; a read-only folder is still read."""
+
+    def __init__(self, folder: Path, version: str) -> None:
+        self.folder = folder
+        self._path = folder / version
+        self.problem: str | None = None
+        self._private = self._has_written = False
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            for path in (folder, self._path):
+                path.mkdir(mode=0o700, exist_ok=True)
+                _require_private(path)
+            self._private = True
+        except OSError as error:
+            self._give_up(f"{error.strerror or error}: {error.filename or folder}")
+
+    def read(self, key: str) -> bytes | None:
+        """Return the value of this key, or None if it is missing or damaged."""
+        if not self._private:
+            return None
+        path = self._path / (key + _SUFFIX)
+        try:
+            data = path.read_bytes()
+        except OSError:
+            return None
+        content = data[_DIGEST:]
+        if hashlib.sha256(content).digest() != data[:_DIGEST]:
+            return None
+        return content
+
+    def write(self, key: str, content: bytes) -> None:
+        """Write the value of this key atomically."""
+        if self.problem is not None:
+            return
+        path = self._path / (key + _SUFFIX)
+        temporary = path.with_suffix(f".{os.getpid()}-{os.urandom(4).hex()}")
+        try:
+            if not self._has_written:
+                _empty_beyond(LARGEST, self.folder)
+            self._has_written = True
+            temporary.write_bytes(hashlib.sha256(content).digest() + content)
+            temporary.replace(path)
+        except OSError as error:
+            self._give_up(f"{error.strerror or error}: {path.parent}")
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+
+    def _give_up(self, problem: str) -> None:
+        self.problem = problem
+        log.info("compiled code is not cached, so every start recompiles: %s", problem)
+
+
+def _require_private(path: Path) -> None:
+    """Raise PermissionError unless the folder is private to the user: its code is executed."""
+    status = path.stat()
+    if status.st_uid != os.geteuid():
+        raise PermissionError(f"{path} belongs to another user")
+    if stat.S_IMODE(status.st_mode) & 0o077:
+        raise PermissionError(f"{path} is accessible to other users; chmod 700 {path}")
+
+
+def _empty_beyond(largest: int, folder: Path) -> None:
+    """Delete all files if they exceed the limit: code of old versions is never read again."""
+    files, total = [path for path in folder.glob("*/*") if _FILE.fullmatch(path.name)], 0
+    for path in files:
+        with contextlib.suppress(FileNotFoundError):  # just renamed by another process
+            total += path.stat().st_size
+    if total > largest:
+        for path in files:
+            path.unlink(missing_ok=True)
 
 
 def njit(function: Callable[..., Any] | None = None, *, nogil: bool = False) -> Any:
@@ -58,16 +269,16 @@ def njit(function: Callable[..., Any] | None = None, *, nogil: bool = False) -> 
 
 
 @cache
-def store() -> code_store.CodeStore:
+def store() -> CodeStore:
     """Return the store for these versions of Python and its packages, and these Numba settings."""
-    return code_store.CodeStore(code_store.default_folder(), _version())
+    return CodeStore(default_folder(), _version())
 
 
 def _version() -> str:
     """Return a name for everything outside a function, except the CPU, that affects its machine code."""
     settings = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))
-    sources = [Path(module.__file__ or "").read_bytes() for module in (sys.modules[__name__], fingerprint, code_store)]
-    digest = hashlib.sha256(repr((sys.version, np.__version__, llvmlite.__version__, settings, sources)).encode())
+    source = Path(__file__).read_bytes()
+    digest = hashlib.sha256(repr((sys.version, np.__version__, llvmlite.__version__, settings, source)).encode())
     return f"{sys.implementation.cache_tag}-numba-{numba.__version__}-{digest.hexdigest()[:16]}"
 
 
@@ -121,8 +332,8 @@ class _Kept(NullCache):  # type: ignore[misc]
         if "0x" in signature:  # an address: one of the arguments is a function
             return None
         try:
-            function = fingerprint.fingerprint(self._dispatcher.py_func, unwrap)
-        except fingerprint.IndescribableError as error:
+            function = fingerprint(self._dispatcher.py_func, unwrap)
+        except IndescribableError as error:
             log.debug("code of %s is not cached: it refers to %s", self._name, error)
             return None
         options = _options(self._dispatcher)
@@ -178,4 +389,6 @@ def _name_apart() -> None:
 
 
 _name_apart()
+
+
 os.register_at_fork(after_in_child=_name_apart)

@@ -5,11 +5,11 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from busso.cards.base import own_files
-from busso.cards.base.errors import InputError
-from busso.cards.base.own_files import OwnCodeError, OwnFile, own_code
-from busso.cards.base.packages import installed_games, is_ours, package_of
+from busso.base import own_files
+from busso.base.errors import InputError
+from busso.base.own_files import OwnCodeError, OwnFile, own_code
 from busso.cards.game import Game, load_game
+from busso.cards.packages import installed_games, is_ours, package_of
 
 RECIPE = "RECIPE"  # a dictionary of training settings in the file
 _tried: set[tuple[str, str]] = set()  # digests of files and options of their games, tried in this process
@@ -20,7 +20,7 @@ def is_path(text: str) -> bool:
     return text.endswith(".py") or "/" in text or os.sep in text
 
 
-def name_game_file(path: str) -> Game:
+def trust_game_file(path: str) -> Game:
     """Run a game file that a person typed, play 16 games as a trial, and let files name the game.
 
     Raises InputError for a file that is missing, has no game, or has the name of a shipped or installed game;
@@ -36,7 +36,7 @@ def name_game_file(path: str) -> Game:
         raise InputError(file.typed, f"{game.name} is already the name of another game", other)
     if not game.name.isidentifier():
         raise InputError(file.typed, f"{game.name!r} is not a valid name for a game", "use letters, digits and _")
-    own_files.name_game(game.name, file)
+    own_files.register_game(game.name, file)
     _try_once(game, file)
     return game
 
@@ -75,7 +75,7 @@ def game_with(name: str, options: Mapping[str, Any]) -> Game:
     A path is named as one that a person typed. Errors name options without the prefix, too.
     """
     try:
-        game = load_game(name_game_file(name).name if is_path(name) else name, options)
+        game = load_game(trust_game_file(name).name if is_path(name) else name, options)
         try_options(game)
         return game
     except OwnCodeError:

@@ -3,22 +3,159 @@
 import dataclasses
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
-from busso.cards.base.bounds import check_bounds
-from busso.cards.base.errors import InputError
-from busso.cards.base.own_files import PREFIX
+from busso.base.bounds import check_bounds
+from busso.base.errors import InputError
+from busso.base.own_files import PREFIX
 from busso.cards.compiled.batch import Rules
 from busso.cards.compiled.jit import njit
 from busso.cards.game import MAX_ACTIONS, Game
-from busso.cards.hand import Hand, Replayed
+from busso.cards.hand import NO_SEEDS, Hand, Replayed
 from busso.cards.own.layout import Layout
-from busso.cards.own.records import SEED, reader, recorder
-from busso.cards.own.rewards import default_rewards
 from busso.cards.presentation import Judging, Presentation, Row, presentation_of
+from busso.cards.records import field, integer, list_of
+
+SEED = "seed"  # field of the state
+_MOST_ACTIONS = 100_000
+_CLOSE = 1e-3  # tolerance of results, which are float32
+
+
+def recorder(game: Callable[[], Game], options: Any) -> Callable[[np.void, list[int]], dict[str, Any]]:
+    """Return the `record` of a game under these options: `{"game", "options", "seed", "actions", "returns"}`.
+
+    Options at their defaults are left out, as are the returns of a game that has not ended.
+    """
+
+    def record(start: np.void, actions: list[int]) -> dict[str, Any]:
+        made = game()
+        chosen = {known.name: getattr(options, known.name) for known in fields(options)}
+        changed = {name: value for name, value in chosen.items() if value != getattr(made.options, name)}
+        found = {"game": made.name, **({"options": changed} if changed else {}), "seed": int(start[SEED])}
+        played = _played(made.configure(asdict(options)), int(start[SEED]), actions)
+        found["actions"] = [made.action_text(action) for action in actions]
+        return found | ({"returns": played.returns()} if played.over else {})
+
+    return record
+
+
+def reader(game: Callable[[], Game]) -> Callable[[dict[str, Any]], Replayed]:
+    """Return the `read` for these records.
+
+    It raises InputError that names a bad field, an action that breaks a rule, or returns that differ from those of the
+    replayed game, as after a change of the rules.
+    """
+
+    def read(record: dict[str, Any]) -> Replayed:
+        made = _configured(game(), record.get("options", {}))
+        texts = list_of(field(record, "actions"), "actions", None)
+        if len(texts) > _MOST_ACTIONS:
+            raise InputError("actions", f"more than {_MOST_ACTIONS:,}")
+        names = {made.action_text(action): action for action in range(made.actions)}
+        actions = []
+        for number, text in enumerate(texts, start=1):
+            if not isinstance(text, str) or text not in names:
+                raise InputError(f"action {number}", f"unknown action {text!r} of {made.name}")
+            actions.append(names[text])
+        hand = _played(made, integer(record, SEED, 0, 2**64 - 1), actions)
+        if not hand.over:
+            raise InputError("actions", f"the game is not over after {len(actions)}")
+        _check_returns(record.get("returns"), hand.returns())
+        return Replayed([hand], {"returns": hand.returns()})
+
+    return read
+
+
+def _played(game: Game, seed: int, actions: list[int]) -> Hand:
+    hand = Hand(game, NO_SEEDS, game.deal(np.array([seed], np.uint64)))
+    for number, action in enumerate(actions, start=1):
+        if not hand.may(action):
+            legal = " ".join(map(game.action_text, hand.legal))
+            problem = f"seat {hand.turn} may not play {game.action_text(action)}; legal: {legal}"
+            raise InputError(f"action {number}", "the game is over" if hand.over else problem)
+        hand.play(action)
+    return hand
+
+
+def _configured(game: Game, options: object) -> Game:
+    if not isinstance(options, Mapping):
+        raise InputError("options", f"not an object: {options!r}")
+    try:
+        return game.configure(options)
+    except (ValueError, TypeError) as error:
+        raise InputError("options", error) from None
+
+
+def _check_returns(recorded: object, found: list[float]) -> None:
+    """Raise InputError for recorded returns that differ from those of the replayed game."""
+    if recorded is None:
+        return
+    numbers = list_of(recorded, "returns", len(found))
+    if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in numbers):
+        raise InputError("returns", f"expected numbers only, not {numbers!r}")
+    if not np.allclose(numbers, found, atol=_CLOSE):
+        raise InputError(
+            "returns", f"the record has {numbers}, the replayed game {found}", "its rules have changed since"
+        )
+
+
+def default_rewards(
+    rules: Rules, teams: Sequence[Sequence[int]], scale: float, taken: str | None = None
+) -> dict[str, Callable[..., None]]:
+    """Return the rewards `result` and `win`, paid at the end of the game to each side, which is a team or a seat.
+
+    `result` is the side's result minus the mean of the others, divided by twice `scale`; for a side alone, its result
+    divided by `scale`. `win` is 1 for the side with the highest result, 0 for sides that tie for it, and -1 for the
+    others; for a side alone, the sign of its result. `taken` is the field with the number of seats taken, if it varies:
+    an empty seat is no side, and its 0 neither wins against losses nor counts in a mean.
+    """
+    seats, heads, unit = sum(map(len, teams)), np.array([min(team) for team in teams]), np.float32(scale)
+
+    @njit
+    def seated(state: Any) -> Any:
+        return seats if taken is None else state[taken]
+
+    return {
+        "result": _at_end(rules, seated, heads, _ahead, unit),
+        "win": _at_end(rules, seated, heads, _won, unit),
+    }
+
+
+def _at_end(rules: Rules, seated: Any, heads: Any, worth: Callable[..., Any], unit: Any) -> Callable[..., None]:
+    """Return a reward of `worth(results of the sides, own result, unit)` for each taken seat of an ended game."""
+    over, returns = rules.over, rules.returns
+
+    @njit
+    def reward(before: Any, action: int, after: Any, totals: Any) -> None:
+        if over(after):
+            out = np.zeros(totals.size, np.float32)
+            returns(after, out)
+            sides = out[heads[heads < seated(after)]]
+            for seat in range(seated(after)):
+                totals[seat] += worth(sides, out[seat], unit)
+
+    return reward
+
+
+@njit
+def _ahead(results: Any, own: Any, unit: Any) -> Any:
+    others = results.size - 1
+    if others == 0:
+        return own / unit
+    return (own - (results.sum() - own) / np.float32(others)) / (np.float32(2.0) * unit)
+
+
+@njit
+def _won(results: Any, own: Any, unit: Any) -> Any:
+    if results.size == 1:
+        return np.sign(own)
+    best, as_good = results.max(), 0
+    for result in results:
+        as_good += result == best
+    return np.float32(-1.0) if own < best else np.float32(1.0 if as_good == 1 else 0.0)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 
 _TAKEN = ("bits", "blocks", "count", "index", "legal", "names", "random", "seat")  # of `Layout` and `Seen`
 _MOST_IN_NUMBER = 63  # bits that `put_thermometer` sets

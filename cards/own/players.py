@@ -11,9 +11,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.cards.base import own_files
-from busso.cards.base.errors import InputError
-from busso.cards.base.own_files import OwnFile, own_code
+from busso.base import own_files
+from busso.base.errors import InputError
+from busso.base.own_files import OwnFile, own_code
 from busso.cards.compiled.bits import unpack
 from busso.cards.compiled.splitmix import GAMMA
 from busso.cards.game import Game, PlayerKind

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from busso.cards.base.bounds import check_bounds
-from busso.cards.base.errors import UserError
-from busso.cards.base.own_files import OwnCodeError
+from busso.base.bounds import check_bounds
+from busso.base.errors import UserError
+from busso.base.own_files import OwnCodeError
 
 MAX_SEED = 2**63 - 1
 MAX_COUNT = 10**15  # of games, steps and the like: beyond any machine, and exact in int64 and float

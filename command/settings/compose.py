@@ -13,17 +13,22 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import yaml
 
-from busso.cards.base.files import with_home
+from busso.base.files import with_home
 from busso.command.commands import COMMANDS
 from busso.command.conf_folder import CONF, choices_with, groups_of
 from busso.command.settings.checks import SettingsError, check_one_of
-from busso.command.settings.choices import no_such_choice, of_other_choice
-from busso.command.settings.foreign import check_values, name_game, walk
-from busso.command.settings.nearest import dotted, nearest
-from busso.command.settings.overrides import in_full, key_of, with_escapes
-from busso.command.settings.own_files import misplaced, not_utf8, syntax_error
-from busso.command.settings.own_games import name_games, name_network, name_players
-from busso.command.settings.quoting import for_shell, hint_for
+from busso.command.settings.mistakes import (
+    dotted,
+    misplaced,
+    nearest,
+    no_such_choice,
+    not_utf8,
+    of_other_choice,
+    syntax_error,
+)
+from busso.command.settings.quoting import for_shell, hint_for, in_full, key_of, with_escapes
+from busso.command.settings.trusted import trust_games, trust_network, trust_players
+from busso.command.settings.untrusted import check_values, trust_game, walk
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -39,7 +44,7 @@ T = TypeVar("T")
 def compose(schema: type[T] | Mapping[str, type[T]], config_name: str, overrides: Sequence[str]) -> T:
     """Compose conf/<config_name>.yaml with overrides; a mapping has a schema for each `algo`. Raises SettingsError."""
     overrides = for_schema(schema, [in_full(with_escapes(with_home(each))) for each in overrides])
-    name_games(overrides)
+    trust_games(overrides)
     with refused_by_name(overrides, config_name):
         return from_config(schema, _composed(config_name, overrides))
 
@@ -58,7 +63,7 @@ def for_schema(
 
         overrides = with_game_options(overrides, default_game, schema)
     if isinstance(schema, type) and "network" not in own:  # the network is that of the runs that the command reads
-        overrides = [each for each in overrides if not name_network(each)]
+        overrides = [each for each in overrides if not trust_network(each)]
     if "game" not in own:  # the command reads files, which may be of the named game
         return [each for each in overrides if not _names_code(each)]
     return overrides
@@ -71,7 +76,7 @@ def from_config(schema: type[T] | Mapping[str, type[T]], config: DictConfig) -> 
     """
     from omegaconf import OmegaConf
 
-    name_players(OmegaConf.to_container(config))
+    trust_players(OmegaConf.to_container(config))
     if not isinstance(schema, type):
         check_one_of("algo", str(config.algo), *schema)
         schema = schema[str(config.algo)]
@@ -82,11 +87,11 @@ def _names_code(override: str) -> bool:
     """Name the game, or the Python file of an opponent, for a command that reads runs; return whether it is either."""
     key, _, value = override.partition("=")
     if key == "opponents.only":
-        name_players(value)
+        trust_players(value)
     elif override.startswith("game="):
         from busso.command.settings.game import load_configured_game  # imports NumPy, for which --help does not wait
 
-        load_configured_game({"name": name_game(value)})
+        load_configured_game({"name": trust_game(value)})
     return key == "opponents.only" or override.startswith("game=")
 
 

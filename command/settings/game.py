@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from busso.cards.base import own_files
-from busso.cards.base.own_files import OwnCodeError
+from busso.base import own_files
+from busso.base.own_files import OwnCodeError
 from busso.cards.game import Game, load_game
 from busso.cards.own.files import try_options
 from busso.command.settings.checks import SettingsError, check_one_of
-from busso.command.settings.foreign import check_game, name_game
-from busso.command.settings.overrides import given, key_of
-from busso.command.settings.own_games import group_of
+from busso.command.settings.quoting import given, key_of
+from busso.command.settings.trusted import group_of
+from busso.command.settings.untrusted import check_game, trust_game
 
 
 class GameSettings:
@@ -47,7 +47,7 @@ def load_configured_game(settings: dict[str, Any]) -> Game:
 def as_game(game: Game | str, *of_it: object) -> Game:
     """Return a game, loading a named one. Raises SettingsError for another type or if `of_it` are not its states."""
     if isinstance(game, str):
-        game = load_configured_game({"name": name_game(game)})
+        game = load_configured_game({"name": trust_game(game)})
     if not isinstance(game, Game):
         raise SettingsError("game", f"expected a name or a game from load_game, not {type(game).__name__}")
     for states in of_it:
@@ -73,7 +73,7 @@ def with_game_options(overrides: Sequence[str], default: str, schema: type[Any])
         return list(overrides)
     name = next((o.removeprefix("game=") for o in overrides if o.startswith("game=")), default)
     try:
-        known = {field.name for field in fields(load_game(name_game(name)).options)} | {"reward"}
+        known = {field.name for field in fields(load_game(trust_game(name)).options)} | {"reward"}
     except OwnCodeError:
         raise
     except ValueError:

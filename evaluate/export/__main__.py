@@ -13,15 +13,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from busso.cards.base.files import write_atomic
+from busso.base.files import write_atomic
 from busso.cards.player_specs import CHAMPION_FILE
 from busso.command.app import settings_command, typed
 from busso.command.settings.checks import SettingsError, check_one_of
 from busso.command.settings.game import load_configured_game
-from busso.command.settings.overrides import given
+from busso.command.settings.quoting import given
 from busso.evaluate.export import card
 from busso.evaluate.export.source import BITS, PACKED, open_source
-from busso.train.dqn.players import champion_file as champion
+from busso.train.players import champion_file as champion
 from busso.train.run import results
 
 ONNX, SAFETENSORS = "onnx", "safetensors"

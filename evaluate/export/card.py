@@ -11,11 +11,11 @@ from pathlib import Path
 
 import yaml
 
-from busso.cards.base.own_files import typed_game
-from busso.cards.matches.duplicate import decimals, meaning_of_won
+from busso.base.own_files import typed_game
+from busso.base.terminal import one_line
+from busso.cards.duplicate import decimals, meaning_of_won
 from busso.command.settings.checks import SettingsError
-from busso.command.settings.overrides import value_text
-from busso.command.terminal.visible import one_line
+from busso.command.settings.quoting import value_text
 from busso.evaluate.export.source import PACKED, ExportSource
 from busso.evaluate.markdown import code, literal
 from busso.train.run.results import INTERVAL

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from onnx import helper
 from torch import Tensor, nn
 
-from busso.cards.base.errors import UserError
+from busso.base.errors import UserError
 from busso.cards.compiled.bits import WORD, unpack
 from busso.cards.game import Game
 from busso.cards.own.layout import table_of
-from busso.command import __version__
 from busso.evaluate.export.source import BITS, PACKED, ExportSource
-from busso.train.dqn.network.q_network import QNetwork
-from busso.train.dqn.players.champion_file import shaping
+from busso.train.network.q_network import QNetwork
+from busso.train.players.champion_file import shaping
+from busso.version import __version__
 
 OBSERVATION, VALUES = "observation", "values"  # names of the input and of the output
 TOLERANCE = 1e-5  # of a value; relative, where it is greater than 1

@@ -8,26 +8,25 @@ from typing import Any
 
 import torch
 
-from busso.cards.base.own_files import typed_game
+from busso.base.own_files import typed_game
 from busso.cards.game import Game
 from busso.cards.player_specs import CHAMPION
-from busso.command import __version__
 from busso.command.settings.checks import SettingsError
-from busso.command.settings.overrides import assigned
-from busso.train.dqn.network.build import build_network
-from busso.train.dqn.network.q_network import QNetwork
-from busso.train.dqn.players import champion_file as champion
-from busso.train.dqn.players.champion_file import Champion
-from busso.train.dqn.players.load import holds_table, load_champion, load_network
-from busso.train.dqn.players.resolve import resolve_network
-from busso.train.run.checkpoint import checkpoint
+from busso.command.settings.quoting import assigned
+from busso.train.network.build import build_network
+from busso.train.network.q_network import QNetwork
+from busso.train.players import champion_file as champion
+from busso.train.players.champion_file import Champion
+from busso.train.players.resolve import resolve_network
+from busso.train.players.trained import holds_table, load_champion, load_network
+from busso.train.run import checkpoint
 from busso.train.run.folder import CHANGEABLE, CHANGEABLE_GROUPS
 from busso.train.run.read import Run
 from busso.train.run.results import read_results
 from busso.train.settings.dqn import TrainSettings
-from busso.train.settings.resolve import defaults_of
+from busso.train.settings.resolve import changes, defaults_of
 from busso.train.settings.run import BUDGET_KEYS
-from busso.train.settings.saved import changes
+from busso.version import __version__
 
 _CPU = torch.device("cpu")
 EXPORT = "export"  # the folder beside a run

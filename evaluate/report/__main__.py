@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from busso.cards.base.bounds import bounded
+from busso.base.bounds import bounded
 from busso.command.app import settings_command
+from busso.command.console import Progress
 from busso.command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_numbers
-from busso.command.terminal.progress import Progress
 from busso.evaluate.report.line import runs_of, with_runs
 
 if TYPE_CHECKING:

@@ -3,14 +3,17 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from busso.cards.base.errors import UserError
+import numpy as np
+
+from busso.base.errors import UserError
+from busso.cards.mdp import StateGrid
 from busso.cards.presentation import own_module, presentation_of
 from busso.evaluate.markdown import code
-from busso.evaluate.report import games
-from busso.evaluate.report.content import Report, Section, Text
-from busso.evaluate.report.sections import calibration, choices, exact
-from busso.evaluate.report.sections.observing import ObservedGames, load_agent, watch_games
-from busso.evaluate.report.sections.training import (
+from busso.evaluate.report import calibration, games
+from busso.evaluate.report.drawing import new_figure, style, to_svg
+from busso.evaluate.report.observing import ObservedGames, by_action, load_agent, watch_games
+from busso.evaluate.report.page import Block, Figure, Report, Section, Text, TextTable
+from busso.evaluate.report.training import (
     curves_section,
     facts,
     origin_section,
@@ -18,10 +21,43 @@ from busso.evaluate.report.sections.training import (
     settings_section,
     throughput_section,
 )
-from busso.train.dqn.network.own_network import NETWORK
+from busso.evaluate.solve.compare import ExactComparison, beside_exact
+from busso.evaluate.solve.plots import actions_of, draw_actions, legend
+from busso.evaluate.solve.solution import solve
+from busso.train.network.own_network import NETWORK
 from busso.train.run.read import Run
 
 Say = Callable[[str], None]
+
+
+def section(run: Run) -> Section:
+    """Return the errors against the exact values, and a figure of the learned and the optimal policy for each table."""
+    solved = solve(run.settings.game)
+    found = beside_exact(solved, run.folder)
+    rows = [line.split(": ", 1) for line in found.lines if ": " in line]
+    blocks: list[Block] = [
+        Text("The game has an exact solution, so these errors are those of learning, not of measuring."),
+        TextTable(("", ""), rows, left=(0,)),
+    ]
+    if found.policy is not None and found.exact_policy is not None:
+        actions = [solved.game.action_text(action) for action in range(solved.game.actions)]
+        blocks += [_policies(layout, found, actions) for layout in solved.model.layouts]
+    return Section("Beside the exact solution", blocks)
+
+
+def _policies(layout: StateGrid, found: ExactComparison, actions: Sequence[str]) -> Figure:
+    assert found.policy is not None and found.exact_policy is not None
+    learned, exact = (actions_of(layout, policy) for policy in (found.policy, found.exact_policy))
+    known = ~np.isnan(exact)
+    differ, name = int((learned[known] != exact[known]).sum()), f"policy-{layout.name}"
+    with style():
+        figure, axes = new_figure(0.8 + 0.2 * len(layout.rows), 1, 2)
+        for axis, title, cells in zip(axes.flat, ("learned", "exact"), (learned, exact), strict=True):
+            draw_actions(axis, layout, cells, exact, actions, title)
+        svg = to_svg(figure, name)
+    what = f"not as the exact policy, {differ} of {int(known.sum())} states."
+    caption = f"{layout.title}: {legend(actions)}. In brackets: {what}"
+    return Figure(svg, caption, caption)
 
 
 @dataclass(frozen=True)
@@ -59,7 +95,7 @@ def _playing(run: Run, wanted: ReportOptions, say: Say) -> list[Section]:
     try:
         if run.settings.load_game().model is not None:
             say("solving the game")
-            found = [exact.section(run)]
+            found = [section(run)]
         else:
             found = []
         if getattr(run.settings, "policy", None) is not None:
@@ -77,7 +113,7 @@ def _sections(watched: ObservedGames, wanted: ReportOptions, say: Say) -> list[S
     game = watched.agent.game
     own = own_module(games.__name__, game.name)
     unit, scale = presentation_of(game).units(game).get(watched.agent.reward, ("reward", 1.0))
-    blocks = choices.by_action(watched) if own is None else own.blocks(watched)
+    blocks = by_action(watched) if own is None else own.blocks(watched)
     who = f"against `{watched.agent.opponent_name}`" if watched.agent.opponent else "against itself"
     count = f"{watched.games:,} games {who}" if game.seats > 1 else f"{watched.games:,} games"
     lead = Text(f"Of {watched.action.size:,} decisions in {count}, {(watched.choices > 1).mean():.0%} had a choice.")

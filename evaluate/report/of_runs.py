@@ -9,13 +9,13 @@ from statistics import mean, stdev
 
 from rich.table import Table as ScreenTable
 
-from busso.cards.matches.duplicate import NORMAL_95, Estimate, share_text
-from busso.command.settings.overrides import value_text
-from busso.evaluate.report.content import Figure, Report, Section, Text, TextTable
+from busso.cards.duplicate import NORMAL_95, Estimate, share_text
+from busso.command.settings.quoting import value_text
 from busso.evaluate.report.drawing import Line, Panel, draw_panels
+from busso.evaluate.report.page import Figure, Report, Section, Text, TextTable
 from busso.evaluate.report.runs import BAND, Axis, SeedGroup, band, by_decisions, by_minutes, differences
-from busso.evaluate.report.sections.training import in_words, results_section
-from busso.train.run.metrics.scalars import evaluation_scalar
+from busso.evaluate.report.training import in_words, results_section
+from busso.train.run.curves import evaluation_scalar
 from busso.train.run.read import SPEED, Run
 
 Scores = dict[str, Estimate]  # share of games won by opponent, or the errors of a learned table

@@ -1,23 +1,71 @@
-"""HTML page of a report; it needs no other file."""
+"""Content of a report as plain data, and its HTML page, which needs no other file."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
-from busso.cards.base.files import write_atomic
-from busso.command import __version__
+from busso.base.files import write_atomic
+from busso.base.terminal import visible
 from busso.command.settings.checks import SettingsError
-from busso.command.terminal.visible import visible
-from busso.evaluate.report.content import Figure, Report, Text, TextTable
+from busso.version import __version__
 
 PAGE = "report.html"
 _TEMPLATE = "page.html.j2"
 _NAME = re.compile(r"`([^`]+)`")
 _PROSE = MarkdownIt("commonmark", {"html": False}).disable(["image", "link", "autolink"])
+
+
+@dataclass(frozen=True)
+class Text:
+    """Paragraphs in Markdown; untrusted names belong in backticks."""
+
+    markdown: str
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Table of text, with names in backticks. Columns in `left` are left-aligned, rows in `marked` highlighted."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    caption: str = ""
+    left: Sequence[int] = (0,)
+    marked: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """SVG figure; `says` is its text alternative."""
+
+    svg: str
+    says: str
+    caption: str = ""
+
+
+Block = Text | TextTable | Figure
+
+
+@dataclass(frozen=True)
+class Section:
+    """Section of a report: a heading and its blocks."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Report:
+    """A whole report. `facts` are the key figures, by name."""
+
+    title: str
+    lead: str
+    facts: Mapping[str, str] = field(default_factory=dict)
+    sections: Sequence[Section] = ()
 
 
 def write(report: Report, folder: Path) -> Path:

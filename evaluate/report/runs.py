@@ -13,9 +13,8 @@ from busso.evaluate.report.drawing import Line, Numbers
 from busso.train.run.folder import CHANGEABLE, CHANGEABLE_GROUPS
 from busso.train.run.read import Run, load_run
 from busso.train.run.results import read_results
-from busso.train.settings.resolve import AnyRunSettings
+from busso.train.settings.resolve import AnyRunSettings, changes
 from busso.train.settings.run import BUDGET_KEYS
-from busso.train.settings.saved import changes
 
 POINTS = 240  # most points of a drawn curve
 BAND = "With several seeds a line is their mean, and the band reaches from the lowest to the highest."

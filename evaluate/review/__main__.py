@@ -15,18 +15,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from busso.cards.base.files import write_atomic
+from busso.base.files import write_atomic
 from busso.command.app import settings_command
+from busso.command.console import Progress
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.quoting import in_quotes
-from busso.command.terminal.progress import Progress
 from busso.evaluate.review.settings import HTML, ReviewSettings
 from busso.train.run.device import choose_device
 
 if TYPE_CHECKING:
     from busso.evaluate.recorded import InvalidRecord, RecordedHand
-    from busso.evaluate.review.grader import Grader
-    from busso.evaluate.review.reviewed import Decision, Reviewed
+    from busso.evaluate.review.grader import Decision, Grader, Reviewed
 
 _MOST_ERRORS = 10  # printed one by one; the review lists all
 
@@ -133,7 +132,7 @@ def _review(
 ) -> None:
     """Grade hand by hand into `reviewed`, so that an interrupt leaves only whole hands."""
     from busso.evaluate.recorded import InvalidRecord, RecordedHand
-    from busso.evaluate.review.reviewed import ReviewedHand, decided
+    from busso.evaluate.review.grader import ReviewedHand, decided
 
     moves = sum(len(each.hand.moves) for each in there if isinstance(each, RecordedHand))
     with Progress("grading", moves, "moves") as progress:
@@ -152,7 +151,7 @@ def _review(
 
 
 def _write(settings: ReviewSettings, reviewed: Sequence[Reviewed]) -> None:
-    from busso.evaluate.review.reviewed import tallies
+    from busso.evaluate.review.grader import tallies
     from busso.evaluate.review.text import text
 
     summary = tallies(reviewed)

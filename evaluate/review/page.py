@@ -9,10 +9,10 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from busso.command.terminal.visible import visible
+from busso.base.terminal import visible
 from busso.evaluate.recorded import InvalidRecord
-from busso.evaluate.review.grading import GRADES
-from busso.evaluate.review.reviewed import Reviewed, ReviewedHand, Tally
+from busso.evaluate.review.advisers import GRADES
+from busso.evaluate.review.grader import Reviewed, ReviewedHand, Tally
 from busso.evaluate.review.settings import SUMMARY
 from busso.evaluate.review.text import cost_text, heading, method, shown, value_text
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from busso.cards.base.bounds import bounded
+from busso.base.bounds import bounded
 from busso.command.settings.checks import MAX_DEALS, MAX_FLOAT, SettingsError, check_numbers, check_one_of, require
 
 AUTO = "auto"  # of `by`

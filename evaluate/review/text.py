@@ -4,9 +4,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from busso.evaluate.recorded import InvalidRecord
-from busso.evaluate.review.advisers import ActionValue
-from busso.evaluate.review.grading import BLUNDER, FINE, GRADES, MISTAKE
-from busso.evaluate.review.reviewed import Decision, Reviewed, ReviewedHand, Tally
+from busso.evaluate.review.advisers import BLUNDER, FINE, GRADES, MISTAKE, ActionValue
+from busso.evaluate.review.grader import Decision, Reviewed, ReviewedHand, Tally
 from busso.evaluate.review.settings import MISTAKES, SUMMARY
 
 WIDTH = 80

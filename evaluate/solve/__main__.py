@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from busso.cards.tabular.mdp import HandEndedError, Model
+from busso.cards.mdp import HandEndedError, Model
 from busso.command.app import settings_command
+from busso.command.console import Progress
 from busso.command.settings.checks import SettingsError
-from busso.command.terminal.progress import Progress
 from busso.evaluate.solve.solution import Solved, advice, game_text, hands_text, solve, write_states
 
 _DEFAULT_GAME = "sette_mezzo"

@@ -9,14 +9,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from busso.cards.tabular.mdp import END, Mdp, legal
+from busso.cards.mdp import END, Mdp, legal
 from busso.command.settings.checks import SettingsError
 from busso.evaluate.solve.plots import draw, make_folder
 from busso.evaluate.solve.solution import Solved, title
-from busso.train.dqn.players.load import holds_table, load_network
-from busso.train.run.checkpoint import checkpoint
+from busso.train.players.trained import holds_table, load_network
+from busso.train.run import checkpoint
 from busso.train.settings.run import RunSettings
-from busso.train.tabular.errors import Errors, ExactValues, learned_policy
+from busso.train.tabular.algorithms import Errors, ExactValues, learned_policy
 from busso.train.tabular.trainer import LearnedTable, error_lines, exact_for, table_of
 
 Numbers = NDArray[np.float64]

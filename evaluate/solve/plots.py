@@ -10,7 +10,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from busso.cards.tabular.mdp import NOWHERE, StateGrid
+from busso.cards.mdp import NOWHERE, StateGrid
 from busso.command.settings.checks import SettingsError
 from busso.evaluate.solve.solution import Solved
 

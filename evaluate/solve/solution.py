@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.cards.base.files import write_csv
+from busso.base.files import write_csv
 from busso.cards.game import Game
-from busso.cards.tabular.mdp import END, NOWHERE, Model, StateGrid, reachable
+from busso.cards.mdp import END, NOWHERE, Model, StateGrid, reachable
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.game import load_configured_game
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from busso.cards.base.files import write_atomic
-from busso.cards.matches.duplicate import Duel
-from busso.command.lock.lock import InUseError, Lock, in_job
+from busso.base.files import write_atomic
+from busso.base.lock import InUseError, Lock, in_job
+from busso.cards.duplicate import Duel
 from busso.command.settings.checks import SettingsError
 from busso.evaluate.tournament.batches import Batch, Played, Timing
 

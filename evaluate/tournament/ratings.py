@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.cards.matches.duplicate import NORMAL_95, Duel
+from busso.cards.duplicate import NORMAL_95, Duel
 from busso.evaluate.tournament.settings import Pair
 
 ELO = 400 / float(np.log(10))  # a difference of 400 points means odds of 10 to 1

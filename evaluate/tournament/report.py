@@ -7,9 +7,9 @@ from pathlib import Path
 
 from rich.table import Table
 
-from busso.cards.base.files import write_atomic, write_csv
+from busso.base.files import write_atomic, write_csv
+from busso.cards.duplicate import ONE_AGAINST_MANY, Duel, decimals, meaning_of_won, share_text
 from busso.cards.game import Game
-from busso.cards.matches.duplicate import ONE_AGAINST_MANY, Duel, decimals, meaning_of_won, share_text
 from busso.evaluate.tournament.batches import Timing
 from busso.evaluate.tournament.ratings import Rating, Ratings, rate
 from busso.evaluate.tournament.schedule import PairState

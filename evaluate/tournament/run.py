@@ -10,25 +10,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from busso.cards.base import own_files
-from busso.cards.base.files import create_unused
+from busso.base import own_files, system
+from busso.base.files import create_unused
 from busso.cards.game import Game
-from busso.command import __version__
+from busso.command.console import Progress, plain_console, result_console
 from busso.command.settings.checks import check_one_of
 from busso.command.settings.game import load_configured_game
 from busso.command.settings.quoting import spelled
-from busso.command.terminal.console import plain_console, result_console
-from busso.command.terminal.progress import Progress
 from busso.evaluate.tournament import report
-from busso.evaluate.tournament.batches import Played, TournamentWorker
-from busso.evaluate.tournament.executors import Executor, lost
+from busso.evaluate.tournament.batches import Executor, Played, TournamentWorker, lost
 from busso.evaluate.tournament.journal import CODE, Journal, about_of, not_writable
 from busso.evaluate.tournament.report import Pairing
 from busso.evaluate.tournament.schedule import Plan, Schedule
 from busso.evaluate.tournament.settings import AUTO, Pair, TournamentSettings, check_game, pairs_of
-from busso.train.dqn.players.resolve import ResolvedPlayer, resolve_all
+from busso.train.players.resolve import ResolvedPlayer, resolve_all
 from busso.train.run.device import choose_device
-from busso.train.run.metrics import resources
+from busso.version import __version__
 
 
 def run(settings: TournamentSettings) -> list[Pairing]:
@@ -134,7 +131,7 @@ def executor_for(worker: TournamentWorker, schedule: Schedule) -> Executor:
     of_files = any(player.path for player in worker.players.values())
     on_gpu = of_files and choose_device(settings.device).type == "cuda"
     # One process can saturate a GPU, and each more takes GPU memory.
-    return Executor(worker, 1 if on_gpu else resources.cpus() // settings.threads, schedule.seconds_left)
+    return Executor(worker, 1 if on_gpu else system.cpus() // settings.threads, schedule.seconds_left)
 
 
 def play(schedule: Schedule, executor: Executor, journal: Journal, settled: Callable[[], object]) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from busso.cards.matches.duplicate import Duel
+from busso.cards.duplicate import Duel
 from busso.evaluate.tournament.batches import Batch, Played, Timing
 from busso.evaluate.tournament.settings import Pair
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from itertools import combinations, permutations
 from typing import Any
 
-from busso.cards.base.bounds import bounded
+from busso.base.bounds import bounded
+from busso.cards.duplicate import ALTERNATE, ONE_AGAINST_MANY, SEATINGS, seatings
 from busso.cards.game import Game
-from busso.cards.matches.duplicate import ALTERNATE, ONE_AGAINST_MANY, SEATINGS, seatings
 from busso.command.settings.checks import (
     MAX_DEALS,
     MAX_SEED,
@@ -19,7 +19,7 @@ from busso.command.settings.checks import (
     require,
 )
 from busso.command.settings.game import GameSettings
-from busso.train.dqn.players.resolve import ResolvedPlayer
+from busso.train.players.resolve import ResolvedPlayer
 
 Pair = tuple[str, str]
 
@@ -83,7 +83,7 @@ class TournamentSettings(GameSettings):
 def check_game(settings: TournamentSettings, game: Game) -> None:
     """Raise SettingsError for a seating or a match that the game does not have."""
     if settings.match is not None:
-        from busso.cards.matches.match import match_rules  # deferred: imports Numba
+        from busso.cards.match import match_rules  # deferred: imports Numba
 
         try:
             match_rules(game, settings.match)

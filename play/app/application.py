@@ -13,16 +13,16 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from busso.command.settings.compose import compose
-from busso.command.settings.overrides import given as given_by
-from busso.play.app.menu.menu import MenuScreen
+from busso.command.settings.quoting import given as given_by
+from busso.play.app.menu import MenuScreen
 from busso.play.app.too_small import LEAST_HEIGHT, LEAST_WIDTH, TooSmall
 from busso.play.app.widgets.help import MENU, HelpScreen
 from busso.play.language import Language
 from busso.play.table.settings import Given, PlaySettings
 
 if TYPE_CHECKING:
+    from busso.play.app.board import BoardScreen
     from busso.play.app.opening import Opened
-    from busso.play.app.table.board_screen import BoardScreen
 
 _LEAVING_KEYS = ("ctrl+q", "ctrl+c")
 

@@ -10,12 +10,12 @@ from textual.containers import Middle
 from textual.screen import ModalScreen
 from textual.widgets import LoadingIndicator, Static
 
-from busso.cards.base.errors import UserError
+from busso.base.errors import UserError
+from busso.play.app.board import BoardScreen, one_line
 from busso.play.app.screens import screen_for
-from busso.play.app.spectate.watch import WatchScreen
-from busso.play.app.table.board_screen import BoardScreen, one_line
+from busso.play.app.watch import WatchScreen
 from busso.play.language import Language
-from busso.play.spectate.watching import WatchedGames, open_watch
+from busso.play.spectate import WatchedGames, open_watch
 from busso.play.table.session import Session, open_session, warm_up
 from busso.play.table.settings import Given, PlaySettings
 

@@ -8,8 +8,8 @@ import threading
 from contextlib import suppress
 from types import FrameType
 
-from busso.cards.base.errors import UserError
-from busso.command.system import heard
+from busso.base.errors import UserError
+from busso.base.system import heard
 from busso.play.app.application import TableApp
 from busso.play.app.web_driver import is_served
 from busso.play.table.settings import Given, PlaySettings

@@ -21,9 +21,9 @@ from aiohttp.typedefs import Handler
 from textual_serve import server as textual_server
 from textual_serve.app_service import AppService
 
-from busso.cards.base.errors import UserError
-from busso.command.settings.overrides import key_of
-from busso.command.system import heard
+from busso.base.errors import UserError
+from busso.base.system import heard
+from busso.command.settings.quoting import key_of
 from busso.play.app.too_small import LEAST_HEIGHT, LEAST_WIDTH
 from busso.play.app.web_driver import DRIVER
 from busso.play.language import Language

@@ -14,10 +14,19 @@ from numpy.typing import NDArray
 
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import Game
-from busso.cards.tabular.mdp import legal
+from busso.cards.mdp import legal
 from busso.train.settings.tabular import TabularSettings
-from busso.train.tabular.algorithms import Method, Policy, Values, action_values, learn, of_game
-from busso.train.tabular.errors import Errors, ExactValues, learned_policy
+from busso.train.tabular.algorithms import (
+    Errors,
+    ExactValues,
+    Method,
+    Policy,
+    Values,
+    action_values,
+    learn,
+    learned_policy,
+    of_game,
+)
 
 _STEP_SECONDS = 0.004  # maximum duration of a step, for which changes have to wait
 _MOST = 1 << 17  # maximum episodes in a step

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.blackjack.cards import HAND_SOFT, HAND_SUM, KIND_TEXT, KINDS, MAX_SUM, TEN
 from busso.blackjack.model import SUMS
-from busso.blackjack.rules import HIT
+from busso.blackjack.rules import HAND_SOFT, HAND_SUM, HIT, KIND_TEXT, KINDS, MAX_SUM, TEN
 from busso.play.blackjack_lab.learning import TableSnapshot
 
 QUANTITIES = ("value", "best", "visits", "error")

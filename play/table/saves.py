@@ -7,13 +7,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from busso.cards.base import own_files
-from busso.cards.base.errors import InputError, UserError
-from busso.cards.base.files import write_atomic
+from busso.base import own_files
+from busso.base.errors import InputError, UserError
+from busso.base.files import write_atomic
 from busso.cards.game import Game
 from busso.command.settings.checks import MAX_SEED, SettingsError
 from busso.command.settings.game import load_configured_game
-from busso.play.players import HUMAN
+from busso.play.table.seats import HUMAN
 from busso.play.table.table import Score, Setup, Table
 
 SAVES = Path("saves")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from busso.cards.base.bounds import bounded
+from busso.base.bounds import bounded
 from busso.cards.game import Game
 from busso.command.settings.checks import (
     MAX_SEATS,
@@ -18,10 +18,9 @@ from busso.command.settings.checks import (
     check_range,
     require,
 )
-from busso.command.settings.overrides import Override
-from busso.command.settings.quoting import spelled
+from busso.command.settings.quoting import Override, spelled
 from busso.play.language import LANGUAGES
-from busso.play.players import HUMAN, default_opponent
+from busso.play.table.seats import HUMAN, default_opponent
 
 PLAIN, APP, AUTO = "plain", "app", "auto"
 AGENTS = "agents"
@@ -122,7 +121,7 @@ def _opponents(settings: PlaySettings, game: Game, number: int) -> list[str]:
 def check_match(settings: PlaySettings, game: Game) -> None:
     """Raise SettingsError if the game is not played in matches to that score."""
     if settings.match is not None:
-        from busso.cards.matches.match import match_rules  # imports Numba, for which no menu waits
+        from busso.cards.match import match_rules  # imports Numba, for which no menu waits
 
         try:
             match_rules(game, settings.match)

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from busso.evaluate.review.advisers import ActionValue
-from busso.evaluate.review.grading import Evaluation
-from busso.play.coach.hints import Coach, Odds
+from busso.evaluate.review.advisers import ActionValue, Evaluation
 from busso.play.language import Language, Message
-from busso.play.players import HUMAN
+from busso.play.table.hints import Coach, Odds
+from busso.play.table.seats import HUMAN
 from busso.play.table.table import ShownTable
 
 

@@ -15,10 +15,9 @@ import numpy as np
 from busso.cards.compiled.splitmix import derive, stream
 from busso.cards.game import Game
 from busso.cards.hand import Hand, Move
-from busso.cards.matches.match import Matches, match_rules
-from busso.cards.matches.records import in_match
+from busso.cards.match import Matches, in_match, match_rules
 from busso.cards.play import IllegalActionError, Player
-from busso.play.players import HUMAN, seated_player
+from busso.play.table.seats import HUMAN, seated_player
 
 _REPLIES = 0x7265706C79 << 16  # salt of the replies, by the number of the move
 

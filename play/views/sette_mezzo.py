@@ -2,8 +2,7 @@
 
 from busso.play.language import message
 from busso.play.views.small import SmallGame, page
-from busso.sette_mezzo.cards import points_text
-from busso.sette_mezzo.rules import HIT
+from busso.sette_mezzo.rules import HIT, points_text
 
 __all__ = ["events", "page", "result", "view"]
 

@@ -1,6 +1,6 @@
-"""Corellian Spike as a seat sees it."""
+"""Corellian Spike as a seat sees it: cards, costs, sums, ends of hands, the log."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,20 +10,27 @@ from busso.cards.game import Game, States
 from busso.cards.hand import Hand, Move
 from busso.play.language import Language, Message, message
 from busso.play.views.generic import legal_line, legal_texts
-from busso.spike.cards import BUY, CARDS, DISCARD, FOLD, MATCH, NO_BUY, NO_CARD, RAISE, SWAP_SPIKE, VALUES
+from busso.spike.cards import (
+    BUY,
+    DISCARD,
+    FOLD,
+    MATCH,
+    NO_BUY,
+    NO_CARD,
+    RAISE,
+    SWAP_HIGHER,
+    SWAP_LOWER,
+    SWAP_SPIKE,
+    VALUES,
+    card_sum,
+    strength,
+    winner,
+)
 from busso.spike.rules import next_hand, price, proceed, to_match
-from busso.spike.showdown import card_sum, strength, winner
-from busso.spike.state import BET, BUYING, EXCHANGE, OVER, ROUNDS
+from busso.spike.state import BET, BUYING, EXCHANGE, OVER, ROUNDS, PublicSeat, discarded, public_seat, rolls
 
 _PHASES = {BET: "bet", BUYING: "buy", EXCHANGE: "exchange", OVER: "over"}
-
-
-class SeatView(NamedTuple):
-    """Public view of a seat: its credits, its spike card's value, and whether it is still in the hand."""
-
-    credits: int
-    spike: int | None
-    in_hand: bool
+_DONE = ("raise", "match", "check", "fold", "buy", "no_buy", "swap_spike", "discard")  # events of a seat
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,7 @@ class SpikeView:
     own: tuple[int, int]
     sum: int
     bought: int | None
-    seats: tuple[SeatView, ...]
+    seats: tuple[PublicSeat, ...]
     pool: int
     second_pot: int
     bet: int
@@ -72,14 +79,14 @@ def view(hand: Hand, seat: int) -> SpikeView:
         own=_values(state["hands"][seat]),
         sum=int(card_sum(state, seat)),
         bought=int(VALUES[state["bought"]]) if mine and state["bought"] != NO_CARD else None,
-        seats=tuple(_seat(state, other) for other in range(players)),
+        seats=tuple(public_seat(state, other) for other in range(players)),
         pool=int(state["pool"]),
         second_pot=int(state["second_pot"]),
         bet=int(state["bet"]),
         to_match=min(int(to_match(state)), int(state["credits"][seat])) if state["phase"] == BET else 0,
         raises=int(state["raises"]),
-        discards=tuple(int(VALUES[card]) for card in range(CARDS) if int(state["discards"]) >> card & 1),
-        dice=dice_of(state),
+        discards=discarded(state),
+        dice=rolls(state),
         log=tuple(_log(hand)),
     )
 
@@ -87,18 +94,6 @@ def view(hand: Hand, seat: int) -> SpikeView:
 def _values(cards: np.ndarray) -> tuple[int, int]:
     low, high = (int(VALUES[card]) for card in cards)
     return low, high
-
-
-def dice_of(state: np.void, to_the_end: bool = False) -> tuple[tuple[int, int], ...]:
-    """Return the rolls of a hand so far, or all of them."""
-    rolled = ROUNDS if to_the_end else max(int(state["round"]) - 1, 0)
-    return tuple((int(one), int(other)) for one, other in state["dice"][:rolled])
-
-
-def _seat(state: np.void, seat: int) -> SeatView:
-    spike = int(state["spikes"][seat])
-    shown = None if spike == NO_CARD else int(VALUES[spike])
-    return SeatView(int(state["credits"][seat]), shown, bool(int(state["in_hand"]) >> seat & 1))
 
 
 def _log(hand: Hand) -> list[Message]:
@@ -193,7 +188,7 @@ def showdown(state: np.void) -> list[Message]:
 
 
 def _rule(state: np.void, seats: list[int]) -> str:
-    """Return the rule that decides: the first part of `strength` (spike/showdown.py) that differs."""
+    """Return the rule that decides: the first part of `strength` (spike/cards.py) that differs."""
     best, other = sorted((int(strength(state, seat)) for seat in seats), reverse=True)[:2]
     parts = (("special", 32768), ("sum", 1024), ("positive", 512), ("cards", 16), ("card", 1))
     return next((name for name, unit in parts if best // unit != other // unit), "lot")
@@ -249,3 +244,93 @@ def page(language: Language, game: str, seen: SpikeView, details: bool) -> Itera
     if seen.to_match:
         yield language.say("page.spike.to_match", credits=seen.to_match)
     yield from legal_line(language, game, seen.legal)
+
+
+class OpenHand(NamedTuple):
+    """Seat at the end of a hand: its credits, and its cards if it showed them."""
+
+    credits: int
+    cards: tuple[int, ...] = ()  # the lower, the higher, the spike card
+
+
+@dataclass(frozen=True)
+class Ending:
+    """End of a hand, `number` from 1: winner, credits `won`, deciding rule (None: all others folded), and dice."""
+
+    number: int
+    seats: tuple[OpenHand, ...]
+    winner: int
+    won: int
+    rule: Message | None
+    dice: tuple[tuple[int, int], ...]
+
+
+def endings(hand: Hand, move: Move) -> list[Ending]:
+    """Return the hands that ended with a move; more than one if no seat had credits to decide about."""
+    found, before = [], move.before[0]
+    for ended, _ in ends_of_hands(hand.game, move):
+        told = showdown(ended)[-1]
+        winner = int(told.values["seat"])
+        rule = told.values.get("rule")
+        found.append(
+            Ending(
+                number=int(ended["hands_played"]),
+                seats=tuple(_open(ended, seat, rule is not None) for seat in range(int(ended["players"]))),
+                winner=winner,
+                won=int(ended["winnings"][winner]) - int(before["winnings"][winner]),
+                rule=rule,
+                dice=rolls(ended, to_the_end=rule is not None),
+            )
+        )
+        before = ended
+    return found
+
+
+def _open(state: np.void, seat: int, shown: bool) -> OpenHand:
+    credits = int(state["credits"][seat])
+    if not (shown and int(state["in_hand"]) >> seat & 1):
+        return OpenHand(credits)
+    return OpenHand(credits, tuple(int(VALUES[card]) for card in (*state["hands"][seat], state["spikes"][seat])))
+
+
+def compile_rules(hand: Hand) -> None:
+    """Compile what the first price and the first showdown need; meant for a background thread."""
+    state = hand.state.copy()[0]
+    state["spikes"] = 0
+    price(state, MATCH)
+    showdown(state)
+
+
+def costs(hand: Hand) -> dict[int, int]:
+    """Return the cost of each legal action of the seat to move that may cost something."""
+    return {action: int(price(hand.state[0], action)) for action in hand.legal if action in (RAISE, MATCH, BUY)}
+
+
+def sums_after(seen: SpikeView) -> dict[int, int]:
+    """Return the sum of the seat after each possible use of a bought card; empty without one."""
+    spike = seen.seats[seen.seat].spike
+    if seen.bought is None or spike is None:
+        return {}
+    gives_up = {DISCARD: seen.bought, SWAP_SPIKE: spike, SWAP_LOWER: seen.own[0], SWAP_HIGHER: seen.own[1]}
+    return {action: seen.sum + seen.bought - card for action, card in gives_up.items()}
+
+
+def last_done(log: Sequence[Message]) -> dict[int, tuple[str, Message]]:
+    """Return the last action of each seat in a hand: the last part of its event's key, and the event."""
+    found = {}
+    for told in log:
+        name = told.key.removeprefix("event.")
+        if name in _DONE:
+            found[int(told.values["seat"])] = (name, told)
+    return found
+
+
+def counted(cards: Sequence[int]) -> str:
+    """Return cards by rising value, equal ones combined: `-3 0x2 +4`."""
+    values = sorted(set(cards))
+    return " ".join(signed(value) + (f"x{cards.count(value)}" if cards.count(value) > 1 else "") for value in values)
+
+
+def signed(value: int) -> str:
+    """Format as `+3`, `-3`, `0`."""
+    return f"{value:+d}" if value else "0"

@@ -1,6 +1,6 @@
-"""Tressette as a seat sees it."""
+"""Tressette as a seat sees it, and its table as laid out before the seat."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,12 +8,33 @@ import numpy as np
 from busso.cards.hand import Hand, Move
 from busso.play.language import Language, Message, message
 from busso.play.views.generic import legal_line, legal_texts
-from busso.tressette.accusi import HIGH_RANKS, PER_RANK, SAME_RANK
-from busso.tressette.cards import ACE, RANK_TEXT, RANKS, SUIT_NAMES, SUIT_TEXT, SUITS, card_text
-from busso.tressette.rules import BUSSO, NO_SEAT, SEATS, SILENT, STRISCIO, points
+from busso.tressette.cards import (
+    ACE,
+    HIGH_RANKS,
+    PER_RANK,
+    RANK_TEXT,
+    RANKS,
+    SAME_RANK,
+    SUIT_NAMES,
+    SUIT_TEXT,
+    SUITS,
+    card_text,
+)
+from busso.tressette.rules import (
+    NO_SEAT,
+    SAID,
+    SEATS,
+    SILENT,
+    TRICKS,
+    known_voids,
+    latest_signals,
+    played_cards,
+    points,
+)
 
 Played = tuple[int, str]  # seat and card
-_SIGNALS = {BUSSO: "busso", STRISCIO: "striscio"}
+SUIT_SIGNS = dict(zip(SUIT_TEXT, "♦♥♠♣", strict=True))  # coins, cups, swords, clubs as French cards have them
+BOTTOM, RIGHT, TOP, LEFT = range(SEATS)  # the next seat sits at the right
 
 
 @dataclass(frozen=True)
@@ -45,22 +66,22 @@ class TressetteView:
 def view(hand: Hand, seat: int) -> TressetteView:
     """Return the view of the seat."""
     state = hand.state[0]
-    plays = int(state["plays"])
-    done = plays - plays % SEATS
+    played, voids = _played(state), known_voids(state)
+    done = len(played) - len(played) % SEATS
     return TressetteView(
         seat=seat,
         turn=hand.turn,
         leader=int(state["leader"]),
         hand=by_suit(int(state["hands"][seat])),
         legal=legal_texts(hand) if hand.turn == seat else (),
-        trick=_played(state, done, plays),
+        trick=played[done:],
         tricks=tuple(state["tricks"].tolist()),
         thirds=tuple(state["thirds"].tolist()),
         points=tuple(int(state["thirds"][team]) // 3 + _took_last(hand, team) for team in range(2)),
-        last_trick=_played(state, done - SEATS, done) if done else (),
+        last_trick=played[done - SEATS : done] if done else (),
         last_taker=None if state["last_taker"] == NO_SEAT else int(state["last_taker"]),
-        signals=_signals(state),
-        voids=tuple(_voids(state, other) for other in range(SEATS)),
+        signals=tuple((seat, SUIT_TEXT[suit], word) for seat, suit, word in latest_signals(state)),
+        voids=tuple(tuple(SUIT_TEXT[suit] for who, suit in voids if who == other) for other in range(SEATS)),
         accusi=tuple(declarations(int(state["accusi"][other])) for other in range(SEATS)),
         cards_left=tuple(10 - int(state["played"][other]).bit_count() for other in range(SEATS)),
     )
@@ -83,27 +104,12 @@ def dealt(hand: Hand) -> tuple[tuple[tuple[str, ...], ...], ...]:
     return tuple(by_suit(int(cards)) for cards in hand.start[0]["hands"])
 
 
-def _played(state: np.void, first: int, last: int) -> tuple[Played, ...]:
-    cards = [int(card) for card in state["order"][first:last]]
-    owner = {card: seat for card in cards for seat in range(SEATS) if int(state["played"][seat]) >> card & 1}
-    return tuple((owner[card], card_text(card)) for card in cards)
-
-
-def _signals(state: np.void) -> tuple[tuple[int, str, str], ...]:
-    return tuple(
-        (seat, SUIT_TEXT[suit], _SIGNALS.get(int(state["signals"][seat][suit]), "volo"))
-        for seat in range(SEATS)
-        for suit in range(SUITS)
-        if state["signals"][seat][suit] != SILENT
-    )
-
-
-def _voids(state: np.void, seat: int) -> tuple[str, ...]:
-    return tuple(SUIT_TEXT[suit] for suit in range(SUITS) if int(state["voids"]) >> SUITS * seat + suit & 1)
+def _played(state: np.void) -> tuple[Played, ...]:
+    return tuple((seat, card_text(card)) for seat, card in played_cards(state))
 
 
 def declarations(bits: int) -> tuple[Message, ...]:
-    """Return declared accusi as messages, see `busso.tressette.accusi`."""
+    """Return declared accusi as messages, see `busso.tressette.cards`."""
     found = [message("accuso.napoletana", suit=SUIT_NAMES[suit]) for suit in range(SUITS) if bits >> suit & 1]
     for k in range(HIGH_RANKS):
         rank, shift = RANK_TEXT[ACE + k], SAME_RANK + PER_RANK * k
@@ -128,11 +134,11 @@ def events(hand: Hand, move: Move) -> list[Message]:
     if signal == SILENT:
         found.append(message("event.card", seat=seat, card=card))
     else:
-        found.append(message("event.card_signal", seat=seat, card=card, signal=_SIGNALS.get(signal, "volo")))
+        found.append(message("event.card_signal", seat=seat, card=card, signal=SAID[signal]))
     plays = int(after["plays"])
     if plays % SEATS == 0:
         taker = int(after["last_taker"])
-        cards = " ".join(text for _, text in _played(after, plays - SEATS, plays))
+        cards = " ".join(text for _, text in _played(after)[-SEATS:])
         thirds = int(after["thirds"][taker % 2]) - int(before["thirds"][taker % 2])
         found.append(message("event.trick", seat=taker, cards=cards, thirds=thirds))
     return found
@@ -218,3 +224,102 @@ def position(language: Language, hand: Hand, number: int, seat: int) -> list[str
         cards = "  ".join(" ".join(f"({card})" if card in gone else card for card in suit) for suit in suits if suit)
         found.append(f"{other}  {cards}")
     return [*found, *_said_and_shown(language, seen)]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Seat in a trick: its card, if played, whether it leads, and whether its card is the highest."""
+
+    seat: int
+    card: str | None
+    leads: bool
+    highest: bool
+
+
+@dataclass(frozen=True)
+class Trick:
+    """Trick on the table; `places` are the viewer, its right, the opposite seat and its left."""
+
+    number: int  # from 1
+    places: tuple[Place, ...]
+    complete: bool
+
+
+def trick_of(seen: TressetteView, last: bool = False) -> Trick:
+    """Return the trick before the seat; a complete one stays until the next is led, or is forced by `last`."""
+    taken = sum(seen.tricks)
+    if seen.last_trick and (last or not seen.trick):
+        return Trick(taken, _places(seen.seat, seen.last_trick[0][0], seen.last_trick), True)
+    return Trick(min(taken + 1, TRICKS), _places(seen.seat, seen.leader, seen.trick), False)
+
+
+def _places(viewer: int, leader: int, played: Sequence[Played]) -> tuple[Place, ...]:
+    cards, best = dict(played), highest(played)
+    seats = [(viewer + k) % SEATS for k in range(SEATS)]
+    return tuple(Place(seat, cards.get(seat), seat == leader, seat == best) for seat in seats)
+
+
+def highest(played: Sequence[Played]) -> int | None:
+    """Return the seat that would take these cards; None for no cards."""
+    if not played:
+        return None
+    led = played[0][1][1]
+    return max((RANK_TEXT.index(card[0]), seat) for seat, card in played if card[1] == led)[1]
+
+
+def cards_of(seen: TressetteView) -> list[str]:
+    """Return the own cards in a row, suit by suit."""
+    return [card for suit in seen.hand for card in suit]
+
+
+def task(seen: TressetteView) -> Message:
+    """Return the task of the seat to move."""
+    if not seen.trick:
+        return message("tressette_screen.lead")
+    suit = seen.trick[0][1][1]
+    held = bool(seen.hand[SUIT_TEXT.index(suit)])
+    return message("tressette_screen.follow" if held else "tressette_screen.free", suit=suit_name(suit))
+
+
+def suit_name(letter: str) -> str:
+    """Return the name of a suit: `D` -> `denari`."""
+    return SUIT_NAMES[SUIT_TEXT.index(letter)]
+
+
+def facts(seen: TressetteView, seat: int) -> list[Message]:
+    """List public knowledge of a seat: void suits, its signals about others, its declarations."""
+    found, voids = [], seen.voids[seat] if seen.cards_left[seat] else ()
+    if voids:
+        found.append(message("tressette_screen.none_of", suits=" ".join(voids)))
+    said: dict[str, list[str]] = {}
+    for who, suit, signal in seen.signals:
+        if who == seat and suit not in voids:
+            said.setdefault(signal, []).append(suit)
+    found += [message("tressette_screen.said", suits=" ".join(suits), signal=signal) for signal, suits in said.items()]
+    return found + [_short(declared) for declared in seen.accusi[seat]]
+
+
+def _short(declared: Message) -> Message:
+    values = {name: value[0].upper() if name == "suit" else value for name, value in declared.values.items()}
+    return Message(declared.key.replace("accuso.", "tressette_screen."), values)
+
+
+class Cursor:
+    """Position in the own hand; it stays, but moves to a legal card at each new decision."""
+
+    def __init__(self) -> None:
+        self.place = 0
+        self._decision: object = None
+
+    def look(self, cards: Sequence[str], legal: Sequence[str], decision: object) -> None:
+        """Follow the hand; at a new decision move to the nearest legal card."""
+        self.place = max(0, min(self.place, len(cards) - 1))
+        if legal and decision != self._decision:
+            self._decision = decision
+            places = [k for k, card in enumerate(cards) if card in legal]
+            self.place = min(places, key=lambda k: abs(k - self.place))
+
+    def step(self, cards: Sequence[str], by: int) -> None:
+        """Move by a number of cards, wrapping around."""
+        if cards:
+            self.place = (self.place + by) % len(cards)

@@ -13,12 +13,12 @@ import pytest
 import torch
 from ray.cluster_utils import Cluster
 
+from busso.base import system
 from busso.command.settings.compose import compose
-from busso.train.dqn.network.build import inference_network
-from busso.train.dqn.rollout.backend import LocalBackend, RolloutBackend
-from busso.train.dqn.rollout.ray.backend import RayBackend
-from busso.train.dqn.rollout.request import RolloutRequest
-from busso.train.run.metrics import resources
+from busso.train.network.build import inference_network
+from busso.train.rollout.backend import LocalBackend, RolloutBackend
+from busso.train.rollout.ray.backend import RayBackend
+from busso.train.rollout.request import RolloutRequest
 from busso.train.settings.dqn import TrainSettings
 from tests.bench.timing import report
 from tests.train.processes import named
@@ -111,7 +111,7 @@ def worker_memory() -> None:
         (pid,) = named(os.getpid(), "ray::WorkerActor")
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     pss = next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-    report("worker_memory", pss * 1024 / resources.MIB, "MiB", target=600, direction="at most")
+    report("worker_memory", pss * 1024 / system.MIB, "MiB", target=600, direction="at most")
 
 
 FIGURES = (ray_overhead, two_nodes, worker_memory)

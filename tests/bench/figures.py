@@ -9,8 +9,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from busso.cards.base.files import write_atomic
-from busso.train.run.metrics import resources
+from busso.base import system
+from busso.base.files import write_atomic
 
 COMMITTED = Path(__file__).parent / "figures.json"
 MAX_FALL = 0.10  # greatest relative fall of a ratio below the committed one
@@ -57,12 +57,12 @@ def chip() -> str:
 
 def machine() -> str:
     """Return the CPU's name and the number of CPUs available to this process."""
-    return f"{dict(reversed(_cpu())).get('model name', 'unknown CPU')}, {resources.cpus()} cores"
+    return f"{dict(reversed(_cpu())).get('model name', 'unknown CPU')}, {system.cpus()} cores"
 
 
 def load() -> float:
     """Return the runnable processes per CPU over the last minute."""
-    return round(os.getloadavg()[0] / resources.cpus(), 2)
+    return round(os.getloadavg()[0] / system.cpus(), 2)
 
 
 def name_of(line: dict[str, Any]) -> str:

@@ -19,22 +19,20 @@ from busso.cards.compiled.splitmix import stream
 from busso.cards.play import play
 from busso.cards.players import RandomPlayer
 from busso.command.settings.compose import compose
-from busso.train.doctor.scaling import CPUS, Scaling
-from busso.train.dqn.learner.learner import Learner
-from busso.train.dqn.network.build import build_network, inference_network
-from busso.train.dqn.network.matmul import linear
-from busso.train.dqn.network.precision import learner_format
-from busso.train.dqn.network.q_network import QNetwork
-from busso.train.dqn.replay.buffer import ReplayBuffer
-from busso.train.dqn.replay.transitions import LambdaTransitions, NStepTransitions, TransitionRecorder, transitions_for
-from busso.train.dqn.rollout.backend import LocalBackend
-from busso.train.dqn.rollout.request import Rollout, RolloutRequest
-from busso.train.dqn.rollout.worker import RolloutWorker
-from busso.train.dqn.trainer import DqnTrainer
-from busso.train.run.checkpoint.background_writer import BackgroundWriter
+from busso.train.doctor.measure import CPUS, Scaling
+from busso.train.learner.learner import Learner
+from busso.train.learner.replay_buffer import ReplayBuffer
+from busso.train.network.build import build_network, inference_network
+from busso.train.network.matmul import linear
+from busso.train.network.q_network import QNetwork, learner_format
+from busso.train.rollout.backend import LocalBackend
+from busso.train.rollout.request import Rollout, RolloutRequest
+from busso.train.rollout.transitions import LambdaTransitions, NStepTransitions, TransitionRecorder, transitions_for
+from busso.train.rollout.worker import RolloutWorker
+from busso.train.run.background_writer import BackgroundWriter
 from busso.train.run.folder import RunFolder
-from busso.train.settings.dqn import LearnerSettings, TrainSettings
-from busso.train.settings.targets import LambdaReturns, TargetNetwork, Targets
+from busso.train.settings.dqn import LambdaReturns, LearnerSettings, TargetNetwork, Targets, TrainSettings
+from busso.train.trainer import DqnTrainer
 from busso.tressette import GAME
 from tests.bench.timing import report, seconds
 from tests.chips import emulated_chip

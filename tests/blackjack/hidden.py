@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from busso.blackjack.cards import COPIES, RANKS
-from busso.blackjack.rules import add
+from busso.blackjack.rules import COPIES, RANKS, add
 from busso.cards.game import States
 
 

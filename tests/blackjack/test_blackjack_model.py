@@ -6,15 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from busso.blackjack.cards import HANDS, KINDS
 from busso.blackjack.model import model
-from busso.blackjack.rules import HIT, Options
+from busso.blackjack.rules import HANDS, HIT, KINDS, Options
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import load_game
+from busso.cards.mdp import HandEndedError, legal, reachable
 from busso.cards.play import play
 from busso.cards.players import named_player
 from busso.cards.tables import TablePlayer
-from busso.cards.tabular.mdp import HandEndedError, legal, reachable
 from busso.train.tabular.algorithms import evaluate_policy, expected_reward, policy_iteration
 from tests.mdp import check_mdp
 

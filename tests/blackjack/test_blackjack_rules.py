@@ -5,11 +5,23 @@ from typing import Any
 import numpy as np
 import pytest
 
+from busso.base.errors import InputError
 from busso.blackjack import GAME
-from busso.blackjack.cards import parse_card
-from busso.blackjack.observation import DEALER, OWN_CARDS, SOFT, SUM, WIDTHS
-from busso.blackjack.rules import HIT, STAND, apply, begin, dealer_draws, give_player, take
-from busso.cards.base.errors import InputError
+from busso.blackjack.rules import (
+    DEALER,
+    HIT,
+    OWN_CARDS,
+    SOFT,
+    STAND,
+    SUM,
+    WIDTHS,
+    apply,
+    begin,
+    dealer_draws,
+    give_player,
+    parse_card,
+    take,
+)
 from busso.cards.compiled.bits import unpack
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import load_game

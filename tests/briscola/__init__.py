@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from busso.cards.base.own_files import trust
+from busso.base.own_files import trust
 from busso.cards.game import Game
 from tests.own.examples import BRISCOLA
 

@@ -3,8 +3,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from busso.cards.base.bounds import Bounds, bounded, check_bounds
-from busso.cards.base.errors import InputError
+from busso.base.bounds import Bounds, bounded, check_bounds
+from busso.base.errors import InputError
 from tests.errors import error_about
 
 

@@ -15,10 +15,9 @@ import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
+from busso.cards.compiled import jit as code_store
 from busso.cards.compiled import jit as compiled
-from busso.cards.compiled import store as code_store
-from busso.cards.compiled.fingerprint import fingerprint
-from busso.cards.compiled.jit import njit
+from busso.cards.compiled.jit import fingerprint, njit
 from busso.command.conf_folder import own_games
 
 ROOT = Path(__file__).parents[2]

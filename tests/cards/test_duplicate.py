@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from busso.cards.compiled.splitmix import stream
-from busso.cards.game import load_game
-from busso.cards.matches.duplicate import (
+from busso.cards.duplicate import (
     BATCH,
     ONE_AGAINST_MANY,
     Duel,
@@ -18,6 +17,7 @@ from busso.cards.matches.duplicate import (
     meaning_of_won,
     seatings,
 )
+from busso.cards.game import load_game
 from busso.cards.play import play
 from busso.cards.players import RandomPlayer, named_player
 from tests.cards.test_play import Recorder

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from busso.cards.base import files
-from busso.cards.base.files import (
+from busso.base import files
+from busso.base.files import (
     NumberedFiles,
     create_unused,
     delete_left_over,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from busso.cards.tabular.multisets import draw_until, multisets
+from busso.cards.multisets import draw_until, multisets
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.integers(0, 14))

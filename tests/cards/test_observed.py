@@ -7,9 +7,9 @@ import pytest
 
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import Game, load_game
+from busso.cards.mdp import Model, Observed, legal, reachable
 from busso.cards.play import Actions, Decisions, play
 from busso.cards.players import RandomPlayer
-from busso.cards.tabular.mdp import Model, Observed, legal, reachable
 from busso.train.tabular.algorithms import policy_iteration
 from tests.mdp import check_mdp
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from busso.cards.compiled.batch import random_legal
 from busso.cards.compiled.bits import bit
 from busso.cards.compiled.splitmix import stream

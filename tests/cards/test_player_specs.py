@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import Game, PlayerKind, load_game
 from busso.cards.play import Actions, Decisions, play

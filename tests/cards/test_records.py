@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from busso.cards.records import integer, list_of, read_records
 from tests.errors import error_about
 

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from busso.cards.compiled.splitmix import stream
+from busso.cards.duplicate import duel
 from busso.cards.game import load_game
-from busso.cards.matches.duplicate import duel
 from busso.cards.play import Actions, Decisions, play
 from busso.cards.players import RandomPlayer, named_player
 from busso.cards.stopping import ChunkedPlayer, StoppablePlayer, StoppedError, stoppable

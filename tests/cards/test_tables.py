@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import load_game
 from busso.cards.play import play

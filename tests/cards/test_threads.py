@@ -11,9 +11,9 @@ from busso.cards.compiled.splitmix import stream
 from busso.cards.game import load_game
 from busso.cards.play import play
 from busso.cards.players import RandomPlayer
-from busso.train.dqn.network import packed_linear
-from busso.train.dqn.network import q_network as network
-from busso.train.dqn.replay import transitions
+from busso.train.network import packed_linear
+from busso.train.network import q_network as network
+from busso.train.rollout import transitions
 from busso.tressette import GAME
 
 

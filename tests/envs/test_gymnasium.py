@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from busso.cards.players import RandomPlayer
 from busso.envs.aec import SeatsEnv
 from busso.envs.solo import SoloEnv

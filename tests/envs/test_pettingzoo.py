@@ -10,7 +10,7 @@ import pytest
 from pettingzoo.test import api_test, seed_test
 from pettingzoo.utils.wrappers import TerminateIllegalWrapper
 
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from busso.cards.compiled.bits import unpack
 from busso.cards.play import play
 from busso.cards.players import named_player

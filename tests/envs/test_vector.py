@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from busso import envs
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from busso.cards.compiled.bits import unpack
 from busso.cards.game import load_game
 from busso.cards.play import Actions, Decisions, play
-from busso.envs.players import ObservationPlayer
+from busso.envs.observation_player import ObservationPlayer
 from busso.envs.solo import SoloEnv
 from busso.envs.vector import SeatsVectorEnv
 from tests.errors import error_about

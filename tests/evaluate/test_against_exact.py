@@ -9,14 +9,14 @@ import torch
 from matplotlib.image import imread
 
 from busso.cards.compiled.splitmix import stream
+from busso.cards.mdp import legal, reachable
 from busso.cards.play import Actions, Decisions, play
 from busso.cards.players import named_player
-from busso.cards.tabular.mdp import legal, reachable
 from busso.evaluate.solve.__main__ import main
 from busso.evaluate.solve.compare import measure, visits
 from busso.evaluate.solve.solution import Solved, solve
-from busso.train.dqn.players.load import load_network
-from busso.train.run.checkpoint import checkpoint
+from busso.train.players.trained import load_network
+from busso.train.run import checkpoint
 from busso.train.tabular.algorithms import action_values, evaluate_policy, expected_reward, policy_iteration
 from tests.train.runs import TrainedRuns
 

@@ -9,21 +9,21 @@ import torch
 
 from busso.cards import player_specs
 from busso.cards.compiled.splitmix import stream
+from busso.cards.duplicate import duel
 from busso.cards.game import load_game
-from busso.cards.matches.duplicate import duel
 from busso.cards.player_specs import CHAMPION, CHAMPION_FILE
 from busso.cards.players import named_player
 from busso.command.conf_folder import own_games
 from busso.evaluate.export.__main__ import main
-from busso.evaluate.players import load_player
 from busso.evaluate.tournament.__main__ import main as tournament
-from busso.play.players import seated_player
 from busso.play.table.choices import offered_players
+from busso.play.table.seats import seated_player
 from busso.train.__main__ import main as train
-from busso.train.dqn.network.q_network import NetworkPlayer
-from busso.train.dqn.players import champion_file as champion
-from busso.train.dqn.players.load import check_players
-from busso.train.dqn.players.resolve import resolve
+from busso.train.network.q_network import NetworkPlayer
+from busso.train.players import champion_file as champion
+from busso.train.players.load import player_from_text
+from busso.train.players.resolve import resolve
+from busso.train.players.trained import check_players
 from busso.tressette import GAME
 from busso.tressette.search.network_search import SearchPlayer
 from tests.train.runs import TrainedRuns, settings, small
@@ -86,7 +86,7 @@ def test_it_is_as_strong_as_it_says(which: str, made: Path) -> None:
     assert "random" in stated
     rules = champion.read(folder / CHAMPION_FILE).settings.load_game()
     quick = [name for name in stated if name == "random" or name in rules.policies]
-    own, seeds = load_player(rules, str(folder), CPU), stream(2026, "stated", 0, 512)
+    own, seeds = player_from_text(rules, str(folder), CPU), stream(2026, "stated", 0, 512)
     for name in quick:
         found = duel(rules, own, named_player(rules, name), seeds)
         for key, mine in (("win_rate", found.win_rate), (rules.unit, found.points)):
@@ -110,8 +110,8 @@ def test_the_code_on_its_card_runs(
 def test_it_is_a_player_wherever_players_are_named(
     as_champion: None, made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert isinstance(load_player(GAME, CHAMPION, CPU), NetworkPlayer)
-    assert isinstance(load_player(GAME, "search:champion:samples:4", CPU), SearchPlayer)
+    assert isinstance(player_from_text(GAME, CHAMPION, CPU), NetworkPlayer)
+    assert isinstance(player_from_text(GAME, "search:champion:samples:4", CPU), SearchPlayer)
     found = [resolve(GAME, text).sha256 for text in (CHAMPION, str(made), "search:champion")]
     assert len(set(found)) == 1 and found[0]
     assert isinstance(seated_player(GAME, CHAMPION), NetworkPlayer)

@@ -34,12 +34,11 @@ from busso.evaluate.export.__main__ import ExportSettings, export, main
 from busso.evaluate.export.card import check_free
 from busso.evaluate.export.onnx_file import ExportError, difference, observations
 from busso.evaluate.export.source import BITS, PACKED, ExportSource, command_of, open_source
-from busso.train.dqn.network.build import build_network
-from busso.train.dqn.network.q_network import QNetwork
-from busso.train.dqn.players.champion_file import Champion
+from busso.train.network.build import build_network
+from busso.train.network.q_network import QNetwork
+from busso.train.players.champion_file import Champion
 from busso.train.run.read import load_run
-from busso.train.settings.resolve import settings_of
-from busso.train.settings.saved import changes
+from busso.train.settings.resolve import changes, settings_of
 from tests.errors import error_about
 from tests.train.runs import TrainedRuns
 from tests.train.runs import settings as run_settings

@@ -11,10 +11,9 @@ from busso.command.settings.compose import as_yaml
 from busso.evaluate.export.source import open_source
 from busso.evaluate.report.of_runs import scores_of
 from busso.evaluate.report.runs import seeds_beside
-from busso.train.run import objective
-from busso.train.run.checkpoint import checkpoint
-from busso.train.run.metrics.tensorboard import FOLDER, finish
+from busso.train.run import checkpoint, objective
 from busso.train.run.read import load_run
+from busso.train.run.tensorboard import FOLDER, finish
 from busso.train.settings.dqn import TrainSettings
 from tests.train.runs import TrainedRuns, settings
 

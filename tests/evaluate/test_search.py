@@ -11,21 +11,19 @@ from numpy.typing import NDArray
 
 from busso.cards.compiled.bits import nth_bit
 from busso.cards.compiled.splitmix import stream
+from busso.cards.duplicate import duel
 from busso.cards.game import States, load_game
-from busso.cards.matches.duplicate import duel
 from busso.cards.play import Decisions
 from busso.command.settings.checks import SettingsError
-from busso.evaluate.players import load_player
 from busso.evaluate.review.advisers import adviser_of
-from busso.train.dqn.network.q_network import NetworkPlayer, QNetwork
-from busso.train.run.checkpoint import checkpoint
+from busso.train.network.q_network import NetworkPlayer, QNetwork
+from busso.train.players.load import player_from_text
+from busso.train.run import checkpoint
 from busso.tressette.cards import parse_card
 from busso.tressette.rules import apply, begin, legal, over, points
 from busso.tressette.search.network_search import SearchPlayer, TressetteSearchOptions, cheating_search
-from busso.tressette.search.resampling import drop_clearly_worse, resample
 from busso.tressette.search.sampler import sampled_states
-from busso.tressette.search.simulator import WorldSimulator
-from busso.tressette.search.worlds import one_of_each_run
+from busso.tressette.search.worlds import WorldSimulator, drop_clearly_worse, one_of_each_run, resample
 from tests.errors import error_about
 from tests.train.runs import TrainedRuns
 from tests.tressette.search.table_talk import moments
@@ -250,8 +248,8 @@ def runs(trained_run: TrainedRuns, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.mark.parametrize("name", ["points", "points_and_win"])
 def test_a_run_is_searched_with(runs: Path, name: str) -> None:
-    player = load_player(GAME, f"search:{runs / name}:samples:4", CPU)
-    result = duel(GAME, player, load_player(GAME, str(runs / name), CPU), stream(10, "duel", 0, 4))
+    player = player_from_text(GAME, f"search:{runs / name}:samples:4", CPU)
+    result = duel(GAME, player, player_from_text(GAME, str(runs / name), CPU), stream(10, "duel", 0, 4))
     assert 0 <= result.win_rate.mean <= 1 and isinstance(player, SearchPlayer) and player.simulator.rows > 1000
 
 
@@ -274,4 +272,4 @@ def test_a_run_is_searched_with(runs: Path, name: str) -> None:
 )
 def test_what_cannot_be_searched_with_is_one_line(runs: Path, spec: str, words: str) -> None:
     with error_about(SettingsError, "players", words):
-        load_player(GAME, spec.format(runs=runs), CPU)
+        player_from_text(GAME, spec.format(runs=runs), CPU)

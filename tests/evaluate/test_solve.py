@@ -10,7 +10,7 @@ from matplotlib.image import imread
 
 from busso.evaluate.solve.__main__ import main
 from busso.train.__main__ import main as train
-from busso.train.run.checkpoint import checkpoint
+from busso.train.run import checkpoint
 from tests.errors import key_of
 
 

@@ -9,17 +9,16 @@ import pytest
 import torch
 
 from busso.cards.compiled.splitmix import stream
+from busso.cards.duplicate import duel
 from busso.cards.game import load_game
-from busso.cards.matches.duplicate import duel
 from busso.cards.play import Decisions, play
 from busso.cards.players import named_player
 from busso.command.settings.checks import SettingsError
-from busso.evaluate.players import load_player
 from busso.evaluate.tournament.__main__ import main
-from busso.train.run.checkpoint import checkpoint
-from busso.train.run.checkpoint.checkpoint import CheckpointError
-from busso.train.tabular.algorithms import evaluate_policy, expected_reward
-from busso.train.tabular.errors import learned_policy
+from busso.train.players.load import player_from_text
+from busso.train.run import checkpoint
+from busso.train.run.checkpoint import CheckpointError
+from busso.train.tabular.algorithms import evaluate_policy, expected_reward, learned_policy
 from busso.train.tabular.trainer import table_of
 from tests.errors import error_about
 from tests.train.runs import TrainedRuns
@@ -46,7 +45,7 @@ def test_a_table_plays_its_greedy_policy(runs: Path, name: str) -> None:
     policy = learned_policy(model.mdp, table.values)
     mdp = model.mdp._replace(discount=1.0)
     expected = expected_reward(mdp, evaluate_policy(mdp, policy))
-    player = load_player(game, str(runs / name / "q"), CPU)
+    player = player_from_text(game, str(runs / name / "q"), CPU)
     seeds = stream(8, "table", 0, 60_000)
     states, _ = play(game, seeds, [player], np.zeros((seeds.size, 1), np.uint8))
     results = game.returns(states)[:, 0]
@@ -73,23 +72,23 @@ def test_states_never_visited_get_the_first_action(runs: Path, tmp_path: Path) -
     nothing = torch.zeros_like(state["values"])
     checkpoint.save(tmp_path / "empty.pt", state | {"values": nothing, "visits": torch.zeros_like(state["visits"])})
     game = load_game("blackjack")
-    player = load_player(game, str(tmp_path / "empty.pt"), CPU)
+    player = player_from_text(game, str(tmp_path / "empty.pt"), CPU)
     states = game.deal(stream(9, "empty", 0, 200))
     running = np.flatnonzero(~game.over(states))
     assert (player.act(Decisions(game, states, running)) == 0).all()
     checkpoint.save(tmp_path / "broken.pt", state | {"values": nothing + float("nan")})
     with error_about(CheckpointError, tmp_path / "broken.pt", hint="retrain it"):
-        load_player(game, str(tmp_path / "broken.pt"), CPU)
+        player_from_text(game, str(tmp_path / "broken.pt"), CPU)
 
 
 def test_tables_that_are_no_players(runs: Path) -> None:
     run = runs / "blackjack"
     with error_about(SettingsError, "players", "td", hint="q_learning"):
-        load_player(load_game("blackjack"), str(run / "td"), CPU)
+        player_from_text(load_game("blackjack"), str(run / "td"), CPU)
     with error_about(SettingsError, "players", hint="same game options"):
-        load_player(load_game("blackjack", {"decks": 1}), str(run / "q"), CPU)
+        player_from_text(load_game("blackjack", {"decks": 1}), str(run / "q"), CPU)
     with error_about(SettingsError, "players", hint="game=blackjack"):
-        load_player(load_game("sette_mezzo"), str(run / "q"), CPU)
+        player_from_text(load_game("sette_mezzo"), str(run / "q"), CPU)
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +103,7 @@ def test_a_policy_plays_by_the_name_of_its_run_or_file(study: Path) -> None:
     seeds = stream(1, "named", 0, 50)
     initial = named_player(game, "initial")
     by_folder, by_text, newest = (
-        duel(game, load_player(game, str(path), CPU), initial, seeds).own
+        duel(game, player_from_text(game, str(path), CPU), initial, seeds).own
         for path in (study, study / "policy.json", study / "policies" / "iteration_050.npz")
     )
     assert np.array_equal(by_folder, by_text) and np.array_equal(by_folder, newest)
@@ -116,6 +115,6 @@ def test_bad_policies_are_named(study: Path, tmp_path: Path) -> None:
     path = tmp_path / "policy.json"
     path.write_text(json.dumps(table))
     with error_about(CheckpointError, path, "12180050"):
-        load_player(load_game("spike"), str(path), CPU)
+        player_from_text(load_game("spike"), str(path), CPU)
     with error_about(SettingsError, "players", str(path)):
-        load_player(load_game("tressette"), str(path), CPU)
+        player_from_text(load_game("tressette"), str(path), CPU)

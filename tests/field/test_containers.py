@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from busso.command import system
-from busso.train.run.metrics import resources
+from busso.base import system
 
 GIB = 1 << 30
 ROOT, POD, UNLIMITED_V1 = "", "kubepods/pod7", "9223372036854771712"
@@ -53,7 +52,7 @@ def given(machine: Path, names: str, group: str, *files: dict[str, str]) -> None
 def test_a_quota_counts_as_cpus(machine: Path, names: str, quota: str, cpus: int) -> None:
     """Rounded up, to use a fraction of a CPU. A container sees its group as the root."""
     given(machine, names, ROOT, quotas(names, ROOT, quota))
-    assert system.cpus() == resources.cpus() == cpus
+    assert system.usable_cpus() == system.cpus() == cpus
 
 
 @pytest.mark.parametrize("names", [V2, V1], ids=["v2", "v1"])
@@ -62,13 +61,13 @@ def test_the_least_of_all_groups_above_counts(machine: Path, names: str) -> None
     none = memory(names, own, "max" if names == V2 else UNLIMITED_V1)
     beside = quotas(names, f"{POD}/other", "100000 100000")
     given(machine, names, own, quotas(names, own, "800000 100000"), none, beside, *above)
-    assert resources.cpus() == 3 and resources.memory() == GIB
+    assert system.cpus() == 3 and system.memory() == GIB
 
 
 def test_a_group_that_only_the_host_sees(machine: Path) -> None:
     """Docker with version 1: the path is the host's, the folders are the container's."""
     given(machine, V1, "docker/0123", quotas(V1, ROOT, "200000 100000"), memory(V1, ROOT, str(GIB)))
-    assert resources.cpus() == 2 and resources.memory() == GIB
+    assert system.cpus() == 2 and system.memory() == GIB
 
 
 def usage(names: str, group: str, limit: str, used: int, files: int) -> dict[str, str]:
@@ -99,11 +98,11 @@ def test_memory_that_is_available(machine: Path, names: str) -> None:
 def test_a_job_in_a_container_has_the_least(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given(machine, V2, ROOT, quotas(V2, ROOT, "400000 100000"))
     monkeypatch.setenv("SLURM_CPUS_ON_NODE", "8")
-    assert resources.cpus() == 4
+    assert system.cpus() == 4
     monkeypatch.setenv("SLURM_CPUS_ON_NODE", "2")
-    assert resources.cpus() == 2
+    assert system.cpus() == 2
 
 
 def test_no_groups(machine: Path) -> None:
     """A kernel without cgroups, or a system other than Linux."""
-    assert resources.cpus() == 64 and resources.memory() > 0
+    assert system.cpus() == 64 and system.memory() > 0

@@ -12,8 +12,8 @@ from busso.evaluate.report.of_runs import scores_of
 from busso.evaluate.report.runs import seeds_beside
 from busso.evaluate.tournament import run as tournament
 from busso.evaluate.tournament.__main__ import main
-from busso.train.dqn.players.resolve import file_of
-from busso.train.run.checkpoint import checkpoint
+from busso.train.players.resolve import file_of
+from busso.train.run import checkpoint
 from busso.train.run.read import load_run
 from busso.train.settings.resolve import settings_of_run
 from busso.train.settings.run import POLICIES

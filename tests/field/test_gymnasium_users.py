@@ -12,7 +12,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import busso.envs
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from tests.pages import ROOT
 
 assert busso.envs  # registers the environments

@@ -11,7 +11,7 @@ import busso
 from busso.command.settings.compose import as_yaml, compose
 from busso.evaluate.report.__main__ import ReportSettings
 from busso.play.language import Language
-from busso.play.plain.loop import WORDS
+from busso.play.plain import WORDS
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import settings_of
 from tests.errors import refused

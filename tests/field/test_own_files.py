@@ -11,11 +11,11 @@ import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 import busso
-from busso.cards.base.files import with_home
+from busso.base.files import with_home
 from busso.cards.player_specs import PlayerSpec
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose
-from busso.command.settings.foreign import read_yaml
+from busso.command.settings.untrusted import read_yaml
 from busso.evaluate.replay import main as replay
 from busso.evaluate.review.__main__ import main as review
 from busso.evaluate.tournament.settings import TournamentSettings

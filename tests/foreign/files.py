@@ -11,8 +11,8 @@ from safetensors import safe_open
 from safetensors.torch import save
 
 from busso.command.settings.compose import settings_from_dict
-from busso.train.dqn.players import champion_file as champion
-from busso.train.run.checkpoint import checkpoint
+from busso.train.players import champion_file as champion
+from busso.train.run import checkpoint
 
 Change = Callable[[dict[str, Any]], object]
 

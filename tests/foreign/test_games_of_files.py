@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from busso.cards.base import own_files
-from busso.command.settings import foreign
+from busso.base import own_files
+from busso.command.settings import untrusted
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.game import load_configured_game
 from tests.errors import error_about
@@ -26,7 +26,7 @@ Main = Callable[[Sequence[str]], int]
 @pytest.fixture(autouse=True)
 def named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget the files named during a test."""
-    monkeypatch.setattr(own_files, "_named", {})
+    monkeypatch.setattr(own_files, "_trusted", {})
     monkeypatch.setattr(own_files, "_games", {})
 
 
@@ -133,7 +133,7 @@ def test_a_resumed_run_keeps_its_own_game(trained_run: Any, marker: Path, capsys
 def test_a_name_that_is_loaded_or_named_may_stand_in_a_file(marker: Path) -> None:
     with error_about(SettingsError, "game.name", TRAP, hint=f"game={TYPED}"):
         load_configured_game({"name": TRAP})
-    assert foreign.name_game(TYPED) == TRAP and marker.exists()
+    assert untrusted.trust_game(TYPED) == TRAP and marker.exists()
     assert load_configured_game({"name": TRAP}) is not None
 
 

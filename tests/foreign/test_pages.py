@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from busso.cards.base.errors import UserError
+from busso.base.errors import UserError
 from busso.evaluate.markdown import code, literal
-from busso.evaluate.report.content import Figure, Report, Section, Text, TextTable
 from busso.evaluate.report.drawing import Line, Panel, draw_panels
-from busso.evaluate.report.page import to_html, write
+from busso.evaluate.report.page import Figure, Report, Section, Text, TextTable, to_html, write
 from tests.foreign.files import champion_of, header_of, write_champion
 
 ELSEWHERE = "http://elsewhere.example/x"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from busso.cards.base.errors import UserError
+from busso.base.errors import UserError
+from busso.base.terminal import one_line, visible
+from busso.command.console import plain_console
 from busso.command.main import command as as_command
-from busso.command.terminal.console import plain_console
-from busso.command.terminal.visible import one_line, visible
 
 ESCAPES = "\x1b]0;title\x07\x1b[31m\x9b2J\r\x7f\u202eabc\u2066\0"
 SHOWN = r"\x1b]0;title\x07\x1b[31m\x9b2J\r\x7f\u202eabc\u2066\x00"
@@ -77,7 +77,7 @@ def test_names_of_records_reach_no_terminal(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_the_log_of_a_run_is_visible(tmp_path: Path) -> None:
-    from busso.train.run.metrics.log_file import logged
+    from busso.train.run.log_file import logged
 
     with logged(tmp_path):
         logging.getLogger("train").info("%s", ESCAPES)

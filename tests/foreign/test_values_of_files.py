@@ -14,17 +14,18 @@ import numpy as np
 import pytest
 import torch
 
-from busso.cards.base.errors import UserError
+from busso.base.errors import UserError
 from busso.cards.game import load_game
 from busso.command.conf_folder import own_games
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import settings_from_dict
-from busso.command.settings.foreign import MOST_VALUES, check_values, read_json, read_yaml
 from busso.command.settings.game import load_configured_game
-from busso.train.dqn.players import champion_file as champion
-from busso.train.dqn.players.load import load_trained, player_of
-from busso.train.run.checkpoint import checkpoint
-from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.command.settings.untrusted import MOST_VALUES, check_values, read_json, read_yaml
+from busso.train.players import champion_file as champion
+from busso.train.players.load import player_from_text
+from busso.train.players.trained import load_trained
+from busso.train.run import checkpoint
+from busso.train.run.checkpoint import CheckpointError
 from busso.train.settings.dqn import TrainSettings
 from tests.errors import key_of
 from tests.foreign.files import champion_of, change_checkpoints, change_config, header_of, write_champion
@@ -284,7 +285,7 @@ def test_a_small_table_takes_no_memory(tmp_path: Path) -> None:
         for _ in range(1 << 9):
             entry.write(bytes(1 << 20))
     assert path.stat().st_size < 2e6
-    assert grown(UserError, lambda path: player_of(load_game("blackjack"), str(path), CPU), path) < 300e6
+    assert grown(UserError, lambda path: player_from_text(load_game("blackjack"), str(path), CPU), path) < 300e6
 
 
 @pytest.mark.parametrize("game", own_games())

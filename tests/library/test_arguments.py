@@ -10,7 +10,7 @@ import pytest
 import busso
 from busso.cards.play import Decisions
 from busso.cards.players import named_player
-from busso.envs.players import ObservationPlayer
+from busso.envs.observation_player import ObservationPlayer
 from busso.envs.solo import SoloEnv
 from busso.envs.vector import SeatsVectorEnv
 from tests.errors import refused

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from busso import warm
-from busso.cards.base import own_files
+from busso.base import own_files
 from busso.cards.game import load_game
 
 ROOT = Path(__file__).parents[2]
@@ -45,7 +45,7 @@ def test_what_is_warm_is_not_compiled_again() -> None:
 
 
 def test_a_game_in_a_file_is_warmed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_files, "_named", {})
+    monkeypatch.setattr(own_files, "_trusted", {})
     monkeypatch.setattr(own_files, "_games", {})
     assert warm.main(["examples/own/war.py"]) == 0
     assert re.match(r"war: \d+ functions compiled", capsys.readouterr().out)

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from busso.cards.base import own_files
+from busso.base import own_files
 
 Write = Callable[[str, str], str]
 
 
 @pytest.fixture(autouse=True)
 def nothing_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_files, "_named", {})
+    monkeypatch.setattr(own_files, "_trusted", {})
     monkeypatch.setattr(own_files, "_games", {})
 
 

@@ -17,16 +17,16 @@ import pytest
 import torch
 
 import busso
-from busso.cards.base import own_files
+from busso.base import own_files
 from busso.cards.hand import Hand
 from busso.command.settings.compose import compose
-from busso.command.settings.overrides import given
+from busso.command.settings.quoting import given
 from busso.evaluate.review.grader import grader_of
 from busso.evaluate.tournament.settings import TournamentSettings
-from busso.play.spectate.watching import open_watch
+from busso.play.spectate import open_watch
 from busso.play.table.settings import PlaySettings
 from busso.train.__main__ import main as train
-from busso.train.run import sources
+from busso.train.run import folder as sources
 from busso.train.sweep import sweep_name
 from tests.own.examples import TRICKS, WAR
 from tests.train.runs import SMALL
@@ -77,7 +77,7 @@ def test_a_command_reads_what_is_of_the_game_that_is_typed(
     command: str, arguments: list[str], made: str, here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
 ) -> None:
     """From a subfolder too. Without the file, one line says what to type."""
-    monkeypatch.setattr(own_files, "_named", {})
+    monkeypatch.setattr(own_files, "_trusted", {})
     monkeypatch.setattr(own_files, "_games", {})
     assert called(command, *arguments) != 0
     assert "game=./war.py" in capsys.readouterr().err
@@ -130,7 +130,7 @@ def test_it_is_played_saved_and_resumed_by_the_line_that_says_so(
     assert "hand: 3D 1C 2C 3C 1S 2S 3S 4S 5S 5B" in said and "own tricks: 0" in said
     command = said.splitlines()[-1].partition("busso play ")[2]
     assert command.startswith("game=./war.py ") and ("network=" in command) == bool(network)
-    own_files._named.clear()  # as in the next process
+    own_files._trusted.clear()  # as in the next process
     own_files._games.clear()
     monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
     assert called("play", *shlex.split(command), "ui=plain") == 0
@@ -156,7 +156,7 @@ def test_a_run_gives_hints_in_the_unit_of_the_game(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """They are the network's values, as in a review by the run."""
-    from busso.play.coach.hints import Coach
+    from busso.play.table.hints import Coach
 
     monkeypatch.setattr("sys.stdin", io.StringIO("hint\nquit\n"))
     assert called("play", "game=./war.py", "ui=plain", "seed=3", "opponents=sluff", "hint=runs/war/r") == 0

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from busso.cards.base.bounds import bounded
-from busso.cards.base.errors import InputError
-from busso.cards.base.own_files import trust
+from busso.base.bounds import bounded
+from busso.base.errors import InputError
+from busso.base.own_files import trust
 from busso.cards.compiled.batch import reward_loop
 from busso.cards.conformance import Case, same_seed_same_game
 from busso.cards.game import Game
 from busso.cards.hand import Hand
-from busso.cards.own.files import name_game_file
-from busso.cards.own.rewards import default_rewards
+from busso.cards.own.files import trust_game_file
+from busso.cards.own.game import default_rewards
 from busso.cards.play import play
 from busso.cards.player_specs import champion_file, plays_as
 from busso.cards.players import RandomPlayer, named_player
@@ -296,7 +296,7 @@ def test_the_seed_that_is_kept_does_not_hide_that_all_games_are_alike() -> None:
 
 
 def test_a_game_is_shown_by_its_layout() -> None:
-    war = name_game_file(WAR)
+    war = trust_game_file(WAR)
     hand = Hand(war, np.array([3], np.uint64), war.deal(np.array([3], np.uint64)))
     hand.play(hand.legal[0])
     rows = {row.label: row.text for row in presentation_of(war).rows(hand, 1)}
@@ -308,7 +308,7 @@ def test_a_game_is_shown_by_its_layout() -> None:
 
 def test_a_result_is_worth_tricks() -> None:
     """Of 20 decided tricks, seat 0 has (result + 1) / 2 of ten, as stated in a review."""
-    war = name_game_file(WAR)
+    war = trust_game_file(WAR)
     shown = presentation_of(war)
     assert shown.judging.units(war)["result"] == ("tricks", 5.0, 5.0)
     assert shown.units(war)["result"] == ("tricks more than the others", 10.0)
@@ -317,7 +317,7 @@ def test_a_result_is_worth_tricks() -> None:
 
 
 def test_a_variant_keeps_what_is_not_replaced() -> None:
-    tricks = name_game_file(TRICKS)
+    tricks = trust_game_file(TRICKS)
     assert tricks.name == "tricks" and list(tricks.rewards) == ["tricks"] and tricks.rules == TRESSETTE.rules
     assert tricks.shown_as == "tressette" and presentation_of(tricks) is presentation_of(TRESSETTE)
     record = recorded(tricks)
@@ -367,10 +367,10 @@ def test_the_number_of_seats_taken_is_a_field_only_where_it_is_named(write: Writ
         ("    state.played[:] = 0\n", "    state.played[:] = 0\n    state.players = 1\n"),
     )
     seeds = np.arange(3, dtype=np.uint64)
-    game = name_game_file(write("meeples.py", text))
+    game = trust_game_file(write("meeples.py", text))
     assert game.occupied(game.deal(seeds)).all()
     named = text.replace("total=TRICKS,", 'total=TRICKS, seats_taken="players",')
-    game = name_game_file(write("alone.py", named))
+    game = trust_game_file(write("alone.py", named))
     assert game.occupied(game.deal(seeds)).tolist() == [[True, False]] * 3
     with error_about(InputError, "./none.py:105", "seats_taken: 'meeples' is not a field of STATE"):
-        name_game_file(write("none.py", named.replace('seats_taken="players"', 'seats_taken="meeples"')))
+        trust_game_file(write("none.py", named.replace('seats_taken="players"', 'seats_taken="meeples"')))

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from busso.cards.base.errors import InputError
-from busso.cards.own.files import name_game_file
+from busso.base.errors import InputError
+from busso.cards.own.files import trust_game_file
 from busso.evaluate.export.onnx_file import layout_of
 from busso.kit import Layout, njit, number, put, put_thermometer, table_of
 from tests.own.examples import WAR
@@ -74,5 +74,5 @@ def test_what_is_no_block(blocks: dict[str, Any], key: str) -> None:
 
 
 def test_an_exported_network_is_explained_by_the_table_of_the_layout() -> None:
-    said = layout_of(name_game_file(WAR))
+    said = layout_of(trust_game_file(WAR))
     assert said.splitlines()[0] == "| bits | block | holds |" and "| 20-39 | table | actions |" in said

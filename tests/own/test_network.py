@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 import busso
-from busso.cards.base import own_files
-from busso.cards.base.own_files import OwnCodeError
-from busso.cards.own.files import name_game_file
+from busso.base import own_files
+from busso.base.own_files import OwnCodeError
+from busso.cards.own.files import trust_game_file
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import settings_from_dict
 from busso.evaluate.compare import main as compare
@@ -23,15 +23,15 @@ from busso.play.__main__ import main as play
 from busso.train.__main__ import main as train
 from busso.train.api import with_players
 from busso.train.doctor.memory import check_job_memory
-from busso.train.dqn.learner.learner import Learner
-from busso.train.dqn.network.build import build_network, check_size, inference_network, with_tried_code
-from busso.train.dqn.network.own_network import loss_of
-from busso.train.dqn.players.load import load_trained
-from busso.train.dqn.replay.buffer import ReplayBuffer
-from busso.train.dqn.replay.transitions import transitions_for
-from busso.train.dqn.rollout.request import RolloutRequest
-from busso.train.dqn.rollout.worker import RolloutWorker
-from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.train.learner.learner import Learner
+from busso.train.learner.replay_buffer import ReplayBuffer
+from busso.train.network.build import build_network, check_size, inference_network, with_tried_code
+from busso.train.network.own_network import loss_of
+from busso.train.players.trained import load_trained
+from busso.train.rollout.request import RolloutRequest
+from busso.train.rollout.transitions import transitions_for
+from busso.train.rollout.worker import RolloutWorker
+from busso.train.run.checkpoint import CheckpointError
 from busso.train.run.read import load_run
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import chosen_of
@@ -184,7 +184,7 @@ def learner_of(chosen: TrainSettings) -> Learner:
 
 
 def test_a_run_names_its_network_and_its_loss(trained: Path) -> None:
-    name_game_file(WAR)
+    trust_game_file(WAR)
     run = load_run(trained)
     assert isinstance(run.settings, TrainSettings)
     assert (run.settings.network.module, run.settings.learner.loss) == (RESIDUAL, f"{NET}:quantile")
@@ -280,7 +280,7 @@ def test_a_champion_of_it_plays_and_is_exported_with_its_file(
     file = tmp_path / "network.safetensors"
     assert export([*given, f"run={file}"]) == 0
     assert "model.onnx" in (said := capsys.readouterr().out) and "10,000 observations" in said
-    own_files._named.clear()
+    own_files._trusted.clear()
     game = busso.load_game(WAR)
     with error_about(SettingsError, "network", "runs only if you name it"):
         busso.load_player(game, file)
@@ -353,7 +353,7 @@ def test_statistics_follow_and_targets_leave_them_alone(tmp_path: Path, norm: st
 
 
 def test_the_loss_is_the_one_of_the_file(tmp_path: Path, write: Write) -> None:
-    name_game_file(WAR)
+    trust_game_file(WAR)
     own_files.trust(NET)
     own_files.trust(
         rows := write("rows.py", "def rows(value, target, power=2):\n    return (value - target) ** power\n")
@@ -467,7 +467,7 @@ def test_what_is_for_bussos_networks_is_left_out_or_refused(tmp_path: Path) -> N
 def test_a_file_that_was_not_typed_does_not_run(trained: Path, write: Write, tmp_path: Path) -> None:
     """Nor does a settings or weights file create a network that its weights do not fill."""
     evil = write("evil.py", EVIL)
-    name_game_file(WAR)
+    trust_game_file(WAR)
     values: dict[str, Any] = {"game": {"name": "war"}, "opponents": {"phases": [{"mix": {"network": 1.0}}]}}
     chosen = settings_from_dict(TrainSettings, values | {"network": {"module": f"{evil}:Net"}})
     with error_about(SettingsError, "network", "is code, which runs only if you name it", f"type network={evil}"):

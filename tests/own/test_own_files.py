@@ -8,12 +8,11 @@ from typing import cast
 import pytest
 from numba.core.errors import TypingError
 
-from busso.cards.base import own_files
-from busso.cards.base.errors import InputError, UserError
-from busso.cards.base.own_files import OwnCodeError, own_code, parted, trust
-from busso.cards.base.problems import problem_of
+from busso.base import own_files
+from busso.base.errors import InputError, UserError
+from busso.base.own_files import OwnCodeError, own_code, parted, problem_of, trust
 from busso.cards.compiled.jit import njit
-from busso.train.run.sources import warn_of_changes, write_sources
+from busso.train.run.folder import warn_of_changes, write_sources
 from busso.train.settings.run import RunSettings
 from tests.errors import error_about
 from tests.own.conftest import Write
@@ -154,7 +153,7 @@ def test_each_changed_or_removed_module_of_a_folder_is_named_and_kept(
     write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def start() -> dict[str, Path]:
-        own_files.name_game("pk", trust("./pk"))
+        own_files.register_game("pk", trust("./pk"))
         return write_sources(tmp_path / "run", cast(RunSettings, OneGame("pk")))
 
     for name, text in (("__init__", "GAME = 1\n"), ("rules", "A = 1\n"), ("deals", "B = 1\n"), ("same", "C = 1\n")):
@@ -163,7 +162,7 @@ def test_each_changed_or_removed_module_of_a_folder_is_named_and_kept(
     write("pk/rules.py", "A = 2\n")
     write("pk/dealing.py", "B = 1\n")
     Path("pk/deals.py").unlink()
-    own_files.name_game("pk", trust("./pk"))
+    own_files.register_game("pk", trust("./pk"))
     warn_of_changes(tmp_path / "run")
     assert capsys.readouterr().err.count("warning: ./pk/rules.py has changed since") == 1
     kept = tmp_path / "run" / "code" / "pk"

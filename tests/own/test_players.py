@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import busso
-from busso.cards.base import own_files
-from busso.cards.base.own_files import OwnCodeError
+from busso.base import own_files
+from busso.base.own_files import OwnCodeError
 from busso.cards.own.players import own_player, player_from
 from busso.cards.play import Decisions, play
 from busso.cards.player_specs import PlayerSpec
@@ -19,8 +19,8 @@ from busso.evaluate.review.__main__ import main as review
 from busso.evaluate.tournament.__main__ import main as tournament
 from busso.play.__main__ import main as table
 from busso.train.__main__ import main as train
-from busso.train.dqn.players.load import check_players
-from busso.train.dqn.players.resolve import resolve
+from busso.train.players.resolve import resolve
+from busso.train.players.trained import check_players
 from tests.errors import error_about
 from tests.own.conftest import Write
 from tests.own.examples import FOLDER, WAR, changed
@@ -319,7 +319,7 @@ def test_at_the_table(write: Write, capsys: pytest.CaptureFixture[str], monkeypa
             f"error: opponents: {mine}:nobody: {mine} does not define 'nobody'; available: Lowest",
         ),
     ):
-        monkeypatch.setattr(own_files, "_named", {})
+        monkeypatch.setattr(own_files, "_trusted", {})
         monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
         assert table([f"game={WAR}", "ui=plain", *words]) == code
         found = capsys.readouterr()

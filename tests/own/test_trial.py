@@ -2,10 +2,10 @@
 
 import pytest
 
-from busso.cards.base import own_files
-from busso.cards.base.errors import InputError
-from busso.cards.base.own_files import OwnCodeError
-from busso.cards.own.files import game_with, name_game_file
+from busso.base import own_files
+from busso.base.errors import InputError
+from busso.base.own_files import OwnCodeError
+from busso.cards.own.files import game_with, trust_game_file
 from busso.cards.own.trial import GameTrial
 from busso.evaluate import check
 from tests.errors import error_about
@@ -173,7 +173,7 @@ def test_it_is_said_with_its_function(wrong: str, write: Write) -> None:
     text = changed(WAR, KIT, change)
     line = line_of(text, at) - at.startswith("def ")  # that of its decorator
     with error_about(OwnCodeError, f"./bad.py:{line}", says):
-        name_game_file(write("bad.py", text))
+        trust_game_file(write("bad.py", text))
 
 
 # Correct games whose plain Python needs care: NumPy's widths of arrays, and integers that wrap on purpose.
@@ -224,7 +224,7 @@ RIGHT = {
 
 @pytest.mark.parametrize("right", RIGHT)
 def test_what_is_right_passes_and_is_compared(right: str, write: Write) -> None:
-    game = name_game_file(typed := write("good.py", changed(WAR, KIT, RIGHT[right])))
+    game = trust_game_file(typed := write("good.py", changed(WAR, KIT, RIGHT[right])))
     file = own_files.game_file(game.name)
     assert file is not None and file.typed == typed
     both = GameTrial(game, file).compare(500)
@@ -271,18 +271,18 @@ def test_what_plain_python_cannot_follow_is_named(
 def test_what_game_refuses_says_where(write: Write, old: str, new: str, at: str, says: str) -> None:
     text = changed(WAR, (old, new))
     with error_about(InputError, f"./bad.py:{line_of(text, at)}" if at else "./bad.py", says):
-        name_game_file(write("bad.py", text))
+        trust_game_file(write("bad.py", text))
 
 
 def test_a_file_is_not_called_like_a_game(write: Write) -> None:
     typed = write("spike.py", changed(WAR))
     with error_about(InputError, typed, "spike is already the name of another game", "rename the file"):
-        name_game_file(typed)
+        trust_game_file(typed)
 
 
 def test_the_examples_pass() -> None:
     """The trial runs once per named file."""
-    assert name_game_file(WAR).name == "war"
+    assert trust_game_file(WAR).name == "war"
 
 
 def test_options_are_tried_too(write: Write) -> None:
@@ -296,7 +296,7 @@ def test_options_are_tried_too(write: Write) -> None:
         ("total=TRICKS,", "total=TRICKS, options=Options,"),
     )
     typed = write("bad.py", text)
-    name_game_file(typed)
+    trust_game_file(typed)
     line = line_of(text, "put_thermometer(words, SEES.own_tricks")
     with error_about(OwnCodeError, f"./bad.py:{line}", "observe: 12 is written to the block `own_tricks`"):
         game_with(typed, {"worth": 12})

@@ -11,10 +11,10 @@ from typing import Any
 
 from busso.command.settings.compose import compose
 from busso.command.settings.game import with_game_options
-from busso.command.settings.overrides import given as given_by
+from busso.command.settings.quoting import given as given_by
 from busso.evaluate.replay import replay_file
 from busso.play.language import Language
-from busso.play.plain.loop import PlainTable
+from busso.play.plain import PlainTable
 from busso.play.table.session import Session, open_session
 from busso.play.table.settings import Given, PlaySettings
 from busso.play.table.table import Table

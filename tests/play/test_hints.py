@@ -9,11 +9,10 @@ from busso.cards.hand import Hand
 from busso.cards.players import named_player
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.game import game_defaults
-from busso.evaluate.review.advisers import ActionValue
-from busso.evaluate.review.grading import Evaluation
+from busso.evaluate.review.advisers import ActionValue, Evaluation
 from busso.evaluate.solve.solution import solve
-from busso.play.coach.hints import Coach, Coaching
-from busso.spike.search.monte_carlo import showdown_odds
+from busso.play.table.hints import Coach, Coaching
+from busso.spike.search import showdown_odds
 from busso.train.tabular.algorithms import evaluate_policy
 from tests.errors import error_about
 from tests.play.people import choice, reply, sit_down

@@ -11,7 +11,7 @@ import pytest
 
 from busso.command.conf_folder import own_games
 from busso.play.language import Language, texts_of
-from busso.play.plain.loop import WORDS, PlainTable
+from busso.play.plain import WORDS, PlainTable
 from busso.play.table.session import Session
 from tests.errors import key_of
 from tests.limits import seconds
@@ -168,7 +168,7 @@ def test_the_first_line_waits_for_nothing_slow() -> None:
         "import builtins, sys\n"
         "from busso.play.__main__ import main\n"
         "def say(*args, **more):\n"
-        "    bad = {'torch', 'ray', 'matplotlib', 'busso.train.dqn.players.load'} & set(sys.modules) or []\n"
+        "    bad = {'torch', 'ray', 'matplotlib', 'busso.train.players.trained'} & set(sys.modules) or []\n"
         "    from busso.cards.compiled.batch import batch_loops\n"
         "    sys.stderr.write(f'{bad} {batch_loops.cache_info().currsize}')\n"
         "    raise SystemExit(0)\n"

@@ -10,11 +10,11 @@ import torch
 from numpy.typing import NDArray
 
 from busso.cards.game import States, load_game
-from busso.play.players import HUMAN, seated_player
+from busso.play.table.seats import HUMAN, seated_player
 from busso.play.table.table import Setup, Table
-from busso.train.dqn.network.q_network import NetworkPlayer, QNetwork
+from busso.train.network.q_network import NetworkPlayer, QNetwork
 from busso.tressette.search.network_search import SearchPlayer
-from busso.tressette.search.simulator import WorldSimulator
+from busso.tressette.search.worlds import WorldSimulator
 from tests.limits import seconds
 from tests.play.people import choice
 

@@ -2,7 +2,7 @@
 
 from busso.cards.hand import Hand
 from busso.play.views import events, view
-from busso.play.views.spike_board import costs, endings, sums_after
+from busso.play.views.spike import costs, endings, sums_after
 from busso.spike.cards import BUY, FOLD, MATCH, NO_BUY
 from tests.play.people import sit_down, step
 

@@ -7,7 +7,7 @@ import pytest
 from busso.cards.game import load_game
 from busso.command.conf_folder import own_games
 from busso.play.language import LANGUAGES, Language, message, texts_of
-from busso.play.plain.loop import WORDS
+from busso.play.plain import WORDS
 
 ENGLISH = texts_of("en")
 CARDS = 40  # games with this many actions play cards, whose names do not depend on the language

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 from busso.play.language import Language, message
 from busso.play.views import position, view
-from busso.play.views.tressette import TressetteView
-from busso.play.views.trick import cards_of, facts, task, trick_of
+from busso.play.views.tressette import TressetteView, cards_of, facts, task, trick_of
 from tests.play.people import choice, reply, sit_down
 
 EMPTY = TressetteView(

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from busso.play.table.ledger import append_lines
-from busso.play.table.session import Session
+from busso.play.table.session import Session, append_lines
 from tests.play.people import ROOT, choice, replayed, sit_down, steady, talk
 
 
@@ -48,7 +47,7 @@ def test_what_fails_leaves_the_lines_of_another_table(tmp_path: Path, monkeypatc
         if threading.current_thread() is not threading.main_thread():
             return  # called by a thread of an earlier test, such as one that holds a lock
         script = (
-            "from pathlib import Path; from busso.play.table.ledger import append_lines; print();"
+            "from pathlib import Path; from busso.play.table.session import append_lines; print();"
             f"append_lines(Path({str(path)!r}), ['other'])"
         )
         other = subprocess.Popen(
@@ -61,7 +60,7 @@ def test_what_fails_leaves_the_lines_of_another_table(tmp_path: Path, monkeypatc
         raise OSError(errno.EIO, "Input/output error")
 
     with monkeypatch.context() as patched, pytest.raises(OSError, match="Input/output"):
-        patched.setattr("busso.play.table.ledger.os.fsync", failing_disk)
+        patched.setattr("busso.play.table.session.os.fsync", failing_disk)
         append_lines(path, ["mine"])
     assert others[0].wait(20) == 0
     assert path.read_text() == "one\nother\n"

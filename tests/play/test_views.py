@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from busso.cards.base.own_files import trust
+from busso.base.own_files import trust
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import Game, States, load_game
 from busso.cards.hand import Hand, Move

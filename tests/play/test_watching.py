@@ -12,13 +12,11 @@ from busso.command.settings.checks import SettingsError
 from busso.command.settings.game import load_configured_game
 from busso.evaluate.review.advisers import ActionValue
 from busso.play.language import Language
-from busso.play.spectate.commentary import bars
-from busso.play.spectate.sources import Agents, RecordError, read_hands
-from busso.play.spectate.watching import WatchedGames, open_watch
+from busso.play.spectate import Agents, RecordError, WatchedGames, bars, open_watch, read_hands
 from busso.play.table.settings import watched_seats
 from busso.play.table.table import Setup, Table
 from busso.play.views import events, result, view
-from busso.train.dqn.network.q_network import NetworkPlayer, QNetwork
+from busso.train.network.q_network import NetworkPlayer, QNetwork
 from tests.errors import error_about
 from tests.play.people import choice, composed, sit_down
 

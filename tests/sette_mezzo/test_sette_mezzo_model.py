@@ -7,13 +7,12 @@ import pytest
 
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import load_game
+from busso.cards.mdp import HandEndedError, legal, reachable
 from busso.cards.play import play
 from busso.cards.tables import TablePlayer
-from busso.cards.tabular.mdp import HandEndedError, legal, reachable
 from busso.sette_mezzo import GAME
-from busso.sette_mezzo.cards import HANDS, KINDS, RANK_TEXT
 from busso.sette_mezzo.model import locate, model, state_text
-from busso.sette_mezzo.rules import HIT, STICK, Options
+from busso.sette_mezzo.rules import HANDS, HIT, KINDS, RANK_TEXT, STICK, Options
 from busso.train.tabular.algorithms import evaluate_policy, expected_reward, policy_iteration
 from tests.mdp import check_mdp
 

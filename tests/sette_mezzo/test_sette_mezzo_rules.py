@@ -3,14 +3,23 @@
 import numpy as np
 import pytest
 
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from busso.cards.compiled.bits import unpack
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import load_game
 from busso.sette_mezzo import GAME
-from busso.sette_mezzo.cards import RANK_TEXT, parse_card
-from busso.sette_mezzo.observation import OPPONENT, OWN_CARDS, SCORE, WIDTHS
-from busso.sette_mezzo.rules import HIT, STICK, apply, begin, give_opponent, give_player
+from busso.sette_mezzo.rules import (
+    HIT,
+    MOST,
+    RANK_TEXT,
+    SEES,
+    STICK,
+    apply,
+    begin,
+    give_opponent,
+    give_player,
+    parse_card,
+)
 from tests.cards.recorded import recorded
 from tests.errors import error_about
 
@@ -75,14 +84,14 @@ def test_what_either_has_drawn_is_gone_from_the_deck() -> None:
 
 def test_observation() -> None:
     bits = unpack(GAME.observe(state_with("2FA", "R")), GAME.bits)[0]
-    assert bits[SCORE : SCORE + 17].nonzero()[0].tolist() == [7]
-    assert bits[OPPONENT : OPPONENT + 8].nonzero()[0].tolist() == [7]
-    cards = np.split(bits[OWN_CARDS:], np.cumsum(WIDTHS)[:-1])
+    assert bits[SEES.score : SEES.score + 17].nonzero()[0].tolist() == [7]
+    assert bits[SEES.opponent : SEES.opponent + 8].nonzero()[0].tolist() == [7]
+    cards = np.split(bits[SEES.own_A :], np.cumsum(MOST)[:-1])
     assert [int(kind.sum()) for kind in cards] == [1, 1, 0, 0, 0, 0, 0, 1]
     assert all((np.diff(kind) <= 0).all() for kind in cards)
     # The three face cards have the same score, so the player cannot tell them apart.
     assert (GAME.observe(state_with("2CA", "F")) == GAME.observe(state_with("2FA", "R"))).all()
-    assert unpack(GAME.observe(state_with("77", "2")), GAME.bits)[0, SCORE + 16] == 1
+    assert unpack(GAME.observe(state_with("77", "2")), GAME.bits)[0, SEES.score + 16] == 1
 
 
 @pytest.mark.parametrize("limit", [0, 0.25, 8, 5.2, -1, float("nan"), True])

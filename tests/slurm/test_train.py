@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from busso.command.lock.lock import BEAT, STALE
-from busso.train.run.checkpoint import checkpoint
+from busso.base.lock import BEAT, STALE
+from busso.train.run import checkpoint
 from tests.slurm.cluster import Cluster, column
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.ray, pytest.mark.timeout(400)]

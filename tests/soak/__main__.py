@@ -20,7 +20,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from busso.train.dqn.rollout.ray.supervisor import descendants
+from busso.train.rollout.ray.supervisor import descendants
 from tests.limits import until
 from tests.soak import samples
 from tests.soak.judging import faults

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from busso.train.dqn.rollout.ray.supervisor import descendants
+from busso.train.rollout.ray.supervisor import descendants
 
 EVENT = "event"  # measure of a line that records an event
 _MONITOR = "log monitor"
@@ -19,7 +19,7 @@ _ROLES = {
     "ray::": "other worker",
     "raylet/raylet": "raylet",
     "gcs_server": "gcs_server",
-    "busso.train.dqn.rollout.ray.supervisor": "supervisor",
+    "busso.train.rollout.ray.supervisor": "supervisor",
     "log_monitor.py": _MONITOR,
     "ray/": "of Ray",
 }

@@ -12,9 +12,8 @@ from busso.cards.compiled.bits import unpack
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import States, load_game
 from busso.spike.cards import NO_CARD, VALUES
-from busso.spike.deck import settle
 from busso.spike.rules import to_match
-from busso.spike.state import NO_SEAT, OVER
+from busso.spike.state import NO_SEAT, OVER, settle
 from tests.spike.reference import Hand, Rules, Script
 
 PHASES = {"bet": 0, "buy": 1, "exchange": 2}

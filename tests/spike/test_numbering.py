@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from busso.cards.game import load_game
 from busso.cards.play import Decisions, play
 from busso.cards.players import RandomPlayer

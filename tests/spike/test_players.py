@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from busso.cards.compiled.splitmix import stream
+from busso.cards.duplicate import duel
 from busso.cards.game import load_game
-from busso.cards.matches.duplicate import duel
 from busso.cards.players import named_player
-from busso.spike.players import best_exchange, cautious, initial
+from busso.spike.policies import best_exchange, cautious, initial
 from tests.spike.hands import dealt
 from tests.spike.test_rules import played
 

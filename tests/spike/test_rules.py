@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from busso.cards.game import load_game
 from busso.cards.play import play
 from busso.cards.players import RandomPlayer, named_player

@@ -8,14 +8,14 @@ import pytest
 from numpy.typing import NDArray
 
 from busso.cards.compiled.splitmix import stream
+from busso.cards.duplicate import duel
 from busso.cards.game import Game, States, load_game
-from busso.cards.matches.duplicate import duel
 from busso.cards.play import Decisions, play
 from busso.cards.players import SampleOptions, named_player
 from busso.spike.cards import CARDS, NO_CARD
-from busso.spike.players import cautious
+from busso.spike.policies import cautious
 from busso.spike.rules import apply
-from busso.spike.search.monte_carlo import draw_unseen, monte_carlo, unseen
+from busso.spike.search import draw_unseen, monte_carlo, unseen
 from busso.spike.state import OVER
 from tests.spike.hidden import reshuffle_hidden
 

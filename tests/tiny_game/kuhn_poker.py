@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from busso.cards.base.bounds import bounded
+from busso.base.bounds import bounded
 from busso.cards.presentation import Judging, Presentation, Row
 from busso.kit import GAMMA, Layout, below, bit, game, mix, njit, put, uniform
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from busso.train.dqn.replay.transitions import LambdaTransitions
-from busso.train.dqn.rollout.backend import LocalBackend
-from busso.train.dqn.trainer import DqnTrainer
+from busso.train.rollout.backend import LocalBackend
+from busso.train.rollout.transitions import LambdaTransitions
 from busso.train.run.folder import RunFolder
 from busso.train.run.runner import Runner
+from busso.train.trainer import DqnTrainer
 from tests.train.runs import settings
 
 ROWS = 20_000  # added at a time

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from busso.train.dqn.rollout.ray.supervisor import descendants
+from busso.train.rollout.ray.supervisor import descendants
 from tests.limits import until
 from tests.processes import alive
 from tests.train.runs import small

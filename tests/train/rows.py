@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from busso.train.dqn.replay.transitions import LambdaTransitions, NStepTransitions
+from busso.train.rollout.transitions import LambdaTransitions, NStepTransitions
 
 
 def rows(first: int, count: int, discount: float = 0.5) -> NStepTransitions:

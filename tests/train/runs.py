@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from busso.command.lock.lock import Lock
+from busso.base.lock import Lock
 from busso.command.settings.compose import compose
-from busso.train.run.checkpoint import archive, checkpoint
+from busso.train.run import checkpoint
 from busso.train.settings.dqn import TrainSettings
 
 OWN_TO_A_RUN = (".settings.runs", ".counters.seconds", ".run")  # differences between runs with the same settings
@@ -111,8 +111,8 @@ class TrainedRuns:
 
 
 def write_checkpoint(path: Path, body: bytes) -> Path:
-    """Write a checkpoint of this body with a valid checksum, as `busso.train.run.checkpoint.archive`."""
-    comment = b"\n" + archive.MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n"
+    """Write a checkpoint of this body with a valid checksum, as `busso.train.run.checkpoint`."""
+    comment = b"\n" + checkpoint.MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n"
     path.write_bytes(body[:-2] + len(comment).to_bytes(2, "little") + comment)
     return path
 

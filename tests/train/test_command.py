@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from busso.train.__main__ import main
-from busso.train.dqn.rollout.backend import LocalBackend
-from busso.train.dqn.trainer import DqnTrainer
-from busso.train.run.checkpoint import checkpoint
+from busso.train.rollout.backend import LocalBackend
+from busso.train.run import checkpoint
 from busso.train.run.folder import RunFolder
 from busso.train.run.results import read_results
 from busso.train.run.runner import Runner
+from busso.train.trainer import DqnTrainer
 from tests.errors import error_line
 from tests.train.runs import TrainedRuns, folder, settings, small
 

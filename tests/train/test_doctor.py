@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from busso.base import system
 from busso.train.__main__ import main
 from busso.train.doctor import measure
 from busso.train.doctor import report as doctor
-from busso.train.run.checkpoint import checkpoint
+from busso.train.run import checkpoint
 from busso.train.run.folder import RunFolder
-from busso.train.run.metrics import resources
 from tests.train.runs import TrainedRuns, settings, small
 
 
@@ -94,13 +94,13 @@ def test_what_a_job_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
     """The minimum of the machine's and Slurm's numbers."""
     for name in ("SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE", "SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU"):
         monkeypatch.delenv(name, raising=False)
-    everything, all_memory = resources.cpus(), resources.memory()
+    everything, all_memory = system.cpus(), system.memory()
     monkeypatch.setenv("SLURM_CPUS_PER_TASK", "1")
     monkeypatch.setenv("SLURM_MEM_PER_CPU", "700")
-    assert resources.cpus() == 1 and resources.memory() == 700 << 20
-    assert 80 << 20 <= resources.object_store() <= int(0.15 * (700 << 20))
+    assert system.cpus() == 1 and system.memory() == 700 << 20
+    assert 80 << 20 <= system.object_store() <= int(0.15 * (700 << 20))
     monkeypatch.setenv("SLURM_MEM_PER_NODE", "1000")
-    assert resources.memory() == 1000 << 20
+    assert system.memory() == 1000 << 20
     monkeypatch.setenv("SLURM_MEM_PER_NODE", "99999999")
     monkeypatch.setenv("SLURM_CPUS_PER_TASK", "9999")
-    assert resources.memory() == all_memory and resources.cpus() == everything
+    assert system.memory() == all_memory and system.cpus() == everything

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from busso.base import system
 from busso.command.settings.checks import SettingsError
 from busso.train.__main__ import main
 from busso.train.doctor import report as doctor
 from busso.train.doctor.memory import GB, buffer_bytes, check_gpu_memory, check_job_memory
-from busso.train.run.metrics import resources
 from tests.errors import error_about
 from tests.train.runs import settings, small
 
@@ -64,7 +64,7 @@ def test_what_else_takes_memory(tmp_path: Path, override: str, key: str) -> None
 def test_a_run_that_does_not_fit_is_one_line_before_anything_is_allocated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(resources, "memory", lambda: GIB)
+    monkeypatch.setattr(system, "memory", lambda: GIB)
     assert main(small(tmp_path, "device=cpu", *LARGE)) == 2
     assert capsys.readouterr().err.strip().splitlines()[-1].startswith("error: replay.capacity: ")
     found = doctor._memory(settings(tmp_path, "device=cpu", *LARGE))

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from busso.command.settings.compose import compose
 from busso.train.doctor import measure
-from busso.train.dqn.replay.buffer import ReplayBuffer
+from busso.train.learner.replay_buffer import ReplayBuffer
 from busso.train.settings.dqn import TrainSettings
 from tests.train.runs import SMALL
 

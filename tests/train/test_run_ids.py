@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from busso.train.__main__ import main
-from busso.train.dqn.trainer import DqnTrainer
-from busso.train.run.checkpoint import checkpoint
+from busso.train.run import checkpoint
 from busso.train.run.folder import RunFolder
 from busso.train.run.launches import read_launches
 from busso.train.run.results import read_results
+from busso.train.trainer import DqnTrainer
 from tests.train.runs import TrainedRuns, folder, small
 
 # One evaluation on the way, and everything else minimal.

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 from busso.train.__main__ import main
-from busso.train.dqn.trainer import DqnTrainer
-from busso.train.run.checkpoint import checkpoint
+from busso.train.run import checkpoint
 from busso.train.run.every import Every
 from busso.train.run.folder import RunFolder
 from busso.train.run.results import read_results
-from busso.train.tabular.batch_q_trainer import BatchQTrainer
+from busso.train.tabular.batch_q import BatchQTrainer
 from busso.train.tabular.trainer import TabularTrainer
+from busso.train.trainer import DqnTrainer
 from tests.train.run import events
 from tests.train.runs import OWN_TO_A_RUN, SMALL, TrainedRuns, equal, rows
 
@@ -179,7 +179,7 @@ def test_checkpoints_of_a_slow_disk_are_further_apart(
         now[0] += 5
         return ended
 
-    monkeypatch.setattr("busso.train.dqn.trainer.Every", partial(Every, clock=lambda: now[0]))
+    monkeypatch.setattr("busso.train.trainer.Every", partial(Every, clock=lambda: now[0]))
     monkeypatch.setattr(DqnTrainer, "step", steps)
     monkeypatch.setattr(RunFolder, "save_checkpoint", slowly)
     slow = ("checkpoint.every_episodes=32", "checkpoint.min_seconds=60", "checkpoint.max_seconds=600")
@@ -304,7 +304,7 @@ def test_what_was_learned_before_an_error_is_kept(
 
 @pytest.mark.parametrize(
     ("name", "learns"),
-    [("tabular", "busso.train.tabular.trainer.learn"), ("batch_q", "busso.train.tabular.batch_q_trainer.sweep")],
+    [("tabular", "busso.train.tabular.trainer.learn"), ("batch_q", "busso.train.tabular.batch_q.sweep")],
 )
 def test_half_a_step_of_a_table_leaves_no_trace(
     tmp_path: Path, name: str, learns: str, uninterrupted: Callable[[Kind], Path], monkeypatch: pytest.MonkeyPatch

@@ -2,7 +2,7 @@
 
 import pytest
 
-from busso.train.doctor.scaling import LEARNER, WORKERS, Scaled, Scaling
+from busso.train.doctor.measure import LEARNER, WORKERS, Scaled, Scaling
 
 # A worker plays 1,000 decisions/s; the learner makes 10 updates/s of 2,048 decisions each: 20,480 decisions/s.
 PLAIN = Scaling(worker=1_000.0, updates=10.0, decisions=2_048.0)

@@ -16,9 +16,9 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from busso.command.conf_folder import CONF
 from busso.command.settings.checks import SettingsError
 from busso.train.__main__ import main
-from busso.train.dqn.rollout.backend import BackendLostError
-from busso.train.dqn.rollout.ray.supervisor import descendants
-from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.train.rollout.backend import BackendLostError
+from busso.train.rollout.ray.supervisor import descendants
+from busso.train.run.checkpoint import CheckpointError
 from busso.train.run.folder import RunInUseError
 from busso.train.run.signals import StopRequest
 from busso.train.settings.resolve import ResolvedSettings, settings_of

@@ -3,7 +3,7 @@
 import pytest
 
 from busso.cards.game import load_game
-from busso.tressette.accusi import accusi_of, accusi_points
+from busso.tressette.cards import accusi_of, accusi_points
 from busso.tressette.rules import declared_points
 from tests.tressette.hidden import declared
 from tests.tressette.table import CROSSED, CROSSED_PLAYS, mask, table

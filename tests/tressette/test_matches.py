@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from busso.cards.compiled.splitmix import stream
+from busso.cards.duplicate import plays_of
 from busso.cards.game import Game, States, load_game
-from busso.cards.matches.duplicate import plays_of
-from busso.cards.matches.match import Matches, decided, match_rules, play_matches
-from busso.cards.matches.records import MatchHistory
+from busso.cards.match import Matches, MatchHistory, decided, match_rules, play_matches
 from busso.cards.players import RandomPlayer
 from busso.evaluate.replay import replay_file
 from busso.tressette.rules import LEADER_FOUR_OF_DENARI, LEADER_NEXT

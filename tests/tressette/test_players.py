@@ -7,7 +7,7 @@ import pytest
 
 from busso.cards.game import States
 from busso.tressette.cards import card_text
-from busso.tressette.players import greedy, study_heuristic
+from busso.tressette.policies import greedy, study_heuristic
 from tests.tressette.table import table
 
 

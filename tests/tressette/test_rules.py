@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import load_game
 from busso.tressette.rules import BUSSO, SILENT, STRISCIO, VOLO, points

@@ -11,8 +11,7 @@ from busso.cards.compiled.splitmix import stream
 from busso.cards.game import States, load_game
 from busso.cards.play import Decisions, play
 from busso.cards.players import RandomPlayer
-from busso.tressette.accusi import ACCUSI, PER_RANK, SAME_RANK
-from busso.tressette.cards import CARDS, RANKS, SUITS
+from busso.tressette.cards import ACCUSI, CARDS, PER_RANK, RANKS, SAME_RANK, SUITS
 from busso.tressette.observation import BITS_WITH_ACCUSI, DECLARED, HAND, HIGHEST, LED, SIGNALS, TAKING, UNBEATEN, VOIDS
 
 GAME = load_game("tressette", {"signals": True, "accusi": True})

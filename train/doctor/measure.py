@@ -10,17 +10,18 @@ from typing import NamedTuple
 import torch
 from rich.table import Table
 
-from busso.train.doctor import scaling as more_cpus
-from busso.train.doctor.scaling import Scaling
-from busso.train.dqn.learner.cuda_graph import EAGER_CALLS
-from busso.train.dqn.learner.learner import Learner, keep_compiled_code
-from busso.train.dqn.network.build import build_network
-from busso.train.dqn.rollout.request import Rollout, RolloutRequest
-from busso.train.dqn.rollout.worker import RolloutWorker, build_replay
+from busso.base import system
+from busso.train.learner.cuda_graph import EAGER_CALLS
+from busso.train.learner.learner import Learner, keep_compiled_code
+from busso.train.learner.replay_buffer import build_replay
+from busso.train.network.build import build_network
+from busso.train.rollout.request import Rollout, RolloutRequest
+from busso.train.rollout.worker import RolloutWorker
 from busso.train.run.device import choose_device
-from busso.train.run.metrics import resources
 from busso.train.settings.dqn import TrainSettings
 
+CPUS = (8, 16, 64)  # rows of the table
+WORKERS, LEARNER = "workers", "learner"
 _SECONDS = 1.5  # seconds of measuring per stage
 _GAMES = 512  # maximum played at a time, enough to measure
 _IN_TURN = ("in the learner's process", "rollout=ray, which plays on the other CPUs")
@@ -29,11 +30,55 @@ _MOST_SAMPLES = 1.0  # samples per insert; in Tressette 2 gain no more (docs/exp
 _GRAPHED, _COMPILED = "learner.cuda_graph=true, ", "learner.compile=true, "
 
 
+class Scaled(NamedTuple):
+    """Rates per second of a run with this number of CPUs, and the stage that limits it."""
+
+    cpus: int
+    decisions: float
+    updates: float
+    limit: str
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Rates of a machine; see the module's formula."""
+
+    worker: float  # decisions/s of one worker
+    updates: float  # updates/s of a learner that never waits
+    decisions: float  # per update
+    floor: float = 1.0
+    threads: int = 1  # CPUs of the learner
+    where: str = "on the CPU"  # where the learner computes
+
+    def on(self, cpus: int) -> Scaled:
+        """Return the rates with this number of CPUs, at least one of which plays."""
+        played = max(1, cpus - self.threads) * self.worker
+        learned = self.updates * self.decisions / self.floor
+        decisions, limit = (played, WORKERS) if played <= learned else (learned, LEARNER)
+        return Scaled(cpus, decisions, min(self.updates, decisions / self.decisions), limit)
+
+    def enough(self) -> int:
+        """Return the number of CPUs that keep the learner busy; more would play games faster than it learns."""
+        return self.threads + max(1, math.ceil(self.updates * self.decisions / self.floor / self.worker))
+
+
+def scaling_screen(scaling: Scaling) -> Iterator[Table | str]:
+    """Yield a table with a row per number of CPUs, and a line with the number that is enough."""
+    table = Table("CPUs", "decisions/s", "updates/s", "limited by", title=f"rollout=ray, learner {scaling.where}")
+    for found in map(scaling.on, CPUS):
+        table.add_row(f"{found.cpus}", f"{found.decisions:,.0f}", f"{found.updates:,.1f}", found.limit)
+    yield table
+    yield (
+        f"{scaling.enough()} CPUs are enough for this learner: a worker plays {scaling.worker:,.0f} decisions/s, "
+        f"the learner makes {scaling.updates:,.1f} updates/s of {scaling.decisions:,.0f} decisions each"
+    )
+
+
 def workers_here(settings: TrainSettings) -> int:
     """Return the number of Ray workers on this node; 0 if the learner's process plays."""
     if settings.rollout.kind != "ray":
         return 0
-    return settings.rollout.workers or max(1, resources.cpus() - settings.learner.cpu_threads)
+    return settings.rollout.workers or max(1, system.cpus() - settings.learner.cpu_threads)
 
 
 class Stage(NamedTuple):
@@ -153,13 +198,13 @@ def _faster_updates(settings: TrainSettings, on_gpu: bool, graphed: bool) -> str
     if on_gpu:
         return ("" if graphed else _GRAPHED) + ("" if settings.learner.compile else _COMPILED)
     threads = settings.learner.cpu_threads
-    more = f"learner.threads={2 * threads}, " if 2 * threads < resources.cpus() else ""
+    more = f"learner.threads={2 * threads}, " if 2 * threads < system.cpus() else ""
     return f"{more}a GPU, "
 
 
 def _workers(settings: TrainSettings, playing: float, learning: float) -> tuple[Stage, Stage]:
     """Return the stages of Ray's workers and of this node's CPUs, shared with the learner."""
-    cpus, rollout = resources.cpus(), settings.rollout
+    cpus, rollout = system.cpus(), settings.rollout
     workers = rollout.workers or workers_here(settings) * rollout.nodes
     here = -(-workers // rollout.nodes) / workers
     both = cpus / (playing * here + learning)
@@ -196,7 +241,7 @@ def screen(measured: Measured) -> Iterator[Table | str]:
     yield table
     yield measured.verdict()
     if measured.scaling is not None:
-        yield from more_cpus.screen(measured.scaling)
+        yield from scaling_screen(measured.scaling)
 
 
 def in_words(decisions: float) -> str:

@@ -5,13 +5,12 @@ from contextlib import nullcontext
 
 import torch
 
+from busso.base import system
 from busso.command.settings.checks import SettingsError
-from busso.train.dqn.network.build import build_network
-from busso.train.dqn.replay.buffer import row_bytes
-from busso.train.dqn.replay.transitions import transitions_for
-from busso.train.run.metrics import resources
-from busso.train.settings.dqn import MOST_DECISIONS, TrainSettings
-from busso.train.settings.targets import TargetNetwork
+from busso.train.learner.replay_buffer import row_bytes
+from busso.train.network.build import build_network
+from busso.train.rollout.transitions import transitions_for
+from busso.train.settings.dqn import MOST_DECISIONS, TargetNetwork, TrainSettings
 
 GB = 10**9
 # Replay buffers in the memory of the learner's node: the buffer, and its copy while a checkpoint is written. Also two
@@ -33,7 +32,7 @@ def check_gpu_memory(settings: TrainSettings, free: int, device: str) -> None:
     The reserve is 2 GB, plus 1 GB of libraries for each Ray worker that may share the GPU.
     """
     each, rows, share = buffer_bytes(settings), settings.replay.capacity, settings.rollout.gpus_per_worker
-    reserve = _GPU_RESERVE + (GB * min(settings.rollout.workers or resources.cpus(), int(1 / share)) if share else 0)
+    reserve = _GPU_RESERVE + (GB * min(settings.rollout.workers or system.cpus(), int(1 / share)) if share else 0)
     if rows * each + reserve <= free:
         return
     has = f"{device} has {free / GB:.1f} GB free, {reserve / GB:.0f} GB of them reserved"

@@ -17,19 +17,19 @@ import torch
 from rich.table import Table
 from rich.text import Text
 
-from busso.cards.base.errors import UserError
+from busso.base import system
+from busso.base.errors import UserError
 from busso.command.settings.checks import SettingsError
 from busso.train.doctor import measure as stages
 from busso.train.doctor.memory import BUFFERS, buffer_bytes, check_gpu_memory, check_job_memory
 from busso.train.run.device import choose_device, driver_version, problem_with
 from busso.train.run.folder import RunFolder
 from busso.train.run.launches import began_on_gpu
-from busso.train.run.metrics import resources
 from busso.train.settings.dqn import TrainSettings
 
 GIB = 1 << 30
-WORKER_BYTES = 520 * resources.MIB  # Ray worker with PyTorch and compiled games: `make bench`, worker_memory
-RAY_BYTES = 450 * resources.MIB  # Ray's own processes on a node, idle
+WORKER_BYTES = 520 * system.MIB  # Ray worker with PyTorch and compiled games: `make bench`, worker_memory
+RAY_BYTES = 450 * system.MIB  # Ray's own processes on a node, idle
 _PACKAGES = ("torch", "ray", "numba", "numpy", "hydra-core")
 
 
@@ -72,7 +72,7 @@ def _gpus(settings: TrainSettings) -> Iterator[Finding]:
 
 
 def _cpus(settings: TrainSettings) -> Finding:
-    there, mine = os.cpu_count() or 0, resources.cpus()
+    there, mine = os.cpu_count() or 0, system.cpus()
     says = f"{mine} of the machine's {there}"
     named, cluster = settings.rollout.workers, os.environ.get("RAY_ADDRESS")
     if settings.rollout.kind == "ray":
@@ -87,9 +87,9 @@ def _replay_bytes(settings: TrainSettings) -> float:
 
 
 def _memory(settings: TrainSettings) -> Finding:
-    workers, limit = stages.workers_here(settings), resources.memory()
+    workers, limit = stages.workers_here(settings), system.memory()
     on_gpu = settings.device != "cpu" and problem_with() is None
-    ray = RAY_BYTES + workers * WORKER_BYTES + resources.object_store() if workers else 0
+    ray = RAY_BYTES + workers * WORKER_BYTES + system.object_store() if workers else 0
     try:
         check_job_memory(settings, limit, on_gpu)
     except SettingsError as error:
@@ -108,7 +108,7 @@ def _folder(settings: TrainSettings) -> Finding:
     except OSError as error:
         return Finding("run folder", f"{folder}: {error.strerror}; choose another with runs=...", "error")
     free = shutil.disk_usage(there).free
-    wanted = (_replay_bytes(settings) + 64 * resources.MIB) * (settings.checkpoint.keep + 1)
+    wanted = (_replay_bytes(settings) + 64 * system.MIB) * (settings.checkpoint.keep + 1)
     try:
         newest = RunFolder(settings).newest()
     except UserError as error:
@@ -119,7 +119,7 @@ def _folder(settings: TrainSettings) -> Finding:
 
 
 def _ray(settings: TrainSettings) -> list[Finding]:
-    from busso.train.dqn.rollout.ray.backend import nodes_of_cluster
+    from busso.train.rollout.ray.backend import nodes_of_cluster
 
     started = time.perf_counter()
     try:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from busso.cards.base.errors import UserError
+from busso.base.errors import UserError
 from busso.command.settings.checks import SettingsError
 from busso.train.run.signals import EXIT_REQUEUE
 

@@ -1,31 +1,37 @@
-"""Run folder: its owner, its settings and its newest checkpoint."""
+"""Run folder: its owner, its settings, its newest checkpoint, and copies of the user's own files.
+
+The copies are read and compared but never run.
+"""
 
 from __future__ import annotations
 
 import logging
+import os
 import secrets
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path, PurePath
 from typing import Any
 
-from busso.cards.base import own_files
-from busso.cards.base.files import delete_left_over, make_folder, write_atomic
-from busso.command.lock.lock import InUseError, Lock, in_job
+from busso.base import own_files
+from busso.base.files import delete_left_over, make_folder, write_atomic
+from busso.base.lock import InUseError, Lock, in_job
+from busso.base.own_files import OwnFile
+from busso.base.terminal import one_line
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import as_yaml
-from busso.command.settings.overrides import NETWORK_KEY, assigned
-from busso.train.run import results
-from busso.train.run.checkpoint import checkpoint, ids
-from busso.train.run.checkpoint.background_writer import BackgroundWriter
+from busso.command.settings.quoting import NETWORK_KEY, assigned
+from busso.train.run import checkpoint, results
+from busso.train.run.background_writer import BackgroundWriter
 from busso.train.run.signals import StopRequest
-from busso.train.run.sources import write_sources
+from busso.train.settings.resolve import changes
 from busso.train.settings.run import BUDGET_KEYS, MACHINE_KEYS, RunSettings
-from busso.train.settings.saved import changes
 
+CODE = "code"  # in the run folder
 log = logging.getLogger("train")
-
 # Settings that may change when a run is resumed: its length, its machines and how it uses them, and the intervals of
 # logs and evaluations. Any other makes it another run.
 CHANGEABLE = (*BUDGET_KEYS, *MACHINE_KEYS, "log_every_episodes", "log_min_seconds")
@@ -34,6 +40,65 @@ CAPACITY = "replay.capacity"  # may change too; the buffer then starts empty
 _OWN_CODE = (NETWORK_KEY, "learner.loss")
 _AS_TYPED = {NETWORK_KEY: "network"}
 LOCK = ".lock"  # in a run folder
+
+
+def write_sources(folder: Path, settings: RunSettings) -> dict[str, Path]:
+    """Copy the user's files; return those changed or gone since the last start, as typed, with the old text's path."""
+    changed = {}
+    for file in _files_of(settings):
+        texts = _texts(file)
+        for name in [*texts, *(_kept(folder, file) - texts.keys())]:
+            path = folder / CODE / name
+            if name not in texts or _differs(path, texts[name]):
+                changed[_typed(file, name)] = _put_aside(path)
+        for name, text in texts.items():
+            make_folder((folder / CODE / name).parent)
+            write_atomic(folder / CODE / name, text)
+    return changed
+
+
+def _kept(folder: Path, file: OwnFile) -> set[str]:
+    """Return the modules of a folder game that an earlier start has kept."""
+    found = (folder / CODE / PurePath(file.path).name).rglob("*.py")
+    return {str(path.relative_to(folder / CODE)) for path in found if "." not in path.stem}
+
+
+def _typed(file: OwnFile, name: str) -> str:
+    return os.path.join(os.path.dirname(file.typed), name)  # noqa: PTH118, PTH120 - `./` stays
+
+
+def _put_aside(path: Path) -> Path:
+    """Rename an earlier start's text with the next number: war.1.py is the first start's, war.2.py the second's."""
+    number = 1 + len(list(path.parent.glob(f"{path.stem}.*{path.suffix}")))
+    return path.replace(path.with_name(f"{path.stem}.{number}{path.suffix}"))
+
+
+def _differs(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_text(encoding="utf-8", errors="replace") != text
+
+
+@cache
+def warn_of_changes(folder: Path) -> None:
+    """Warn in a line about each named file that differs from the one a run was trained with."""
+    for file in own_files.trusted():
+        for name, text in _texts(file).items():
+            path = folder / CODE / name
+            if _differs(path, text):
+                line = f"warning: {_typed(file, name)} has changed since {folder} was trained; see {path}"
+                print(one_line(line), file=sys.stderr)
+
+
+def _files_of(settings: RunSettings) -> Iterator[OwnFile]:
+    """Yield the named files of the settings: the game's, and those that values or keys name."""
+    if (game := own_files.game_file(settings.game_name)) is not None:
+        yield game
+    yield from filter(None, map(own_files.find, own_files.paths_in(asdict(settings))))
+
+
+def _texts(file: OwnFile) -> dict[str, str]:
+    """Return the sources of a file or folder, by path below `code`."""
+    top = PurePath(file.path).parent
+    return {str(PurePath(path).relative_to(top)): text for path, text in file.sources.values()}
 
 
 class RunInUseError(SettingsError):
@@ -117,7 +182,7 @@ class RunFolder:
             checkpoint.set_aside(path)
             log.warning("%s; it is renamed and the previous one is used", problem)
         try:
-            run_id = str(found.state[ids.KEY])
+            run_id = str(found.state[checkpoint.RUN_KEY])
             load_state_dict(found.state)
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             checkpoint.raise_for_memory(error)
@@ -130,7 +195,7 @@ class RunFolder:
 
     def save_checkpoint(self, done: int, state: dict[str, Any], keep: int) -> Future[None]:
         """Write a checkpoint in the background. Raises CheckpointError if an earlier one could not be written."""
-        return self.writer.save(self.checkpoint_at(done), state | {ids.KEY: self.run_id}, keep)
+        return self.writer.save(self.checkpoint_at(done), state | {checkpoint.RUN_KEY: self.run_id}, keep)
 
     def checkpoint_at(self, done: int) -> Path:
         """Return the path of the checkpoint after `done` episodes or iterations."""

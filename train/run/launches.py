@@ -11,12 +11,12 @@ from typing import Any
 
 import torch
 
-from busso.cards.base.files import write_atomic
-from busso.command import __version__
-from busso.command.settings.foreign import read_json
-from busso.train.run.checkpoint import checkpoint
-from busso.train.run.checkpoint.files import with_retries
-from busso.train.run.metrics import resources
+from busso.base import system
+from busso.base.files import write_atomic
+from busso.command.settings.untrusted import read_json
+from busso.train.run import checkpoint
+from busso.train.run.checkpoint import with_retries
+from busso.version import __version__
 
 log = logging.getLogger("train")
 
@@ -83,7 +83,7 @@ def this_program() -> dict[str, Any]:
 
 def this_hardware() -> dict[str, Any]:
     """Return the CPUs and bytes of memory that this process may use, and its GPUs."""
-    return {"cpu": _cpu(), "cpus": resources.cpus(), "memory": resources.memory(), "gpus": gpu_names()}
+    return {"cpu": _cpu(), "cpus": system.cpus(), "memory": system.memory(), "gpus": gpu_names()}
 
 
 def gpu_names() -> list[str]:

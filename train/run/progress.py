@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from busso.cards.matches.duplicate import Duel, decimals
-from busso.command.terminal.progress import Progress
+from busso.cards.duplicate import Duel, decimals
+from busso.command.console import Progress
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -8,18 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.cards.base.errors import InputError
-from busso.cards.matches.duplicate import Estimate
+from busso.base.errors import InputError
+from busso.cards.duplicate import Estimate
 from busso.cards.player_specs import curve_name
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import settings_from_dict
-from busso.command.settings.foreign import read_yaml
-from busso.train.run.metrics import curves as metrics
+from busso.command.settings.untrusted import read_yaml
+from busso.train.run import curves as metrics
 from busso.train.run.results import INTERVAL, read_results
-from busso.train.settings.batch_q import BATCH_Q_LEARNING
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import SCHEMAS, AnyRunSettings
-from busso.train.settings.tabular import TabularSettings
+from busso.train.settings.tabular import BATCH_Q_LEARNING, TabularSettings
 
 Numbers = NDArray[np.float64]
 SPEED, UPDATE_SPEED = "time/env_steps_per_second", "time/updates_per_second"
@@ -72,7 +71,7 @@ class Run:
     @cached_property
     def _metrics(self) -> dict[str, metrics.Curve]:
         try:
-            return metrics.read(self.folder)
+            return metrics.read_curves(self.folder)
         except FileNotFoundError:
             return {}
         except ValueError as error:
@@ -96,7 +95,7 @@ class Run:
     @cached_property
     def counters(self) -> dict[str, Any]:
         """Counters of the newest intact checkpoint; empty without one."""
-        from busso.train.run.checkpoint import checkpoint
+        from busso.train.run import checkpoint
 
         try:
             found = checkpoint.load_newest(self.folder / "checkpoints", resuming=False)

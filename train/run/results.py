@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from busso.cards.base.files import rename_aside, write_atomic
-from busso.cards.matches.duplicate import Duel
+from busso.base.files import rename_aside, write_atomic
+from busso.cards.duplicate import Duel
 from busso.command.settings.checks import SettingsError
-from busso.command.settings.foreign import read_json
+from busso.command.settings.untrusted import read_json
 from busso.train.settings.run import CHECKPOINTS
 
 log = logging.getLogger("train")

@@ -21,15 +21,15 @@ from busso.cards.stopping import Stop, StoppedError
 from busso.command.settings.checks import SettingsError
 from busso.train.run import device, results
 from busso.train.run.budget import Budget
-from busso.train.run.checkpoint import ids
+from busso.train.run.checkpoint import set_aside_others
+from busso.train.run.curves import Rates
 from busso.train.run.every import Every
 from busso.train.run.folder import RunFolder
 from busso.train.run.launches import add_launch
-from busso.train.run.metrics.metrics import Metrics
-from busso.train.run.metrics.rates import Rates
-from busso.train.run.metrics.tensorboard import finish
+from busso.train.run.metrics import Metrics
 from busso.train.run.progress import Display, Status
 from busso.train.run.signals import StopRequest
+from busso.train.run.tensorboard import finish
 from busso.train.settings.run import BUDGET_KEYS, RunSettings
 
 log = logging.getLogger("train")
@@ -117,7 +117,7 @@ class Runner:
         """Train until complete or stopped, saving a checkpoint even on an error; return whether it is complete."""
         settings, path = self._trainer.settings, self._folder.path
         self._folder.require_own()
-        ids.set_aside_others(path, self._folder.run_id)
+        set_aside_others(path, self._folder.run_id)
         if self._trainer.complete():
             more = " or ".join(key for key in BUDGET_KEYS if hasattr(settings, key))
             text = f"{settings.folder} is complete; raise {more} to train further"

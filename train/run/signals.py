@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, ClassVar
 
-from busso.command.system import heard
-from busso.command.terminal.streams import discard_output, is_gone
+from busso.base.system import heard
+from busso.base.terminal import discard_output, is_gone
 
 # EX_TEMPFAIL of `sysexits.h`: the same command resumes from the checkpoint. Job scripts requeue on it.
 EXIT_REQUEUE = 75

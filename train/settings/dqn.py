@@ -1,11 +1,18 @@
 """Settings of a DQN run: groups, each checked by itself, and `TrainSettings`, which contains them."""
 
-import math
-from dataclasses import dataclass, field, replace
-from typing import Any
+from __future__ import annotations
 
-from busso.cards.base import own_files
-from busso.cards.base.bounds import bounded
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, make_dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from busso.base import own_files
+from busso.base.bounds import bounded
+from busso.base.errors import InputError
+from busso.cards.game import Game
+from busso.cards.player_specs import CHAMPION, PlayerSpec, kind_and_options
 from busso.command.settings.checks import (
     MAX_COUNT,
     MAX_DEALS,
@@ -18,20 +25,19 @@ from busso.command.settings.checks import (
     check_one_of,
     require,
 )
+from busso.command.settings.compose import settings_from_dict
 from busso.command.settings.quoting import spelled
-from busso.train.settings.learning import (
-    NETWORK,
-    SIDE,
-    ExplorationSettings,
-    NetworkSettings,
-    OpponentSettings,
-    ReplaySettings,
-    spelled_code,
-)
-from busso.train.settings.players import check_phases, check_player
 from busso.train.settings.run import CheckpointSettings, RunSettings, job_minutes
-from busso.train.settings.targets import Discounts, TargetNetwork, targets_of
 
+if TYPE_CHECKING:
+    pass
+
+NETWORK = "network"  # the learning network in `opponents.phases.mix`
+SEAT, SIDE = "seat", "side"  # what one draw of `opponents.phases.mix` fills
+MAX_BITS = 2**20  # maximum observation bits that a network sees
+MAX_LAYERS = 100
+Discounts = tuple[float, float]  # of what follows a decision without a reward, and one with a reward
+MIX = "opponents.phases.mix"
 MAX_WAIT = 1e6  # maximum seconds that a process waits for another
 DEFAULT_MINUTES = 9.0  # budget of a run that names none
 ROLLOUT_KINDS = ("local", "ray")
@@ -43,9 +49,191 @@ OF_BUSSOS_NETWORKS = ("network.hidden", "network.symmetric", "network.dueling", 
 MOST_DECISIONS = 64  # per game, an upper bound for memory estimates: 40 in Tressette
 
 
+def spelled_code(key: str, text: str) -> str:
+    """Return the canonical name of a class or function in a Python file. Raises SettingsError."""
+    if own_files.parted(text) is None:
+        raise SettingsError(key, f"expected a Python file, as in ./net.py:NAME, not {text}")
+    return spelled(key, text)
+
+
+@dataclass
+class NetworkSettings:
+    """Shape of the Q-network. By default it sees all observation bits.
+
+    With `module`, an nn.Module in a Python file of the user's own, the shape of busso's networks is cleared.
+    """
+
+    hidden: list[int] = bounded([256, 256, 256], 1, 65_536)
+    symmetric: bool = False
+    inputs: int | None = bounded(None, 1, MAX_BITS)
+    dueling: bool = False
+    module: str | None = None
+    init_from: str | None = None
+
+    def __post_init__(self) -> None:
+        check_numbers("network", self)
+        if self.module is not None:
+            self.module = spelled_code("network.module", self.module)
+            self.hidden, self.symmetric, self.dueling = [], False, False
+            return
+        require(0 < len(self.hidden) <= MAX_LAYERS, "network.hidden", f"1 to {MAX_LAYERS} widths", self.hidden)
+
+    def check(self, game: Game) -> None:
+        """Raise SettingsError if the game lacks the bits or the symmetric parts."""
+        inputs = self.inputs or game.bits
+        require(inputs <= game.bits, "network.inputs", f"at most {game.bits}, the bits of {game.name}", inputs)
+        if not self.symmetric:
+            return
+        if game.symmetry is None:
+            raise SettingsError("network.symmetric", f"{game.name} has no symmetric parts", "use false")
+        try:
+            game.symmetry.first(inputs)
+        except ValueError as error:
+            raise SettingsError("network.inputs", error, "use null, or network.symmetric=false") from None
+
+
+@dataclass
+class ReplaySettings:
+    """Settings of the replay buffer."""
+
+    capacity: int = bounded(1_000_000, 1, 10**12)
+
+    def __post_init__(self) -> None:
+        check_numbers("replay", self)
+
+
+@dataclass
+class ExplorationSettings:
+    """Epsilon, decreasing linearly from `start` to `end` over the first `fraction` of the run's budget."""
+
+    start: float = bounded(1.0, 0.0, 1.0)
+    end: float = bounded(0.05, 0.0, 1.0)
+    fraction: float = bounded(0.03, 0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        check_numbers("exploration", self)
+
+
+@dataclass
+class PhaseSettings:
+    """Probabilities of the players in training until the episode `until` (`null`: to the end).
+
+    With `each: seat` each seat is drawn separately. With `each: side` the network plays one side of each game (a team,
+    or a seat of Spike), and one player is drawn for all other seats.
+    """
+
+    until: int | None = bounded(None, 1, MAX_COUNT)
+    mix: dict[str, float] = bounded({}, 0.0, 1.0)
+    each: str = SEAT
+
+    def __post_init__(self) -> None:
+        check_numbers("opponents.phases", self)
+        check_one_of("opponents.phases.each", self.each, SEAT, SIDE)
+        shares = {spelled("opponents.phases.mix", player): share for player, share in self.mix.items()}
+        require(len(shares) == len(self.mix), "opponents.phases.mix", "each player once", list(self.mix))
+        self.mix = shares
+
+
+@dataclass
+class OpponentSettings:
+    """Players in training games: by `phases`, or `only` one player against which one side learns."""
+
+    only: str | None = None
+    phases: list[PhaseSettings] = field(default_factory=lambda: [PhaseSettings(mix={NETWORK: 1.0})])
+
+    def __post_init__(self) -> None:
+        self.only = None if self.only is None else spelled("opponents.only", self.only)
+
+
+@dataclass
+class LambdaReturns:
+    """Targets computed by the players, from the values by which they play."""
+
+    kind: str = "lambda_returns"
+    td_lambda: float = bounded(0.6, 0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        check_numbers("target", self)
+
+
+@dataclass
+class TargetNetwork:
+    """Targets computed by the learner, with a delayed copy of the network."""
+
+    kind: str = "target_network"
+    n_step: int = bounded(2, 1, 1_000_000)
+    tau: float = bounded(0.01, 0.0, 1.0)
+    update_interval: int = bounded(2000, 1, MAX_COUNT)
+
+    def __post_init__(self) -> None:
+        check_numbers("target", self)
+
+
+Targets = LambdaReturns | TargetNetwork
+_SCHEMAS: dict[str, type[Targets]] = {schema.kind: schema for schema in (LambdaReturns, TargetNetwork)}
+
+
+def targets_of(values: Any) -> Targets:
+    """Return the settings of the group `target`. Raises SettingsError, also for a setting of another kind.
+
+    Such a setting comes from a file, or from changing only `target.kind`.
+    """
+    if isinstance(values, Targets):
+        return values
+    if not isinstance(values, Mapping):
+        raise SettingsError("target", f"expected one of {', '.join(_SCHEMAS)}, not {values!r}")
+    kind = values.get("kind")
+    check_one_of("target.kind", str(kind), *_SCHEMAS)
+    schema = _SCHEMAS[str(kind)]
+    for other in _SCHEMAS.values():
+        strange = (_names(other) - _names(schema)) & values.keys()
+        if strange and not _names(schema) <= values.keys():
+            raise SettingsError("target.kind", f"the settings belong to {other.kind}", f"use target={kind}")
+        if strange:
+            raise SettingsError(f"target.{min(strange)}", f"unknown setting of {kind}", f"use target={other.kind}")
+    whole = make_dataclass("Settings", [("target", schema)])  # so that errors name `target.`
+    found: Targets = settings_from_dict(whole, {"target": values}).target
+    return found
+
+
+def _names(schema: type[Targets]) -> set[str]:
+    return {field.name for field in fields(schema)}
+
+
+def check_player(game: Game, key: str, text: str) -> None:
+    """Raise SettingsError naming `key` unless this is a player of the game with valid options or a path.
+
+    A path is not a name: `./x` is the folder x. Whether it exists is checked when a run starts, not when an old run's
+    settings are read.
+    """
+    try:
+        spec = PlayerSpec.parse(text)
+        if spec.who in game.kinds and game.kinds[spec.who].of_network:
+            alone = spec.of or CHAMPION
+            raise InputError(spec, "a search with a network cannot play in training", f"use {alone}")
+        if spec.path is None:
+            kind_and_options(game, spec, f", {CHAMPION}, or a run folder or checkpoint file")
+    except InputError as error:
+        raise SettingsError(key, error) from None
+
+
+def check_phases(phases: Sequence[PhaseSettings], episodes: int | None) -> None:
+    """Raise SettingsError unless the phases cover a whole run of `episodes`."""
+    require(bool(phases), "opponents.phases", "at least one phase", phases)
+    ends = [math.inf if phase.until is None else phase.until for phase in phases]
+    rising = all(a < b for a, b in pairwise(ends)) and ends[-1] == math.inf
+    require(rising, "opponents.phases", "phases in order of `until`, the last with until: null", ends)
+    last = max((phase.until for phase in phases if phase.until is not None), default=0)
+    fits = last == 0 or (episodes is not None and last < episodes)
+    require(fits, "opponents.phases", f"phases within the budget (use episodes=N above {last})", episodes)
+    for phase in phases:
+        fits = math.isclose(sum(phase.mix.values()), 1, abs_tol=1e-6)
+        require(fits, MIX, "probabilities that add up to 1", dict(phase.mix))
+
+
 @dataclass
 class LearnerSettings:
-    """Settings of the update; see `busso.train.dqn.learner.learner`."""
+    """Settings of the update; see `busso.train.learner.learner`."""
 
     lr: float = bounded(1e-3, 0.0, MAX_FLOAT, above=True)
     lr_end: float = bounded(1e-5, 0.0, MAX_FLOAT)

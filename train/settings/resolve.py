@@ -1,22 +1,20 @@
-"""Resolution of a `busso train` command line into settings."""
+"""Resolution of a `busso train` command line into settings; settings as nested dictionaries, and their differences."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from busso.cards.base import own_files
-from busso.cards.base.own_files import typed_game
+from busso.base import own_files
+from busso.base.own_files import typed_game
 from busso.command.conf_folder import choices_with
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose, settings_from_dict
-from busso.command.settings.foreign import read_yaml
-from busso.command.settings.overrides import Override, assigned, given
-from busso.train.settings.batch_q import BATCH_Q_LEARNING, BatchQSettings
-from busso.train.settings.dqn import OF_BUSSOS_NETWORKS, TrainSettings
+from busso.command.settings.quoting import Override, assigned, given
+from busso.command.settings.untrusted import read_yaml
+from busso.train.settings.dqn import OF_BUSSOS_NETWORKS, TrainSettings, targets_of
 from busso.train.settings.run import BUDGET_KEYS, CHECKPOINTS, MACHINE_KEYS, RunSettings
-from busso.train.settings.saved import changes, value_at
-from busso.train.settings.tabular import ALGORITHMS, TabularSettings
+from busso.train.settings.tabular import ALGORITHMS, BATCH_Q_LEARNING, BatchQSettings, TabularSettings
 
 AnyRunSettings = TrainSettings | BatchQSettings | TabularSettings
 S = TypeVar("S", bound=RunSettings)
@@ -30,6 +28,31 @@ BEST_RESPONSE = "best_response"  # conf/experiment/best_response.yaml
 _EVALUATED = "evaluation.opponents"
 _OF_ALL = ("experiment", "row", "recipe", "search")  # choices that set keys of any group
 _NEEDED = {BEST_RESPONSE: "opponents.only", "fine_tune": "network.init_from"}  # key required by an experiment
+
+
+def changes(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> dict[str, tuple[Any, Any]]:
+    """Return the dotted keys in both dictionaries whose values differ, with the two values.
+
+    If the kind of `target` differs, it is returned with the keys that differ from the new kind's defaults.
+    """
+    found: dict[str, tuple[Any, Any]] = {}
+    for key in sorted(old.keys() & new.keys()):
+        a, b = old[key], new[key]
+        if key == "target" and value_at(a, "kind") != (kind := value_at(b, "kind")):
+            found |= {prefix + key: (value_at(a, "kind"), kind)}
+            found |= changes(asdict(targets_of({"kind": kind})), b, f"{prefix}{key}.")
+        elif isinstance(a, dict) and isinstance(b, dict):
+            found |= changes(a, b, f"{prefix}{key}.")
+        elif a != b:
+            found[prefix + key] = (a, b)
+    return found
+
+
+def value_at(values: Any, key: str) -> Any:
+    """Return the value of a dotted key in nested dictionaries, None if it is missing."""
+    for part in key.split("."):
+        values = values.get(part) if isinstance(values, dict) else None
+    return values
 
 
 @dataclass(frozen=True)

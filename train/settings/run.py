@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from busso.cards.base.bounds import bounded
-from busso.cards.base.files import NumberedFiles
+from busso.base.bounds import bounded
+from busso.base.files import NumberedFiles
 from busso.cards.game import Game
-from busso.cards.player_kinds import kind_and_options
-from busso.cards.player_specs import PlayerSpec
+from busso.cards.player_specs import PlayerSpec, kind_and_options
 from busso.command.settings.checks import (
     MAX_COUNT,
     MAX_MINUTES,

@@ -11,22 +11,21 @@ import torch
 from numpy.typing import NDArray
 
 from busso.cards.compiled.splitmix import stream
+from busso.cards.mdp import Model
 from busso.cards.stopping import Stop
-from busso.cards.tabular.mdp import Model
+from busso.command.console import output_may_fail
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import as_yaml, settings_from_dict
-from busso.command.terminal.console import output_may_fail
 from busso.train.run.budget import Budget
-from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.train.run.checkpoint import CheckpointError
+from busso.train.run.curves import Rates
 from busso.train.run.every import ROWS, Every, restore
 from busso.train.run.folder import RunFolder
-from busso.train.run.metrics.metrics import Metrics
-from busso.train.run.metrics.rates import Rates
+from busso.train.run.metrics import Metrics
 from busso.train.run.progress import Status
 from busso.train.run.runner import Runner
 from busso.train.settings.tabular import TabularSettings
-from busso.train.tabular.algorithms import Method, Values, learn, of_game
-from busso.train.tabular.errors import Errors, ExactValues
+from busso.train.tabular.algorithms import Errors, ExactValues, Method, Values, learn, of_game
 
 log = logging.getLogger("train")
 

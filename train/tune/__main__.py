@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from busso.train.run.metrics.resources import wait_passively
+from busso.base.system import wait_passively
 from busso.train.run.signals import hold_usr1
 
 if __name__ == "__main__":
@@ -49,7 +49,7 @@ def tune(config: DictConfig) -> int:
         raise SettingsError("tune", "needs Optuna, which is not installed", hint)
     search = search_of(config, HydraConfig.get().sweeper.params, typed())
     if isinstance(search.base, TrainSettings):
-        from busso.train.dqn.players.load import check_players  # imports PyTorch, which --help does not need
+        from busso.train.players.trained import check_players  # imports PyTorch, which --help does not need
 
         check_players(search.base)
     from busso.train.tune.trial import run_study

@@ -10,17 +10,16 @@ from omegaconf import OmegaConf
 from optuna.trial import FrozenTrial, TrialState
 from rich.table import Table
 
-from busso.cards.base.files import write_atomic, write_csv
-from busso.cards.base.own_files import typed_game
-from busso.cards.matches.duplicate import decimals
+from busso.base.files import write_atomic, write_csv
+from busso.base.own_files import typed_game
+from busso.cards.duplicate import decimals
 from busso.command.conf_folder import CONF
-from busso.command.settings.overrides import key_of
-from busso.command.terminal.console import output_may_fail, result_console
+from busso.command.console import output_may_fail, result_console
+from busso.command.settings.quoting import key_of
 from busso.train.run.objective import meaning
 from busso.train.settings.dqn import TrainSettings
-from busso.train.settings.resolve import defaults_of
+from busso.train.settings.resolve import changes, defaults_of, value_at
 from busso.train.settings.run import MACHINE_KEYS
-from busso.train.settings.saved import changes, value_at
 from busso.train.tune.settings import as_plain
 from busso.train.tune.study import HALF_WIDTH, WHY, Study, run_of, values_of
 

@@ -12,12 +12,11 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep
 from omegaconf import DictConfig, OmegaConf
 
-from busso.cards.base.bounds import bounded
+from busso.base.bounds import bounded
 from busso.command.settings.checks import SettingsError, check_numbers, check_one_of, require
 from busso.command.settings.compose import from_config, refused_by_name
-from busso.command.settings.foreign import check_values
-from busso.command.settings.overrides import key_of, value_text, with_escapes
-from busso.command.settings.quoting import in_quotes
+from busso.command.settings.quoting import in_quotes, key_of, value_text, with_escapes
+from busso.command.settings.untrusted import check_values
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import SCHEMAS, AnyRunSettings, ResolvedSettings, chosen_of, resolve
 from busso.train.settings.run import is_run_name

@@ -18,14 +18,14 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
+from busso.base.lock import InUseError, Lock, earlier_start
 from busso.cards.compiled.splitmix import stream
 from busso.cards.stopping import Stop, StoppedError, never
-from busso.command.lock.lock import InUseError, Lock, earlier_start
 from busso.command.settings.checks import SettingsError
 from busso.train.run.folder import CHANGEABLE
 from busso.train.run.objective import Direction
+from busso.train.settings.resolve import changes, value_at
 from busso.train.settings.run import BUDGET_KEYS
-from busso.train.settings.saved import changes, value_at
 from busso.train.tune.settings import Search, value_of
 
 JOURNAL = "journal.log"

@@ -9,17 +9,15 @@ import optuna
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import TrialState
 
-from busso.cards.base.errors import UserError
+from busso.base.errors import UserError
+from busso.base.lock import InUseError, Lock, restarts
 from busso.cards.stopping import StoppedError
-from busso.command.lock.lock import InUseError, Lock
-from busso.command.lock.owner import restarts
 from busso.command.settings.checks import SettingsError
 from busso.train.api import train
-from busso.train.dqn.learner.divergence import DivergedError
-from busso.train.run import objective
-from busso.train.run.checkpoint import checkpoint
+from busso.train.learner.divergence import DivergedError
+from busso.train.run import checkpoint, objective
+from busso.train.run.curves import evaluation_scalar
 from busso.train.run.folder import LOCK, RunInUseError
-from busso.train.run.metrics.scalars import evaluation_scalar
 from busso.train.run.signals import EXIT_REQUEUE, StopRequest
 from busso.train.settings.dqn import TrainSettings
 from busso.train.tune import report

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.cards.base.bounds import bounded
-from busso.cards.base.errors import InputError
+from busso.base.bounds import bounded
+from busso.base.errors import InputError
 from busso.cards.compiled.bits import lowest, unpack
 from busso.cards.game import Game, States
 from busso.cards.play import Actions, Decisions
@@ -15,10 +15,8 @@ from busso.cards.players import PlayerOptions, StochasticPlayer, ValueNetwork
 from busso.tressette.cards import CARDS
 from busso.tressette.rewards import WIN
 from busso.tressette.rules import POINTS, SEATS, TRICKS
-from busso.tressette.search.resampling import drop_clearly_worse, resample
 from busso.tressette.search.sampler import sampled_states
-from busso.tressette.search.simulator import WorldSimulator
-from busso.tressette.search.worlds import one_of_each_run, runs_of
+from busso.tressette.search.worlds import WorldSimulator, drop_clearly_worse, one_of_each_run, resample, runs_of
 
 AUTO = "auto"
 _SAMPLES, _SAMPLES_ON_GPU, _DRAWS = 96, 4096, 3.0  # the values of auto

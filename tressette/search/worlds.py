@@ -1,24 +1,23 @@
-"""Possible worlds of a decision: observations and actions of each seat in them, and their continuations.
-
-A world is a state with the hidden hands filled in (`sampler.sampled_states`). Its past is replayed from the deal on, to
-compute how likely its seats were to play as they did. Its future is played out by a network. This module has the loops
-over worlds; `simulator` evaluates the network on many worlds at a time.
-"""
+"""Evaluation of possible worlds by a network: the likelihood of their past, and play-outs of their future."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from busso.cards.compiled.batch import next_bits
 from busso.cards.compiled.bits import bit, has, lowest, popcount
 from busso.cards.compiled.jit import njit
-from busso.cards.compiled.splitmix import mix
+from busso.cards.compiled.splitmix import below, mix, uniform
+from busso.cards.game import Game, States
+from busso.cards.players import ValueNetwork
 from busso.tressette.cards import CARDS, RANKS, THIRDS, TWO
 from busso.tressette.observation import observe
-from busso.tressette.players import unseen
+from busso.tressette.policies import unseen
 from busso.tressette.rules import NO_CARD, apply, begin, legal, points
 
 Indices = NDArray[np.int64]
+FEWEST = 8  # worlds needed to estimate the error of a difference between two cards
 
 
 @njit
@@ -229,3 +228,124 @@ def points_of(states: Any, seats: NDArray[np.uint8], out: NDArray[np.float64]) -
     """Write the points of each seat's team in states whose hand is over."""
     for k in range(states.size):
         out[k] = points(states[k], seats[k] & 1)
+
+
+@njit(nogil=True)
+def resample(
+    log_likelihood: NDArray[np.float64],
+    games: NDArray[np.int64],
+    generators: NDArray[np.uint64],
+    picked: NDArray[np.int64],
+    times: NDArray[np.int64],
+) -> None:
+    """Pick worlds for each decision, once per column of `picked`, in proportion to their likelihood.
+
+    Systematic resampling (Kitagawa, 1996). `log_likelihood` is `[decisions, worlds]`. Each picked world appears once in
+    `picked[decision]`, in random order; `times` holds how often it was picked, 0 in the remaining columns.
+    """
+    decisions, samples = picked.shape
+    for k in range(decisions):
+        weights = np.exp(log_likelihood[k] - log_likelihood[k].max())
+        step = weights.sum() / samples
+        wanted, world, reached = step * uniform(next_bits(generators, games[k])), 0, weights[0]
+        times[k] = 0
+        last, count = -1, 0
+        for _ in range(samples):
+            while reached < wanted and world + 1 < weights.size:
+                world += 1
+                reached += weights[world]
+            if world != last:
+                picked[k, count], last = world, world
+                count += 1
+            times[k, count - 1] += 1
+            wanted += step
+        for i in range(count - 1):
+            j = i + below(next_bits(generators, games[k]), count - i)
+            picked[k, i], picked[k, j] = picked[k, j], picked[k, i]
+            times[k, i], times[k, j] = times[k, j], times[k, i]
+
+
+@njit(nogil=True)
+def drop_clearly_worse(
+    values: NDArray[np.float64],
+    worth: NDArray[np.float32],
+    times: NDArray[np.int64],
+    errors: float,
+    alive: NDArray[np.bool_],
+) -> None:
+    """Remove from `alive` the cards whose value is clearly below the best, by standard `errors`: `[decisions, cards]`.
+
+    The error is that of the mean difference between the two cards on the same worlds. `times`, `[decisions, worlds]`,
+    holds the weight of each world; with fewer than `FEWEST` worlds all cards stay. `worth` are the results,
+    `[decisions, cards, worlds]`.
+    """
+    for k in range(len(values)):
+        if np.count_nonzero(times[k]) < FEWEST:
+            continue
+        best, total = values[k].argmax(), times[k].sum()
+        for card in np.flatnonzero(alive[k]):
+            apart = (worth[k, best] - worth[k, card]).astype(np.float64)
+            away = times[k] * (apart - (times[k] * apart).sum() / total)
+            if values[k, best] - values[k, card] > errors * np.sqrt((away * away).sum()) / total:
+                alive[k, card] = False
+
+
+class WorldSimulator:
+    """Batched queries of one network on many worlds; `rows` counts the rows of its forward passes."""
+
+    def __init__(self, game: Game, network: ValueNetwork, batch: int) -> None:
+        self._game = game
+        self._network = network
+        self._batch = batch  # worlds replayed or played out side by side
+        self.rows = 0
+
+    def values(self, words: NDArray[np.uint64]) -> NDArray[np.float32]:
+        """Return the values of packed observations, `[rows, actions]`; equal rows are evaluated once."""
+        first, number = np.empty(len(words), np.int64), np.empty(len(words), np.int64)
+        count = distinct_rows(words, first, number)
+        self.rows += count
+        found: NDArray[np.float32] = self._network.values(words[first[:count]])[number]
+        return found
+
+    def log_likelihood(self, worlds: States, temperatures: NDArray[np.float64], slack: float) -> NDArray[np.float64]:
+        """Return the log-likelihood of the actions of all other seats in each world.
+
+        Each seat is assumed to choose by a softmax of the network's values of its observation, divided by a temperature
+        (the partner's, the opponents'), and with probability `slack` uniformly among its legal cards. After Rebstock,
+        Solinas and Buro (2019), Policy based inference in trick-taking card games.
+        """
+        out = np.zeros(worlds.size)
+        for first in range(0, worlds.size, self._batch):
+            part = slice(first, first + self._batch)
+            self._weigh(worlds[part], temperatures, slack, out[part])
+        return out
+
+    def _weigh(self, worlds: States, temperatures: NDArray[np.float64], slack: float, out: NDArray[np.float64]) -> None:
+        past, seats = np.empty_like(worlds), worlds["turn"].copy()
+        rewind(worlds, past)
+        rows, words = np.empty(worlds.size, np.int64), np.empty((worlds.size, self._game.words), np.uint64)
+        live = np.flatnonzero(worlds["plays"] > 0)
+        while live.size:
+            count = past_choices(past, seats, live, rows, words)
+            if count:
+                values = self.values(words[:count])
+                weigh_past_choices(past, worlds, rows[:count], values, temperatures, slack, out)
+            live = live[: replay_one(past, worlds, live)]
+
+    def points(self, worlds: States, which: Indices, cards: NDArray[np.uint8]) -> NDArray[np.float64]:
+        """Return the mover's team points after it plays `cards` in `worlds[which]` and all seats play greedily."""
+        out = np.empty(which.size)
+        for first in range(0, which.size, self._batch):
+            part = slice(first, first + self._batch)
+            self._play_out(worlds, which[part], cards[part], out[part])
+        return out
+
+    def _play_out(self, worlds: States, which: Indices, cards: NDArray[np.uint8], out: NDArray[np.float64]) -> None:
+        states = np.empty(which.size, worlds.dtype)
+        play_card(worlds, which, cards, states)
+        masks, words = np.empty(which.size, np.uint64), np.empty((which.size, self._game.words), np.uint64)
+        live = np.arange(which.size)
+        while count := to_next_choice(states, live, masks, words):
+            live = live[:count]
+            play_best(states, live, masks[:count], self.values(words[:count]))
+        points_of(states, worlds["turn"][which], out)

@@ -2,7 +2,7 @@
 
 from busso.cards.game import Game
 from busso.cards.presentation import own_module
-from busso.play.app.table.table import TableScreen
+from busso.play.app.table import TableScreen
 
 
 def screen_for(game: Game) -> type[TableScreen]:

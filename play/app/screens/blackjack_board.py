@@ -13,11 +13,10 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from busso.blackjack.rules import HIT, STAND
-from busso.play.app.table.board import Board
+from busso.play.app.board import Board
 from busso.play.app.widgets.lines import Lines
 from busso.play.blackjack_lab.learning import METHODS, TableSnapshot
-from busso.play.blackjack_lab.lesson_speech import legend, mark, speed_text, stats
-from busso.play.blackjack_lab.lessons import Lessons
+from busso.play.blackjack_lab.lessons import Lessons, legend, mark, speed_text, stats
 from busso.play.blackjack_lab.value_table import COLUMNS, Block, block, summed
 from busso.play.language import Language
 from busso.play.views.small import SmallView

@@ -8,16 +8,14 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import RichLog
 
 from busso.cards.hand import Hand, Move
-from busso.evaluate.review.grading import Evaluation
-from busso.play.app.table.board import Board, NextButton
-from busso.play.app.table.table import HELP, HINT, LEAVE, ODDS, REVIEW, UNDO, TableScreen
-from busso.play.app.widgets.boxes import boxes
+from busso.evaluate.review.advisers import Evaluation
+from busso.play.app.board import Board, NextButton
+from busso.play.app.table import HELP, HINT, LEAVE, ODDS, REVIEW, UNDO, TableScreen
 from busso.play.app.widgets.keys import Key
-from busso.play.app.widgets.lines import Lines
-from busso.play.coach.hints import Coaching, is_mistake
+from busso.play.app.widgets.lines import Lines, boxes
+from busso.play.table.hints import Coaching, is_mistake
 from busso.play.views.small import SmallView
-from busso.sette_mezzo.cards import points_text
-from busso.sette_mezzo.rules import HIT, STICK
+from busso.sette_mezzo.rules import HIT, STICK, points_text
 
 _FACES = "FCR"
 _MOST = 7.5

@@ -1,30 +1,152 @@
 """Tressette table: the trick at four places, public knowledge of each seat, and the own hand as cards."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, HorizontalGroup, Vertical
+from textual.containers import Container, Horizontal, HorizontalGroup, Vertical
 from textual.content import Content
 from textual.events import Click
 from textual.widgets import Static
 
 from busso.cards.hand import Move
-from busso.play.app.table.board import Board
-from busso.play.app.table.table import HELP, HINT, LEAVE, REVIEW, SAVE, UNDO, TableScreen
-from busso.play.app.widgets.cards import SeatPlace, card_box
+from busso.play.app.board import Board
+from busso.play.app.table import HELP, HINT, LEAVE, REVIEW, SAVE, UNDO, TableScreen
 from busso.play.app.widgets.keys import Key, bound
 from busso.play.app.widgets.lines import Lines
-from busso.play.app.widgets.tressette_panel import panel, result_lines
+from busso.play.language import Language
 from busso.play.table.speech import Speech
-from busso.play.views.tressette import TressetteView
-from busso.play.views.trick import BOTTOM, LEFT, RIGHT, TOP, Cursor, Place, Trick, cards_of, task, trick_of
+from busso.play.views.tressette import (
+    BOTTOM,
+    LEFT,
+    RIGHT,
+    SUIT_SIGNS,
+    TOP,
+    Cursor,
+    Place,
+    TressetteView,
+    Trick,
+    cards_of,
+    facts,
+    suit_name,
+    task,
+    trick_of,
+)
 from busso.tressette.cards import parse_card
 from busso.tressette.rules import SEATS
 
+SMALL, LARGE = 7, 9  # widths
+_PLAIN, _CHOSEN, _BARRED, _EMPTY = "╭─╮│╰╯", "╔═╗║╚╝", "╭╌╮╎╰╯", "╭┈╮┊╰╯"
+_COLOURS = {"D": "$text-warning", "C": "$text-error", "S": "$text-primary", "B": "$text-success"}
+_NAME = 25  # cells of a seat's number and name
+Match = tuple[int, list[int]]  # target, and score by team
 _PLACES = {TOP: "top", LEFT: "left", RIGHT: "right", BOTTOM: "bottom"}
 _HAND = 10
+
+
+class SeatPlace(Container):
+    """Place of a seat: a label of a few lines, and a card or its empty place."""
+
+    def compose(self) -> ComposeResult:
+        yield Lines(classes="who")
+        yield Lines(classes="card")
+
+    def show(self, place: Place, label: Content, large: bool, sign: str) -> None:
+        """Show a place; `sign` marks where a card is awaited."""
+        lies = empty_box(large, sign) if place.card is None else card_box(place.card, large, chosen=place.highest)
+        self.query_one(".who", Static).update(label)
+        self.query_one(".card", Static).update(lies)
+
+
+def card_box(
+    card: str, large: bool, above: str = "", below: str = "", chosen: bool = False, barred: bool = False
+) -> Content:
+    """Draw a card with texts in its upper and lower edge; a barred one has a broken frame and a cross."""
+    width = (LARGE if large else SMALL) - 2
+    rank, suit = card[0], card[1]
+    mark = "×" if barred else " "
+    style = "dim" if barred else f"bold {_COLOURS[suit]}"
+    lines = [rank.center(width)[:-1] + mark, f"{SUIT_SIGNS[suit]} {suit}".center(width)]
+    if large:
+        lines = [lines[0], "", SUIT_SIGNS[suit].center(width), suit_name(suit).center(width)]
+    frame = _CHOSEN if chosen else _BARRED if barred else _PLAIN
+    return _box(lines, width, frame, (above, below), style, "dim" if barred and not chosen else "")
+
+
+def empty_box(large: bool, sign: str = "") -> Content:
+    """Draw the place of a card not yet played."""
+    width = (LARGE if large else SMALL) - 2
+    lines = [sign.center(width), ""] if not large else ["", sign.center(width), "", ""]
+    return _box(lines, width, _EMPTY, ("", ""), "bold", "dim")
+
+
+def _box(lines: list[str], width: int, frame: str, edges: tuple[str, str], style: str, frame_style: str) -> Content:
+    side = (frame[3], frame_style)
+    parts: list[tuple[str, str] | str] = _edge(frame[:3], edges[0], width, frame_style)
+    for text in lines:
+        parts += ["\n", side, (text.ljust(width), style), side]
+    return Content.assemble(*parts, "\n", *_edge(frame[4] + frame[1] + frame[5], edges[1], width, frame_style))
+
+
+def _edge(frame: str, text: str, width: int, style: str) -> list[tuple[str, str] | str]:
+    """Draw an upper or lower edge, with its text brighter than the line."""
+    inner = text[:width]
+    before = (width - len(inner) + 1) // 2
+    left, right = frame[0] + frame[1] * before, frame[1] * (width - before - len(inner)) + frame[2]
+    return [(left, style), (inner, "bold"), (right, style)]
+
+
+def panel(language: Language, seen: TressetteView, trick: Trick, names: Sequence[str], match: Match | None) -> Content:
+    """Return the lines beside the trick; `names` are those of the seats."""
+    ours = seen.seat % 2
+    say = language.say
+    key = "tressette_screen.last_trick" if trick.complete else "tressette_screen.trick"
+    sides = say("tressette_screen.we"), say("tressette_screen.they")
+    lines = [_row(say(key, number=trick.number), sides, "bold")]
+    lines.append(_row(say("tressette_screen.points"), _sides(seen.points, ours)))
+    lines.append(_row(say("tressette_screen.thirds"), _sides(seen.thirds, ours)))
+    if match is not None:
+        lines.append(_row(say("tressette_screen.match", to=match[0]), _sides(match[1], ours)))
+    for k in range(SEATS):
+        seat = (seen.seat + k) % SEATS
+        lines += _seat(language, seen, seat, names[seat])
+    return Content("\n").join(lines)
+
+
+def _sides(numbers: Sequence[int], ours: int) -> tuple[str, str]:
+    return str(numbers[ours]), str(numbers[1 - ours])
+
+
+def _row(name: str, sides: tuple[str, str], style: str = "") -> Content:
+    return Content.styled(f"{name:<22}{sides[0]:>6}{sides[1]:>7}", style)
+
+
+def _seat(language: Language, seen: TressetteView, seat: int, name: str) -> list[Content]:
+    cards = language.say("tressette_screen.cards", number=seen.cards_left[seat])
+    turn = seen.turn == seat
+    head = f"{'▶' if turn else ' '} {seat} {name}"
+    head = head if len(head) <= _NAME else f"{head[: _NAME - 1]}…"
+    lines = [Content.assemble((f"{head:<{_NAME + 1}}", "bold" if turn else ""), cards)]
+    known = " · ".join(map(language.render, facts(seen, seat)))
+    return [*lines, Content(f"    {known}")] if known or seat != seen.seat else lines
+
+
+def result_lines(language: Language, seen: TressetteView, match: Match | None, game_over: bool) -> Content:
+    """Describe the result of the hand, and the score of the match or its winner."""
+    ours, say = seen.seat % 2, language.say
+    mine, theirs = seen.points[ours], seen.points[1 - ours]
+    lines = [(say("tressette_screen.hand_over", ours=mine, theirs=theirs), "bold")]
+    if match is None:
+        key = "tressette_screen.won" if mine > theirs else "tressette_screen.lost"
+        return Content.assemble(*lines, (f"\n{say(key)}", "bold"))
+    to, score = match
+    key = "tressette_screen.match_on"
+    if game_over:
+        key = "tressette_screen.match_won" if score[ours] > score[1 - ours] else "tressette_screen.match_lost"
+    told = say(key, to=to, ours=score[ours], theirs=score[1 - ours])
+    return Content.assemble(*lines, "\n", (told, "bold reverse" if game_over else ""))
 
 
 class GameBoard(Board):

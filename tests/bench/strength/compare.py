@@ -13,7 +13,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from busso.cards.base.files import write_atomic
+from busso.base.files import write_atomic
 from tests.bench import figures
 from tests.bench.strength import curves, sides
 from tests.bench.strength.peers import DEALS, OPPONENTS

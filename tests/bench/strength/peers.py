@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from busso.cards.compiled.bits import unpack
 from busso.cards.compiled.splitmix import stream
-from busso.cards.matches.duplicate import duel
+from busso.cards.duplicate import duel
 from busso.cards.play import Actions, Decisions
 from busso.cards.players import named_player
 from busso.tressette import GAME

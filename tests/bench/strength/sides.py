@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from busso.train.run.metrics.scalars import evaluation_scalar
+from busso.train.run.curves import evaluation_scalar
 from tests.bench.strength.curves import Curve, Point
 from tests.bench.strength.peers import DEALS, EVALUATIONS, OPPONENTS, SEED
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from busso.evaluate.report.sections.calibration import explained, reliability
+from busso.evaluate.report.calibration import explained, reliability
 
 
 def test_true_values_lie_on_the_diagonal_within_their_intervals() -> None:

@@ -8,11 +8,11 @@ from busso.cards.compiled.splitmix import stream
 from busso.cards.game import Game, load_game
 from busso.cards.play import play
 from busso.cards.players import named_player
-from busso.evaluate.report.games.tressette import play as tressette_play
-from busso.evaluate.report.games.tressette.endgame import solve_endgame
-from busso.evaluate.report.sections.observing import Agent, ObservedGames, watch_games
-from busso.train.dqn.network.build import build_network
-from busso.train.dqn.network.q_network import NetworkPlayer
+from busso.evaluate.report.games import tressette as tressette_play
+from busso.evaluate.report.games.tressette import solve_endgame
+from busso.evaluate.report.observing import Agent, ObservedGames, watch_games
+from busso.train.network.build import build_network
+from busso.train.network.q_network import NetworkPlayer
 from tests.train.runs import settings
 
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from busso.command.settings.checks import SettingsError
-from busso.evaluate.report.content import Figure, Report, Section, Text, TextTable
 from busso.evaluate.report.drawing import Line, Panel, draw_panels
-from busso.evaluate.report.page import to_html, write
+from busso.evaluate.report.page import Figure, Report, Section, Text, TextTable, to_html, write
 from tests.errors import error_about
 from tests.evaluate.pages import text_of_page
 

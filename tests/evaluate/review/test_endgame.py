@@ -9,7 +9,7 @@ from busso.cards.compiled.bits import lowest
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import States
 from busso.evaluate.review.advisers import THE_ONE, adviser_of
-from busso.tressette.search import cheating
+from busso.tressette.search import endgame as cheating
 from busso.tressette.search.endgame import (
     Cheating,
     EndgameAdviser,

@@ -9,9 +9,8 @@ from busso.cards.compiled.splitmix import stream
 from busso.cards.game import load_game
 from busso.cards.hand import Hand
 from busso.command.settings.checks import SettingsError
-from busso.evaluate.review.advisers import ActionValue
+from busso.evaluate.review.advisers import GRADES, ActionValue, Limits, judged_of, limits_of
 from busso.evaluate.review.grader import Grader
-from busso.evaluate.review.grading import GRADES, Limits, judged_of, limits_of
 from tests.errors import error_about
 
 COSTS = st.floats(0, 20)

@@ -18,7 +18,7 @@ from busso.command.settings.compose import compose
 from busso.command.settings.game import game_defaults
 from busso.evaluate.recorded import RecordedHand, recorded_hands
 from busso.evaluate.review import __main__ as review
-from busso.evaluate.review import reviewed as grades
+from busso.evaluate.review import grader as grades
 from busso.evaluate.review.grader import grader_of
 from busso.evaluate.review.settings import ReviewSettings
 from busso.evaluate.solve.solution import solve

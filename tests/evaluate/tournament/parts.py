@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from busso.cards.matches.duplicate import Duel
+from busso.cards.duplicate import Duel
 from busso.evaluate.tournament.batches import Batch, Played, Timing
 
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from busso.cards.compiled.splitmix import stream
+from busso.cards.duplicate import Outcome, Plays, duel_of
 from busso.cards.game import load_game
-from busso.cards.matches.duplicate import Outcome, Plays, duel_of
-from busso.cards.matches.match import play_matches
+from busso.cards.match import play_matches
 from busso.cards.players import named_player
 from busso.evaluate.replay import replay_file
 from busso.evaluate.tournament.__main__ import main

@@ -10,11 +10,11 @@ from busso.cards.game import Game, PlayerKind, load_game
 from busso.cards.play import Player
 from busso.cards.players import PolicyPlayer, SampleOptions, named_player
 from busso.command.settings.checks import SettingsError
-from busso.evaluate.players import load_player
 from busso.evaluate.tournament.__main__ import main
-from busso.play.players import seated_player
-from busso.train.dqn.players.resolve import resolve
-from busso.train.run.checkpoint import checkpoint
+from busso.play.table.seats import seated_player
+from busso.train.players.load import player_from_text
+from busso.train.players.resolve import resolve
+from busso.train.run import checkpoint
 from busso.tressette import GAME
 from tests.errors import error_about, key_of
 from tests.train.runs import TrainedRuns
@@ -32,7 +32,7 @@ def test_players_made_of_a_network(trained_run: TrainedRuns) -> None:
 
     game = dataclasses.replace(GAME, kinds={"seek": PlayerKind(SampleOptions, make, of_network=True)})
     run = trained_run()
-    assert isinstance(load_player(game, f"seek:{run}:samples:5", CPU), PolicyPlayer)
+    assert isinstance(player_from_text(game, f"seek:{run}:samples:5", CPU), PolicyPlayer)
     ((options, network, *others),) = made
     assert options == SampleOptions(5) and others == ["points_and_win", False]
     assert network.values(GAME.observe(GAME.deal(torch.arange(3).numpy().astype("uint64")))).shape == (3, 40)
@@ -43,7 +43,7 @@ def test_players_made_of_a_network(trained_run: TrainedRuns) -> None:
         ("nobody", "nobody", f"available: random, {', '.join(GAME.policies)}, champion, seek:RUN, or a run folder"),
     ):
         with error_about(SettingsError, "players", says, hint):
-            load_player(game, text, CPU)
+            player_from_text(game, text, CPU)
 
 
 def test_another_file_is_another_player(
@@ -70,7 +70,7 @@ def test_another_file_is_another_player(
 
 
 @pytest.mark.parametrize("name", ["blackjack", "sette_mezzo", "spike"])
-@pytest.mark.parametrize("load", [lambda game, text: load_player(game, text, CPU, "opponents"), seated_player])
+@pytest.mark.parametrize("load", [lambda game, text: player_from_text(game, text, CPU, "opponents"), seated_player])
 def test_search_is_proposed_where_it_can_play_alone(name: str, load: Callable[[Game, str], Player]) -> None:
     with error_about(SettingsError, "opponents", "nobody", "or a run folder") as error:
         load(load_game(name), "nobody")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from busso.cards.matches.duplicate import Duel
+from busso.cards.duplicate import Duel
 from busso.evaluate.tournament.ratings import Ratings, rate
 from busso.evaluate.tournament.settings import Pair
 

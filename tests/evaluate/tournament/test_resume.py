@@ -15,18 +15,17 @@ import numpy as np
 import psutil
 import pytest
 
+from busso.base import lock
 from busso.cards.game import load_game
-from busso.command.lock import lock
 from busso.command.settings.checks import SettingsError
 from busso.evaluate.tournament import run as command
 from busso.evaluate.tournament.__main__ import main
-from busso.evaluate.tournament.batches import Batch, Played, TournamentWorker
-from busso.evaluate.tournament.executors import Executor, ProcessLostError
+from busso.evaluate.tournament.batches import Batch, Executor, Played, ProcessLostError, TournamentWorker
 from busso.evaluate.tournament.journal import ABOUT, BATCHES, LOCK, Journal
 from busso.evaluate.tournament.schedule import Plan, Schedule
 from busso.evaluate.tournament.settings import TournamentSettings
-from busso.train.dqn.players.resolve import TRAINED, ResolvedPlayer, resolve_all
-from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.train.players.resolve import TRAINED, ResolvedPlayer, resolve_all
+from busso.train.run.checkpoint import CheckpointError
 from tests.errors import error_about
 from tests.evaluate.tournament.parts import played
 from tests.limits import until

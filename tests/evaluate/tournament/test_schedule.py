@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from busso.cards.matches.duplicate import estimate_share
+from busso.cards.duplicate import estimate_share
 from busso.evaluate.tournament.batches import Batch
 from busso.evaluate.tournament.schedule import PairState, Plan, Schedule
 from tests.evaluate.tournament.parts import played, shares

@@ -10,15 +10,15 @@ import pytest
 import torch
 
 from busso.cards.compiled.splitmix import stream
+from busso.cards.duplicate import duel
 from busso.cards.game import load_game
-from busso.cards.matches.duplicate import duel
 from busso.cards.players import named_player
-from busso.evaluate.players import load_player
 from busso.evaluate.replay import replay_file
 from busso.evaluate.tournament.__main__ import main
-from busso.train.dqn.network.q_network import NetworkPlayer
-from busso.train.run.checkpoint import checkpoint
-from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.train.network.q_network import NetworkPlayer
+from busso.train.players.load import player_from_text
+from busso.train.run import checkpoint
+from busso.train.run.checkpoint import CheckpointError
 from busso.tressette import GAME
 from tests.chips import Chip
 from tests.errors import error_about, key_of
@@ -148,7 +148,7 @@ def test_a_network_plays_on_every_chip_whatever_it_was_trained_in(runs: Path, tm
     state = checkpoint.load(runs / "tressette" / "small" / "checkpoints" / "best.pt")
     trained = state["settings"]["learner"] | {"precision": "bfloat16"}
     file = changed(runs, tmp_path / "half.pt", settings=state["settings"] | {"learner": trained})
-    player = load_player(GAME, file, CPU)
+    player = player_from_text(GAME, file, CPU)
     assert isinstance(player, NetworkPlayer)
     hidden = {parameter.dtype for parameter in player._network.body.parameters()}
     assert hidden == {getattr(torch, chip.format)}
@@ -162,14 +162,14 @@ def test_damaged_best_falls_back_and_says_so(runs: Path, tmp_path: Path, caplog:
     run = tmp_path / "run"
     shutil.copytree(runs / "tressette" / "small", run)
     (run / "checkpoints" / "best.pt").write_bytes(b"nothing")
-    load_player(GAME, str(run), CPU)
+    player_from_text(GAME, str(run), CPU)
     assert "best.pt: not a checkpoint" in caplog.text and "is used" in caplog.text
     for path in checkpoint.listed(run / "checkpoints"):
         path.write_bytes(path.read_bytes()[:-1])
     with error_about(CheckpointError, run / "checkpoints", hint="restore one"):
-        load_player(GAME, str(run), CPU)
+        player_from_text(GAME, str(run), CPU)
     with error_about(CheckpointError, tmp_path, hint="train it first"):
-        load_player(GAME, str(tmp_path), CPU)
+        player_from_text(GAME, str(tmp_path), CPU)
 
 
 def changed(runs: Path, path: Path, **changes: object) -> str:
@@ -184,4 +184,4 @@ def test_network_of_another_shape_is_refused(runs: Path, tmp_path: Path) -> None
     wide = state["settings"] | {"network": {"hidden": [64], "dueling": False}}
     for settings in (wide, 3):
         with error_about(CheckpointError, tmp_path / "a.pt"):
-            load_player(GAME, changed(runs, tmp_path / "a.pt", settings=settings), CPU)
+            player_from_text(GAME, changed(runs, tmp_path / "a.pt", settings=settings), CPU)

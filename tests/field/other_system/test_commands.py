@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from busso.train.dqn.rollout.ray.supervisor import descendants
+from busso.train.rollout.ray.supervisor import descendants
 from tests.field.other_system.hidden import HIDDEN
 from tests.limits import seconds, until
 from tests.train.processes import LIMIT, alive, named, trainer
@@ -83,7 +83,7 @@ def test_a_training_with_ray_leaves_no_process(tmp_path: Path) -> None:
     """The Ray driver is killed; Ray's own processes would end only seconds later."""
     with trainer(tmp_path, "rollout=ray", "rollout.workers=1", "rollout.games=32", **HIDDEN) as process:
         pids = descendants(process.pid)
-        supervisor, driver = named(process.pid, "busso.train.dqn.rollout.ray.supervisor")
+        supervisor, driver = named(process.pid, "busso.train.rollout.ray.supervisor")
         assert len(pids) > 6
         os.kill(driver, signal.SIGKILL)
         until("the supervisor has ended", lambda: not alive([supervisor]), 30, every=0.01)

@@ -12,9 +12,9 @@ from textual.pilot import Pilot
 
 from busso.command.settings.compose import compose
 from busso.command.settings.game import with_game_options
-from busso.command.settings.overrides import given as given_by
+from busso.command.settings.quoting import given as given_by
 from busso.play.app.application import TableApp
-from busso.play.app.table.table import TableScreen
+from busso.play.app.table import TableScreen
 from busso.play.table.settings import PlaySettings
 from tests.limits import seconds
 from tests.play.people import play_on, sit_down

@@ -7,9 +7,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, Input, Select
 
-from busso.play.app.screens.blackjack import GameScreen
+from busso.play.app.screens.blackjack import AdjustScreen, GameScreen
 from busso.play.app.screens.blackjack_board import ValueTable
-from busso.play.app.screens.blackjack_form import AdjustScreen
 from busso.play.blackjack_lab.value_table import QUANTITIES
 from tests.play.app.pilots import asked, on_screen, seated, text_of, wait
 

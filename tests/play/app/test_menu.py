@@ -10,9 +10,9 @@ from textual.widgets import Input, OptionList, Static
 from busso.command.conf_folder import own_games
 from busso.command.settings.compose import compose
 from busso.play.app.application import TableApp
-from busso.play.app.menu.form import ChooserScreen, Form, SavesList
-from busso.play.app.spectate.watch import WatchScreen
-from busso.play.app.table.table import TableScreen
+from busso.play.app.menu import ChooserScreen, Form, SavesList
+from busso.play.app.table import TableScreen
+from busso.play.app.watch import WatchScreen
 from busso.play.app.widgets.help import HelpScreen
 from busso.play.language import LANGUAGES, texts_of
 from busso.play.table.settings import PlaySettings

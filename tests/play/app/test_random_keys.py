@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from busso.play.app.table.table import TableScreen
+from busso.play.app.table import TableScreen
 from tests.play.app.pilots import SMALL, application, driven, text_of, wait
 from tests.play.people import replayed
 

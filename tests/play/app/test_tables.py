@@ -10,8 +10,8 @@ from textual.pilot import Pilot
 
 from busso.play import app
 from busso.play.app.application import TableApp
-from busso.play.app.menu.menu import MenuScreen
-from busso.play.app.table.review import ReviewScreen
+from busso.play.app.menu import MenuScreen
+from busso.play.app.table import ReviewScreen
 from busso.play.app.widgets.keys import Key, KeyBar
 from busso.play.language import LANGUAGES, Language
 from tests.play.app.pilots import asked, on_screen, seated, text_of, wait

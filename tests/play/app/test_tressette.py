@@ -10,11 +10,9 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
-from busso.play.app.table.review import ReviewScreen
-from busso.play.app.table.table import TableScreen
+from busso.play.app.table import ReviewScreen, TableScreen
 from busso.play.views import view
-from busso.play.views.tressette import TressetteView
-from busso.play.views.trick import trick_of
+from busso.play.views.tressette import TressetteView, trick_of
 from busso.tressette.cards import card_text
 from tests.play.app.pilots import LARGE, SMALL, asked, far_on, on_screen, seated, text_of, wait
 from tests.play.people import replayed

@@ -6,8 +6,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import RichLog, Static
 
-from busso.play.app.menu.menu import MenuScreen
-from busso.play.app.spectate.watch import WatchScreen
+from busso.play.app.menu import MenuScreen
+from busso.play.app.watch import WatchScreen
 from busso.play.language import LANGUAGES
 from busso.play.views import open_hands, view
 from tests.play.app.pilots import LARGE, SMALL, application, driven, on_screen, text_of, wait

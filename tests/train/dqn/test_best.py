@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from busso.cards.matches.duplicate import Duel
+from busso.cards.duplicate import Duel
 from busso.command.settings.checks import SettingsError
-from busso.train.dqn.evaluations import BestNetwork
-from busso.train.run.checkpoint import checkpoint
-from busso.train.run.checkpoint.background_writer import BackgroundWriter
+from busso.train.evaluations import BestNetwork
+from busso.train.run import checkpoint
+from busso.train.run.background_writer import BackgroundWriter
 from busso.train.settings.dqn import EvaluationSettings, TrainSettings
 from busso.train.settings.resolve import settings_of
 from tests.errors import error_about

@@ -12,11 +12,12 @@ from safetensors.torch import save_file
 
 from busso.cards.player_specs import CHAMPION_FILE
 from busso.command.settings.checks import SettingsError
-from busso.train.dqn.network.build import build_network
-from busso.train.dqn.network.q_network import NetworkPlayer
-from busso.train.dqn.players import champion_file as champion
-from busso.train.dqn.players.load import load_champion, player_of
-from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.train.network.build import build_network
+from busso.train.network.q_network import NetworkPlayer
+from busso.train.players import champion_file as champion
+from busso.train.players.load import player_from_text
+from busso.train.players.trained import load_champion
+from busso.train.run.checkpoint import CheckpointError
 from busso.train.settings.dqn import TrainSettings
 from busso.tressette import GAME
 from tests.errors import error_about
@@ -62,7 +63,7 @@ def test_it_plays_as_its_network_does(tmp_path: Path, chosen: TrainSettings) -> 
     words = np.arange(3 * game.words, dtype=np.uint64).reshape(3, -1)
     expected = NetworkPlayer(network.to_format(torch.float32)).values(words)
     assert np.allclose(player.values(words), expected, rtol=0.05, atol=0.5)  # players round to their device's format
-    assert isinstance(player_of(game, str(tmp_path), CPU), NetworkPlayer)  # found by its folder
+    assert isinstance(player_from_text(game, str(tmp_path), CPU), NetworkPlayer)  # found by its folder
     with error_about(SettingsError, "seats", "signals=True", hint="same game options"):
         load_champion(GAME, path, CPU, "seats")
 

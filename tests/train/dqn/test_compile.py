@@ -7,9 +7,8 @@ import pytest
 import torch
 from torch._dynamo.utils import counters
 
-from busso.train.dqn.learner.learner import Learner
-from busso.train.settings.dqn import LearnerSettings
-from busso.train.settings.targets import LambdaReturns, TargetNetwork, Targets
+from busso.train.learner.learner import Learner
+from busso.train.settings.dqn import LambdaReturns, LearnerSettings, TargetNetwork, Targets
 from tests.chips import emulated_chip
 from tests.train.dqn.test_learner import filled, learner, same
 

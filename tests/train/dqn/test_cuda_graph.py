@@ -13,13 +13,12 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
-from busso.train.dqn.learner import learner as learner_module
-from busso.train.dqn.learner.cuda_graph import EAGER_CALLS, GraphedStep, graphed
-from busso.train.dqn.learner.learner import Learner
-from busso.train.dqn.network.own_network import OwnNetwork
-from busso.train.dqn.replay.buffer import Batch, ReplayBuffer
-from busso.train.settings.dqn import LearnerSettings
-from busso.train.settings.targets import LambdaReturns, TargetNetwork, Targets
+from busso.train.learner import learner as learner_module
+from busso.train.learner.cuda_graph import EAGER_CALLS, GraphedStep, graphed
+from busso.train.learner.learner import Learner
+from busso.train.learner.replay_buffer import Batch, ReplayBuffer
+from busso.train.network.own_network import OwnNetwork
+from busso.train.settings.dqn import LambdaReturns, LearnerSettings, TargetNetwork, Targets
 from tests.chips import emulated_chip
 from tests.train.dqn.test_learner import filled, learner, same
 

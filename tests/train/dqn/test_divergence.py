@@ -8,17 +8,16 @@ import pytest
 import torch
 
 from busso.train.__main__ import main
-from busso.train.dqn.learner.divergence import DivergedError
-from busso.train.dqn.rollout.backend import LocalBackend
-from busso.train.dqn.rollout.request import Rollout, RolloutRequest
-from busso.train.dqn.rollout.worker import RolloutWorker
-from busso.train.dqn.trainer import DqnTrainer
-from busso.train.run.checkpoint import checkpoint
-from busso.train.run.checkpoint.checkpoint import CheckpointError
-from busso.train.run.checkpoint.content import not_finite
+from busso.train.learner.divergence import DivergedError
+from busso.train.rollout.backend import LocalBackend
+from busso.train.rollout.request import Rollout, RolloutRequest
+from busso.train.rollout.worker import RolloutWorker
+from busso.train.run import checkpoint
+from busso.train.run.checkpoint import CheckpointError, not_finite
 from busso.train.run.folder import RunFolder
 from busso.train.run.runner import Runner
 from busso.train.settings.dqn import LearnerSettings
+from busso.train.trainer import DqnTrainer
 from tests.errors import error_about, error_line
 from tests.train.dqn.test_learner import filled, learner
 from tests.train.runs import TrainedRuns, settings, small

@@ -9,7 +9,7 @@ from torch.nn import functional
 from busso.cards.compiled.bits import unpack
 from busso.cards.compiled.splitmix import stream
 from busso.cards.compiled.symmetry import layout
-from busso.train.dqn.network.equivariant_network import EquivariantNetwork
+from busso.train.network.q_network import EquivariantNetwork
 from busso.tressette import GAME
 from busso.tressette.cards import RANKS, SUITS
 from tests.chips import Chip

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from busso.cards.matches.duplicate import Duel
+from busso.cards.duplicate import Duel
 from busso.cards.play import Player
 from busso.cards.players import RandomPlayer
-from busso.train.dqn.network.build import build_network
-from busso.train.dqn.rollout import evaluator
+from busso.train.network.build import build_network
+from busso.train.rollout import evaluator
 from tests.train.runs import settings
 
 CPU = torch.device("cpu")

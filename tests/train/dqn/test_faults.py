@@ -15,12 +15,12 @@ import torch
 
 from busso.command.settings.checks import SettingsError
 from busso.train.__main__ import main
-from busso.train.dqn.rollout.backend import BackendLostError, LocalBackend
-from busso.train.dqn.rollout.request import Weights
-from busso.train.dqn.trainer import DqnTrainer
-from busso.train.run.checkpoint import checkpoint
+from busso.train.rollout.backend import BackendLostError, LocalBackend
+from busso.train.rollout.request import Weights
+from busso.train.run import checkpoint
 from busso.train.run.folder import RunFolder
 from busso.train.run.runner import Runner
+from busso.train.trainer import DqnTrainer
 from tests.errors import key_of
 from tests.limits import seconds
 from tests.train.runs import OWN_TO_A_RUN, equal, newest, settings, small

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from busso.train.dqn import first_look
-from busso.train.dqn.first_look import FirstEvaluation, when
+from busso.train import evaluations
+from busso.train.evaluations import FirstEvaluation, first_look_at
 from busso.train.settings.dqn import EvaluationSettings
 from tests.train.dqn.test_loop import run
 
@@ -44,7 +44,7 @@ def test_when_an_evaluation_is_made_for_it(
 
 
 def test_minutes_in_words() -> None:
-    assert [when(seconds) for seconds in (61.0, 89.0, 91.0)] == ["after 1 minute"] * 2 + ["after 2 minutes"]
+    assert [first_look_at(seconds) for seconds in (61.0, 89.0, 91.0)] == ["after 1 minute"] * 2 + ["after 2 minutes"]
 
 
 @pytest.mark.parametrize(("seconds", "lines"), [(0.01, 1), (1e6, 0)])
@@ -55,7 +55,7 @@ def test_a_run_says_it_once(
     seconds: float,
     lines: int,
 ) -> None:
-    monkeypatch.setattr(first_look, "SECONDS", seconds)
+    monkeypatch.setattr(evaluations, "FIRST_LOOK_SECONDS", seconds)
     run(tmp_path, *FOLLOWS_THE_CLOCK)
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("after 1 minute: ")]
     assert len(said) == lines and all(line.endswith("% against random") for line in said)

@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from busso.train.dqn.evaluations import HISTOGRAM_ROWS, look
-from busso.train.dqn.learner.learner import Learner
-from busso.train.dqn.network.build import build_network
-from busso.train.dqn.rollout.request import RolloutRequest
-from busso.train.dqn.rollout.worker import RolloutWorker, build_replay
+from busso.train.evaluations import HISTOGRAM_ROWS, look
+from busso.train.learner.learner import Learner
+from busso.train.learner.replay_buffer import build_replay
+from busso.train.network.build import build_network
+from busso.train.rollout.request import RolloutRequest
+from busso.train.rollout.worker import RolloutWorker
 from tests.train.runs import equal, settings
 
 CPU = torch.device("cpu")

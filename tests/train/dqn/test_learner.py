@@ -9,13 +9,11 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from busso.train.dqn.learner.bootstrap import Bootstrap, masked_max, td_target
-from busso.train.dqn.learner.learner import Learner
-from busso.train.dqn.network.q_network import QNetwork
-from busso.train.dqn.replay.buffer import NStepBatch, ReplayBuffer
-from busso.train.dqn.replay.transitions import LambdaTransitions, NStepTransitions, transitions_for
-from busso.train.settings.dqn import LearnerSettings
-from busso.train.settings.targets import LambdaReturns, TargetNetwork, Targets
+from busso.train.learner.learner import Bootstrap, Learner, masked_max, td_target
+from busso.train.learner.replay_buffer import NStepBatch, ReplayBuffer
+from busso.train.network.q_network import QNetwork
+from busso.train.rollout.transitions import LambdaTransitions, NStepTransitions, transitions_for
+from busso.train.settings.dqn import LambdaReturns, LearnerSettings, TargetNetwork, Targets
 from tests.chips import Chip, emulated_chip
 
 CPU = torch.device("cpu")

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from busso.train.api import open_trainer
-from busso.train.dqn.learner_threads import with_learner_threads
+from busso.train.learner.threads import with_learner_threads
 from busso.train.run.folder import RunFolder
 from busso.train.settings.dqn import TrainSettings
-from busso.train.settings.saved import value_at
+from busso.train.settings.resolve import value_at
 from tests.train.runs import TrainedRuns, folder, settings
 
 
@@ -24,7 +24,7 @@ def _torch_threads() -> Iterator[None]:
 
 
 def cpus(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    monkeypatch.setattr("busso.train.run.metrics.resources.cpus", lambda: number)
+    monkeypatch.setattr("busso.base.system.cpus", lambda: number)
 
 
 def threads_of(chosen: TrainSettings) -> object:

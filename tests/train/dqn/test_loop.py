@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 import torch
 
-from busso.cards.matches.duplicate import Duel
-from busso.train.dqn.rollout.backend import LocalBackend
-from busso.train.dqn.rollout.request import RolloutRequest
-from busso.train.dqn.trainer import DqnTrainer
-from busso.train.run.checkpoint import checkpoint
+from busso.cards.duplicate import Duel
+from busso.train.rollout.backend import LocalBackend
+from busso.train.rollout.request import RolloutRequest
+from busso.train.run import checkpoint
 from busso.train.run.every import Every
 from busso.train.run.folder import RunFolder
 from busso.train.run.runner import Runner
+from busso.train.trainer import DqnTrainer
 from tests.chips import emulated_chip
 from tests.train.runs import OWN_TO_A_RUN, TARGET_NETWORK, equal, folder, rows, settings
 
@@ -131,7 +131,7 @@ def test_expensive_evaluations_are_spaced_out(
             now[0] += 1.0
             super().evaluate(*what)
 
-    monkeypatch.setattr("busso.train.dqn.trainer.Every", partial(Every, clock=lambda: now[0]))
+    monkeypatch.setattr("busso.train.trainer.Every", partial(Every, clock=lambda: now[0]))
     spaced = ("evaluation.every_episodes=32", "evaluation.min_seconds=1", f"evaluation.max_seconds={most}")
     run(tmp_path, *spaced, backend=TimedPlayer)
     assert evaluations(tmp_path) == evaluated

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from busso.train.dqn.learner.learner import Learner
-from busso.train.dqn.learner.muon import Muon, orthogonal
+from busso.train.learner.learner import Learner
+from busso.train.learner.muon import Muon, orthogonal
 from busso.train.settings.dqn import LearnerSettings
 from tests.train.dqn.test_learner import filled, learner
 

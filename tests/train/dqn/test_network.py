@@ -12,8 +12,8 @@ from torch.nn import functional
 from busso.cards.compiled.bits import unpack
 from busso.cards.compiled.splitmix import stream
 from busso.cards.play import Decisions
-from busso.train.dqn.network.packed_linear import PackedLinear
-from busso.train.dqn.network.q_network import NetworkPlayer, QNetwork, choose, fill_forced_moves, legal_tensor
+from busso.train.network.packed_linear import PackedLinear
+from busso.train.network.q_network import NetworkPlayer, QNetwork, choose, fill_forced_moves, legal_tensor
 from busso.tressette import GAME
 from tests.chips import Chip, emulated_chip
 

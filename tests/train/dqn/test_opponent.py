@@ -7,17 +7,16 @@ import pytest
 import torch
 
 from busso.cards.compiled.splitmix import stream
+from busso.cards.duplicate import ALTERNATE, ONE_AGAINST_MANY
 from busso.cards.game import load_game
-from busso.cards.matches.duplicate import ALTERNATE, ONE_AGAINST_MANY
 from busso.cards.play import play
 from busso.cards.players import named_player
 from busso.command.settings.checks import SettingsError
-from busso.train.dqn.network.q_network import NetworkPlayer
-from busso.train.dqn.replay.transitions import LambdaTransitions, TransitionRecorder
-from busso.train.dqn.rollout.evaluator import Evaluator, evaluation_seating
-from busso.train.dqn.rollout.request import Rollout, RolloutRequest
-from busso.train.dqn.rollout.seating import one_side
-from busso.train.dqn.rollout.worker import RolloutWorker
+from busso.train.network.q_network import NetworkPlayer
+from busso.train.rollout.evaluator import Evaluator, evaluation_seating
+from busso.train.rollout.request import Rollout, RolloutRequest
+from busso.train.rollout.transitions import LambdaTransitions, TransitionRecorder
+from busso.train.rollout.worker import RolloutWorker, one_side
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import resolve
 from tests.errors import error_about

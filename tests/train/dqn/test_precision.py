@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from busso.train.__main__ import main
-from busso.train.dqn.network.build import build_network, inference_network
-from busso.train.dqn.network.precision import fastest_format, learner_format
-from busso.train.dqn.rollout.evaluator import Evaluator
-from busso.train.dqn.rollout.request import RolloutRequest
-from busso.train.dqn.rollout.worker import RolloutWorker
+from busso.train.network.build import build_network, inference_network
+from busso.train.network.q_network import fastest_format, learner_format
+from busso.train.rollout.evaluator import Evaluator
+from busso.train.rollout.request import RolloutRequest
+from busso.train.rollout.worker import RolloutWorker
 from busso.tressette import GAME
 from tests.chips import Chip, emulated_chip
 from tests.train.runs import settings, small

@@ -5,9 +5,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from busso.cards.base.errors import InputError
-from busso.train.dqn.replay.buffer import LambdaBatch, ReplayBuffer, row_bytes
-from busso.train.dqn.replay.transitions import LambdaTransitions, NStepTransitions, Transitions
+from busso.base.errors import InputError
+from busso.train.learner.replay_buffer import LambdaBatch, ReplayBuffer, row_bytes
+from busso.train.rollout.transitions import LambdaTransitions, NStepTransitions, Transitions
 from tests.errors import error_about
 from tests.train.rows import lambda_rows, rows
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import torch
 
-from busso.train.dqn.requests import RequestQueue
-from busso.train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
+from busso.train.requests import RequestQueue
+from busso.train.rollout.request import EpisodeReturn, Rollout, RolloutRequest
 from busso.train.run.budget import Budget
 from tests.train.runs import settings
 

@@ -14,18 +14,12 @@ from busso.cards.compiled.splitmix import stream
 from busso.cards.game import Game
 from busso.cards.play import Decisions
 from busso.spike.cards import FOLD
-from busso.train.dqn.counters import DqnCounters
-from busso.train.dqn.network.q_network import NetworkPlayer
-from busso.train.dqn.replay.transitions import (
-    LambdaTransitions,
-    NStepTransitions,
-    TransitionRecorder,
-    Transitions,
-)
-from busso.train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
-from busso.train.dqn.rollout.seating import player_names, seating
-from busso.train.dqn.rollout.worker import RolloutWorker, episode_return
-from busso.train.settings.targets import Discounts, Targets
+from busso.train.network.q_network import NetworkPlayer
+from busso.train.requests import DqnCounters
+from busso.train.rollout.request import EpisodeReturn, Rollout, RolloutRequest
+from busso.train.rollout.transitions import LambdaTransitions, NStepTransitions, TransitionRecorder, Transitions
+from busso.train.rollout.worker import RolloutWorker, episode_return, player_names, seating
+from busso.train.settings.dqn import Discounts, Targets
 from tests.train.runs import LAMBDA_RETURNS, TARGET_NETWORK, settings
 
 CPU = torch.device("cpu")
@@ -82,7 +76,7 @@ def test_rollouts_against_a_slow_second_implementation(
     """Whole games with mixtures of players and exploration, decision by decision."""
     given = [*game, *TARGET_NETWORK, f"target.n_step={n}", "learner.gamma=0.9", f"learner.discount_per={per}"]
     chosen = settings(tmp_path, *given, "learner.precision=float32")
-    monkeypatch.setattr("busso.train.dqn.rollout.worker.TransitionRecorder", Notes)
+    monkeypatch.setattr("busso.train.rollout.worker.TransitionRecorder", Notes)
     monkeypatch.setattr(Notes, "written", [])
     worker, request, rules = RolloutWorker(chosen, CPU), RolloutRequest(30, 30, 0.3), chosen.load_game()
     if rules.name == "spike":
@@ -119,7 +113,7 @@ def test_lambda_returns_against_a_slow_second_implementation(
     """Of the network's own seats, decision by decision backwards; forced moves are passed through."""
     discounting = ("learner.gamma=0.9", f"learner.discount_per={per}")
     chosen = settings(tmp_path, *game, *LAMBDA_RETURNS, *discounting, "learner.precision=float32")
-    monkeypatch.setattr("busso.train.dqn.rollout.worker.TransitionRecorder", Notes)
+    monkeypatch.setattr("busso.train.rollout.worker.TransitionRecorder", Notes)
     monkeypatch.setattr(Notes, "written", [])
     worker, request, rules = RolloutWorker(chosen, CPU), RolloutRequest(30, 30, 0.3), chosen.load_game()
     if rules.name == "spike":
@@ -190,7 +184,7 @@ def test_worker_leaves_out_seats_that_nobody_takes(
         seen.extend(arrays)
         return episode_return(*arrays)
 
-    monkeypatch.setattr("busso.train.dqn.rollout.worker.episode_return", spy)
+    monkeypatch.setattr("busso.train.rollout.worker.episode_return", spy)
     phases = f"opponents.phases=[{{until: null, mix: {mix}}}]"
     worker = RolloutWorker(settings(tmp_path, *SPIKE[:-1], phases, "learner.precision=float32"), CPU)
     found = worker.play(RolloutRequest(0, 64, 0.5)).episode_return

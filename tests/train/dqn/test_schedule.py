@@ -5,9 +5,9 @@ import pytest
 
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import load_game
-from busso.train.dqn.learner.schedules import epsilon, linear
-from busso.train.dqn.rollout.seating import one_side, player_names, seating
-from busso.train.settings.learning import SIDE, PhaseSettings
+from busso.train.learner.learner import epsilon, linear
+from busso.train.rollout.worker import one_side, player_names, seating
+from busso.train.settings.dqn import SIDE, PhaseSettings
 
 
 def test_epsilon_falls_linearly() -> None:

@@ -13,11 +13,11 @@ import torch
 from busso.cards import player_specs
 from busso.command.settings.checks import SettingsError
 from busso.train.__main__ import main
-from busso.train.dqn.players.load import check_players, load_network
-from busso.train.dqn.rollout.request import RolloutRequest
-from busso.train.dqn.rollout.worker import RolloutWorker
-from busso.train.run.checkpoint import checkpoint
-from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.train.players.trained import check_players, load_network
+from busso.train.rollout.request import RolloutRequest
+from busso.train.rollout.worker import RolloutWorker
+from busso.train.run import checkpoint
+from busso.train.run.checkpoint import CheckpointError
 from busso.tressette import GAME
 from tests.errors import error_about
 from tests.train.dqn.test_loop import differences, run

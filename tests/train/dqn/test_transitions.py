@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from busso.cards.compiled.splitmix import stream
 from busso.cards.play import play
 from busso.cards.players import RandomPlayer
-from busso.train.dqn.replay.buffer import ReplayBuffer
-from busso.train.dqn.replay.transitions import (
+from busso.train.learner.replay_buffer import ReplayBuffer
+from busso.train.rollout.transitions import (
     NStepTransitions,
     TransitionRecorder,
     lambda_returns,
@@ -20,7 +20,7 @@ from busso.train.dqn.replay.transitions import (
     next_decisions,
     transitions_for,
 )
-from busso.train.settings.targets import LambdaReturns, TargetNetwork, Targets
+from busso.train.settings.dqn import LambdaReturns, TargetNetwork, Targets
 from busso.tressette import GAME
 
 

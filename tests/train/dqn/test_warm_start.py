@@ -8,11 +8,11 @@ import torch
 
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import as_yaml
-from busso.train.dqn.network.build import build_network
-from busso.train.dqn.warm_start import weights_to_begin_with, with_shape_of_start
-from busso.train.run.checkpoint import checkpoint
+from busso.train.network.build import build_network
+from busso.train.run import checkpoint
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import ResolvedSettings
+from busso.train.warm_start import weights_to_begin_with, with_shape_of_start
 from tests.errors import error_about
 from tests.train.dqn.test_loop import differences, run
 from tests.train.runs import TrainedRuns, settings

@@ -5,11 +5,10 @@ import pytest
 
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose
-from busso.train.dqn.counters import DqnCounters
-from busso.train.dqn.rate_limiter import RateLimiter
+from busso.train.requests import DqnCounters, RateLimiter
 from busso.train.run.budget import Budget
+from busso.train.run.curves import Rates
 from busso.train.run.every import ROWS, SHARE, Every
-from busso.train.run.metrics.rates import Rates
 from busso.train.settings.dqn import DEFAULT_MINUTES, LearnerSettings, TrainSettings
 from tests.errors import error_about
 

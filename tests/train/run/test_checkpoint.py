@@ -13,13 +13,12 @@ from typing import Any
 import pytest
 import torch
 
-from busso.cards.base.files import temporary_beside
-from busso.train.dqn.replay.buffer import ReplayBuffer
-from busso.train.dqn.replay.transitions import NStepTransitions
-from busso.train.run.checkpoint import background_writer, checkpoint
-from busso.train.run.checkpoint.archive import Hashing, OtherFormatError
-from busso.train.run.checkpoint.background_writer import BackgroundWriter, copied
-from busso.train.run.checkpoint.checkpoint import CheckpointError
+from busso.base.files import temporary_beside
+from busso.train.learner.replay_buffer import ReplayBuffer
+from busso.train.rollout.transitions import NStepTransitions
+from busso.train.run import background_writer, checkpoint
+from busso.train.run.background_writer import BackgroundWriter, copied
+from busso.train.run.checkpoint import CheckpointError, Hashing, OtherFormatError
 from tests.disk import watched
 from tests.errors import error_about
 from tests.train.rows import rows

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import torch
 
-from busso.cards.base.files import make_folder, write_atomic
-from busso.train.dqn.replay.buffer import ReplayBuffer
-from busso.train.dqn.replay.transitions import NStepTransitions
-from busso.train.run.checkpoint import checkpoint
-from busso.train.run.checkpoint.background_writer import BackgroundWriter, copied
+from busso.base.files import make_folder, write_atomic
+from busso.train.learner.replay_buffer import ReplayBuffer
+from busso.train.rollout.transitions import NStepTransitions
+from busso.train.run import checkpoint
+from busso.train.run.background_writer import BackgroundWriter, copied
 from busso.train.run.folder import RunFolder
 from tests.disk import Disk, lay_out, watched
 from tests.train.rows import rows

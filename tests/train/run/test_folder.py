@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 import torch
 
-from busso.command.lock import lock
-from busso.command.lock.owner import read_owner
+from busso.base import lock
+from busso.base.lock import read_owner
 from busso.command.settings.checks import SettingsError
 from busso.train.__main__ import main
-from busso.train.run.checkpoint import checkpoint
+from busso.train.run import checkpoint
 from busso.train.run.folder import RunFolder, RunInUseError
 from busso.train.run.runner import Runner
 from tests.errors import error_about, key_of

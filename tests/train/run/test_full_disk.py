@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from busso.train.__main__ import main
-from busso.train.run.checkpoint import checkpoint
+from busso.train.run import checkpoint
 from tests.disk import watched
 from tests.errors import key_of
 from tests.train.runs import TrainedRuns, small

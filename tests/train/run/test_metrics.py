@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from busso.cards.base.errors import InputError
-from busso.train.run.metrics import log_file
-from busso.train.run.metrics.curves import read
-from busso.train.run.metrics.metrics import Metrics
-from busso.train.run.metrics.scalars import SCALARS
+from busso.base.errors import InputError
+from busso.train.run import log_file
+from busso.train.run.curves import SCALARS, read_curves
+from busso.train.run.metrics import Metrics
 from busso.train.run.read import Run
 from tests.errors import error_about
 from tests.train.run.events import curves
@@ -55,7 +54,7 @@ def test_readers_hold_numbers_alone(tmp_path: Path) -> None:
     found: list[Any] = []
     library = Run(run, settings(tmp_path))
     assert peak(lambda: found.append(library.curves()["train/loss"])) < 2.5 * numbers
-    assert peak(lambda: read(run)) < 1.5 * numbers
+    assert peak(lambda: read_curves(run)) < 1.5 * numbers
     steps, values = found[0]
     assert steps.size == SOME and steps[-1] == 10 * SOME and np.all(values == 0.0123)
 
@@ -126,7 +125,7 @@ CSV = "env_steps,train/loss,eval/win_rate_vs_random\n10,0.5,\n20,0.25,\n15,,0.75
 
 def test_curves_are_read_in_the_order_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "metrics.csv").write_text(CSV)
-    found = {name: (list(steps), list(values)) for name, (steps, values) in read(tmp_path).items()}
+    found = {name: (list(steps), list(values)) for name, (steps, values) in read_curves(tmp_path).items()}
     assert found == {"train/loss": ([10.0, 20.0], [0.5, 0.25]), "eval/win_rate_vs_random": ([15.0, 5.0], [0.75, 0.5])}
 
 
@@ -134,4 +133,4 @@ def test_curves_are_read_in_the_order_of_the_file(tmp_path: Path) -> None:
 def test_bad_files_are_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "metrics.csv").write_text(text)
     with error_about(InputError, tmp_path / "metrics.csv", "not the metrics of a run"):
-        read(tmp_path)
+        read_curves(tmp_path)

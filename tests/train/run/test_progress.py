@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from busso.cards.matches.duplicate import Duel
-from busso.command.terminal import progress
+from busso.cards.duplicate import Duel
+from busso.command import console as progress
 from busso.train.run.progress import Display, Status
 
 AT, RATES = Status(12_345, "episodes", 493_800, 678), (98_765.4, 43.2)

@@ -9,12 +9,11 @@ import pytest
 import torch
 
 from busso.train.__main__ import main
-from busso.train.dqn.replay.buffer import ReplayBuffer
-from busso.train.dqn.replay.transitions import NStepTransitions
-from busso.train.run.checkpoint import archive, checkpoint, files
-from busso.train.run.checkpoint.archive import OtherFormatError
-from busso.train.run.checkpoint.background_writer import BackgroundWriter
-from busso.train.run.checkpoint.checkpoint import UnreadableError
+from busso.train.learner.replay_buffer import ReplayBuffer
+from busso.train.rollout.transitions import NStepTransitions
+from busso.train.run import checkpoint
+from busso.train.run.background_writer import BackgroundWriter
+from busso.train.run.checkpoint import OtherFormatError, UnreadableError
 from busso.train.run.launches import FILE, add_launch, read_launches
 from tests.disk import watched
 from tests.errors import error_about, key_of
@@ -27,7 +26,7 @@ Fail = Callable[[Path], None]
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "WAITS", (0.0, 0.0))
+    monkeypatch.setattr(checkpoint, "WAITS", (0.0, 0.0))
 
 
 def failing(part: str, times: int, number: int = errno.EIO, after: int = 0) -> Fail:
@@ -207,7 +206,7 @@ def test_starts_that_cannot_be_read_are_not_begun_anew(tmp_path: Path, caplog: p
 
 def of_another_version(path: Path) -> None:
     """Rewrite a file as another version of busso would."""
-    path.write_bytes(path.read_bytes().replace(archive.MAGIC, b"busso-checkpoint 6 "))
+    path.write_bytes(path.read_bytes().replace(checkpoint.MAGIC, b"busso-checkpoint 6 "))
 
 
 OTHER: dict[str, Callable[[Path], Path]] = {

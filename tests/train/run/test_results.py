@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from busso.command.settings.checks import SettingsError
-from busso.train.run import results
-from busso.train.run.checkpoint import checkpoint
+from busso.train.run import checkpoint, results
 from busso.train.run.results import read_results
 from tests.errors import error_about
 

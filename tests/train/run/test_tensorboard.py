@@ -16,8 +16,8 @@ from tensorboard.plugins.custom_scalar.metadata import CONFIG_SUMMARY_TAG
 from tensorboard.plugins.hparams import metadata
 
 from busso.train.__main__ import main
-from busso.train.run.metrics.metrics import Metrics
-from busso.train.run.metrics.tensorboard import FINAL, LAYOUT, MOST, TensorBoardFiles, hyperparameters
+from busso.train.run.metrics import Metrics
+from busso.train.run.tensorboard import FINAL, LAYOUT, MOST, TensorBoardFiles, hyperparameters
 from tests.train.run import events
 from tests.train.runs import TrainedRuns, folder, small
 
@@ -95,8 +95,8 @@ def test_the_newest_start_is_read_last(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_run_thins_log_rows_and_histograms_but_no_evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("busso.train.dqn.trainer.ROWS", 1)
-    monkeypatch.setattr("busso.train.dqn.trainer.HISTOGRAMS", 1)
+    monkeypatch.setattr("busso.train.trainer.ROWS", 1)
+    monkeypatch.setattr("busso.train.trainer.HISTOGRAMS", 1)
     often = ("log_every_episodes=32", "evaluation.every_episodes=32", "learner.learning_starts=500")
     assert main(small(tmp_path, *often)) == 0
     games = {name: [step // 40 for step, _ in at] for name, at in events.shown(folder(tmp_path)).items()}

@@ -9,17 +9,15 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 
-from busso.cards.base.bounds import Bounds, bounds_of
-from busso.cards.base.errors import InputError
+from busso.base.bounds import Bounds, bounds_of
+from busso.base.errors import InputError
 from busso.cards.game import load_game
 from busso.command.conf_folder import CONF, own_games
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose, settings_from_dict
 from busso.command.settings.game import game_defaults, load_configured_game
-from busso.train.settings.batch_q import BatchQSettings
-from busso.train.settings.dqn import TrainSettings
-from busso.train.settings.tabular import TabularSettings
-from busso.train.settings.targets import Targets
+from busso.train.settings.dqn import Targets, TrainSettings
+from busso.train.settings.tabular import BatchQSettings, TabularSettings
 from busso.train.tune.settings import TuneSettings
 from busso.tressette.search.endgame import ExactOptions
 from docs.settings import SCHEMAS

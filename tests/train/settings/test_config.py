@@ -5,10 +5,9 @@ import pytest
 from busso.command.conf_folder import CONF
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose
-from busso.train.settings.dqn import RolloutSettings, TrainSettings
+from busso.train.settings.dqn import LambdaReturns, RolloutSettings, TrainSettings
 from busso.train.settings.resolve import settings_of
 from busso.train.settings.tabular import TabularSettings
-from busso.train.settings.targets import LambdaReturns
 from tests.errors import error_about
 
 

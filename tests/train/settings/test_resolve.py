@@ -8,12 +8,10 @@ import pytest
 
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import as_yaml
-from busso.train.run.checkpoint import checkpoint
+from busso.train.run import checkpoint
 from busso.train.run.folder import RunFolder
-from busso.train.settings.dqn import TrainSettings
-from busso.train.settings.resolve import CONFIG, ResolvedSettings, resolve, with_settings_of_begun
-from busso.train.settings.saved import changes
-from busso.train.settings.targets import LambdaReturns, TargetNetwork, Targets
+from busso.train.settings.dqn import LambdaReturns, TargetNetwork, Targets, TrainSettings
+from busso.train.settings.resolve import CONFIG, ResolvedSettings, changes, resolve, with_settings_of_begun
 from tests.errors import error_about
 
 

@@ -11,10 +11,9 @@ from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose, settings_from_dict
 from busso.command.settings.game import game_defaults
 from busso.train.__main__ import main
-from busso.train.run.checkpoint import checkpoint
-from busso.train.settings.dqn import TrainSettings
-from busso.train.settings.saved import changes
-from busso.train.settings.targets import LambdaReturns, TargetNetwork
+from busso.train.run import checkpoint
+from busso.train.settings.dqn import LambdaReturns, TargetNetwork, TrainSettings
+from busso.train.settings.resolve import changes
 from tests.errors import error_about
 from tests.train.runs import settings, small
 

@@ -13,8 +13,16 @@ from busso.cards.compiled.splitmix import stream
 from busso.cards.game import Game, load_game
 from busso.cards.tables import load_policy, numbering_of
 from busso.train.__main__ import main
-from busso.train.tabular.batch_q import TabularTransitions, by_whole_games, greedy, play_batch, sweep, visited
-from busso.train.tabular.batch_q_trainer import SCALARS, BatchQTrainer
+from busso.train.tabular.batch_q import (
+    SCALARS,
+    BatchQTrainer,
+    TabularTransitions,
+    by_whole_games,
+    greedy,
+    play_batch,
+    sweep,
+    visited,
+)
 from tests.errors import key_of
 
 GAME = load_game("spike")

@@ -8,11 +8,12 @@ import pytest
 
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import load_game
-from busso.cards.tabular.mdp import END, Mdp, legal
+from busso.cards.mdp import END, Mdp, legal
 from busso.train.tabular import algorithms
 from busso.train.tabular.algorithms import (
     LEARNERS,
     EpisodeSimulator,
+    ExactValues,
     Method,
     action_values,
     evaluate_policy,
@@ -21,7 +22,6 @@ from busso.train.tabular.algorithms import (
     of_game,
     policy_iteration,
 )
-from busso.train.tabular.errors import ExactValues
 from tests.mdp import check_mdp, optimal_values, sampled
 
 

@@ -10,7 +10,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from busso.command.settings.compose import compose
 from busso.train.__main__ import main
-from busso.train.run.checkpoint import checkpoint
+from busso.train.run import checkpoint
 from busso.train.run.folder import RunFolder
 from busso.train.run.runner import Runner
 from busso.train.settings.tabular import TabularSettings

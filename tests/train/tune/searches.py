@@ -6,7 +6,7 @@ from functools import cache
 from hydra import compose, initialize_config_dir
 
 from busso.command.conf_folder import CONF
-from busso.command.settings.own_games import name_games
+from busso.command.settings.trusted import trust_games
 from busso.train.tune.settings import Search, as_params, search_of
 
 
@@ -17,7 +17,7 @@ def search(overrides: Sequence[str]) -> Search:
 
 @cache  # simulated processes share command lines, and each composition takes 0.3 s
 def _search(*overrides: str) -> Search:
-    name_games(overrides)  # like the command, for a game in a file
+    trust_games(overrides)  # like the command, for a game in a file
     with initialize_config_dir(str(CONF), version_base="1.3"):
         config = compose("tune", list(overrides), return_hydra_config=True)
     return search_of(config, config.hydra.sweeper.params, overrides)

@@ -19,12 +19,12 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import TrialState
 
-from busso.command.lock import lock
+from busso.base import lock
 from busso.command.settings.checks import SettingsError
 from busso.train.__main__ import main as train
-from busso.train.dqn.learner.divergence import DivergedError
-from busso.train.dqn.rollout.backend import BackendLostError
-from busso.train.run.checkpoint import checkpoint
+from busso.train.learner.divergence import DivergedError
+from busso.train.rollout.backend import BackendLostError
+from busso.train.run import checkpoint
 from busso.train.run.folder import RunInUseError
 from busso.train.run.signals import StopRequest
 from busso.train.settings.dqn import TrainSettings

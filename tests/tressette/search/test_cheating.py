@@ -6,18 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from busso.cards.base.errors import InputError
+from busso.base.errors import InputError
 from busso.cards.compiled.splitmix import stream
+from busso.cards.duplicate import duel
 from busso.cards.game import Game, States, load_game
-from busso.cards.matches.duplicate import duel
 from busso.cards.play import Decisions
 from busso.cards.players import named_player
 from busso.tressette.cards import card_text, parse_card
-from busso.tressette.players import greedy
+from busso.tressette.policies import greedy
 from busso.tressette.rules import apply
 from busso.tressette.search.sampler import sampled_states
-from busso.tressette.solver.double_dummy import new_table
-from busso.tressette.solver.endings import points_after, solved_values
+from busso.tressette.solver.double_dummy import new_table, points_after, solved_values
 from tests.errors import error_about
 from tests.tressette.search.open_hands import Minimax, each, endings, position, solve
 from tests.tressette.search.table_talk import moments

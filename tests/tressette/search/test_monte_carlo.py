@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from busso.cards.compiled.splitmix import stream
+from busso.cards.duplicate import duel
 from busso.cards.game import Game, States, load_game
-from busso.cards.matches.duplicate import duel
 from busso.cards.play import Decisions
 from busso.cards.players import SampleOptions, named_player
 from busso.tressette.cards import parse_card
-from busso.tressette.players import greedy
+from busso.tressette.policies import greedy
 from busso.tressette.rules import apply, over, points
 from busso.tressette.search import monte_carlo
 from busso.tressette.search.sampler import sampled_states

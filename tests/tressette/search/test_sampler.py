@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import States, load_game
-from busso.tressette.search.knowledge import TABLES, keeps_caps
-from busso.tressette.search.sampler import deal_of, new_tables, prepare, sampled_states
+from busso.tressette.search.sampler import TABLES, deal_of, keeps_caps, new_tables, prepare, sampled_states
 from tests.tressette.search.table_talk import Hands, Moment, bits_of, hands_of, moments
 
 OPTIONS = [

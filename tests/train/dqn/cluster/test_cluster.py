@@ -13,15 +13,15 @@ import pytest
 import torch
 
 from busso.cards.compiled.splitmix import stream
-from busso.cards.matches.duplicate import Duel
+from busso.cards.duplicate import Duel
 from busso.cards.stopping import never
 from busso.train.__main__ import main
-from busso.train.dqn.network.build import inference_network
-from busso.train.dqn.rollout.backend import LocalBackend
-from busso.train.dqn.rollout.ray.backend import RayBackend, nodes_of_cluster
-from busso.train.dqn.rollout.ray.messages import SLOTS
-from busso.train.dqn.rollout.ray.supervisor import descendants
-from busso.train.dqn.rollout.request import Rollout, RolloutRequest, Weights
+from busso.train.network.build import inference_network
+from busso.train.rollout.backend import LocalBackend
+from busso.train.rollout.ray.backend import RayBackend, nodes_of_cluster
+from busso.train.rollout.ray.messages import SLOTS
+from busso.train.rollout.ray.supervisor import descendants
+from busso.train.rollout.request import Rollout, RolloutRequest, Weights
 from busso.train.settings.dqn import TrainSettings
 from tests.errors import key_of
 from tests.train.processes import LIMIT, alive, named, trainer
@@ -51,7 +51,7 @@ def assert_processes_are_as_they_should(learner: int) -> None:
     """
     (worker,) = named(learner, "ray::WorkerActor")
     assert os.getpriority(os.PRIO_PROCESS, worker) == os.getpriority(os.PRIO_PROCESS, learner)
-    (_, driver) = named(learner, "busso.train.dqn.rollout.ray.supervisor")
+    (_, driver) = named(learner, "busso.train.rollout.ray.supervisor")
     assert "_raylet" in Path(f"/proc/{driver}/maps").read_text()
     assert "_raylet" not in Path(f"/proc/{learner}/maps").read_text()
 

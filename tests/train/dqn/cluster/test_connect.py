@@ -10,10 +10,10 @@ from unittest import mock
 
 import pytest
 
-from busso.cards.base.errors import UserError
+from busso.base.errors import UserError
 from busso.command.settings.checks import SettingsError
-from busso.train.dqn.rollout.ray import connect
-from busso.train.dqn.rollout.ray.backend import RayBackend
+from busso.train.rollout.ray import connect
+from busso.train.rollout.ray.backend import RayBackend
 from busso.train.run.signals import EXIT_REQUEUE
 from busso.train.settings.dqn import RolloutSettings
 from tests.errors import error_about
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.ray
 # The real supervisor with a Ray that does not start.
 _SUPERVISOR = """
 import os, pathlib, sys, ray
-from busso.train.dqn.rollout.ray import supervisor
+from busso.train.rollout.ray import supervisor
 
 def init(**given):
     logs = pathlib.Path(os.environ["RAY_TMPDIR"]) / "ray" / "session_latest" / "logs"
@@ -49,7 +49,7 @@ def ray_that(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
     def does(what: str) -> None:
         def popen(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
-            if command[1:3] == ["-m", "busso.train.dqn.rollout.ray.supervisor"]:
+            if command[1:3] == ["-m", "busso.train.rollout.ray.supervisor"]:
                 command = [command[0], "-c", _SUPERVISOR.replace("RAISE", what), *command[3:]]
             return start(command, **options)
 

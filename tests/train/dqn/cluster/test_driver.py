@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from busso.base.system import shared_file
 from busso.cards.stopping import never
 from busso.command.settings.checks import SettingsError
-from busso.command.system import shared_file
-from busso.train.dqn.replay.transitions import LambdaTransitions, NStepTransitions, Transitions
-from busso.train.dqn.rollout.backend import BackendLostError
-from busso.train.dqn.rollout.ray.backend import RayBackend
-from busso.train.dqn.rollout.ray.messages import Order, Slot
-from busso.train.dqn.rollout.ray.pool import DEATHS_IN_A_ROW, WorkerPool, _Actor
-from busso.train.dqn.rollout.ray.supervisor import descendants
-from busso.train.dqn.rollout.request import EpisodeReturn, Rollout, RolloutRequest
+from busso.train.rollout.backend import BackendLostError
+from busso.train.rollout.ray.backend import RayBackend
+from busso.train.rollout.ray.driver import DEATHS_IN_A_ROW, WorkerPool, _Actor
+from busso.train.rollout.ray.messages import Order, Slot
+from busso.train.rollout.ray.supervisor import descendants
+from busso.train.rollout.request import EpisodeReturn, Rollout, RolloutRequest
+from busso.train.rollout.transitions import LambdaTransitions, NStepTransitions, Transitions
 from tests.limits import until
 from tests.train.processes import alive, named
 from tests.train.runs import LAMBDA_RETURNS, TARGET_NETWORK, settings
@@ -110,7 +110,7 @@ class Gone:
 def test_what_came_before_the_end_is_learned_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[Transitions]
 ) -> None:
-    monkeypatch.setattr("busso.train.dqn.rollout.ray.backend.RayProcess", Gone)
+    monkeypatch.setattr("busso.train.rollout.ray.backend.RayProcess", Gone)
     monkeypatch.setattr(Gone, "kind", kind)
     targets = LAMBDA_RETURNS if kind is LambdaTransitions else TARGET_NETWORK
     rollouts = RayBackend(settings(tmp_path, "rollout=ray", *targets))
@@ -129,11 +129,11 @@ def test_what_came_before_the_end_is_learned_from(
 
 def test_weights_are_wanted_once_in_an_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the learner's messages would grow with its updates."""
-    monkeypatch.setattr("busso.train.dqn.rollout.ray.backend.RayProcess", Gone)
+    monkeypatch.setattr("busso.train.rollout.ray.backend.RayProcess", Gone)
     now = iter([50.0, 50.3, 50.41])
     rollouts = RayBackend(settings(tmp_path, "rollout=ray", "rollout.publish_ms=400"))
     assert rollouts.wants_weights()
-    monkeypatch.setattr("busso.train.dqn.rollout.ray.backend.time", SimpleNamespace(monotonic=lambda: next(now)))
+    monkeypatch.setattr("busso.train.rollout.ray.backend.time", SimpleNamespace(monotonic=lambda: next(now)))
     rollouts.publish(1, {})
     assert [rollouts.wants_weights(), rollouts.wants_weights()] == [False, True]
 
@@ -142,7 +142,7 @@ def test_weights_are_wanted_once_in_an_interval(tmp_path: Path, monkeypatch: pyt
 _SUPERVISOR = """
 import os, pathlib, subprocess, sys, time, types
 from multiprocessing.connection import Connection
-from busso.train.dqn.rollout.ray import supervisor
+from busso.train.rollout.ray import supervisor
 
 def serve(channel, slots):
     link = Connection(channel)
@@ -152,7 +152,7 @@ def serve(channel, slots):
     time.sleep(1000)
 
 del os.pidfd_open  # as before Linux 5.3
-sys.modules["busso.train.dqn.rollout.ray.driver"] = types.SimpleNamespace(serve=serve)
+sys.modules["busso.train.rollout.ray.driver"] = types.SimpleNamespace(serve=serve)
 lifeline, channel, *slots = map(int, sys.argv[2:])
 sys.exit(supervisor.main(pathlib.Path(sys.argv[1]), lifeline, channel, slots))
 """
@@ -161,7 +161,7 @@ sys.exit(supervisor.main(pathlib.Path(sys.argv[1]), lifeline, channel, slots))
 @pytest.fixture
 def idle_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RayBackend]:
     def popen(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
-        assert command[1:3] == ["-m", "busso.train.dqn.rollout.ray.supervisor"]
+        assert command[1:3] == ["-m", "busso.train.rollout.ray.supervisor"]
         return start([command[0], "-c", _SUPERVISOR, *command[3:]], **options)
 
     with monkeypatch.context() as patch:

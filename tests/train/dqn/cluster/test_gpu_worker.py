@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from busso.train.dqn.rollout.ray import actors
-from busso.train.dqn.rollout.request import RolloutRequest
-from busso.train.dqn.rollout.worker import RolloutWorker
+from busso.train.rollout.ray import actors
+from busso.train.rollout.request import RolloutRequest
+from busso.train.rollout.worker import RolloutWorker
 from tests.train.runs import settings
 
 

@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from busso.command.settings.checks import SettingsError
-from busso.train.dqn.rollout.ray import private
-from busso.train.dqn.rollout.ray.supervisor import descendants
+from busso.train.rollout.ray import private
+from busso.train.rollout.ray.supervisor import descendants
 from tests.errors import error_about
 from tests.limits import until
 from tests.train.processes import named, trainer
@@ -159,7 +159,7 @@ def test_only_folders_of_dead_processes_are_swept(temporary: Path, monkeypatch: 
     mine = private.make()
     ended = private.make()
     script = (
-        "import sys, pathlib; from busso.train.dqn.rollout.ray import private; private.claim(pathlib.Path(sys.argv[1]))"
+        "import sys, pathlib; from busso.train.rollout.ray import private; private.claim(pathlib.Path(sys.argv[1]))"
     )
     subprocess.run([sys.executable, "-c", script, str(ended)], check=True)
     (ended / "session").mkdir()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from busso.train.__main__ import main
-from busso.train.dqn.rollout.ray.supervisor import descendants
+from busso.train.rollout.ray.supervisor import descendants
 from busso.train.run.signals import EXIT_REQUEUE
 from tests.errors import error_line
 from tests.limits import seconds, until
@@ -106,9 +106,9 @@ def test_a_second_ctrl_c_ends_at_once_and_leaves_nothing(tmp_path: Path) -> None
 
 IMPORTS = """
 import sys
-import busso.train.dqn.rollout.ray.supervisor
+import busso.train.rollout.ray.supervisor
 assert not {"ray", "torch", "numpy"} & set(sys.modules)
-import busso.train.__main__, busso.train.doctor.report, busso.train.dqn.rollout.ray.backend
+import busso.train.__main__, busso.train.doctor.report, busso.train.rollout.ray.backend
 import busso.evaluate.tournament.run
 assert "ray" not in sys.modules
 """

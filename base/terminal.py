@@ -1,0 +1,150 @@
+"""Text streams of a process: they may be closed, full, or lack characters, and show control characters of files."""
+
+import errno
+import logging
+import os
+import re
+import select
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
+from typing import Any
+
+# Control characters except tab and newline, with ESC and the C1 set; marks that change the text direction or end a line
+# in some programs; surrogates, which no encoding has.
+_COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+class OutputStream:
+    """Standard output: unencodable characters become `?`, and a closed stream raises OSError, as a full one does."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write the text. Raises OSError."""
+        with self._as_os_error():
+            try:
+                self._stream.write(text)
+            except UnicodeEncodeError as error:
+                encoding = getattr(self._stream, "encoding", None) or error.encoding
+                self._stream.write(text.encode(encoding, "replace").decode(encoding))
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush, if supported. Raises OSError."""
+        with self._as_os_error():
+            getattr(self._stream, "flush", bool)()
+
+    def isatty(self) -> bool:
+        """Return whether this is a terminal; an object that replaced a standard stream may lack the method."""
+        with suppress(ValueError):
+            return bool(getattr(self._stream, "isatty", bool)())
+        return False
+
+    @contextmanager
+    def _as_os_error(self) -> Iterator[None]:
+        try:
+            yield
+        except ValueError as error:  # it is closed
+            raise OSError(errno.EBADF, str(error)) from None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class ErrorStream(OutputStream):
+    """Standard error: when it cannot be written, discard the rest, since nowhere is left to report it."""
+
+    @contextmanager
+    def _as_os_error(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError):
+            with suppress(OSError, AttributeError, ValueError):
+                discard_output(self._stream.fileno())
+
+
+def is_gone(descriptor: int) -> bool:
+    """Return whether nothing can be written any more: a pipe lost its reader, or a terminal was closed."""
+    asked = select.poll()
+    asked.register(descriptor, select.POLLHUP)  # macOS reports it only if requested
+    return bool(asked.poll(0))
+
+
+def discard_output(descriptor: int) -> None:
+    """Redirect a descriptor to /dev/null."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    if nowhere != descriptor:
+        os.dup2(nowhere, descriptor)
+        os.close(nowhere)
+
+
+def open_standard_files() -> None:
+    """Open closed standard streams on /dev/null: a later file would get their number, and the output with it."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            discard_output(descriptor)
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - as Python opens it
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+
+
+def visible(text: str) -> str:
+    r"""Escape each character that would control a terminal: ESC becomes `\x1b`."""
+    return _COMMANDS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def one_line(text: str) -> str:
+    """Escape newlines too, so that text from a file cannot add a line."""
+    return visible(text).replace("\n", "\\n")
+
+
+class VisibleStream:
+    """Text stream that escapes such characters. Rich, whose colours need them, writes to the wrapped stream."""
+
+    def __init__(self, stream: Any) -> None:
+        self.rich_proxied_file = stream
+
+    def write(self, text: str) -> int:
+        """Write the escaped text."""
+        self.rich_proxied_file.write(visible(text))
+        return len(text)
+
+    def writelines(self, lines: Iterator[str]) -> None:
+        """Write all lines."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rich_proxied_file, name)
+
+
+class VisibleFormatter(logging.Formatter):
+    """Log formatter that escapes control characters, since logs are read on terminals."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record))
+
+
+@contextmanager
+def visible_output() -> Iterator[None]:
+    """Escape everything printed or logged to the screen in this context; standard error never fails."""
+    streams = {id(each): VisibleStream(OutputStream(each)) for each in (sys.stdout, sys.stderr) if _is_bare(each)}
+    if id(sys.stderr) in streams:
+        streams[id(sys.stderr)] = VisibleStream(ErrorStream(sys.stderr))
+    handlers = [each for each in logging.getLogger().handlers if type(each) is logging.StreamHandler]
+    with ExitStack() as stack:
+        for stream, redirect in ((sys.stdout, redirect_stdout), (sys.stderr, redirect_stderr)):
+            if id(stream) in streams:
+                stack.enter_context(redirect(streams[id(stream)]))
+        for handler in handlers:
+            if id(handler.stream) in streams:
+                stack.callback(handler.setStream, handler.stream)
+                handler.setStream(streams[id(handler.stream)])
+        yield
+
+
+def _is_bare(stream: object) -> bool:
+    return stream is not None and not isinstance(stream, VisibleStream)

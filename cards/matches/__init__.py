@@ -1,1 +1,0 @@
-"""Duplicate deals, and matches of several hands with their records."""

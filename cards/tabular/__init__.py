@@ -1,1 +1,0 @@
-"""Games with numbered states: numberings, Markov decision processes, and hands as multisets."""

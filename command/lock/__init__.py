@@ -1,1 +1,0 @@
-"""Lock of a folder: its owner, and how a silent owner is replaced."""

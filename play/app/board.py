@@ -1,0 +1,294 @@
+"""Board: one seat's view of a game, with its buttons; and the screen with a board, common to playing and watching."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal, HorizontalGroup, Vertical
+from textual.content import Content
+from textual.events import Resize
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import Button, RichLog, Static
+from textual.worker import Worker
+
+from busso.base.errors import UserError
+from busso.base.terminal import visible
+from busso.cards.hand import Move
+from busso.evaluate.review.advisers import ActionValue
+from busso.play.app.widgets.keys import Key, KeyBar
+from busso.play.app.widgets.lines import Lines
+from busso.play.language import Language
+from busso.play.table.hints import Odds
+from busso.play.table.speech import Speech
+from busso.play.views import page, view
+
+SLOWER = 2.5  # times the pace, after an event worth looking at, such as a trick
+
+
+class ActionBar(HorizontalGroup):
+    """Legal actions as buttons of class `action`, named after the action, each with the digit that chooses it."""
+
+    def show(self, actions: list[tuple[int, str]]) -> None:
+        """Replace the buttons by these."""
+        wanted = [(str(action), f"{number} {text}") for number, (action, text) in enumerate(actions, start=1)]
+        if wanted == [(button.name, str(button.label)) for button in self.query(Button)]:
+            return
+        self.remove_children()
+        self.mount_all(Button(label, name=name, classes="action", compact=True) for name, label in wanted)
+
+
+class NextButton(Button, can_focus=False):  # the screen gets the keys, whatever was clicked before
+    """Button with the action of Enter, for the mouse: shown where there is a next step."""
+
+    def __init__(self, label: str) -> None:
+        super().__init__(label, id="next", compact=True, action="screen.next")
+
+
+class Board(Vertical):
+    """View of a game from one seat, as in the line mode unless a subclass draws it.
+
+    A game's board overrides `compose`, `draw` and possibly more. It plays no action, but posts clicks as `Chosen`.
+    """
+
+    LETTERS: ClassVar[dict[int, str]] = {}  # of the actions, for their buttons
+    ROOMY: ClassVar[tuple[int, int]] = (160, 44)  # terminal size from which the screen has the class `-roomy`
+    ADVISES: ClassVar[bool] = False  # shows `worths` and `odds` itself
+
+    class Chosen(Message):
+        """An action was clicked."""
+
+        def __init__(self, action: int) -> None:
+            super().__init__()
+            self.action = action
+
+    def __init__(self, speech: Speech) -> None:
+        super().__init__(id="board")
+        self.speech, self.language, self.table = speech, speech.language, speech.table
+        self.viewer = 0
+        self.legal: Sequence[int] = ()  # the actions available now
+        self.seen: Any = None  # the last drawn view
+        self.worths: dict[int, float | None] = {}  # by action, best first; like the odds, of the position `_advised_at`
+        self.odds: Sequence[Odds] = ()
+        self._advised_at: Any = None
+
+    def compose(self) -> ComposeResult:
+        yield Lines(id="lines", markup=False)
+
+    def draw(self, seen: Any) -> None:
+        """Show a view of the game, see `busso.play.views`."""
+        self.put("lines", "\n".join(page(self.language, self.table.game.shown_as, seen, details=True)))
+
+    def buttons(self) -> list[tuple[int, str]]:
+        """Return the actions with buttons and their texts; empty if the board itself is clicked."""
+        return [(action, self._button(action)) for action in self.legal]
+
+    def _button(self, action: int) -> str:
+        text = self.speech.action(action)
+        text = f"{text} ({self.LETTERS[action]})" if action in self.LETTERS else text
+        return "\n".join([text, *self.worth_lines(action)])
+
+    def worth_lines(self, action: int) -> list[str]:
+        """Return the coach's value of an action as lines; empty if not requested."""
+        if action not in self.worths:
+            return []
+        return [self.language.say("app.worth", value=self.speech.value(self.worths[action]))]
+
+    def stays_longer(self, move: Move) -> bool:
+        """Return whether the outcome of a move should stay on the screen for a while."""
+        return False
+
+    def show(self, viewer: int, legal: Sequence[int]) -> None:
+        """Show the table as this seat sees it; it may choose among `legal` now."""
+        self._forget_advice()
+        self.viewer, self.legal, self.seen = viewer, legal, view(self.table.hand, viewer)
+        self.draw(self.seen)
+
+    def clear(self) -> None:
+        """Clear all texts and available actions until the next `show`."""
+        self.seen, self.legal = None, ()
+        for text in self.query(Static):
+            text.update()
+
+    def redraw(self) -> None:
+        """Redraw the last view, without reading the table, which a player's thread may be changing."""
+        if self.seen is not None:
+            self.draw(self.seen)
+
+    def advise(self, worths: Sequence[ActionValue] = (), odds: Sequence[Odds] = ()) -> None:
+        """Keep the coach's advice on this position until the next one."""
+        self._forget_advice()
+        self._advised_at = self.table.hand.state  # another array after every move
+        self.worths = {worth.action: worth.value for worth in worths} or self.worths
+        self.odds = odds or self.odds
+
+    def _forget_advice(self) -> None:
+        if self._advised_at is not self.table.hand.state:
+            self.worths, self.odds = {}, ()
+
+    def games_text(self, key: str) -> str:
+        """Return the first seat's wins, ties and losses as text; empty if the players are unknown."""
+        score = self.table.score
+        if not any(self.table.setup.seats):
+            return ""
+        lost = score.games - score.wins[0] - score.ties
+        return self.language.say(key, games=score.games, won=score.wins[0], tied=score.ties, lost=lost)
+
+    def put(self, name: str, text: str | Content) -> None:
+        """Set the text of a widget, hidden while empty."""
+        widget = self.query_one(f"#{name}", Static)
+        widget.update(text)
+        widget.display = bool(text)
+
+
+class BoardScreen(Screen[str]):
+    """Board with title, log, news and prompt; the screen's result is a message to show after leaving.
+
+    Players and the coach compute in a thread, one at a time, and leaving waits for it.
+    """
+
+    HELP_KEYS: ClassVar[str]  # the keys on the help page
+    KEYS: ClassVar[tuple[Key, ...]]
+
+    def __init__(self, board: Board, language: Language) -> None:
+        super().__init__()
+        self.board, self.language = board, language
+        self.speech, self.table = board.speech, board.table
+        self.viewer = next(iter(self.table.people), 0)
+        self.add_class(f"-{self.table.game.shown_as}")  # selects the styles of the game's board
+        self._thinking: str | None = None  # text key of the computation in the thread
+        self._leaving: Callable[[], None] | None = None
+        self._may_be_unsaved = False
+        self._unsaved_at = -1  # number of moves at which leaving was refused because saving failed
+
+    def compose(self) -> ComposeResult:
+        yield Lines(id="title", markup=False)
+        with Horizontal(id="middle"):
+            yield self.board
+            yield RichLog(id="log", wrap=True, markup=False, min_width=0)
+        yield from self.compose_below()
+        yield KeyBar(self.KEYS, self.language)
+
+    def compose_below(self) -> ComposeResult:
+        """Compose the latest event and the prompt."""
+        yield Lines(id="news", markup=False)
+        yield Lines(id="prompt", markup=False)
+
+    def on_resize(self, event: Resize) -> None:
+        width, height = self.board.ROOMY
+        self.set_class(event.size.width >= width and event.size.height >= height, "-roomy")
+        self.call_after_refresh(self.board.redraw)
+
+    @property
+    def is_quiet(self) -> bool:
+        """True if nothing is being computed or scheduled."""
+        return not (self._thinking or self._leaving)
+
+    def title_text(self) -> str:
+        """Return the title."""
+        raise NotImplementedError
+
+    def prompt_text(self) -> str:
+        """Return the prompt."""
+        raise NotImplementedError
+
+    def legal(self) -> Sequence[int]:
+        """Return the actions that a person may choose now."""
+        return ()
+
+    def refresh_table(self) -> None:
+        """Update everything to the current state."""
+        self.show_board()
+        self.query_one("#title", Static).update(self.title_text())
+        prompt = self.query_one("#prompt", Static)
+        prompt.update(self.prompt_text())
+        prompt.set_classes("-thinking" if self._thinking else "-yours" if self.is_quiet else "")
+
+    def show_board(self) -> None:
+        """Show the viewer's board."""
+        self.board.show(self.viewer, self.legal())
+
+    def complain(self, line: str) -> None:
+        """Show why something cannot be done."""
+        self.app.notify(visible(line), severity="warning", markup=False)
+
+    def warn(self, line: str) -> None:
+        """Show a file error as a notification, since it is long and no answer to an action."""
+        self.app.notify(visible(line), severity="warning", timeout=10, markup=False)
+
+    def refuse(self) -> None:
+        """Mark the prompt, which says why nothing can be done now."""
+        self.query_one("#prompt").add_class("-refused")
+
+    def think(self, what: str, job: Callable[[], Any], then: Callable[[Any], object]) -> None:
+        """Run a job in a thread while showing the text `what`, then call `then` with its result."""
+        self._thinking = what
+        self.refresh_table()
+
+        def work() -> None:
+            try:
+                found = job()
+            except (UserError, ValueError, OSError, MemoryError) as error:
+                why = one_line(error)
+                self.app.call_from_thread(self._thought, lambda: self.complain(why))
+            else:
+                self.app.call_from_thread(self._thought, lambda: then(found))
+
+        self.run_worker(work, thread=True)
+
+    def _thought(self, then: Callable[[], object]) -> None:
+        self._thinking = None
+        then()
+        if self._leaving is not None:
+            self._leave_now()
+        else:
+            self.refresh_table()
+
+    def after(self, seconds: float, then: Callable[[], None]) -> Worker[None]:
+        """Call a function after a delay in seconds, if this screen is still there."""
+
+        async def work() -> None:
+            # Not `set_timer`: on a busy machine a timer that is late by its whole interval never fires.
+            await asyncio.sleep(seconds)
+            if self in self.app.screen_stack:
+                then()
+
+        return self.run_worker(work)
+
+    def action_stand_up(self) -> None:
+        self.leave(lambda: None)
+
+    def leave(self, then: Callable[[], None], unsaved: bool = False) -> None:
+        """Leave, then call `then`, after any computation; if saving fails, only at a second try or if `unsaved`."""
+        self._leaving, self._may_be_unsaved = then, unsaved
+        if not self._thinking:
+            self._leave_now()
+        self.refresh_table()
+
+    def _leave_now(self) -> None:
+        then, self._leaving = self._leaving, None
+        assert then is not None
+        while self.app.screen is not self:  # a review or a help page above
+            self.app.pop_screen()
+        try:
+            words = self.saved_words()
+        except OSError as error:
+            words = self.speech.not_saved(error)
+            if self._unsaved_at != len(self.table.hand.moves) and not self._may_be_unsaved:
+                self._unsaved_at = len(self.table.hand.moves)
+                self.warn(self.language.say("app.leave_unsaved", why=words))
+                return
+        self.dismiss(words)
+        then()
+
+    def saved_words(self) -> str:
+        """Save an unfinished table; return how to resume it, empty if there was nothing to save. Raises OSError."""
+        return ""
+
+
+def one_line(error: BaseException) -> str:
+    """Describe an error on one line."""
+    if isinstance(error, OSError):
+        return f"{error.filename or ''}: {error.strerror or error}"
+    return str(error) or type(error).__name__

@@ -1,1 +1,0 @@
-"""The menu and its forms."""

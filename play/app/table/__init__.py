@@ -1,1 +1,0 @@
-"""The table as a screen, common to all games."""

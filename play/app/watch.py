@@ -1,0 +1,255 @@
+"""Watching games: the keys to go forwards, backwards and from game to game."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import RichLog, Static
+from textual.worker import Worker
+
+from busso.evaluate.review.advisers import ActionValue
+from busso.play.app.board import SLOWER, Board, BoardScreen
+from busso.play.app.screens import screen_for
+from busso.play.app.widgets.help import WATCH
+from busso.play.app.widgets.keys import Key, bound
+from busso.play.app.widgets.lines import Lines
+from busso.play.language import Language
+from busso.play.spectate import Commentary, WatchedGames, board_of
+from busso.play.table.speech import Speech
+
+PACES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)  # seconds between moves
+_AFTER_HAND = 6  # times the pace, to read how a hand ended
+
+
+class WatchScreen(BoardScreen):
+    """Board of a watched game. Its result is None if the next game needs another board."""
+
+    AUTO_FOCUS = ""
+    HELP_KEYS = WATCH
+    KEYS: ClassVar[tuple[Key, ...]] = (
+        Key("Space", "pause", "watch.pause"),
+        Key("←", "step_back"),
+        Key("→", "step", "watch.step"),
+        Key("-", "slower"),
+        Key("+", "faster", "watch.pace"),
+        Key("p", "previous_hand"),
+        Key("n", "next_hand", "watch.hand", also="enter"),
+        Key("o", "open", "watch.open"),
+        Key("b", "bars", "watch.bars"),
+        Key("s", "next_seat", "watch.from"),
+        Key("q", "stand_up", "watch.leave", also="escape"),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bound(KEYS, before=("Space", "←", "→", "n")),
+        *(Binding(str(seat), f"seat({seat})", show=False) for seat in range(8)),
+    ]
+
+    def __init__(self, watch: WatchedGames, language: Language) -> None:
+        speech = Speech(language, watch.table, watch.coach)
+        super().__init__(screen_for(watch.game).BOARD(speech), language)
+        self.games, self.commentary = watch, Commentary(speech, watch)
+        self.viewer, self._shape = watch.viewer, board_of(watch.game)
+        self._worths: tuple[str, list[ActionValue]] | None = None  # None if not requested or not known yet
+        self._said = -1, 0  # hand and move up to which the log goes
+        self._timer: Worker[None] | None = None  # until the next automatic step
+
+    def compose_below(self) -> ComposeResult:
+        yield Lines(id="opened", markup=False)
+        yield Lines(id="values", markup=False)
+        yield from super().compose_below()
+
+    def on_mount(self) -> None:
+        self._arrive()
+
+    @property
+    def is_quiet(self) -> bool:
+        return super().is_quiet and not self._timer
+
+    def _arrive(self) -> None:
+        """Handle a new position: describe it, compute the values, and continue."""
+        if self._leaving is None:
+            self._tell_position()
+            self._worths = None
+            self._count()
+
+    def _count(self) -> None:
+        wanted = self.games.shows_values and self.commentary.may_know and not self.table.hand.over
+        if wanted and self._worths is None:
+            self.think("watch.counting", self.games.worths, self._counted)
+        else:
+            self._wait()
+
+    def _counted(self, found: tuple[str, list[ActionValue]]) -> None:
+        self._worths = found
+        self._wait()
+
+    def _wait(self) -> None:
+        self._stop_timer()
+        hand = self.table.hand
+        if self.games.playing and self._leaving is None:
+            slow = bool(hand.moves) and self.board.stays_longer(hand.moves[-1])
+            longer = _AFTER_HAND if hand.over else SLOWER if slow else 1
+            self._timer = self.after(self.games.pace * longer, self._go_on)
+        self.refresh_table()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _go_on(self) -> None:
+        self._timer = None
+        if self.games.playing and not self._thinking and self._leaving is None:
+            self._step()
+
+    def _step(self) -> None:
+        if self.table.hand.over:
+            self._go(self.games.number + 1)
+        elif self.games.following is not None:
+            self._stepped()
+        else:
+            self.think("app.thinking", self.games.think, lambda _: self._stepped())
+
+    def _stepped(self) -> None:
+        self.games.step()
+        self._arrive()
+
+    def _go(self, number: int) -> None:
+        def then(found: bool) -> None:
+            if not found:
+                self.complain(self.language.say("watch.no_more" if number > 0 else "watch.first"))
+                return
+            self.games.go(number)
+            if self._fits:
+                self._arrive()
+            else:
+                self.dismiss()
+
+        self.think("watch.skipping", lambda: self.games.find(number), then)
+
+    @property
+    def _fits(self) -> bool:
+        """True if this board can show the current game."""
+        return board_of(self.games.game) == self._shape
+
+    def _halt(self) -> None:
+        self.games.playing = False
+        self._stop_timer()
+
+    def _by_hand(self) -> bool:
+        """Return whether a move key is allowed now, and if so end automatic play."""
+        if self._thinking or self._leaving:
+            self.refuse()
+            return False
+        self._halt()
+        return True
+
+    def _tell_position(self) -> None:
+        """Extend the log to this position, and show the latest events as news."""
+        log, hand = self.query_one("#log", RichLog), self.table.hand
+        number, at = self._said
+        if number != self.games.number or at > len(hand.moves):
+            log.clear()
+            at = 0
+        self._said = self.games.number, len(hand.moves)
+        told = [self.commentary.happened(move) for move in hand.moves[at:]]
+        ended = self.commentary.ended() if at < max(1, len(hand.moves)) else []
+        for line in (*(line for lines in told for line in lines), *ended):
+            log.write(line)
+        last = self.commentary.happened(hand.moves[-1]) if hand.moves else []
+        self.query_one("#news", Static).update("\n".join([*last, *ended][-3:]))
+
+    def refresh_table(self) -> None:
+        if not self._fits:
+            return
+        super().refresh_table()
+        width = max(self.size.width - 2, 78)
+        opened = self.commentary.hands(width)
+        self.set_class(bool(opened) and not self.table.hand.over, "-opened")  # a small board need not show a hand twice
+        for which, lines in ("#opened", opened), ("#values", self.commentary.values(self._worths, width)):
+            widget = self.query_one(which, Static)
+            widget.display = bool(lines)
+            widget.update("\n".join(lines))
+
+    def title_text(self) -> str:
+        """Return the game, the players, the hand's title and the score of a match."""
+        return self.commentary.title()
+
+    def prompt_text(self) -> str:
+        """Return the prompt: the pending computation or the seat to move, and the keys of a spectator."""
+        if self._thinking is None:
+            return self.commentary.prompt()
+        turn = self.table.hand.turn
+        return self.language.say(self._thinking, seat=turn, name="" if turn is None else self.table.setup.seats[turn])
+
+    def leave(self, then: Callable[[], None], unsaved: bool = False) -> None:
+        self._halt()
+        self.games.stop()
+        super().leave(then, unsaved)
+
+    def complain(self, line: str) -> None:
+        """Report a problem and end automatic play."""
+        self._halt()
+        super().complain(line)
+
+    @on(Board.Chosen)
+    def _clicked(self) -> None:
+        self.app.notify(self.language.say("watch.not_asked"), markup=False)
+
+    def action_pause(self) -> None:
+        self.games.playing = not self.games.playing
+        if not self._thinking:
+            self._wait()
+
+    def action_step(self) -> None:
+        if self._by_hand():
+            self._step()
+
+    def action_step_back(self) -> None:
+        if self._by_hand():
+            self.games.back()
+            self._arrive()
+
+    def action_next_hand(self) -> None:
+        playing = self.games.playing
+        if self._by_hand():
+            self.games.playing = playing
+            self._go(self.games.number + 1)
+
+    def action_previous_hand(self) -> None:
+        if self._by_hand():
+            self._go(self.games.number - 1)
+
+    def action_faster(self) -> None:
+        self._set_pace(max((pace for pace in PACES if pace < self.games.pace), default=PACES[0]))
+
+    def action_slower(self) -> None:
+        self._set_pace(min((pace for pace in PACES if pace > self.games.pace), default=PACES[-1]))
+
+    def _set_pace(self, pace: float) -> None:
+        self.games.pace = pace
+        self.refresh_table() if self._thinking else self._wait()
+
+    def action_open(self) -> None:
+        self.games.shows_hands = not self.games.shows_hands
+        self._looked()
+
+    def action_bars(self) -> None:
+        self.games.shows_values = not self.games.shows_values
+        self._looked()
+
+    def action_seat(self, seat: int) -> None:
+        self.viewer = self.games.viewer = seat % self.games.game.seats
+        self._looked()
+
+    def action_next_seat(self) -> None:
+        self.action_seat(self.viewer + 1)
+
+    def _looked(self) -> None:
+        """Update the display of the same position."""
+        if self._thinking:
+            self.refresh_table()
+        else:
+            self._count()

@@ -1,1 +1,0 @@
-"""Advice to people: hints and the review of a hand."""

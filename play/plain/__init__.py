@@ -1,1 +1,0 @@
-"""The table in plain lines, for pipes and screen readers."""

@@ -1,1 +1,0 @@
-"""Games to watch: live, recorded or saved, with commentary."""

@@ -1,1 +1,0 @@
-"""Search players of Corellian Spike, which sample hidden cards and dice."""

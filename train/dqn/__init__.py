@@ -1,1 +1,0 @@
-"""Deep Q-learning: rollouts, transitions, replay buffer, network, learner and the training loop."""

@@ -1,1 +1,0 @@
-"""Update: loss, optimizer, schedules and metrics."""

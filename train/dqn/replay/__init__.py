@@ -1,1 +1,0 @@
-"""Replay buffer and its transitions."""

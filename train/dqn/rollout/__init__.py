@@ -1,1 +1,0 @@
-"""Rollout workers, in the learner's process or through Ray."""

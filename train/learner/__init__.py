@@ -1,0 +1,1 @@
+"""DQN learner: replay buffer, loss, optimizer, schedules and metrics."""

@@ -1,0 +1,1 @@
+"""Players by their texts: rule players, searches, trained networks and tables."""

@@ -1,0 +1,1 @@
+"""Rollout workers, in the learner's process or through Ray, and the transitions that they record."""

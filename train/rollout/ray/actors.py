@@ -1,0 +1,86 @@
+"""Ray actors: a rollout worker, and the evaluator.
+
+The driver forwards arguments and results as bytes, so it needs neither PyTorch nor the games; actors import them.
+"""
+
+import itertools
+import pickle
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import ray
+
+from busso.train.rollout.ray.messages import HEALTH, Arrays, WeightArrays
+from busso.train.rollout.request import Rollout, RolloutRequest, Weights
+
+if TYPE_CHECKING:
+    from busso.train.settings.dqn import TrainSettings
+
+
+def _tensors(arrays: WeightArrays) -> Weights:
+    """Copy the arrays to tensors: memory in the object store is read-only."""
+    import torch
+
+    return {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
+
+
+class WorkerActor:
+    """`RolloutWorker` as an actor that receives new weights and reports progress while it plays."""
+
+    def __init__(self, pickled_settings: bytes) -> None:
+        import torch
+
+        from busso.train.rollout.worker import RolloutWorker
+        from busso.train.run.device import choose_device
+
+        settings: TrainSettings = pickle.loads(pickled_settings)
+        rollout = settings.rollout
+        torch.set_num_threads(rollout.torch_threads)
+        self._worker = RolloutWorker(settings, choose_device("cuda" if rollout.gpus_per_worker else "cpu"))
+        self._worker.play(RolloutRequest(0, 1, 0.0))  # compile the game now: the heartbeat limit does not allow for it
+        self._loaded = -1
+        self._newest: tuple[int, list[Any]] = (-1, [])
+
+    @ray.method(concurrency_group=HEALTH)
+    def beat(self, version: int, weights: list[Any]) -> int:
+        """Return the number of rounds of moves so far, and use these weights, if newer, for the next request."""
+        self._store_newest(version, weights)
+        return self._worker.rounds
+
+    def play(self, request: RolloutRequest, version: int, weights: list[Any]) -> tuple[Rollout, Arrays]:
+        """Play a request with these weights, or newer ones received since the request was submitted."""
+        self._store_newest(version, weights)
+        newest, reference = self._newest
+        if newest > self._loaded:
+            self._worker.load(newest, _tensors(ray.get(reference[0])))
+            self._loaded = newest
+        rollout = self._worker.play(request)
+        return replace(rollout, transitions=None), list(rollout.transitions)
+
+    def _store_newest(self, version: int, weights: list[Any]) -> None:
+        """Store the newest reference in a single assignment, because heartbeats run in another thread."""
+        self._newest = max(self._newest, (version, weights), key=lambda pair: pair[0])
+
+
+class EvaluatorActor:
+    """`Evaluator` as an actor, whose heartbeat shows that it is alive but not its progress."""
+
+    def __init__(self, pickled_settings: bytes) -> None:
+        import torch
+
+        from busso.train.rollout.evaluator import Evaluator
+
+        settings: TrainSettings = pickle.loads(pickled_settings)
+        torch.set_num_threads(1)
+        self._evaluator = Evaluator(settings, torch.device("cpu"))
+        self._deals = settings.evaluation.deals
+        self._beats = itertools.count()
+
+    @ray.method(concurrency_group=HEALTH)
+    def beat(self, version: int, weights: list[Any]) -> int:
+        """Return a different number at each call."""
+        return next(self._beats)
+
+    def duels(self, weights: WeightArrays) -> bytes:
+        """Return the pickled results of `Evaluator.duels`."""
+        return pickle.dumps(self._evaluator.duels(_tensors(weights), "evaluation", self._deals))

@@ -1,0 +1,356 @@
+"""Driver process: uses Ray on behalf of the learner; pool of rollout workers and an evaluator as Ray actors."""
+
+import os
+import queue
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing.connection import Connection
+from typing import Any, NoReturn
+
+import ray
+from ray.exceptions import RayError, RayTaskError
+
+from busso.base.errors import UserError
+from busso.command.settings.checks import SettingsError
+from busso.train.rollout.ray import actors, private
+from busso.train.rollout.ray.connect import NotStartedError, alive_nodes, amounts, connect, describe_nodes, reserve
+from busso.train.rollout.ray.messages import HEALTH, Arrays, Order, Slot, WeightArrays
+from busso.train.rollout.request import Rollout, RolloutRequest
+from busso.train.run.signals import ignore_signals
+
+START_SECONDS = 300.0  # allowed for a start: many workers may read PyTorch from one slow disk
+DEATHS_IN_A_ROW = 5  # deaths without a result, beyond the number of workers, that end the run
+ALIVE_SECONDS = 1.0  # between two "alive" messages
+
+
+@dataclass(eq=False)
+class _Actor:
+    """State of an actor in this process."""
+
+    handle: Any
+    requests: dict[int, RolloutRequest] = field(default_factory=dict)  # requests in flight, by first episode
+    heard: float = field(default_factory=time.monotonic)  # time of its last progress or idle answer
+    asked: bool = False  # heartbeat sent but not answered
+    rounds: int = -1
+    ready: bool = False  # has answered a heartbeat
+    useful: bool = False  # has returned a result
+
+
+class WorkerPool:
+    """Workers on the cluster that `connect` joined.
+
+    A worker that dies, or makes no progress for `rollout.heartbeat_seconds`, is replaced, and its requests are played
+    again with other games. With `rollout.workers=null` the number of workers follows the CPUs of the cluster. All
+    methods must be called from one thread, which also runs the events that Ray's threads pass to `put`. A heartbeat
+    carries a reference to the newest weights; a worker fetches them at its next batch, and each node stores them once.
+    """
+
+    def __init__(self, order: Order, tell: Callable[..., None], put: Callable[[Callable[[], None]], None]) -> None:
+        self._rollout, self._settings = order.rollout, order.settings
+        self._tell, self._put = tell, put
+        self._reserved = order.learner_threads  # CPUs of this node reserved for the learner
+        reserve(self._reserved, self._wanted())
+        remote = ray.remote(concurrency_groups={HEALTH: 1})
+        gpus = self._rollout.gpus_per_worker
+        self._worker_class = remote(actors.WorkerActor).options(num_cpus=1, num_gpus=gpus, scheduling_strategy="SPREAD")
+        self._evaluator_class = remote(actors.EvaluatorActor).options(num_cpus=0)
+        self._newest: tuple[int, list[Any]] = (-1, [])  # version and reference, in a list so that Ray does not fetch it
+        self._lost: list[RolloutRequest] = []  # to play again
+        self._evaluations: dict[int, Any] = {}  # references to weights, by tag
+        self._fruitless = 0  # deaths of actors without results since the last result
+        self._looked = time.monotonic()
+        self._workers = {self._start(self._worker_class): None for _ in range(self._wanted())}
+        self._evaluator: _Actor | None = None  # started at the first evaluation; until then workers need the CPUs
+
+    def _start(self, actor_class: Any) -> _Actor:
+        actor = _Actor(actor_class.remote(self._settings))
+        self._ask(actor)
+        return actor
+
+    def _then(self, reference: Any, event: Callable[[Future[Any]], None]) -> None:
+        """Call `event` with the answer, in the event thread."""
+        reference.future().add_done_callback(lambda future: self._put(partial(event, future)))
+
+    def _wanted(self) -> int:
+        """Return the target number of workers: `rollout.workers`, or the CPUs not reserved for the learner."""
+        rollout = self._rollout
+        if rollout.workers is not None:
+            return rollout.workers
+        has = amounts()
+        wanted = int(has["CPU"]) - self._reserved
+        if rollout.gpus_per_worker:
+            wanted = min(wanted, int(has["GPU"] / rollout.gpus_per_worker))
+        return max(1, wanted)
+
+    @property
+    def look_seconds(self) -> float:
+        """Seconds between two checks of the workers."""
+        return self._rollout.look_seconds(len(self._workers))
+
+    def describe(self) -> str:
+        """Describe the workers in one line."""
+        rollout, nodes = self._rollout, len(alive_nodes())
+        return (
+            f"ray: {len(self._workers)} workers on {nodes} node(s), {rollout.in_flight} batches of {rollout.games} each"
+        )
+
+    # ------------------------------------------------------------------ requests
+
+    def publish(self, version: int, weights: WeightArrays) -> None:
+        """Put the weights into the object store once for all workers. Old ones are freed when no worker uses them."""
+        self._newest = (version, [ray.put(weights)])
+
+    def submit(self, request: RolloutRequest) -> None:
+        """Submit a request to the least busy worker, or queue it if no worker is ready."""
+        ready = [worker for worker in self._workers if worker.ready]
+        if not ready:
+            self._lost.append(request)
+            return
+        worker = min(ready, key=lambda worker: len(worker.requests))
+        worker.requests[request.first] = request
+        reference = worker.handle.play.remote(request, *self._newest)
+        self._then(reference, partial(self._played, worker, request))
+
+    def _played(self, worker: _Actor, request: RolloutRequest, answer: Future[Any]) -> None:
+        if worker.requests.get(request.first) is not request:
+            return  # the actor was replaced, and another plays the request
+        played = self._result(worker, answer)
+        if played is None:
+            return
+        rollout, arrays = played
+        del worker.requests[request.first]
+        self._fruitless, worker.useful = 0, True
+        self._tell("rollout", rollout, arrays)
+
+    # ------------------------------------------------------------------ health
+
+    def look_after_workers(self) -> None:
+        """Request heartbeats periodically, adapt to the cluster's size, and resubmit lost requests."""
+        now = time.monotonic()
+        if now - self._looked >= self.look_seconds:
+            actors = [*self._workers, *filter(None, [self._evaluator])]
+            if now - self._looked > self._rollout.heartbeat_seconds / 2:
+                for actor in actors:  # this process was stalled and sent no heartbeats
+                    actor.heard = now
+            self._looked = now
+            for actor in actors:
+                self._check(actor, now)
+            self._fit_to_cluster()
+        while self._lost and any(worker.ready for worker in self._workers):
+            self.submit(self._lost.pop(0).again())
+
+    def _result(self, actor: _Actor, answer: Future[Any]) -> Any:
+        """Return an actor's answer; replace a lost actor and return None."""
+        try:
+            return answer.result()
+        except RayTaskError:
+            raise  # our own error, which would recur
+        except RayError as error:  # the actor, its node or its result is gone
+            self._replace(actor, reason_of(error))
+            return None
+
+    def _ask(self, actor: _Actor) -> None:
+        actor.asked = True
+        self._then(actor.handle.beat.remote(*self._newest), partial(self._answered, actor))
+
+    def _answered(self, actor: _Actor, answer: Future[Any]) -> None:
+        if actor not in self._workers and actor is not self._evaluator:
+            return
+        rounds = self._result(actor, answer)
+        if rounds is None:
+            return
+        if rounds != actor.rounds or not actor.requests:
+            actor.heard, actor.rounds = time.monotonic(), rounds
+        actor.asked = False
+        if not actor.ready:
+            actor.ready = True
+            if actor is not self._evaluator:
+                self._tell_workers()
+
+    def _tell_workers(self) -> None:
+        self._tell("workers", sum(worker.ready for worker in self._workers))
+
+    def _check(self, actor: _Actor, now: float) -> None:
+        """Replace the actor if it is unresponsive, else send the next heartbeat."""
+        silent, limit = now - actor.heard, self._rollout.heartbeat_seconds
+        if actor.ready and silent > limit:
+            self._replace(actor, f"no progress for {limit:g} s (rollout.heartbeat_seconds)")
+        elif not actor.ready and silent > START_SECONDS:
+            self._give_up_starting(actor, silent)
+        elif not actor.asked:
+            self._ask(actor)
+
+    def _give_up_starting(self, actor: _Actor, seconds: float) -> None:
+        """Replace an actor that does not start, or raise SettingsError if no worker has started."""
+        if actor is not self._evaluator and not any(worker.ready for worker in self._workers):
+            has = ", ".join(f"{amount:g} {name}s" for name, amount in amounts().items())
+            raise SettingsError("rollout=ray", f"no worker has started in {seconds:.0f} s; the cluster has {has}")
+        self._replace(actor, f"not started in {seconds:.0f} s")
+
+    def _fit_to_cluster(self) -> None:
+        """Start or drop workers to match the target number; only workers that have not started are dropped."""
+        excess = len(self._workers) - self._wanted()
+        for worker in [worker for worker in self._workers if not worker.ready][: max(0, excess)]:
+            del self._workers[worker]
+            ray.kill(worker.handle)
+        self._workers |= {self._start(self._worker_class): None for _ in range(-excess)}
+
+    def _replace(self, actor: _Actor, reason: str) -> None:
+        """Kill an actor, start a replacement and requeue its requests."""
+        ray.kill(actor.handle)
+        self._count_death(actor, reason)
+        if actor is self._evaluator:
+            self._evaluator = self._start(self._evaluator_class)
+            for tag, weights in self._evaluations.items():
+                self._evaluate(tag, weights)
+        elif actor in self._workers:
+            del self._workers[actor]
+            self._lost += actor.requests.values()
+            actor.requests.clear()
+            self._tell_workers()
+            self._fit_to_cluster()
+
+    def _count_death(self, actor: _Actor, reason: str) -> None:
+        self._fruitless += not actor.useful
+        if self._fruitless >= DEATHS_IN_A_ROW + len(self._workers):
+            raise SettingsError("rollout=ray", f"too many actors died in a row ({reason})", "try rollout=local")
+        who = "evaluator" if actor is self._evaluator else "worker"
+        self._tell("warning", f"replacing a Ray {who}: {reason}")
+
+    # ------------------------------------------------------------------ evaluation
+
+    def evaluate(self, tag: int, weights: WeightArrays) -> None:
+        """Start an evaluation, which is restarted if the evaluator dies."""
+        self._evaluations[tag] = ray.put(weights)
+        self._evaluate(tag, self._evaluations[tag])
+
+    def _evaluate(self, tag: int, weights: Any) -> None:
+        self._evaluator = self._evaluator or self._start(self._evaluator_class)
+        reference = self._evaluator.handle.duels.remote(weights)
+        self._then(reference, partial(self._evaluated, self._evaluator, tag))
+
+    def _evaluated(self, actor: _Actor, tag: int, answer: Future[Any]) -> None:
+        if actor is not self._evaluator or tag not in self._evaluations:
+            return
+        duels = self._result(actor, answer)
+        if duels is None:
+            return
+        del self._evaluations[tag]
+        self._fruitless, actor.useful = 0, True
+        self._tell("evaluated", tag, duels)
+
+
+def reason_of(error: Exception) -> str:
+    """Return Ray's error message in one line."""
+    return " ".join(str(error).split())[:300]
+
+
+def serve(descriptor: int, slots: list[int]) -> NoReturn:
+    """Carry out the order until the other end of the channel is closed, then end this process."""
+    channel = Connection(descriptor)
+    try:
+        Driver(channel, [Slot(file) for file in slots]).run()
+    except SettingsError as error:
+        tell(channel, "failed", "setting", error.args, error.exit_code)
+    except NotStartedError as error:
+        lost(channel, str(error), "start")
+    except RayTaskError as error:
+        if isinstance(cause := error.cause, UserError):  # for example an error in the user's own code
+            tell(channel, "failed", "setting", cause.args, cause.exit_code)
+        else:
+            tell(channel, "failed", "error", str(error), 1)  # our own error in an actor, with its traceback
+    except (RayError, ConnectionError) as error:
+        lost(channel, reason_of(error))
+    except Exception:  # the learner reports any other error
+        tell(channel, "failed", "error", traceback.format_exc(), 1)
+    if os.environ.get("RAY_ADDRESS"):
+        ray.shutdown()  # ends the actors; the supervisor ends our own processes, faster than Ray
+    os._exit(0)
+
+
+def lost(channel: Connection, reason: str, what: str = "lost") -> NoReturn:
+    """Report the loss and exit immediately: without its cluster Ray would try to shut down for a minute."""
+    if not os.environ.get("RAY_ADDRESS"):
+        private.print_ray_logs()
+    tell(channel, "failed", what, reason, 1)
+    os._exit(private.EXIT_LOST)
+
+
+def tell(channel: Connection, *message: Any) -> None:
+    """Send a message, unless the other end is closed."""
+    with suppress(OSError):
+        channel.send(message)
+
+
+class Driver:
+    """Event loop of the driver: one thread handles the learner's messages and Ray's answers in turn.
+
+    All messages but "free" are methods of the pool.
+    """
+
+    def __init__(self, channel: Connection, slots: list[Slot]) -> None:
+        self._channel, self._slots = channel, slots
+        self._free = list(range(len(slots)))
+        self._waiting: deque[tuple[Rollout, Arrays]] = deque()  # waiting for a free slot
+        self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._pool: WorkerPool | None = None
+        self._ended = False
+
+    def run(self) -> None:
+        """Handle events until the learner closes its end of the channel."""
+        order: Order = self._channel.recv()
+        threading.Thread(target=self._listen, daemon=True).start()
+        connect(order.rollout)
+        ignore_signals()  # again, because Ray installs its own handlers
+        if order.describe_nodes:
+            tell(self._channel, "hello", "\n".join(describe_nodes()))
+            return
+        pool = self._pool = WorkerPool(order, self._tell, self._events.put)
+        tell(self._channel, "hello", pool.describe())
+        said = 0.0
+        while not self._ended:
+            pool.look_after_workers()
+            with suppress(queue.Empty):
+                self._events.get(timeout=pool.look_seconds)()
+            if time.monotonic() - said > ALIVE_SECONDS:
+                said = time.monotonic()
+                tell(self._channel, "alive")
+
+    def _listen(self) -> None:
+        with suppress(EOFError, OSError):
+            while True:
+                self._events.put(partial(self._do, *self._channel.recv()))
+        if self._pool is None:
+            os._exit(0)  # whatever Ray is doing; the supervisor cleans up
+        self._events.put(self._end)
+
+    def _end(self) -> None:
+        self._ended = True
+
+    def _do(self, name: str, *message: Any) -> None:
+        if name == "free":
+            self._free += message
+            self._send_rollouts()
+        else:
+            getattr(self._pool, name)(*message)
+
+    def _tell(self, name: str, *message: Any) -> None:
+        """Send the pool's message to the learner, with a rollout's arrays in a shared slot."""
+        if name == "rollout":
+            rollout, arrays = message
+            self._waiting.append((rollout, arrays))
+            self._send_rollouts()
+        else:
+            tell(self._channel, name, *message)
+
+    def _send_rollouts(self) -> None:
+        while self._free and self._waiting:
+            slot, (rollout, arrays) = self._free.pop(), self._waiting.popleft()
+            tell(self._channel, "rollout", rollout, slot, self._slots[slot].write(arrays))

@@ -1,1 +1,0 @@
-"""Checkpoints: writing, loading and deletion."""
