@@ -38,9 +38,9 @@ from busso.train.settings.resolve import chosen_of
 from tests.errors import error_about
 from tests.own.conftest import Write
 from tests.own.examples import FOLDER, WAR, line_of
-from tests.train.dqn.test_loop import differences
-from tests.train.dqn.test_loop import run as run_of
 from tests.train.runs import TARGET_NETWORK, settings, small
+from tests.train.test_loop import differences
+from tests.train.test_loop import run as run_of
 
 CPU = torch.device("cpu")
 NET = str(FOLDER / "net.py")

@@ -26,11 +26,11 @@ from busso.evaluate.tournament.schedule import Plan, Schedule
 from busso.evaluate.tournament.settings import TournamentSettings
 from busso.train.players.resolve import TRAINED, ResolvedPlayer, resolve_all
 from busso.train.run.checkpoint import CheckpointError
+from tests.base.test_lock import AWAY, put
 from tests.errors import error_about
 from tests.evaluate.tournament.parts import played
 from tests.limits import until
 from tests.processes import alive
-from tests.test_lock import AWAY, put
 
 ROOT = Path(__file__).parents[3]
 PLAYERS = "players=[hit_below_14,hit_below_17,random]"

@@ -22,8 +22,8 @@ from busso.train.__main__ import main
 from busso.train.run import checkpoint
 from busso.train.run.folder import RunFolder, RunInUseError
 from busso.train.run.runner import Runner
+from tests.base.test_lock import AWAY, put
 from tests.errors import error_about, key_of
-from tests.test_lock import AWAY, put
 from tests.train.runs import TrainedRuns, settings, small
 
 

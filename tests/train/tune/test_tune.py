@@ -34,9 +34,9 @@ from busso.train.tune import report
 from busso.train.tune import study as studies
 from busso.train.tune.study import Study, run_of, values_of
 from busso.train.tune.trial import Pruning, clear
+from tests.base.test_lock import AWAY, holder, put
 from tests.errors import error_about, key_of
 from tests.limits import until
-from tests.test_lock import AWAY, holder, put
 from tests.tiny_game import TYPED
 from tests.train.runs import SMALL
 from tests.train.tune.searches import search

@@ -120,7 +120,7 @@ def test_no_other_user_reaches_a_cluster_of_ones_own(tmp_path: Path, temporary: 
             command = [sys.executable, "-c", _READ, "/", *paths]
             found = subprocess.run(command, check=True, capture_output=True, text=True)
             assert found.stdout == "open /\n"
-        # The end by a signal is tested in tests/train/dqn/cluster/test_cluster.py.
+        # The end by a signal is tested in tests/train/rollout/ray/test_cluster.py.
         process.kill()
         process.wait()
         until("the folder of a killed trainer is gone", lambda: not list(temporary.iterdir()), 60)

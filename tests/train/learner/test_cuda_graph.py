@@ -20,7 +20,7 @@ from busso.train.learner.replay_buffer import Batch, ReplayBuffer
 from busso.train.network.own_network import OwnNetwork
 from busso.train.settings.dqn import LambdaReturns, LearnerSettings, TargetNetwork, Targets
 from tests.chips import emulated_chip
-from tests.train.dqn.test_learner import filled, learner, same
+from tests.train.learner.test_learner import filled, learner, same
 
 UPDATES = EAGER_CALLS + 5
 

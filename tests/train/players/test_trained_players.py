@@ -20,8 +20,8 @@ from busso.train.run import checkpoint
 from busso.train.run.checkpoint import CheckpointError
 from busso.tressette import GAME
 from tests.errors import error_about
-from tests.train.dqn.test_loop import differences, run
 from tests.train.runs import TARGET_NETWORK, TrainedRuns, settings, small
+from tests.train.test_loop import differences, run
 
 CPU = torch.device("cpu")
 

@@ -39,7 +39,7 @@ def assert_nothing_is_forgotten(runs: Path) -> None:
 
 @pytest.mark.slow
 def test_kill_of_the_raylet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """For the driver see `tests/field/other_system`, and without Ray `tests/train/dqn/cluster/test_driver.py`."""
+    """For the driver see `tests/field/other_system`, and without Ray `tests/train/rollout/ray/test_driver.py`."""
     with trainer(tmp_path, *RUN) as process:
         everybody = descendants(process.pid)
         (pid,) = named(process.pid, "raylet/raylet")

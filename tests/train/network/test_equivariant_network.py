@@ -13,7 +13,7 @@ from busso.train.network.q_network import EquivariantNetwork
 from busso.tressette import GAME
 from busso.tressette.cards import RANKS, SUITS
 from tests.chips import Chip
-from tests.train.dqn.test_network import check_gradients
+from tests.train.network.test_network import check_gradients
 
 # Three parts with two bits each, interleaved, after three bits of no part and before one.
 BITS, PARTS, ACTIONS = 70, 3, 6

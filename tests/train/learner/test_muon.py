@@ -6,7 +6,7 @@ import torch
 from busso.train.learner.learner import Learner
 from busso.train.learner.muon import Muon, orthogonal
 from busso.train.settings.dqn import LearnerSettings
-from tests.train.dqn.test_learner import filled, learner
+from tests.train.learner.test_learner import filled, learner
 
 
 def of(matrix: torch.Tensor, factor: float = 1.0) -> tuple[Muon, torch.nn.Linear]:

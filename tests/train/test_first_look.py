@@ -7,7 +7,7 @@ import pytest
 from busso.train import evaluations
 from busso.train.evaluations import FirstEvaluation, first_look_at
 from busso.train.settings.dqn import EvaluationSettings
-from tests.train.dqn.test_loop import run
+from tests.train.test_loop import run
 
 EVERY_1000 = EvaluationSettings(every_episodes=1000)
 FOLLOWS_THE_CLOCK = ("evaluation.min_seconds=1e6", "evaluation.every_episodes=32")

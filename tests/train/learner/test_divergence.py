@@ -19,7 +19,7 @@ from busso.train.run.runner import Runner
 from busso.train.settings.dqn import LearnerSettings
 from busso.train.trainer import DqnTrainer
 from tests.errors import error_about, error_line
-from tests.train.dqn.test_learner import filled, learner
+from tests.train.learner.test_learner import filled, learner
 from tests.train.runs import TrainedRuns, settings, small
 
 CPU = torch.device("cpu")

@@ -9,7 +9,7 @@ import pytest
 from busso.command.commands import COMMANDS
 from busso.command.completion import complete
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 ASK = """
 eval "$(busso train -sc install=bash)"
 COMP_LINE=$1 COMP_POINT=${#1} COMP_CWORD=2

@@ -14,8 +14,8 @@ from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import ResolvedSettings
 from busso.train.warm_start import weights_to_begin_with, with_shape_of_start
 from tests.errors import error_about
-from tests.train.dqn.test_loop import differences, run
 from tests.train.runs import TrainedRuns, settings
+from tests.train.test_loop import differences, run
 
 SHAPES = ["network.hidden=[24]", "network.symmetric=true"]
 

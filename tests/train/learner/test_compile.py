@@ -10,7 +10,7 @@ from torch._dynamo.utils import counters
 from busso.train.learner.learner import Learner
 from busso.train.settings.dqn import LambdaReturns, LearnerSettings, TargetNetwork, Targets
 from tests.chips import emulated_chip
-from tests.train.dqn.test_learner import filled, learner, same
+from tests.train.learner.test_learner import filled, learner, same
 
 
 def learned(it: Learner, updates: int = 3) -> Learner:
