@@ -1,19 +1,20 @@
-"""Bounds of numeric settings and options, declared with each field and checked by one function."""
+"""Bounds of numeric settings and options, declared in the type of each field and checked by one function."""
 
-import copy
-from collections.abc import Iterable
-from dataclasses import Field, dataclass, field, fields
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from functools import cache
 from operator import index
-from typing import Any
+from typing import Any, cast, get_type_hints
 
 from busso.base.errors import InputError
-
-_KEY = "bounds"  # in a field's metadata
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Range `low` to `high`, of ints if `low` is one; `above` and `below` exclude an end, `words` are also allowed."""
+    """Range `low` to `high`, of ints if `low` is one, of a number or of each in a list or dictionary.
+
+    `above` and `below` exclude an end; `words`, such as None, are also allowed.
+    """
 
     low: float
     high: float
@@ -41,36 +42,20 @@ class Bounds:
         return text + "".join(f", or {'null' if word is None else word}" for word in self.words)
 
 
-def bounded(
-    default: Any,
-    low: float,
-    high: float,
-    *,
-    above: bool = False,
-    below: bool = False,
-    words: tuple[Any, ...] = (),
-    compare: bool = True,
-) -> Any:
-    """Return a dataclass field with these bounds, for one or several numbers; a default of None or str is allowed."""
-    if default is None or isinstance(default, str):
-        words = (default, *words)
-    metadata = {_KEY: Bounds(low, high, above, below, words)}
-    if isinstance(default, list | dict):
-        return field(default_factory=lambda: copy.copy(default), metadata=metadata, compare=compare)
-    return field(default=default, metadata=metadata, compare=compare)
+@cache
+def bounds_of(schema: Hashable) -> dict[str, Bounds]:
+    """Return the bounds in the types of a dataclass, by field: `lr: Annotated[float, Bounds(0.0, 1.0)]`."""
+    hints = get_type_hints(schema, include_extras=True)
+    marked = ((name, each) for name, hint in hints.items() for each in getattr(hint, "__metadata__", ()))
+    return {name: each for name, each in marked if isinstance(each, Bounds)}
 
 
-def bounds_of(known: Field[Any]) -> Bounds | None:
-    """Return the bounds of a dataclass field, or None."""
-    return known.metadata.get(_KEY)
-
-
-def check_bounds(group: str, settings: Any, error: type[InputError] = InputError) -> None:
+def check_bounds(group: str, settings: object, error: type[InputError] = InputError) -> None:
     """Raise `error` with the key `group.name` (`name` if `group` is "") for the first number out of bounds."""
-    for known in fields(settings):
-        bounds, value = bounds_of(known), getattr(settings, known.name)
-        if bounds is not None and not all(each in bounds or each in bounds.words for each in _numbers(value)):
-            raise error(f"{group}.{known.name}".lstrip("."), f"expected {bounds}, not {value!r}")
+    for name, bounds in bounds_of(cast("Hashable", type(settings))).items():
+        value: Any = getattr(settings, name)
+        if not all(each in bounds or each in bounds.words for each in _numbers(value)):
+            raise error(f"{group}.{name}".lstrip("."), f"expected {bounds}, not {value!r}")
 
 
 def whole(key: str, value: object, low: int, high: int) -> int:

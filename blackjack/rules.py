@@ -23,12 +23,12 @@ each side's cards in draw order, the dealer's open card first. The player stood 
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.base.bounds import bounded, check_bounds
+from busso.base.bounds import Bounds, check_bounds
 from busso.base.errors import InputError
 from busso.cards.compiled.batch import Rules
 from busso.cards.compiled.bits import bit, put, put_thermometer
@@ -114,10 +114,10 @@ class Options:
     Tabular learners apply the discount once per decision; the rules and the exact model do not use it.
     """
 
-    decks: int | Literal["infinite"] = bounded("infinite", 1, 8)
+    decks: Annotated[int | Literal["infinite"], Bounds(1, 8, words=("infinite",))] = "infinite"
     soft_17: Literal["stand", "hit"] = "stand"
     ties: Literal["lose", "push"] = "lose"
-    discount: float = bounded(0.95, 0.0, 1.0)
+    discount: Annotated[float, Bounds(0.0, 1.0)] = 0.95
 
 
 def check(options: Options) -> None:

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.base.bounds import bounded, check_bounds
+from busso.base.bounds import Bounds, check_bounds
 from busso.base.errors import InputError
 from busso.base.own_files import OwnCodeError, fault
 from busso.cards.compiled.batch import first_illegal, next_bits, policy_loop, random_legal
@@ -38,7 +38,7 @@ class PlayerOptions:
 class SampleOptions(PlayerOptions):
     """Number of samples of the hidden cards per decision."""
 
-    samples: int = bounded(100, 1, MOST_SAMPLES)
+    samples: Annotated[int, Bounds(1, MOST_SAMPLES)] = 100
 
 
 class StochasticPlayer:

@@ -1,7 +1,8 @@
 """The folder conf/, which has the settings of the commands, and its groups."""
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path, PurePath
 from typing import Any
 
 import yaml
@@ -43,6 +44,36 @@ def included(file: Path) -> list[Path]:
     """Return the files in the defaults list of a file that are outside groups, without those of Hydra's settings."""
     names = [entry for entry in _defaults(file) if isinstance(entry, str)]
     return [file.parent / f"{name}.yaml" for name in names if not name.startswith(("_self_", "hydra/"))]
+
+
+@cache
+def values_of_conf(name: str) -> dict[str, Any]:
+    """Return the values in conf/<name>.yaml, and in the files that its defaults list names literally, without Hydra's.
+
+    Hydra composes what users type; this is for keys that a saved file or a group's choice lacks.
+    """
+    file = CONF / f"{name}.yaml"
+    own = yaml.safe_load(file.read_text(encoding="utf-8"))
+    found: dict[str, Any] = {}
+    for entry in own.pop("defaults", ["_self_"]):
+        if isinstance(entry, dict):
+            chosen = [(group[1:], choice) for group, choice in entry.items() if group.startswith("/")]
+            more = {group: values_of_conf(f"{group}/{choice}") for group, choice in chosen}
+        elif entry == "_self_":
+            more = own
+        else:
+            more = {} if entry.startswith("hydra/") else values_of_conf(str(PurePath(name).parent / entry))
+        found = merged(found, more)
+    return {key: value for key, value in found.items() if key != "hydra"}
+
+
+def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Return nested dictionaries with the values of `over`, and those of `under` for keys that it lacks."""
+    both = {
+        key: merged(under[key], value) if isinstance(value, Mapping) and isinstance(under.get(key), Mapping) else value
+        for key, value in over.items()
+    }
+    return {**under, **both}
 
 
 def _defaults(file: Path) -> list[Any]:

@@ -3,7 +3,7 @@
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -118,8 +118,7 @@ def bounds(schema: type[Any], key: str) -> str:
     *groups, name = key.split(".")
     for group in groups:
         schema = get_type_hints(schema)[group]
-    known = fields(schema) if is_dataclass(schema) else ()  # the keys of a dictionary have no declared bounds
-    found = next((bounds_of(each) for each in known if each.name == name), None)
+    found = bounds_of(schema).get(name) if is_dataclass(schema) else None  # the keys of a dictionary have none
     return "" if found is None else str(found).removeprefix("an integer from ")
 
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from busso.base.bounds import bounded
+from busso.base.bounds import Bounds
 from busso.command.app import settings_command
 from busso.command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_numbers, require
 from busso.command.settings.quoting import spelled
@@ -37,12 +37,12 @@ BASELINE = "baseline"  # as an opponent: the baseline's run with the same seed
 class CompareSettings:
     """Settings of `busso compare`; documented in conf/compare.yaml."""
 
-    run: Any = None
-    folder: str | None = None
-    baseline: str | None = None
-    deals: int | None = bounded(None, 2, MAX_DEALS)
-    opponents: list[str] = field(default_factory=list)
-    seed: int = bounded(7, 0, MAX_SEED)
+    run: Any
+    folder: str | None
+    baseline: str | None
+    deals: Annotated[int | None, Bounds(2, MAX_DEALS, words=(None,))]
+    opponents: list[str]
+    seed: Annotated[int, Bounds(0, MAX_SEED)]
 
     def __post_init__(self) -> None:
         check_numbers("", self)
@@ -97,6 +97,7 @@ def main(settings: CompareSettings) -> None:
 
 def _played(settings: CompareSettings, kinds: Sequence[SeedGroup], baseline: SeedGroup) -> dict[Path, Scores]:
     """Play each run against each opponent on the same deals; an interrupted command resumes."""
+    from busso.command.settings.compose import compose
     from busso.command.settings.game import load_configured_game
     from busso.evaluate.tournament.batches import TournamentWorker
     from busso.evaluate.tournament.run import play_pairs
@@ -119,7 +120,8 @@ def _played(settings: CompareSettings, kinds: Sequence[SeedGroup], baseline: See
         own = name_of(str(run.folder))
         pairs[run.folder] = {name: (own, other) for name, other in others.items() if other != own}
     every = list(dict.fromkeys(pair for found in pairs.values() for pair in found.values()))
-    given = TournamentSettings(options, list(players), deals=settings.deals, seed=settings.seed)
+    plain = compose(TournamentSettings, "tournament", [])
+    given = replace(plain, game=options, players=list(players), deals=settings.deals, seed=settings.seed)
     schedule = play_pairs(TournamentWorker(given, players), every, settings.target / "games")
     won = {pair: state.duel.win_rate for pair, state in schedule.states.items()}
     return {run: {name: won[pair] for name, pair in found.items()} for run, found in pairs.items()}

@@ -15,12 +15,12 @@ cavallo, re) are worth the same and share the kind FACE.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.base.bounds import bounded
+from busso.base.bounds import Bounds
 from busso.base.errors import InputError
 from busso.cards.compiled.bits import bit, put, put_thermometer
 from busso.cards.compiled.jit import njit
@@ -71,7 +71,7 @@ _COUNTS = HANDS.counts.astype(np.uint8)
 class Options:
     """Rule options: the opponent draws until its score reaches `limit`, 0.5 to 7.5 in steps of 0.5."""
 
-    limit: float = bounded(5.0, 0.5, 7.5)
+    limit: Annotated[float, Bounds(0.5, 7.5)] = 5.0
 
     def __post_init__(self) -> None:
         if isinstance(self.limit, float) and 2 * self.limit % 1:

@@ -1,12 +1,12 @@
 """Search players of Corellian Spike, which sample hidden cards and dice: `monte_carlo` and `search:RUN`."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.base.bounds import bounded
+from busso.base.bounds import Bounds
 from busso.cards.compiled.batch import next_bits
 from busso.cards.compiled.bits import bit, lowest, nth_bit, popcount, unpack
 from busso.cards.compiled.jit import njit
@@ -160,7 +160,7 @@ def _best(actions: np.uint64, totals: Any, best: int) -> int:
 class SpikeSearchOptions(PlayerOptions):
     """Number of samples of cards and dice per decision."""
 
-    samples: int = bounded(512, 1, MOST_SAMPLES)
+    samples: Annotated[int, Bounds(1, MOST_SAMPLES)] = 512
 
 
 class SpikeSearch(StochasticPlayer):

@@ -3,12 +3,12 @@
 While the deck is not fully ordered, each card is drawn at random from the rest.
 """
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from busso.base.bounds import bounded, check_bounds
+from busso.base.bounds import Bounds, check_bounds
 from busso.base.errors import InputError
 from busso.cards.compiled.bits import bit, lowest, popcount
 from busso.cards.compiled.jit import njit
@@ -79,14 +79,14 @@ class Options:
     """
 
     # Not compared: players trained for one number of seats may play with another.
-    seats: int = bounded(2, 2, MAX_SEATS, compare=False)
-    min_seats: int | None = bounded(None, 2, MAX_SEATS, compare=False)
-    credits: int = bounded(50, 4, 2000)
-    ante: int = bounded(2, 0, 100)
-    bet: int = bounded(2, 2, 100)
-    hands: int = bounded(10, 1, 255)
+    seats: Annotated[int, Bounds(2, MAX_SEATS)] = field(default=2, compare=False)
+    min_seats: Annotated[int | None, Bounds(2, MAX_SEATS, words=(None,))] = field(default=None, compare=False)
+    credits: Annotated[int, Bounds(4, 2000)] = 50
+    ante: Annotated[int, Bounds(0, 100)] = 2
+    bet: Annotated[int, Bounds(2, 100)] = 2
+    hands: Annotated[int, Bounds(1, 255)] = 10
     rotate: bool = False
-    raise_cap: int | None = bounded(None, 1, 254)
+    raise_cap: Annotated[int | None, Bounds(1, 254, words=(None,))] = None
     sabacc_pot: bool = False
     special_hands: bool = False
 

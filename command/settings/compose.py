@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, runtime_checkable
 
 import yaml
 
@@ -39,6 +39,15 @@ _WANTED = {"Integer": "an integer", "Float": "a number", "Union[int, str]": "an 
 _THERE_ALREADY = ("Multiple values for", "Could not append to config", "force-add of config groups")
 _UNKNOWN = "unknown setting with these choices"
 T = TypeVar("T")
+
+
+@runtime_checkable
+class SettingsOfAlgorithms(Protocol):
+    """Settings of a run, which a saved file, or a choice such as rollout=local, may lack: those of conf/ apply."""
+
+    @classmethod
+    def defaults(cls, algo: str) -> dict[str, Any]:
+        """Return the values in conf/ for an algorithm, without those chosen for a game."""
 
 
 def compose(schema: type[T] | Mapping[str, type[T]], config_name: str, overrides: Sequence[str]) -> T:
@@ -225,10 +234,11 @@ def settings_from_dict(schema: type[T], values: Any) -> T:
 
 
 @cache  # `merge` copies it, and reading the types of all fields is the slowest part
-def _structured(schema: Hashable) -> Any:
+def _structured(schema: Hashable, algo: str) -> Any:
     from omegaconf import OmegaConf
 
-    return OmegaConf.structured(schema)
+    types = OmegaConf.structured(schema)
+    return OmegaConf.merge(types, schema.defaults(algo)) if isinstance(schema, SettingsOfAlgorithms) else types
 
 
 def _settings(schema: type[T], values: Any) -> T:
@@ -238,7 +248,8 @@ def _settings(schema: type[T], values: Any) -> T:
     try:
         if OmegaConf.is_config(values):
             values = _with_homes(OmegaConf.to_container(values, resolve=True))
-        settings = OmegaConf.to_object(OmegaConf.merge(_structured(cast("Hashable", schema)), values))
+        algo = str(values.get("algo", "")) if isinstance(values, Mapping) else ""
+        settings = OmegaConf.to_object(OmegaConf.merge(_structured(cast("Hashable", schema), algo), values))
     except SettingsError:
         raise
     except OverflowError:  # an integer too large for a float; OmegaConf does not say which

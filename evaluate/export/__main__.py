@@ -33,12 +33,12 @@ class ExportSettings:
     """The settings of `busso export`; conf/export.yaml explains them."""
 
     game: dict[str, Any]
-    run: str = "champion"
-    format: str = ONNX
-    input: str = PACKED
-    to: str | None = None
-    license: str = "unknown"
-    limits: str | None = None
+    run: str
+    format: str
+    input: str
+    to: str | None
+    license: str
+    limits: str | None
 
     def __post_init__(self) -> None:
         check_one_of("format", self.format, ONNX, SAFETENSORS)

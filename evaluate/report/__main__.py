@@ -11,9 +11,9 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from busso.base.bounds import bounded
+from busso.base.bounds import Bounds
 from busso.command.app import settings_command
 from busso.command.console import Progress
 from busso.command.settings.checks import MAX_DEALS, MAX_SEED, SettingsError, check_numbers
@@ -29,13 +29,13 @@ _MOST_TRICKS = 7
 class ReportSettings:
     """Settings of `busso report`; documented in conf/report.yaml."""
 
-    run: Any = None
-    seeds: bool = True
-    folder: str | None = None
-    games: int = bounded(1024, 2, MAX_DEALS)
-    seed: int = bounded(11, 0, MAX_SEED)
-    tricks: int = bounded(6, 1, _MOST_TRICKS)
-    measure: bool = True
+    run: Any
+    seeds: bool
+    folder: str | None
+    games: Annotated[int, Bounds(2, MAX_DEALS)]
+    seed: Annotated[int, Bounds(0, MAX_SEED)]
+    tricks: Annotated[int, Bounds(1, _MOST_TRICKS)]
+    measure: bool
 
     def __post_init__(self) -> None:
         check_numbers("", self)

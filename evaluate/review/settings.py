@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from busso.base.bounds import bounded
+from busso.base.bounds import Bounds
 from busso.command.settings.checks import MAX_DEALS, MAX_FLOAT, SettingsError, check_numbers, check_one_of, require
 
 AUTO = "auto"  # of `by`
@@ -16,15 +16,15 @@ ALL, MISTAKES, SUMMARY = "all", "mistakes", "summary"
 class ReviewSettings:
     """Settings of `busso review`; documented in conf/review.yaml."""
 
-    file: str = ""
-    by: str = AUTO
-    format: str = TEXT
-    show: str = ALL
-    to: str | None = None
-    seats: Any = None
-    hands: int | None = bounded(None, 1, MAX_DEALS)
-    grades: list[float] | None = bounded(None, 0.0, MAX_FLOAT)
-    device: str = "auto"
+    file: str
+    by: str
+    format: str
+    show: str
+    to: str | None
+    seats: Any
+    hands: Annotated[int | None, Bounds(1, MAX_DEALS, words=(None,))]
+    grades: Annotated[list[float] | None, Bounds(0.0, MAX_FLOAT, words=(None,))]
+    device: str
 
     def __post_init__(self) -> None:
         check_numbers("", self)

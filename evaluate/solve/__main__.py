@@ -24,11 +24,11 @@ class SolveSettings:
     """Settings of `busso solve`; documented in conf/solve.yaml."""
 
     game: dict[str, Any]
-    player: Any = None
-    opponent: Any = None
-    interactive: bool = False
-    table: str | None = None
-    folder: str | None = None
+    player: Any
+    opponent: Any
+    interactive: bool
+    table: str | None
+    folder: str | None
 
     def __post_init__(self) -> None:
         if (self.player is None) != (self.opponent is None):

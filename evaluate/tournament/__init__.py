@@ -1,5 +1,5 @@
 """Tournaments: every pair of players on the same duplicate deals.
 
-`batches` plays a batch of one pair's deals, `schedule` chooses the next batch and stops pairs that have played enough,
-`executors` has the processes that play, `journal` keeps results on disk, and `ratings` and `report` tabulate them.
+`batches` plays batches of one pair's deals in processes, `schedule` chooses the next batch and stops pairs
+that have played enough, `journal` keeps results on disk, and `ratings` and `report` tabulate them.
 """

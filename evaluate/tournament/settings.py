@@ -1,12 +1,12 @@
 """Settings of a tournament, and its pairs of players."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations, permutations
-from typing import Any
+from typing import Annotated, Any
 
-from busso.base.bounds import bounded
-from busso.cards.duplicate import ALTERNATE, ONE_AGAINST_MANY, SEATINGS, seatings
+from busso.base.bounds import Bounds
+from busso.cards.duplicate import ONE_AGAINST_MANY, SEATINGS, seatings
 from busso.cards.game import Game
 from busso.command.settings.checks import (
     MAX_DEALS,
@@ -34,19 +34,19 @@ class TournamentSettings(GameSettings):
     """Settings of `busso tournament`; documented in conf/tournament.yaml."""
 
     game: dict[str, Any]
-    players: list[str] = field(default_factory=list)
-    match: int | None = bounded(None, 1, MAX_TARGET)
-    seating: str = ALTERNATE
-    deals: int | None = bounded(None, 2, MAX_DEALS)
-    until: str | None = None
-    batch_deals: int | None = bounded(None, 2, MAX_BATCH)
-    seed: int = bounded(7, 0, MAX_SEED)
-    anchor: str | None = None
-    folder: str | None = None
-    records: int = bounded(0, 0, MAX_DEALS)
-    device: str = "auto"
-    threads: int = bounded(1, 1, MAX_THREADS)
-    processes: str = AUTO
+    players: list[str]
+    match: Annotated[int | None, Bounds(1, MAX_TARGET, words=(None,))]
+    seating: str
+    deals: Annotated[int | None, Bounds(2, MAX_DEALS, words=(None,))]
+    until: str | None
+    batch_deals: Annotated[int | None, Bounds(2, MAX_BATCH, words=(None,))]
+    seed: Annotated[int, Bounds(0, MAX_SEED)]
+    anchor: str | None
+    folder: str | None
+    records: Annotated[int, Bounds(0, MAX_DEALS)]
+    device: str
+    threads: Annotated[int, Bounds(1, MAX_THREADS)]
+    processes: str
 
     def __post_init__(self) -> None:
         check_numbers("", self)

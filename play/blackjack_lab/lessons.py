@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from busso.cards.game import Game, States
 from busso.command.settings.checks import SettingsError, check_range
+from busso.command.settings.compose import settings_from_dict
 from busso.command.settings.game import load_configured_game
 from busso.play.blackjack_lab.learning import FULL, METHODS, BackgroundLearner, LearningProcess, Subject
 from busso.play.language import Language
@@ -125,14 +126,15 @@ class Lessons:
 
     def settings_of(self, name: str) -> TabularSettings:
         """Return the settings of a new table of a method."""
-        return TabularSettings(
-            game=self.settings,
-            algo=METHODS[name],
-            seed=self.seed,
-            policy=None if name == "ql" else self.choices.policy,
-            epsilon=self.choices.epsilon,
-            min_visits=MIN_VISITS,
-        )
+        values = {
+            "game": self.settings,
+            "algo": METHODS[name],
+            "seed": self.seed,
+            "policy": None if name == "ql" else self.choices.policy,
+            "epsilon": self.choices.epsilon,
+            "min_visits": MIN_VISITS,
+        }
+        return settings_from_dict(TabularSettings, values)
 
     def _process(self, name: str) -> LearningProcess:
         """Build a new table of a method, in the learner's thread."""

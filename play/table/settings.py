@@ -4,9 +4,9 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from busso.base.bounds import bounded
+from busso.base.bounds import Bounds
 from busso.cards.game import Game
 from busso.command.settings.checks import (
     MAX_SEATS,
@@ -35,21 +35,21 @@ class PlaySettings:
     """Settings of `busso play`, which conf/play.yaml explains."""
 
     game: dict[str, Any]
-    opponents: Any = None
-    partner: str | None = None
-    seat: int = bounded(0, 0, MAX_SEATS - 1)
-    match: int | None = bounded(None, 1, MAX_TARGET)
-    games: int = bounded(1, 1, MOST_GAMES)
-    seed: int | None = bounded(None, 0, MAX_SEED)
-    hint: str | None = None
-    record: str | None = None
-    save: str | None = None
-    lang: str = "en"
-    ui: str = AUTO
-    pace: float = bounded(0.4, 0.0, 60.0)
-    watch: str | None = None
-    serve: bool = False
-    port: int = bounded(8000, 0, 65_535)
+    opponents: Any
+    partner: str | None
+    seat: Annotated[int, Bounds(0, MAX_SEATS - 1)]
+    match: Annotated[int | None, Bounds(1, MAX_TARGET, words=(None,))]
+    games: Annotated[int, Bounds(1, MOST_GAMES)]
+    seed: Annotated[int | None, Bounds(0, MAX_SEED, words=(None,))]
+    hint: str | None
+    record: str | None
+    save: str | None
+    lang: str
+    ui: str
+    pace: Annotated[float, Bounds(0.0, 60.0)]
+    watch: str | None
+    serve: bool
+    port: Annotated[int, Bounds(0, 65_535)]
 
     def __post_init__(self) -> None:
         check_numbers("", self)

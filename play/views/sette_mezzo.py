@@ -12,6 +12,6 @@ _GAME = SmallGame(
     text=points_text,
     dealt=1,
     hit=HIT,
-    rule=lambda state: message("rule.limit", limit=points_text(int(state["limit"]))),
+    rule=lambda state: message("rule.limit", limit=f"{state['limit']:g}"),
 )
 view, events, result = _GAME.view, _GAME.events, _GAME.result

@@ -31,11 +31,12 @@ from busso.train.rollout.transitions import LambdaTransitions, NStepTransitions,
 from busso.train.rollout.worker import RolloutWorker
 from busso.train.run.background_writer import BackgroundWriter
 from busso.train.run.folder import RunFolder
-from busso.train.settings.dqn import LambdaReturns, LearnerSettings, TargetNetwork, Targets, TrainSettings
+from busso.train.settings.dqn import LambdaReturns, Targets, TrainSettings
 from busso.train.trainer import DqnTrainer
 from busso.tressette import GAME
 from tests.bench.timing import report, seconds
 from tests.chips import emulated_chip
+from tests.train.defaults import learner_settings, network_targets
 
 CPU = torch.device("cpu")
 ROWS = 1024
@@ -114,7 +115,7 @@ def _observations(rows: int) -> torch.Tensor:
     games = -(-rows // 40)
     seating = np.zeros((games, GAME.seats), np.uint8)
     _, totals = play(GAME, stream(2, "bench", 0, games), [RandomPlayer()], seating, watch=recorder.watch, observed=True)
-    words = recorder.transitions(totals, (1.0, 1.0), TargetNetwork()).observation
+    words = recorder.transitions(totals, (1.0, 1.0), network_targets()).observation
     return torch.from_numpy(np.random.default_rng(1).permutation(words)[:rows].view(np.int64))
 
 
@@ -136,7 +137,7 @@ def filled_replay(rows: int, targets: Targets) -> ReplayBuffer:
 
 def update() -> None:
     """Compare `Learner.update`, including sampling, with a bare update of the same network and format."""
-    settings, targets = LearnerSettings(batch_size=512, ema_decay=0.0), TargetNetwork(tau=0.0)
+    settings, targets = learner_settings(batch_size=512, ema_decay=0.0), network_targets(tau=0.0)
     replay = filled_replay(200_000, targets)
     learner = Learner(QNetwork(GAME.bits, GAME.actions, [256, 256], False), replay, settings, targets, CPU)
     whole, bare = seconds(learner.update, _bare_update(settings.batch_size))
@@ -189,7 +190,7 @@ class _Operations(TorchDispatchMode):
 
 def update_operations() -> None:
     """Count the operations of PyTorch in an update."""
-    settings, targets = LearnerSettings(batch_size=512), TargetNetwork()
+    settings, targets = learner_settings(batch_size=512), network_targets()
     network, replay = QNetwork(GAME.bits, GAME.actions, [256, 256], False), filled_replay(10_000, targets)
     learner = Learner(network, replay, settings, targets, CPU)
     learner.update()

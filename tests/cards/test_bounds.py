@@ -1,22 +1,23 @@
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Annotated
 
 import pytest
 
-from busso.base.bounds import Bounds, bounded, check_bounds
+from busso.base.bounds import Bounds, check_bounds
 from busso.base.errors import InputError
 from tests.errors import error_about
 
 
 @dataclass
 class Numbers:
-    count: int = bounded(3, 1, 10)
-    share: float = bounded(0.5, 0.0, 1.0, above=True)
-    limit: float = bounded(10.0, 0.0, 100.0, below=True, words=(math.inf,))
-    games: int | None = bounded(None, 1, 10)
-    decks: int | str = bounded("infinite", 1, 8)
-    widths: list[int] = bounded([1, 2], 1, 10)
-    mix: dict[str, float] = bounded({"a": 1.0}, 0.0, 1.0)
+    count: Annotated[int, Bounds(1, 10)] = 3
+    share: Annotated[float, Bounds(0.0, 1.0, above=True)] = 0.5
+    limit: Annotated[float, Bounds(0.0, 100.0, below=True, words=(math.inf,))] = 10.0
+    games: Annotated[int | None, Bounds(1, 10, words=(None,))] = None
+    decks: Annotated[int | str, Bounds(1, 8, words=("infinite",))] = "infinite"
+    widths: Annotated[list[int], Bounds(1, 10)] = field(default_factory=lambda: [1, 2])
+    mix: Annotated[dict[str, float], Bounds(0.0, 1.0)] = field(default_factory=lambda: {"a": 1.0})
     free: float = 1.0
 
 

@@ -48,7 +48,7 @@ def test_a_comparison(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert float(rows(tmp_path)["one", "2"]["greedy"]) == won["two"]["greedy"]["win_rate"][0]
     assert compare([*(str(runs / name) for name in ("one", "wide")), f"folder={tmp_path}", "baseline=wide"]) == 0
     assert [row_of(tmp_path, name)[1] for name in ("wide", "one")] == [other[1], own[1]]
-    assert row_of(tmp_path, "one")[-2] == f"{-50 * sum(more):+.1f} pp"
+    assert row_of(tmp_path, "one")[-2] == f"{0.0 - 50 * sum(more):+.1f} pp"
 
 
 def test_what_keeps_a_difference_from_being_decided(runs: Path) -> None:

@@ -2,12 +2,12 @@
 
 import json
 from dataclasses import dataclass, make_dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
 
-from busso.base.bounds import bounded
+from busso.base.bounds import Bounds
 from busso.base.errors import InputError
 from busso.base.own_files import trust
 from busso.cards.compiled.batch import reward_loop
@@ -34,7 +34,7 @@ TAKE = [f"take {number}" for number in (1, 2, 3)]
 
 @dataclass(frozen=True)
 class Options:
-    stones: int = bounded(7, 1, 20)
+    stones: Annotated[int, Bounds(1, 20)] = 7
     unused: bool = False
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from busso.cards.compiled.splitmix import stream
 from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import settings_from_dict
 from busso.command.settings.game import game_defaults, load_configured_game
 from busso.play.blackjack_lab.learning import FULL, METHODS, BackgroundLearner, LearningProcess, Subject
 from busso.play.blackjack_lab.lessons import LessonChoices, Lessons, adjusted, typed
@@ -34,8 +35,8 @@ def lessons() -> "Lessons":
 
 
 def process(subject: Subject, name: str) -> LearningProcess:
-    policy = None if name == "ql" else EVALUATED
-    return LearningProcess(subject, TabularSettings(RULES, METHODS[name], policy=policy, min_visits=100))
+    values = {"game": RULES, "algo": METHODS[name], "policy": None if name == "ql" else EVALUATED, "min_visits": 100}
+    return LearningProcess(subject, settings_from_dict(TabularSettings, values))
 
 
 @pytest.mark.parametrize("name", METHODS)

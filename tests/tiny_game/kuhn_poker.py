@@ -8,10 +8,11 @@ H. W. Kuhn (1950), "A simplified two-person poker", Contributions to the Theory 
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from busso.base.bounds import bounded
+from busso.base.bounds import Bounds
 from busso.cards.presentation import Judging, Presentation, Row
 from busso.kit import GAMMA, Layout, below, bit, game, mix, njit, put, uniform
 
@@ -32,7 +33,7 @@ SEES = Layout(own_card=list(CARD_TEXT), own_bet=1, other_bet=1, first=1)
 class Options:
     """Rule options: a bet costs `bet` chips, 1 to 10."""
 
-    bet: int = bounded(1, 1, 10)
+    bet: Annotated[int, Bounds(1, 10)] = 1
 
 
 @njit

@@ -11,9 +11,10 @@ from busso.command.settings.checks import SettingsError
 from busso.train.evaluations import BestNetwork
 from busso.train.run import checkpoint
 from busso.train.run.background_writer import BackgroundWriter
-from busso.train.settings.dqn import EvaluationSettings, TrainSettings
+from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import settings_of
 from tests.errors import error_about
+from tests.train.defaults import evaluation_settings
 
 OPPONENTS = "evaluation.opponents=[initial,cautious]"
 DEALS = 2000
@@ -98,7 +99,7 @@ def test_a_score_is_compared_with_scores_of_its_kind_alone(tmp_path: Path) -> No
 )
 def test_what_is_refused(best_metric: str, hint: str) -> None:
     with error_about(SettingsError, "evaluation.best_metric", hint=hint):
-        EvaluationSettings(best_metric=best_metric)
+        evaluation_settings(best_metric=best_metric)
 
 
 def test_spike_is_judged_by_credits() -> None:

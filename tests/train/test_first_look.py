@@ -7,9 +7,10 @@ import pytest
 from busso.train import evaluations
 from busso.train.evaluations import FirstEvaluation, first_look_at
 from busso.train.settings.dqn import EvaluationSettings
+from tests.train.defaults import evaluation_settings
 from tests.train.test_loop import run
 
-EVERY_1000 = EvaluationSettings(every_episodes=1000)
+EVERY_1000 = evaluation_settings(every_episodes=1000)
 FOLLOWS_THE_CLOCK = ("evaluation.min_seconds=1e6", "evaluation.every_episodes=32")
 
 
@@ -30,8 +31,8 @@ def test_one_that_is_due_a_little_earlier_is_it() -> None:
     [
         (EVERY_1000, 100, 0.0, True, True),
         (EVERY_1000, 99, 0.0, False, True),  # at this pace, no evaluation is due within ten more minutes
-        (EvaluationSettings(every_episodes=1000, min_seconds=0.0), 5000, 0.0, False, True),
-        (EvaluationSettings(every_episodes=1000, opponents=[]), 5000, 0.0, False, True),
+        (evaluation_settings(every_episodes=1000, min_seconds=0.0), 5000, 0.0, False, True),
+        (evaluation_settings(every_episodes=1000, opponents=[]), 5000, 0.0, False, True),
         (EVERY_1000, 5000, 59.0, True, True),  # resumed
         (EVERY_1000, 5000, 60.0, False, False),  # resumed after the first evaluation
     ],

@@ -18,7 +18,7 @@ from busso.train.run import curves as metrics
 from busso.train.run.results import INTERVAL, read_results
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import SCHEMAS, AnyRunSettings
-from busso.train.settings.tabular import BATCH_Q_LEARNING, TabularSettings
+from busso.train.settings.tabular import BatchQSettings, TabularSettings
 
 Numbers = NDArray[np.float64]
 SPEED, UPDATE_SPEED = "time/env_steps_per_second", "time/updates_per_second"
@@ -135,7 +135,7 @@ class Run:
             return np.full(steps.shape, np.nan)
         at, speed = curve
         taken = np.cumsum(np.diff(at, prepend=0.0) / np.maximum(speed, 1e-9))
-        if self.settings.algo == BATCH_Q_LEARNING and (sweeps := self.curve(UPDATE_SPEED)) is not None:
+        if isinstance(self.settings, BatchQSettings) and (sweeps := self.curve(UPDATE_SPEED)) is not None:
             updates = self.curve("train/updates")
             if updates is not None:  # playing and learning alternate, and each has its own speed
                 taken += np.cumsum(np.diff(updates[1], prepend=0.0) / np.maximum(sweeps[1], 1e-9))

@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, ClassVar
 
 from busso.base import own_files
-from busso.base.bounds import bounded
+from busso.base.bounds import Bounds
 from busso.base.errors import InputError
 from busso.cards.game import Game
 from busso.cards.player_specs import CHAMPION, PlayerSpec, kind_and_options
+from busso.command.conf_folder import values_of_conf
 from busso.command.settings.checks import (
     MAX_COUNT,
     MAX_DEALS,
@@ -28,9 +29,6 @@ from busso.command.settings.checks import (
 from busso.command.settings.compose import settings_from_dict
 from busso.command.settings.quoting import spelled
 from busso.train.settings.run import CheckpointSettings, RunSettings, job_minutes
-
-if TYPE_CHECKING:
-    pass
 
 NETWORK = "network"  # the learning network in `opponents.phases.mix`
 SEAT, SIDE = "seat", "side"  # what one draw of `opponents.phases.mix` fills
@@ -58,17 +56,17 @@ def spelled_code(key: str, text: str) -> str:
 
 @dataclass
 class NetworkSettings:
-    """Shape of the Q-network. By default it sees all observation bits.
+    """Shape of the Q-network.
 
     With `module`, an nn.Module in a Python file of the user's own, the shape of busso's networks is cleared.
     """
 
-    hidden: list[int] = bounded([256, 256, 256], 1, 65_536)
-    symmetric: bool = False
-    inputs: int | None = bounded(None, 1, MAX_BITS)
-    dueling: bool = False
-    module: str | None = None
-    init_from: str | None = None
+    hidden: Annotated[list[int], Bounds(1, 65_536)]
+    symmetric: bool
+    inputs: Annotated[int | None, Bounds(1, MAX_BITS, words=(None,))]
+    dueling: bool
+    module: str | None
+    init_from: str | None
 
     def __post_init__(self) -> None:
         check_numbers("network", self)
@@ -96,7 +94,7 @@ class NetworkSettings:
 class ReplaySettings:
     """Settings of the replay buffer."""
 
-    capacity: int = bounded(1_000_000, 1, 10**12)
+    capacity: Annotated[int, Bounds(1, 10**12)]
 
     def __post_init__(self) -> None:
         check_numbers("replay", self)
@@ -106,9 +104,9 @@ class ReplaySettings:
 class ExplorationSettings:
     """Epsilon, decreasing linearly from `start` to `end` over the first `fraction` of the run's budget."""
 
-    start: float = bounded(1.0, 0.0, 1.0)
-    end: float = bounded(0.05, 0.0, 1.0)
-    fraction: float = bounded(0.03, 0.0, 1.0)
+    start: Annotated[float, Bounds(0.0, 1.0)]
+    end: Annotated[float, Bounds(0.0, 1.0)]
+    fraction: Annotated[float, Bounds(0.0, 1.0)]
 
     def __post_init__(self) -> None:
         check_numbers("exploration", self)
@@ -119,11 +117,12 @@ class PhaseSettings:
     """Probabilities of the players in training until the episode `until` (`null`: to the end).
 
     With `each: seat` each seat is drawn separately. With `each: side` the network plays one side of each game (a team,
-    or a seat of Spike), and one player is drawn for all other seats.
+    or a seat of Spike), and one player is drawn for all other seats. These defaults are here, as conf/ has none for the
+    items of a list.
     """
 
-    until: int | None = bounded(None, 1, MAX_COUNT)
-    mix: dict[str, float] = bounded({}, 0.0, 1.0)
+    until: Annotated[int | None, Bounds(1, MAX_COUNT, words=(None,))] = None
+    mix: Annotated[dict[str, float], Bounds(0.0, 1.0)] = field(default_factory=dict)
     each: str = SEAT
 
     def __post_init__(self) -> None:
@@ -138,8 +137,8 @@ class PhaseSettings:
 class OpponentSettings:
     """Players in training games: by `phases`, or `only` one player against which one side learns."""
 
-    only: str | None = None
-    phases: list[PhaseSettings] = field(default_factory=lambda: [PhaseSettings(mix={NETWORK: 1.0})])
+    only: str | None
+    phases: list[PhaseSettings]
 
     def __post_init__(self) -> None:
         self.only = None if self.only is None else spelled("opponents.only", self.only)
@@ -149,8 +148,8 @@ class OpponentSettings:
 class LambdaReturns:
     """Targets computed by the players, from the values by which they play."""
 
-    kind: str = "lambda_returns"
-    td_lambda: float = bounded(0.6, 0.0, 1.0)
+    kind: str = field(default="lambda_returns", kw_only=True)
+    td_lambda: Annotated[float, Bounds(0.0, 1.0)]
 
     def __post_init__(self) -> None:
         check_numbers("target", self)
@@ -160,10 +159,10 @@ class LambdaReturns:
 class TargetNetwork:
     """Targets computed by the learner, with a delayed copy of the network."""
 
-    kind: str = "target_network"
-    n_step: int = bounded(2, 1, 1_000_000)
-    tau: float = bounded(0.01, 0.0, 1.0)
-    update_interval: int = bounded(2000, 1, MAX_COUNT)
+    kind: str = field(default="target_network", kw_only=True)
+    n_step: Annotated[int, Bounds(1, 1_000_000)]
+    tau: Annotated[float, Bounds(0.0, 1.0)]
+    update_interval: Annotated[int, Bounds(1, MAX_COUNT)]
 
     def __post_init__(self) -> None:
         check_numbers("target", self)
@@ -192,7 +191,7 @@ def targets_of(values: Any) -> Targets:
         if strange:
             raise SettingsError(f"target.{min(strange)}", f"unknown setting of {kind}", f"use target={other.kind}")
     whole = make_dataclass("Settings", [("target", schema)])  # so that errors name `target.`
-    found: Targets = settings_from_dict(whole, {"target": values}).target
+    found: Targets = settings_from_dict(whole, {"target": values_of_conf(f"target/{kind}") | dict(values)}).target
     return found
 
 
@@ -235,22 +234,22 @@ def check_phases(phases: Sequence[PhaseSettings], episodes: int | None) -> None:
 class LearnerSettings:
     """Settings of the update; see `busso.train.learner.learner`."""
 
-    lr: float = bounded(1e-3, 0.0, MAX_FLOAT, above=True)
-    lr_end: float = bounded(1e-5, 0.0, MAX_FLOAT)
-    batch_size: int = bounded(1024, 1, 100_000_000)
-    gamma: float = bounded(1.0, 0.0, 1.0)
-    discount_per: str = "decision"
-    muon: float = bounded(0.0, 0.0, 1e6)
-    loss: str = "mse"
-    grad_clip: float = bounded(10.0, 0.0, MAX_FLOAT, above=True, words=(math.inf,))
-    ema_decay: float = bounded(0.99, 0.0, 1.0, below=True)
-    precision: str = "auto"
-    cuda_graph: bool | str = AUTO
-    compile: bool = False
-    threads: int | str = bounded(AUTO, 1, MAX_THREADS)
-    samples_per_insert: float = bounded(0.5, 0.0, 1e9, above=True)
-    samples_floor: float = bounded(1.0, 0.0, 1.0, above=True)
-    learning_starts: int = bounded(10_000, 1, MAX_COUNT)
+    lr: Annotated[float, Bounds(0.0, MAX_FLOAT, above=True)]
+    lr_end: Annotated[float, Bounds(0.0, MAX_FLOAT)]
+    batch_size: Annotated[int, Bounds(1, 100_000_000)]
+    gamma: Annotated[float, Bounds(0.0, 1.0)]
+    discount_per: str
+    muon: Annotated[float, Bounds(0.0, 1e6)]
+    loss: str
+    grad_clip: Annotated[float, Bounds(0.0, MAX_FLOAT, above=True, words=(math.inf,))]
+    ema_decay: Annotated[float, Bounds(0.0, 1.0, below=True)]
+    precision: str
+    cuda_graph: bool | str
+    compile: bool
+    threads: Annotated[int | str, Bounds(1, MAX_THREADS, words=(AUTO,))]
+    samples_per_insert: Annotated[float, Bounds(0.0, 1e9, above=True)]
+    samples_floor: Annotated[float, Bounds(0.0, 1.0, above=True)]
+    learning_starts: Annotated[int, Bounds(1, MAX_COUNT)]
 
     def __post_init__(self) -> None:
         check_numbers("learner", self)
@@ -279,17 +278,17 @@ class LearnerSettings:
 class RolloutSettings:
     """Settings of rollouts of `games` games each. By default there is a worker for every CPU but one."""
 
-    kind: str = "ray"
-    games: int = bounded(512, 1, 100_000_000)
-    workers: int | None = bounded(None, 1, 1_000_000)
-    in_flight: int = bounded(2, 1, 1_000_000)
-    gpus_per_worker: float = bounded(0.0, 0.0, 1024.0)
-    torch_threads: int = bounded(1, 1, MAX_THREADS)
-    publish_ms: float = bounded(500.0, 0.0, 60_000.0)
-    max_weights_age: int = bounded(10_000, 1, MAX_COUNT)
-    heartbeat_seconds: float = bounded(60.0, 0.0, MAX_WAIT, above=True)
-    nodes: int = bounded(1, 1, 1_000_000)
-    join_seconds: float = bounded(120.0, 0.0, MAX_WAIT, above=True)
+    kind: str
+    games: Annotated[int, Bounds(1, 100_000_000)]
+    workers: Annotated[int | None, Bounds(1, 1_000_000, words=(None,))]
+    in_flight: Annotated[int, Bounds(1, 1_000_000)]
+    gpus_per_worker: Annotated[float, Bounds(0.0, 1024.0)]
+    torch_threads: Annotated[int, Bounds(1, MAX_THREADS)]
+    publish_ms: Annotated[float, Bounds(0.0, 60_000.0)]
+    max_weights_age: Annotated[int, Bounds(1, MAX_COUNT)]
+    heartbeat_seconds: Annotated[float, Bounds(0.0, MAX_WAIT, above=True)]
+    nodes: Annotated[int, Bounds(1, 1_000_000)]
+    join_seconds: Annotated[float, Bounds(0.0, MAX_WAIT, above=True)]
 
     def __post_init__(self) -> None:
         check_numbers("rollout", self)
@@ -310,13 +309,13 @@ class RolloutSettings:
 class EvaluationSettings:
     """Duplicate deals against fixed players, during training and at the end."""
 
-    every_episodes: int = bounded(50_000, 1, MAX_COUNT)
-    min_seconds: float = bounded(15.0, 0.0, MAX_SECONDS)
-    max_seconds: float = bounded(600.0, 0.0, MAX_SECONDS)
-    deals: int = bounded(1024, 2, MAX_DEALS)
-    opponents: list[str] = field(default_factory=lambda: ["random"])
-    final_deals: int = bounded(4096, 2, MAX_DEALS)
-    best_metric: str = "win_rate"
+    every_episodes: Annotated[int, Bounds(1, MAX_COUNT)]
+    min_seconds: Annotated[float, Bounds(0.0, MAX_SECONDS)]
+    max_seconds: Annotated[float, Bounds(0.0, MAX_SECONDS)]
+    deals: Annotated[int, Bounds(2, MAX_DEALS)]
+    opponents: list[str]
+    final_deals: Annotated[int, Bounds(2, MAX_DEALS)]
+    best_metric: str
 
     def __post_init__(self) -> None:
         check_numbers("evaluation", self)
@@ -350,27 +349,27 @@ class EvaluationSettings:
 
 @dataclass
 class TrainSettings(RunSettings):
-    """Settings of `busso train algo=dqn`; conf/ has the same keys, with comments."""
+    """Settings of `busso train algo=dqn`; conf/algo/dqn.yaml explains them."""
 
-    algo: str = "dqn"
-    episodes: int | None = bounded(None, 1, MAX_COUNT)
-    minutes: float | None = bounded(None, 0.0, MAX_MINUTES, above=True)
-    device: str = "auto"
-    log_every_episodes: int = bounded(10_000, 1, MAX_COUNT)
-    log_min_seconds: float = bounded(2.0, 0.0, MAX_SECONDS)
-    network: NetworkSettings = field(default_factory=NetworkSettings)
-    target: Any = field(default_factory=lambda: {"kind": TargetNetwork.kind})  # converted to Targets, a union
-    learner: LearnerSettings = field(default_factory=LearnerSettings)
-    replay: ReplaySettings = field(default_factory=ReplaySettings)
-    exploration: ExplorationSettings = field(default_factory=ExplorationSettings)
-    opponents: OpponentSettings = field(default_factory=OpponentSettings)
-    rollout: RolloutSettings = field(default_factory=RolloutSettings)
-    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
-    checkpoint: CheckpointSettings = field(default_factory=CheckpointSettings)
+    ALGORITHMS: ClassVar = ("dqn",)
+
+    episodes: Annotated[int | None, Bounds(1, MAX_COUNT, words=(None,))]
+    minutes: Annotated[float | None, Bounds(0.0, MAX_MINUTES, above=True, words=(None,))]
+    device: str
+    log_every_episodes: Annotated[int, Bounds(1, MAX_COUNT)]
+    log_min_seconds: Annotated[float, Bounds(0.0, MAX_SECONDS)]
+    network: NetworkSettings
+    target: Any  # converted to Targets, a union
+    learner: LearnerSettings
+    replay: ReplaySettings
+    exploration: ExplorationSettings
+    opponents: OpponentSettings
+    rollout: RolloutSettings
+    evaluation: EvaluationSettings
+    checkpoint: CheckpointSettings
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_one_of("algo", self.algo, "dqn")
         self.target = targets_of(self.target)
         game = self.load_game()
         self.network.check(game)
@@ -384,6 +383,11 @@ class TrainSettings(RunSettings):
         if sides and len(game.teams) < 2:
             key = "opponents.phases.each" if self.opponents.only is None else "opponents.only"
             raise SettingsError(key, f"{game.name} has one side and no opponents", "leave it out")
+
+    @classmethod
+    def defaults(cls, algo: str) -> dict[str, Any]:
+        """See RunSettings."""
+        return super().defaults(algo) | {"target": {"kind": TargetNetwork.kind}}
 
     @property
     def players(self) -> dict[str, list[str]]:

@@ -14,15 +14,12 @@ from busso.command.settings.quoting import Override, assigned, given
 from busso.command.settings.untrusted import read_yaml
 from busso.train.settings.dqn import OF_BUSSOS_NETWORKS, TrainSettings, targets_of
 from busso.train.settings.run import BUDGET_KEYS, CHECKPOINTS, MACHINE_KEYS, RunSettings
-from busso.train.settings.tabular import ALGORITHMS, BATCH_Q_LEARNING, BatchQSettings, TabularSettings
+from busso.train.settings.tabular import BatchQSettings, TabularSettings
 
 AnyRunSettings = TrainSettings | BatchQSettings | TabularSettings
 S = TypeVar("S", bound=RunSettings)
-SCHEMAS: dict[str, type[AnyRunSettings]] = {
-    "dqn": TrainSettings,
-    BATCH_Q_LEARNING: BatchQSettings,
-    **dict.fromkeys(ALGORITHMS, TabularSettings),
-}
+_KINDS: tuple[type[AnyRunSettings], ...] = (TrainSettings, BatchQSettings, TabularSettings)
+SCHEMAS = {algo: kind for kind in _KINDS for algo in kind.ALGORITHMS}
 CONFIG = "config.yaml"  # in a run folder: settings of its latest start
 BEST_RESPONSE = "best_response"  # conf/experiment/best_response.yaml
 _EVALUATED = "evaluation.opponents"

@@ -2,14 +2,15 @@
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
-from busso.base.bounds import bounded
+from busso.base.bounds import Bounds
 from busso.base.files import NumberedFiles
 from busso.cards.game import Game
 from busso.cards.player_specs import PlayerSpec, kind_and_options
+from busso.command.conf_folder import values_of_conf
 from busso.command.settings.checks import (
     MAX_COUNT,
     MAX_MINUTES,
@@ -17,6 +18,7 @@ from busso.command.settings.checks import (
     MAX_SEED,
     SettingsError,
     check_numbers,
+    check_one_of,
     require,
 )
 from busso.command.settings.game import GameSettings, load_configured_game
@@ -32,20 +34,32 @@ _NAME = re.compile(rf"{_PART}(/{_PART})*")
 
 @dataclass
 class RunSettings(GameSettings):
-    """Game, learning algorithm and folder of a run."""
+    """Game, learning algorithm and folder of a run.
+
+    The dataclasses of settings have types, bounds and checks; the default values are in conf/ alone.
+    """
+
+    ALGORITHMS: ClassVar[tuple[str, ...]]  # values of `algo`, the usual one first
 
     game: dict[str, Any]
-    algo: str = ""
-    name: str = "default"
-    seed: int = bounded(1, 0, MAX_SEED)
-    runs: str = "runs"
-    dir: str | None = None  # run folder, if hydra.run.dir overrides runs/<game>/<name>
+    algo: str
+    name: str
+    seed: Annotated[int, Bounds(0, MAX_SEED)]
+    runs: str
+    dir: str | None = field(default=None, kw_only=True)  # run folder, if hydra.run.dir overrides runs/<game>/<name>
 
     def __post_init__(self) -> None:
         check_numbers("", self)
+        check_one_of("algo", self.algo, *self.ALGORITHMS)
         require(is_run_name(self.name), "name", "a folder name of letters, digits and -_=,. (or a/b)", self.name)
         require(bool(self.runs.strip()), "runs", "a folder", self.runs)
         self.load_game()
+
+    @classmethod
+    def defaults(cls, algo: str) -> dict[str, Any]:
+        """Return the values in conf/ for one of these algorithms, the first if it is not one, for any game."""
+        name = algo if algo in cls.ALGORITHMS else cls.ALGORITHMS[0]
+        return values_of_conf("train") | values_of_conf(f"algo/{name}")
 
     def load_game(self) -> Game:
         """Return the game with its rule options."""
@@ -73,10 +87,10 @@ class CheckpointSettings:
     They are at least `min_seconds` apart, and up to `max_seconds` if they would take more than 2% of the time.
     """
 
-    every_episodes: int = bounded(100_000, 1, MAX_COUNT)
-    min_seconds: float = bounded(60.0, 0.0, MAX_SECONDS)
-    max_seconds: float = bounded(600.0, 0.0, MAX_SECONDS)
-    keep: int = bounded(3, 1, MAX_COUNT)
+    every_episodes: Annotated[int, Bounds(1, MAX_COUNT)]
+    min_seconds: Annotated[float, Bounds(0.0, MAX_SECONDS)]
+    max_seconds: Annotated[float, Bounds(0.0, MAX_SECONDS)]
+    keep: Annotated[int, Bounds(1, MAX_COUNT)]
 
     def __post_init__(self) -> None:
         check_numbers("checkpoint", self)

@@ -1,8 +1,9 @@
 """Settings of tabular learning and of batch Q-learning, which have no network, replay buffer or workers."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
-from busso.base.bounds import bounded
+from busso.base.bounds import Bounds
 from busso.cards.game import MAX_ACTIONS
 from busso.command.settings.checks import (
     MAX_COUNT,
@@ -10,34 +11,30 @@ from busso.command.settings.checks import (
     MAX_MINUTES,
     SettingsError,
     check_numbers,
-    check_one_of,
     require,
 )
 from busso.train.settings.run import CheckpointSettings, RunSettings, check_opponent
-
-ALGORITHMS = ("monte_carlo", "td", "q_learning")
-BATCH_Q_LEARNING = "batch_q_learning"
 
 
 @dataclass
 class TabularSettings(RunSettings):
     """Settings of `busso train algo=q_learning` and the other tabular algorithms; conf/algo/ explains them."""
 
-    algo: str = "q_learning"
-    episodes: int = bounded(100_000_000, 1, MAX_COUNT)
-    minutes: float | None = bounded(None, 0.0, MAX_MINUTES, above=True)
-    log_every_episodes: int = bounded(2_000_000, 1, MAX_COUNT)
-    policy: str | None = None
-    epsilon: float = bounded(0.4, 0.0, 1.0)
-    step_size: float | None = bounded(None, 0.0, 1.0, above=True)
+    ALGORITHMS: ClassVar = ("q_learning", "td", "monte_carlo")
+
+    episodes: Annotated[int, Bounds(1, MAX_COUNT)]
+    minutes: Annotated[float | None, Bounds(0.0, MAX_MINUTES, above=True, words=(None,))]
+    log_every_episodes: Annotated[int, Bounds(1, MAX_COUNT)]
+    policy: str | None
+    epsilon: Annotated[float, Bounds(0.0, 1.0)]
+    step_size: Annotated[float | None, Bounds(0.0, 1.0, above=True, words=(None,))]
     # Robbins and Monro: the sum of the steps must diverge, and that of their squares converge.
-    step_power: float = bounded(1.0, 0.5, 1.0, above=True)
-    min_visits: int = bounded(10_000, 1, MAX_COUNT)
-    checkpoint: CheckpointSettings = field(default_factory=lambda: CheckpointSettings(20_000_000, 5.0))
+    step_power: Annotated[float, Bounds(0.5, 1.0, above=True)]
+    min_visits: Annotated[int, Bounds(1, MAX_COUNT)]
+    checkpoint: CheckpointSettings
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_one_of("algo", self.algo, *ALGORITHMS)
         evaluates = self.algo != "q_learning"
         if evaluates and self.policy is None:
             hint = "add one, as in policy=hit_below_14"
@@ -55,8 +52,8 @@ class TabularSettings(RunSettings):
 class FinalEvaluationSettings:
     """Duplicate deals against players without a table, once, at the end."""
 
-    opponents: list[str] = field(default_factory=lambda: ["random"])
-    final_deals: int = bounded(2048, 2, MAX_DEALS)
+    opponents: list[str]
+    final_deals: Annotated[int, Bounds(2, MAX_DEALS)]
 
     def __post_init__(self) -> None:
         check_numbers("evaluation", self)
@@ -66,18 +63,19 @@ class FinalEvaluationSettings:
 class BatchQSettings(RunSettings):
     """Settings of `busso train algo=batch_q_learning`; conf/algo/batch_q_learning.yaml explains them."""
 
-    algo: str = BATCH_Q_LEARNING
-    iterations: int = bounded(50, 1, MAX_DEALS)
-    games: int = bounded(2000, 1, MAX_DEALS)
-    passes: int = bounded(20, 1, MAX_DEALS)
-    epsilon: float = bounded(0.9, 0.0, 1.0)
-    epsilon_decay: float = bounded(0.9556, 0.0, 1.0)
-    unexplored: list[int] = bounded([], 0, MAX_ACTIONS - 1)
-    step_size: float = bounded(0.1, 0.0, 1.0, above=True)
-    discount: float = bounded(1.0, 0.0, 1.0)
-    whole_games: bool = False
-    save_every: int = bounded(5, 1, MAX_DEALS)
-    evaluation: FinalEvaluationSettings = field(default_factory=FinalEvaluationSettings)
+    ALGORITHMS: ClassVar = ("batch_q_learning",)
+
+    iterations: Annotated[int, Bounds(1, MAX_DEALS)]
+    games: Annotated[int, Bounds(1, MAX_DEALS)]
+    passes: Annotated[int, Bounds(1, MAX_DEALS)]
+    epsilon: Annotated[float, Bounds(0.0, 1.0)]
+    epsilon_decay: Annotated[float, Bounds(0.0, 1.0)]
+    unexplored: Annotated[list[int], Bounds(0, MAX_ACTIONS - 1)]
+    step_size: Annotated[float, Bounds(0.0, 1.0, above=True)]
+    discount: Annotated[float, Bounds(0.0, 1.0)]
+    whole_games: bool
+    save_every: Annotated[int, Bounds(1, MAX_DEALS)]
+    evaluation: FinalEvaluationSettings
 
     def __post_init__(self) -> None:
         super().__post_init__()

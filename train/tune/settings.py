@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep
 from omegaconf import DictConfig, OmegaConf
 
-from busso.base.bounds import bounded
+from busso.base.bounds import Bounds
 from busso.command.settings.checks import SettingsError, check_numbers, check_one_of, require
 from busso.command.settings.compose import from_config, refused_by_name
 from busso.command.settings.quoting import in_quotes, key_of, value_text, with_escapes
@@ -39,10 +39,10 @@ MAX_TRIALS = 100_000
 class TuneSettings:
     """Settings of `busso tune` itself; conf/tune.yaml explains them."""
 
-    study: str = "tune"
-    trials: int = bounded(20, 1, MAX_TRIALS)
-    pruner: str = "median"
-    startup: int = bounded(5, 0, MAX_TRIALS)
+    study: str
+    trials: Annotated[int, Bounds(1, MAX_TRIALS)]
+    pruner: str
+    startup: Annotated[int, Bounds(0, MAX_TRIALS)]
 
     def __post_init__(self) -> None:
         check_numbers("", self)

@@ -1,12 +1,12 @@
 """Players and advisers by the double-dummy solver: over all possible hands of the last tricks, or the actual hands."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.base.bounds import bounded
+from busso.base.bounds import Bounds
 from busso.cards.compiled.batch import at
 from busso.cards.compiled.bits import lowest, popcount
 from busso.cards.compiled.jit import njit
@@ -29,7 +29,7 @@ _KNOWN_TRICKS = 8  # with more left, a single position takes long
 class CheatingOptions(PlayerOptions):
     """Number of last tricks to solve exactly; each further one takes about three times as long."""
 
-    tricks: int = bounded(8, 1, TRICKS)
+    tricks: Annotated[int, Bounds(1, TRICKS)] = 8
 
 
 def make_cheating(game: Game, options: CheatingOptions) -> StochasticPlayer:
@@ -80,8 +80,8 @@ def _best_card(state: Any, cards: np.uint64, tricks: int, scratch: Any, table: T
 class ExactOptions(PlayerOptions):
     """Options of `exact`: it advises with at most `tricks` left, over all possible hands or `samples` of them."""
 
-    tricks: int = bounded(6, 1, TRICKS)
-    samples: int = bounded(200, 1, MOST_SAMPLES)
+    tricks: Annotated[int, Bounds(1, TRICKS)] = 6
+    samples: Annotated[int, Bounds(1, MOST_SAMPLES)] = 200
 
 
 class EndgameAdviser:

@@ -1,11 +1,12 @@
 """The player `search:RUN`: a network plays out its cards on hands consistent with its seat's knowledge."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.base.bounds import bounded
+from busso.base.bounds import Bounds
 from busso.base.errors import InputError
 from busso.cards.compiled.bits import lowest, unpack
 from busso.cards.game import Game, States
@@ -45,12 +46,12 @@ class TressetteSearchOptions(PlayerOptions):
 
     samples: str = AUTO
     draws: str = AUTO
-    tricks: int = bounded(8, 0, TRICKS)
-    near: float = bounded(0.06, 0.0, 1e9)
-    prior: float = bounded(30.0, 0.0, 1e9)
-    temperature: float = bounded(0.05, 0.0, 1e9, above=True)
-    partner_temperature: float = bounded(0.03, 0.0, 1e9, above=True)
-    slack: float = bounded(0.05, 1e-6, 1.0)  # above 0, so that no unexpected action rules out a world
+    tricks: Annotated[int, Bounds(0, TRICKS)] = 8
+    near: Annotated[float, Bounds(0.0, 1e9)] = 0.06
+    prior: Annotated[float, Bounds(0.0, 1e9)] = 30.0
+    temperature: Annotated[float, Bounds(0.0, 1e9, above=True)] = 0.05
+    partner_temperature: Annotated[float, Bounds(0.0, 1e9, above=True)] = 0.03
+    slack: Annotated[float, Bounds(1e-6, 1.0)] = 0.05  # above 0, so that no unexpected action rules out a world
 
     def __post_init__(self) -> None:
         super().__post_init__()

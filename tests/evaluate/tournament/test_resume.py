@@ -9,7 +9,9 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -18,6 +20,7 @@ import pytest
 from busso.base import lock
 from busso.cards.game import load_game
 from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import compose
 from busso.evaluate.tournament import run as command
 from busso.evaluate.tournament.__main__ import main
 from busso.evaluate.tournament.batches import Batch, Executor, Played, ProcessLostError, TournamentWorker
@@ -183,8 +186,9 @@ def test_batches_that_are_not_whole_are_left_out(tmp_path: Path) -> None:
     journal.close()
 
 
-def small_settings(**changes: object) -> TournamentSettings:
-    return TournamentSettings(game={"name": "blackjack"}, **{"players": ["hit_below_14", "random"], **changes})
+def small_settings(**changes: Any) -> TournamentSettings:
+    plain = compose(TournamentSettings, "tournament", ["game=blackjack", "players=[hit_below_14,random]"])
+    return replace(plain, **changes)
 
 
 def resolved(settings: TournamentSettings) -> dict[str, ResolvedPlayer]:

@@ -52,16 +52,16 @@ def test_a_training(tmp_path: Path) -> None:
 # Print that worker processes are stopped.
 TWO = """
 import os, sys
-from busso.evaluate.tournament import executors
+from busso.evaluate.tournament import batches
 from busso.evaluate.tournament.__main__ import main
 
-class Executor(executors.Executor):
+class Executor(batches.Executor):
     def close(self):
         print("closes", len(self.pool._processes), file=sys.stderr)
         super().close()
 
 if __name__ == "__main__":
-    executors.Executor = Executor
+    batches.Executor = Executor
     sys.exit(main(sys.argv[1:]))
 """
 

@@ -63,7 +63,7 @@ def test_every_kind_has_one_limit(kind: str, more: tuple[str, ...], names: list[
 
 def test_workers_and_learner_share_the_cpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Four CPUs here, six workers on two nodes: 4 CPU seconds pay for 1 of half of the playing and 2 of learning."""
-    monkeypatch.setattr(measure.resources, "cpus", lambda: 4)
+    monkeypatch.setattr(measure.system, "cpus", lambda: 4)
     six = chosen(tmp_path, "ray", "rollout.workers=6", "rollout.nodes=2")
     workers, cpus = measure._workers(six, playing=2.0, learning=2.0)
     assert (workers.decisions, cpus.decisions) == (3.0, pytest.approx(4 / (2.0 / 2 + 2.0)))
@@ -72,7 +72,7 @@ def test_workers_and_learner_share_the_cpus(tmp_path: Path, monkeypatch: pytest.
 def test_of_a_learner_on_a_gpu_graphs_and_compiling_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For a learner on CPUs, the threads and a GPU are named."""
     plain = chosen(tmp_path, "local")
-    monkeypatch.setattr(measure.resources, "cpus", lambda: 8)
+    monkeypatch.setattr(measure.system, "cpus", lambda: 8)
     scaling = measure.Scaling(worker=1.0, updates=100.0, decisions=128.0, where="somewhere")
     both = "learner.cuda_graph=true, learner.compile=true, "
     assert measure._faster_updates(plain, on_gpu=True, graphed=False) == both
@@ -80,7 +80,7 @@ def test_of_a_learner_on_a_gpu_graphs_and_compiling_are_named(tmp_path: Path, mo
     compiled = chosen(tmp_path, "local", "learner.compile=true")
     assert measure._faster_updates(compiled, on_gpu=True, graphed=True) == ""
     assert measure._faster_updates(plain, on_gpu=False, graphed=False) == "learner.threads=2, a GPU, "
-    monkeypatch.setattr(measure.resources, "cpus", lambda: 2)  # too few for workers next to two learner threads
+    monkeypatch.setattr(measure.system, "cpus", lambda: 2)  # too few for workers next to two learner threads
     assert measure._faster_updates(plain, on_gpu=False, graphed=False) == "a GPU, "
     stage = measure._learner(scaling, "a GPU, ")
     assert stage.how == "100 updates/s somewhere, one for 128 decisions" and stage.decisions == pytest.approx(12_800)

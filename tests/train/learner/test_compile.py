@@ -8,8 +8,9 @@ import torch
 from torch._dynamo.utils import counters
 
 from busso.train.learner.learner import Learner
-from busso.train.settings.dqn import LambdaReturns, LearnerSettings, TargetNetwork, Targets
+from busso.train.settings.dqn import Targets
 from tests.chips import emulated_chip
+from tests.train.defaults import lambda_targets, learner_settings, network_targets
 from tests.train.learner.test_learner import filled, learner, same
 
 
@@ -32,11 +33,11 @@ def with_compiler(monkeypatch: pytest.MonkeyPatch, compiler: str) -> list[Any]:
     return given
 
 
-@pytest.mark.parametrize("targets", [TargetNetwork(tau=0.0), LambdaReturns()])
+@pytest.mark.parametrize("targets", [network_targets(tau=0.0), lambda_targets()])
 def test_a_compiled_update_learns_what_an_eager_one_learns(monkeypatch: pytest.MonkeyPatch, targets: Targets) -> None:
     """As one graph, with the operations that a GPU would run."""
     given = with_compiler(monkeypatch, "aot_eager")
-    how = LearnerSettings(batch_size=32, precision="float32", muon=4.0, compile=True)
+    how = learner_settings(batch_size=32, precision="float32", muon=4.0, compile=True)
     with emulated_chip("other_device"):
         eager, compiled = learner(how, targets), learner(how, targets)
         compiled.compile()
@@ -61,7 +62,7 @@ def test_where_the_compiler_fails_one_line_says_so_and_the_run_learns(
         return fails
 
     monkeypatch.setattr(torch, "compile", without_a_compiler)
-    how = LearnerSettings(batch_size=32, precision="float32", compile=True)
+    how = learner_settings(batch_size=32, precision="float32", compile=True)
     with emulated_chip("other_device"), caplog.at_level(logging.WARNING, "train"):
         it, eager = filled(learner(how)), filled(learner(how))
         it.compile()
@@ -71,7 +72,7 @@ def test_where_the_compiler_fails_one_line_says_so_and_the_run_learns(
 
 
 def test_a_learner_on_a_cpu_is_not_compiled(caplog: pytest.LogCaptureFixture) -> None:
-    it = learner(LearnerSettings(compile=True))
+    it = learner(learner_settings(compile=True))
     with caplog.at_level(logging.WARNING, "train"):
         it.compile()
     assert it._loss == it.loss and "on a CPU" in caplog.text

@@ -18,8 +18,9 @@ from busso.train.learner.cuda_graph import EAGER_CALLS, GraphedStep, graphed
 from busso.train.learner.learner import Learner
 from busso.train.learner.replay_buffer import Batch, ReplayBuffer
 from busso.train.network.own_network import OwnNetwork
-from busso.train.settings.dqn import LambdaReturns, LearnerSettings, TargetNetwork, Targets
+from busso.train.settings.dqn import Targets
 from tests.chips import emulated_chip
+from tests.train.defaults import lambda_targets, learner_settings, network_targets
 from tests.train.learner.test_learner import filled, learner, same
 
 UPDATES = EAGER_CALLS + 5
@@ -111,9 +112,9 @@ def close(a: Learner, b: Learner) -> bool:
     return all(torch.allclose(x.double(), y.double(), rtol=1e-4, atol=1e-5) for x, y in pairs)
 
 
-@pytest.mark.parametrize("targets", [TargetNetwork(), TargetNetwork(tau=0.0, update_interval=2), LambdaReturns()])
+@pytest.mark.parametrize("targets", [network_targets(), network_targets(tau=0.0, update_interval=2), lambda_targets()])
 def test_replays_learn_what_eager_updates_learn(graphs: list[Recorder], targets: Targets) -> None:
-    settings = LearnerSettings(batch_size=32, precision="float32", muon=4.0, ema_decay=0.9)
+    settings = learner_settings(batch_size=32, precision="float32", muon=4.0, ema_decay=0.9)
     eager = learned(filled(learner(settings, targets), 0.9))
     replayed = learned(with_graph(lambda: filled(learner(settings, targets), 0.9)))
     assert close(eager, replayed) and eager.metrics() == pytest.approx(replayed.metrics(), rel=1e-4)
@@ -123,7 +124,7 @@ def test_replays_learn_what_eager_updates_learn(graphs: list[Recorder], targets:
 
 def test_a_run_may_change_between_graphs_and_eager_updates(graphs: list[Recorder]) -> None:
     """As when it is resumed on another device. A graph captured before a state was loaded is not replayed."""
-    settings = LearnerSettings(batch_size=32, precision="float32", muon=4.0, ema_decay=0.9)
+    settings = learner_settings(batch_size=32, precision="float32", muon=4.0, ema_decay=0.9)
     uninterrupted = learned(learned(filled(learner(settings), 0.9)))
     for first in (False, True):
         before, after = filled(learner(settings), 0.9), filled(learner(settings), 0.9)
@@ -163,7 +164,7 @@ def test_if_the_capture_fails_one_line_says_so_and_the_run_learns(
     found = ReplayBuffer.rows
     monkeypatch.setattr(torch.cuda, "graph", fails)
     monkeypatch.setattr(ReplayBuffer, "rows", rows)
-    settings = LearnerSettings(batch_size=32, precision="float32")
+    settings = learner_settings(batch_size=32, precision="float32")
     with caplog.at_level(logging.WARNING, "train"):
         it = learned(with_graph(lambda: filled(learner(settings))))
     why = "RuntimeError: CUDA error: operation not permitted when stream is capturing"
@@ -173,25 +174,25 @@ def test_if_the_capture_fails_one_line_says_so_and_the_run_learns(
 
 def test_where_updates_are_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     """By default on a GPU, but not of a user's own network or loss."""
-    it, own = learner(LearnerSettings()), OwnNetwork(torch.nn.Linear(8, 4), 8, 4, None)  # type: ignore[arg-type]
+    it, own = learner(learner_settings()), OwnNetwork(torch.nn.Linear(8, 4), 8, 4, None)  # type: ignore[arg-type]
     for network in (it.online, own):
-        assert not any(graphed(LearnerSettings(cuda_graph=choice), network) for choice in ("auto", True, False))
+        assert not any(graphed(learner_settings(cuda_graph=choice), network) for choice in ("auto", True, False))
     monkeypatch.setattr(type(it.online), "device", torch.device("cuda"))
     monkeypatch.setattr(OwnNetwork, "device", torch.device("cuda"))
-    assert graphed(LearnerSettings(), it.online) and not graphed(LearnerSettings(), own)
-    own_loss = LearnerSettings()
+    assert graphed(learner_settings(), it.online) and not graphed(learner_settings(), own)
+    own_loss = learner_settings()
     own_loss.loss = "net.py:loss"
     assert not graphed(own_loss, it.online)
     for network in (it.online, own):
-        assert graphed(LearnerSettings(cuda_graph=True), network)
-        assert not graphed(LearnerSettings(cuda_graph=False), network)
+        assert graphed(learner_settings(cuda_graph=True), network)
+        assert not graphed(learner_settings(cuda_graph=False), network)
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("targets", [TargetNetwork(), LambdaReturns()])
+@pytest.mark.parametrize("targets", [network_targets(), lambda_targets()])
 def test_on_a_gpu_replays_learn_what_eager_updates_learn(targets: Targets) -> None:
-    settings = LearnerSettings(batch_size=32, precision="float32", muon=4.0, ema_decay=0.9)
-    eager = LearnerSettings(**{**vars(settings), "cuda_graph": False})
+    settings = learner_settings(batch_size=32, precision="float32", muon=4.0, ema_decay=0.9)
+    eager = learner_settings(**{**vars(settings), "cuda_graph": False})
     a, b = (filled(learner(each, targets, device="cuda"), 0.9) for each in (settings, eager))
     learned(a), learned(b)
     assert isinstance(a._step, GraphedStep) and a._step._captured and not isinstance(b._step, GraphedStep)
@@ -205,7 +206,7 @@ def test_on_a_gpu_replays_learn_what_eager_updates_learn(targets: Targets) -> No
 @pytest.mark.gpu
 def test_on_a_gpu_a_failing_capture_leaves_updates_eager(caplog: pytest.LogCaptureFixture) -> None:
     """Reading a value back is not allowed in a capture."""
-    it = filled(learner(LearnerSettings(batch_size=32), device="cuda"))
+    it = filled(learner(learner_settings(batch_size=32), device="cuda"))
     error = it._error
 
     def reading(value: Tensor, target: Tensor) -> Tensor:

@@ -16,9 +16,9 @@ from busso.train.run import checkpoint
 from busso.train.run.checkpoint import CheckpointError, not_finite
 from busso.train.run.folder import RunFolder
 from busso.train.run.runner import Runner
-from busso.train.settings.dqn import LearnerSettings
 from busso.train.trainer import DqnTrainer
 from tests.errors import error_about, error_line
+from tests.train.defaults import learner_settings
 from tests.train.learner.test_learner import filled, learner
 from tests.train.runs import TrainedRuns, settings, small
 
@@ -127,7 +127,7 @@ def test_where_a_state_is_not_finite() -> None:
 @pytest.mark.parametrize("muon", [0.0, 4.0])
 def test_a_loss_that_is_no_number_is_divergence(muon: float) -> None:
     """In any weight of the network, with either optimizer."""
-    it = filled(learner(LearnerSettings(batch_size=8, precision="float32", muon=muon)))
+    it = filled(learner(learner_settings(batch_size=8, precision="float32", muon=muon)))
     it.replay._data["n_step_return"].fill_(math.nan)
     it.update()
     assert math.isnan(it.metrics()["train/loss"])

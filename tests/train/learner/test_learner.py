@@ -13,8 +13,9 @@ from busso.train.learner.learner import Bootstrap, Learner, masked_max, td_targe
 from busso.train.learner.replay_buffer import NStepBatch, ReplayBuffer
 from busso.train.network.q_network import QNetwork
 from busso.train.rollout.transitions import LambdaTransitions, NStepTransitions, transitions_for
-from busso.train.settings.dqn import LambdaReturns, LearnerSettings, TargetNetwork, Targets
+from busso.train.settings.dqn import LearnerSettings, Targets
 from tests.chips import Chip, emulated_chip
+from tests.train.defaults import lambda_targets, learner_settings, network_targets
 
 CPU = torch.device("cpu")
 
@@ -34,13 +35,13 @@ def test_masked_max_by_hand() -> None:
 
 def formatted(chip: Chip, **settings: Any) -> LearnerSettings:
     """Return settings with the chip's number format."""
-    return LearnerSettings(precision=chip.format, **({"ema_decay": 0.0} | settings))
+    return learner_settings(precision=chip.format, **({"ema_decay": 0.0} | settings))
 
 
 def learner(settings: LearnerSettings, targets: Targets | None = None, device: str = "cpu") -> Learner:
     """Build a learner with a target network that is only copied, unless `targets` says otherwise."""
     torch.manual_seed(0)
-    targets = targets or TargetNetwork(tau=0.0)
+    targets = targets or network_targets(tau=0.0)
     replay = ReplayBuffer(transitions_for(targets), 1000, 1, torch.device(device), seed=1)
     return Learner(QNetwork(8, 4, (16, 16), False), replay, settings, targets, torch.device(device))
 
@@ -64,7 +65,7 @@ def batch(legal: list[int], discount: float = 0.5) -> NStepBatch:
 
 
 def test_next_value_uses_target_network_and_the_seats_own_mask(chip: Chip) -> None:
-    it = learner(formatted(chip), TargetNetwork())
+    it = learner(formatted(chip), network_targets())
     target = bootstrap(it).network
     with torch.no_grad():
         for parameter in target.parameters():
@@ -119,7 +120,7 @@ def test_solves_a_chain_by_bootstrapping(chip: Chip) -> None:
     torch.manual_seed(0)
     replay = ReplayBuffer(NStepTransitions, len(rows), 1, CPU, seed=1)
     replay.add(transitions)
-    targets = TargetNetwork(tau=0.0, update_interval=10)
+    targets = network_targets(tau=0.0, update_interval=10)
     settings = formatted(chip, lr=1e-2, batch_size=32, loss="mse")
     it = Learner(QNetwork(4, 2, [32, 32], dueling=True), replay, settings, targets, CPU)
     for k in range(600):
@@ -155,8 +156,8 @@ def same(a: QNetwork, b: QNetwork) -> bool:
 
 
 def test_hard_sync_every_so_many_updates() -> None:
-    targets = TargetNetwork(tau=0.0, update_interval=3)
-    it = filled(learner(LearnerSettings(batch_size=8, precision="float32"), targets))
+    targets = network_targets(tau=0.0, update_interval=3)
+    it = filled(learner(learner_settings(batch_size=8, precision="float32"), targets))
     target = bootstrap(it).network
     initial = copy.deepcopy(target)
     for _ in range(2):
@@ -167,7 +168,7 @@ def test_hard_sync_every_so_many_updates() -> None:
 
 
 def test_soft_sync_moves_by_tau() -> None:
-    it = filled(learner(LearnerSettings(batch_size=8, precision="float32"), TargetNetwork(tau=0.25)))
+    it = filled(learner(learner_settings(batch_size=8, precision="float32"), network_targets(tau=0.25)))
     target = bootstrap(it).network
     before = [p.clone() for p in target.parameters()]
     it.update()
@@ -178,7 +179,7 @@ def test_soft_sync_moves_by_tau() -> None:
 def test_lambda_returns_are_the_targets_and_nothing_else_is_kept(chip: Chip) -> None:
     """Equivalent to a target network if every transition ends its game."""
     how = formatted(chip, batch_size=32, ema_decay=0.9, muon=4.0)
-    it, other = filled(learner(how, LambdaReturns())), filled(learner(how))
+    it, other = filled(learner(how, lambda_targets())), filled(learner(how))
     for _ in range(3):
         it.update()
         other.update()
@@ -192,7 +193,7 @@ def test_lambda_returns_are_the_targets_and_nothing_else_is_kept(chip: Chip) -> 
     ("decay", "shares"), [(0.99, (1, 21 / 22, 21 / 23, 21 / 24)), (0.1, (1, 21 / 22, 21 / 23, 0.9))]
 )
 def test_average_plays_when_asked_for(decay: float, shares: tuple[float, ...]) -> None:
-    it = filled(learner(LearnerSettings(ema_decay=decay, batch_size=8, lr=0.1, precision="float32")))
+    it = filled(learner(learner_settings(ema_decay=decay, batch_size=8, lr=0.1, precision="float32")))
     expected: list[torch.Tensor] = []
     for share in shares:
         it.update()
@@ -254,10 +255,10 @@ class Readings(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize("targets", [TargetNetwork(), LambdaReturns()])
+@pytest.mark.parametrize("targets", [network_targets(), lambda_targets()])
 def test_an_update_reads_nothing_back_from_the_device(targets: Targets) -> None:
     """With the operations of other devices, and with every optional part of an update."""
-    settings = LearnerSettings(batch_size=8, ema_decay=0.9, muon=4.0, precision="float32")
+    settings = learner_settings(batch_size=8, ema_decay=0.9, muon=4.0, precision="float32")
     with emulated_chip("other_device"):
         it = filled(learner(settings, targets), discount=0.9)
         it.update()
@@ -269,8 +270,8 @@ def test_an_update_reads_nothing_back_from_the_device(targets: Targets) -> None:
 
 @pytest.mark.gpu
 def test_an_update_never_waits_for_the_gpu() -> None:
-    settings = LearnerSettings(batch_size=8, ema_decay=0.9, muon=4.0)
-    it = filled(learner(settings, TargetNetwork(), device="cuda"), 0.9)
+    settings = learner_settings(batch_size=8, ema_decay=0.9, muon=4.0)
+    it = filled(learner(settings, network_targets(), device="cuda"), 0.9)
     it.update()
     torch.cuda.set_sync_debug_mode("error")
     try:

@@ -6,6 +6,7 @@ import torch
 from busso.train.learner.learner import Learner
 from busso.train.learner.muon import Muon, orthogonal
 from busso.train.settings.dqn import LearnerSettings
+from tests.train.defaults import learner_settings
 from tests.train.learner.test_learner import filled, learner
 
 
@@ -58,8 +59,8 @@ def learned(settings: LearnerSettings, updates: int) -> Learner:
 def test_hidden_matrices_are_muons_and_the_rest_is_adams() -> None:
     """With a step of almost 0, hidden matrices stay the same and everything else learns as without Muon."""
     how = {"precision": "float32", "batch_size": 32, "ema_decay": 0.0}
-    still = learned(LearnerSettings(**how, muon=1e-30), 1)
-    adam, begun = (learned(LearnerSettings(**how), updates) for updates in (1, 0))
+    still = learned(learner_settings(**how, muon=1e-30), 1)
+    adam, begun = (learned(learner_settings(**how), updates) for updates in (1, 0))
     for name, weights in still.online.state_dict().items():
         hidden = name.startswith("body") and weights.ndim == 2
         other = begun if hidden else adam

@@ -20,8 +20,9 @@ from busso.train.rollout.transitions import (
     next_decisions,
     transitions_for,
 )
-from busso.train.settings.dqn import LambdaReturns, TargetNetwork, Targets
+from busso.train.settings.dqn import Targets
 from busso.tressette import GAME
+from tests.train.defaults import lambda_targets, network_targets
 
 
 def n_step(game, seat, earned, final, discounts, n):
@@ -150,10 +151,10 @@ def recorded(reward: str, n: int) -> tuple[NStepTransitions, np.ndarray]:
     seeds = stream(3, "test", 0, 32)
     recorder = TransitionRecorder(GAME)
     _, totals = play(GAME, seeds, [RandomPlayer()], np.zeros((32, 4), np.uint8), GAME.rewards[reward], recorder.watch)
-    return recorder.transitions(totals, (1.0, 1.0), TargetNetwork(n_step=n)), totals
+    return recorder.transitions(totals, (1.0, 1.0), network_targets(n_step=n)), totals
 
 
-@pytest.mark.parametrize("targets", [LambdaReturns(), TargetNetwork()])
+@pytest.mark.parametrize("targets", [lambda_targets(), network_targets()])
 def test_games_that_the_deal_decides_give_no_transitions(targets: Targets) -> None:
     transitions = TransitionRecorder(GAME).transitions(np.zeros((1, 4), np.float32), (1.0, 1.0), targets)
     assert [array.shape for array in transitions] == [(0, GAME.words), *[(0,)] * (len(transitions) - 1)]

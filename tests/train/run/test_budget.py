@@ -9,8 +9,9 @@ from busso.train.requests import DqnCounters, RateLimiter
 from busso.train.run.budget import Budget
 from busso.train.run.curves import Rates
 from busso.train.run.every import ROWS, SHARE, Every
-from busso.train.settings.dqn import DEFAULT_MINUTES, LearnerSettings, TrainSettings
+from busso.train.settings.dqn import DEFAULT_MINUTES, TrainSettings
 from tests.errors import error_about
+from tests.train.defaults import learner_settings
 
 
 class Clock:
@@ -181,17 +182,17 @@ def test_updates_that_are_due() -> None:
     def due(inserted: int, held: int, updates: int, forgiven: float = 0.0) -> int:
         return limiter.updates_due(DqnCounters(inserted=inserted, forgiven=forgiven), held, updates)
 
-    limiter = RateLimiter(LearnerSettings(batch_size=64, samples_per_insert=0.5, learning_starts=1000), 4000)
+    limiter = RateLimiter(learner_settings(batch_size=64, samples_per_insert=0.5, learning_starts=1000), 4000)
     assert [due(inserted, inserted, 0) for inserted in (0, 999, 1000, 1280)] == [0, 0, 7, 10]
     assert due(1280, 1280, 4) == 6 and due(1280, 1280, 11) == 0 and due(1280, 1280, 4, forgiven=2.5) == 3
     assert due(9000, 999, 0) == 0 and due(9000, 1000, 64) == 6, "with a buffer that was empty again"
-    limiter = RateLimiter(LearnerSettings(batch_size=64, samples_per_insert=0.5, learning_starts=10**6), 500)
+    limiter = RateLimiter(learner_settings(batch_size=64, samples_per_insert=0.5, learning_starts=10**6), 500)
     assert due(640, 500, 0) == 5, "its buffer never holds learning_starts"
 
 
 def test_weights_may_be_older_where_more_is_in_flight() -> None:
     """A request here pays for 20 updates: with 1,000 in flight, results are 20,000 updates old."""
-    limiter = RateLimiter(LearnerSettings(batch_size=1024, samples_per_insert=0.5), 10**6)
+    limiter = RateLimiter(learner_settings(batch_size=1024, samples_per_insert=0.5), 10**6)
     counters = DqnCounters(inserted=10 * 40_960, rollouts=10)
     assert limiter.mean_credit(counters) == 20
     assert limiter.max_weights_age(10_000, 4, counters) == 10_000

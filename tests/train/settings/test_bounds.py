@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, Field, asdict, fields, is_dataclass
+from dataclasses import Field, asdict, fields, is_dataclass
 from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -12,7 +12,7 @@ import pytest
 from busso.base.bounds import Bounds, bounds_of
 from busso.base.errors import InputError
 from busso.cards.game import load_game
-from busso.command.conf_folder import CONF, own_games
+from busso.command.conf_folder import CONF, own_games, values_of_conf
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose, settings_from_dict
 from busso.command.settings.game import game_defaults, load_configured_game
@@ -76,11 +76,17 @@ PLAYERS = sorted(_options_of_players(), key=str)
 
 @cache
 def plain_values(schema: type[Any]) -> dict[str, Any]:
-    """Return the default settings of a command, or of training by an algorithm."""
+    """Return the default settings of a command, of training by an algorithm, or of a group or a kind of targets."""
+    if schema in get_args(Targets):
+        return values_of_conf("target/" + next(each.default for each in fields(schema) if each.name == "kind"))
     name = SETTINGS[schema]
+    if schema not in COMMANDS:
+        whole = SCHEMAS[name]
+        found = [group for group, kind in get_type_hints(whole).items() if kind is schema]
+        return dict(plain_values(whole)[found[0]]) if found else {}  # the items of a list have defaults of their own
     by_algo = name in ALGOS
     if schema is TuneSettings:  # its file also has the settings of training
-        return asdict(TuneSettings())
+        return {key: values_of_conf("tune")[key] for key in TuneSettings.__dataclass_fields__}
     return asdict(compose(schema, "train" if by_algo else name, [f"algo={name}"] if by_algo else NEEDED.get(name, [])))
 
 
@@ -91,7 +97,7 @@ def test_every_file_of_settings_is_looked_at() -> None:
 @pytest.mark.parametrize("schema", [*SETTINGS, *PLAYERS, *GAMES_BY_OPTIONS])
 def test_every_number_has_bounds_of_its_kind(schema: type[Any]) -> None:
     for each, kind in numbers(schema):
-        bounds = bounds_of(each)
+        bounds = bounds_of(schema).get(each.name)
         assert bounds is not None, f"{schema.__name__}.{each.name} has no bounds"
         assert type(bounds.low) is type(bounds.high) is kind, f"{schema.__name__}.{each.name}"
         assert math.isfinite(bounds.low) and math.isfinite(bounds.high) and bounds.low < bounds.high
@@ -119,8 +125,7 @@ def of_a_setting(schema: type[Any], known: Field[Any], value: float) -> None:
     holders = {get_origin(part) for part in _parts(get_type_hints(schema)[known.name])}
     several = [value] * (3 if name == "ReviewSettings.grades" else 1)
     held = several if list in holders else {"network": value} if dict in holders else value
-    plain = plain_values(schema) if schema in COMMANDS else {}
-    settings_from_dict(schema, plain | BESIDE.get(name, {}) | {known.name: held})
+    settings_from_dict(schema, plain_values(schema) | BESIDE.get(name, {}) | {known.name: held})
 
 
 def of_a_game(schema: type[Any], known: Field[Any], value: float) -> None:
@@ -143,8 +148,7 @@ def of_a_player(schema: type[Any], known: Field[Any], value: float) -> None:
     ],
 )
 def test_a_number_at_its_ends_and_beyond(make: Callable[..., None], schema: type[Any], known: Field[Any]) -> None:
-    bounds = bounds_of(known)
-    assert bounds is not None
+    bounds = bounds_of(schema)[known.name]
     for value in ends(bounds):
         if f"{schema.__name__}.{known.name}" not in NARROWER:
             halves = make is of_a_game and GAMES_BY_OPTIONS[schema] == "sette_mezzo"
@@ -161,6 +165,6 @@ def test_the_name_of_a_group_stands_before_its_settings(schema: type[Any]) -> No
     for group, kind in get_type_hints(schema).items():
         if is_dataclass(kind) and (held_numbers := [each for each, _ in numbers(kind)]):
             first = held_numbers[0]
-            held: Any = -1 if first.default_factory is MISSING else [-1]
+            held: Any = [-1] if first.name == "hidden" else -1
             with error_about(SettingsError, f"{group}.{first.name}"):
                 settings_from_dict(schema, plain | {group: plain[group] | {first.name: held}})

@@ -5,9 +5,8 @@ import pytest
 from busso.command.conf_folder import CONF
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose
-from busso.train.settings.dqn import LambdaReturns, RolloutSettings, TrainSettings
+from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import settings_of
-from busso.train.settings.tabular import TabularSettings
 from tests.errors import error_about
 
 
@@ -72,12 +71,3 @@ def test_bad_setting_is_one_line_that_names_it(override: str) -> None:
     with error_about(SettingsError, BAD[override]) as caught:
         compose(TrainSettings, "train", [override])
     assert len(str(caught.value)) < 600  # lists the choices of a group
-
-
-def test_defaults_of_the_dataclasses_are_those_of_conf() -> None:
-    plain = compose(TrainSettings, "train", ["~recipe", "target=target_network"])
-    assert plain == TrainSettings(game=plain.game)
-    other = compose(TrainSettings, "train", ["target=lambda_returns", "rollout=local"])
-    assert (other.target, other.rollout) == (LambdaReturns(), RolloutSettings(kind="local"))
-    table = compose(TabularSettings, "train", ["algo=q_learning"])
-    assert table == TabularSettings(game=table.game)

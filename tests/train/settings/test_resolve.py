@@ -10,9 +10,10 @@ from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import as_yaml
 from busso.train.run import checkpoint
 from busso.train.run.folder import RunFolder
-from busso.train.settings.dqn import LambdaReturns, TargetNetwork, Targets, TrainSettings
+from busso.train.settings.dqn import Targets, TrainSettings
 from busso.train.settings.resolve import CONFIG, ResolvedSettings, changes, resolve, with_settings_of_begun
 from tests.errors import error_about
+from tests.train.defaults import lambda_targets, network_targets
 
 
 @pytest.fixture(autouse=True)
@@ -39,16 +40,16 @@ def test_only_an_experiment_has_the_settings_of_a_longer_run(monkeypatch: pytest
 @pytest.mark.parametrize(
     ("typed", "targets"),
     [
-        ([], LambdaReturns(td_lambda=0.6)),
-        (["target.td_lambda=0.8"], LambdaReturns(td_lambda=0.8)),
-        (["target=target_network", "target.n_step=4"], TargetNetwork(n_step=4)),
-        (["game=spike"], LambdaReturns()),
-        (["game=spike", "target=target_network"], TargetNetwork()),
-        (["game=spike", "experiment=best_response", "opponents.only=cautious"], TargetNetwork()),
-        (["game=blackjack", "target.tau=0.1"], TargetNetwork(n_step=1, tau=0.1)),
-        (["row=target_network", "target.tau=0"], TargetNetwork(tau=0.0)),
-        (["experiment=hour"], LambdaReturns(td_lambda=0.6)),
-        (["+search=dqn"], TargetNetwork()),
+        ([], lambda_targets(td_lambda=0.6)),
+        (["target.td_lambda=0.8"], lambda_targets(td_lambda=0.8)),
+        (["target=target_network", "target.n_step=4"], network_targets(n_step=4)),
+        (["game=spike"], lambda_targets()),
+        (["game=spike", "target=target_network"], network_targets()),
+        (["game=spike", "experiment=best_response", "opponents.only=cautious"], network_targets()),
+        (["game=blackjack", "target.tau=0.1"], network_targets(n_step=1, tau=0.1)),
+        (["row=target_network", "target.tau=0"], network_targets(tau=0.0)),
+        (["experiment=hour"], lambda_targets(td_lambda=0.6)),
+        (["+search=dqn"], network_targets()),
     ],
 )
 def test_targets_are_a_choice_of_their_own(typed: list[str], targets: Targets) -> None:
@@ -138,7 +139,7 @@ def test_a_typed_setting_of_another_target_is_compared_as_a_whole() -> None:
     begun = begun_run("target=target_network", "target.n_step=4", "learner.lr=5e-4")
     found = with_settings_of_begun(resolve(["target.td_lambda=0.5"])).settings
     assert isinstance(found, TrainSettings) and found.learner.lr == 5e-4
-    now = LambdaReturns(td_lambda=0.5)
+    now = lambda_targets(td_lambda=0.5)
     assert found.target == now
     found = checkpoint.LoadedCheckpoint(Path("checkpoint"), {"settings": asdict(begun.settings)}, {})
     with error_about(SettingsError, "target", "was started with 'target_network', not 'lambda_returns'") as caught:

@@ -1,6 +1,6 @@
 """Settings as saved in checkpoints."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +12,11 @@ from busso.command.settings.compose import compose, settings_from_dict
 from busso.command.settings.game import game_defaults
 from busso.train.__main__ import main
 from busso.train.run import checkpoint
-from busso.train.settings.dqn import LambdaReturns, TargetNetwork, TrainSettings
-from busso.train.settings.resolve import changes
+from busso.train.settings.dqn import TrainSettings
+from busso.train.settings.resolve import AnyRunSettings, changes
+from busso.train.settings.tabular import BatchQSettings, TabularSettings
 from tests.errors import error_about
+from tests.train.defaults import lambda_targets, network_targets, rollout_settings
 from tests.train.runs import settings, small
 
 
@@ -49,10 +51,32 @@ def test_changes_are_dotted_and_only_of_keys_that_both_have() -> None:
 
 def test_another_target_is_a_change_and_so_is_what_it_has_beyond_its_defaults() -> None:
     """As typed, even if the two targets have no key in common."""
-    old, new = {"target": asdict(LambdaReturns(td_lambda=0.8))}, {"target": asdict(TargetNetwork(n_step=4))}
+    old, new = {"target": asdict(lambda_targets(td_lambda=0.8))}, {"target": asdict(network_targets(n_step=4))}
     assert changes(old, new) == {"target": ("lambda_returns", "target_network"), "target.n_step": (2, 4)}
     assert changes(new, old) == {"target": ("target_network", "lambda_returns"), "target.td_lambda": (0.6, 0.8)}
-    assert changes(old, {"target": asdict(LambdaReturns())}) == {"target.td_lambda": (0.8, 0.6)}
+    assert changes(old, {"target": asdict(lambda_targets())}) == {"target.td_lambda": (0.8, 0.6)}
+
+
+@pytest.mark.parametrize(
+    ("schema", "choices"),
+    [
+        (TrainSettings, ["~recipe", "target=target_network"]),
+        (BatchQSettings, ["algo=batch_q_learning"]),
+        (TabularSettings, ["algo=q_learning"]),
+        (TabularSettings, ["algo=td"]),
+    ],
+)
+def test_a_missing_key_has_the_default_of_conf(schema: type[AnyRunSettings], choices: list[str]) -> None:
+    """As in a file of a version that did not have the key; the recipe of the game, which may change, does not count."""
+    composed = compose(schema, "train", choices)
+    assert settings_from_dict(schema, {"game": composed.game, "algo": composed.algo}) == composed
+    changed = asdict(replace(composed, seed=5))
+    del changed["runs"], changed["checkpoint" if "checkpoint" in changed else "evaluation"]
+    assert settings_from_dict(schema, changed) == replace(composed, seed=5)
+
+
+def test_rollout_local_lacks_what_only_ray_has() -> None:
+    assert compose(TrainSettings, "train", ["rollout=local"]).rollout == rollout_settings(kind="local")
 
 
 @pytest.mark.parametrize("game", own_games())

@@ -15,8 +15,8 @@ from busso.command.settings.checks import SettingsError
 from busso.train.rollout.ray import connect
 from busso.train.rollout.ray.backend import RayBackend
 from busso.train.run.signals import EXIT_REQUEUE
-from busso.train.settings.dqn import RolloutSettings
 from tests.errors import error_about
+from tests.train.defaults import rollout_settings
 from tests.train.runs import settings
 
 pytestmark = pytest.mark.ray
@@ -96,7 +96,7 @@ def test_nothing_is_uploaded_below_uv_run(tmp_path: Path, ray_that: Any) -> None
 def test_an_address_that_would_start_an_open_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "local")
     with error_about(SettingsError, "RAY_ADDRESS"):
-        connect.connect(RolloutSettings())
+        connect.connect(rollout_settings())
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def init_that(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_may_be_gone_with_the_next_start(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     init_that(error, monkeypatch)
     with pytest.raises(connect.NotStartedError, match=r"(timed out during startup\.|No space left)$"):
-        connect.connect(RolloutSettings())
+        connect.connect(rollout_settings())
 
 
 @pytest.mark.usefixtures("own_variables")
@@ -133,7 +133,7 @@ def test_the_logs_of_a_long_run_stay_small(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.delenv("RAY_event_stats", raising=False)
     init_that(OSError(28, "No space left"), monkeypatch)
     with pytest.raises(connect.NotStartedError):
-        connect.connect(RolloutSettings())
+        connect.connect(rollout_settings())
     assert ("RAY_event_stats", "0") in os.environ.items()
 
 
@@ -143,10 +143,10 @@ def test_a_cluster_that_wants_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
     init_that(ConnectionError("cannot connect"), monkeypatch)
     os.environ["RAY_ADDRESS"] = "auto"
     with error_about(SettingsError, "rollout=ray", "cannot connect", hint="set RAY_AUTH_MODE=token"):
-        connect.connect(RolloutSettings())
+        connect.connect(rollout_settings())
     os.environ["RAY_AUTH_MODE"] = "token"
     with pytest.raises(connect.NotStartedError):
-        connect.connect(RolloutSettings())
+        connect.connect(rollout_settings())
 
 
 def test_more_gpus_than_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
