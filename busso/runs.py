@@ -59,6 +59,7 @@ def train_agent(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
     >>> steps, won = run.curves()["eval/win_rate_vs_random"]  # after these numbers of decisions
     >>> player = busso.load_player(busso.load_game(run.game), run)
     """
+    from busso.train.api import prepare_run
     from busso.train.api import train as start
     from busso.train.run.signals import library_call
     from busso.train.settings.resolve import resolve
@@ -74,7 +75,7 @@ def train_agent(*overrides: str, quiet: bool = False, **settings: Any) -> Run:
             stack.enter_context(redirect_stderr(nowhere))
         stack.enter_context(visible_output())
         stack.enter_context(library_call())
-        code = start(chosen)
+        code = start(prepare_run(chosen))
     if code == _INTERRUPTED:
         raise KeyboardInterrupt
     if code:

@@ -23,7 +23,7 @@ from busso.command.app import job, parted, run_app
 from busso.command.main import command
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import from_config
-from busso.train.api import with_players
+from busso.train.api import prepare_run
 from busso.train.app import train
 from busso.train.run.device import choose_device
 from busso.train.settings.dqn import TrainSettings
@@ -51,7 +51,7 @@ def examine(config: DictConfig) -> int:
     from busso.train.learner.threads import with_learner_threads
 
     overrides = list(HydraConfig.get().overrides.task)
-    settings = with_players(chosen_of(from_config(SCHEMAS, config), overrides)).settings
+    settings = prepare_run(chosen_of(from_config(SCHEMAS, config), overrides)).settings
     if not isinstance(settings, TrainSettings):
         raise SettingsError("doctor", f"examines runs of algo=dqn only; {settings.algo} needs one CPU and no Ray")
     with Progress("measuring", None):

@@ -18,46 +18,45 @@ if TYPE_CHECKING:
     from busso.train.rollout.backend import RolloutBackend
     from busso.train.run.folder import RunFolder
     from busso.train.run.runner import Judge, Trainer
-    from busso.train.settings.resolve import AnyRunSettings, ResolvedSettings
+    from busso.train.settings.resolve import PreparedRun, ResolvedSettings
 
 log = logging.getLogger("train")
 
 
-def train(chosen: ResolvedSettings, judge: Judge | None = None) -> int:
+def train(run: PreparedRun, judge: Judge | None = None) -> int:
     """Start or resume a run; return the exit code, which is 0 also if the judge gave up the run. Raises UserError."""
     from busso.train.run.folder import RunFolder
     from busso.train.run.log_file import logged
-    from busso.train.run.runner import run
+    from busso.train.run.runner import start
 
-    chosen = with_players(chosen)
-    settings = chosen.settings
-    with RunFolder(settings, chosen.composed) as folder, logged(folder.path):
-        for note in chosen.notes:
+    with RunFolder(run.settings, run.composed) as folder, logged(folder.path):
+        for note in run.notes:
             log.info(note)
-        return run(partial(open_trainer, settings, folder), folder, judge)
+        return start(partial(open_trainer, run, folder), folder, judge)
 
 
-def with_players(chosen: ResolvedSettings) -> ResolvedSettings:
-    """Return the settings completed by the run's latest start and initial network, and check all players.
+def prepare_run(chosen: ResolvedSettings) -> PreparedRun:
+    """Complete the settings by the run's latest start and initial network; try its code and load all its players.
 
     Writes nothing. Raises UserError.
     """
     from busso.train.network.build import with_tried_code
     from busso.train.players.trained import check_players
-    from busso.train.settings.resolve import with_settings_of_begun
+    from busso.train.settings.resolve import PreparedRun, latest_settings, with_settings_of_begun
     from busso.train.warm_start import with_shape_of_start
 
-    chosen = with_shape_of_start(with_settings_of_begun(chosen))
-    if isinstance(chosen.settings, TrainSettings):
-        settings = with_tried_code(chosen.settings)
-        check_players(settings)
-        chosen = replace(chosen, settings=settings)
-    return chosen
+    begun = latest_settings(chosen.settings)
+    chosen = with_shape_of_start(with_settings_of_begun(chosen, begun), begun)
+    if not isinstance(chosen.settings, TrainSettings):
+        return PreparedRun(chosen.settings, chosen.notes)
+    settings = with_tried_code(chosen.settings)
+    return PreparedRun(settings, chosen.notes, check_players(settings))
 
 
 @contextmanager
-def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Trainer]:
-    """Yield the trainer for these settings, with its backend until the context ends."""
+def open_trainer(run: PreparedRun, folder: RunFolder) -> Iterator[Trainer]:
+    """Yield the trainer of the run, with its backend until the context ends."""
+    settings = run.settings
     if isinstance(settings, BatchQSettings):
         from busso.train.tabular.batch_q import BatchQTrainer
 
@@ -81,7 +80,7 @@ def open_trainer(settings: AnyRunSettings, folder: RunFolder) -> Iterator[Traine
         device = choose_device(settings.device, began_on_gpu(folder.path))
         settings = checked(replace(settings, device=str(device)), device)
         with closing(make_backend(settings, device)) as rollouts:  # first, as Ray starts while the checkpoint is read
-            yield DqnTrainer(settings, folder, device, rollouts)
+            yield DqnTrainer(settings, folder, device, rollouts, run.files)
 
 
 def checked(settings: TrainSettings, device: torch.device) -> TrainSettings:

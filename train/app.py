@@ -14,10 +14,12 @@ from omegaconf import DictConfig, OmegaConf
 from busso.base.errors import UserError
 from busso.command.app import CommandEnd, job
 from busso.command.settings.compose import from_config
-from busso.train.api import train as train_chosen
-from busso.train.api import with_players
-from busso.train.settings.resolve import SCHEMAS, AnyRunSettings, ResolvedSettings, chosen_of
+from busso.train.api import prepare_run
+from busso.train.api import train as train_run
+from busso.train.settings.resolve import SCHEMAS, AnyRunSettings, PreparedRun, ResolvedSettings, chosen_of
 from busso.train.sweep import in_sweep, prepare
+
+_prepared: dict[str, PreparedRun] = {}  # the single run that `Checks` has checked, by its folder
 
 
 class Checks(Callback):
@@ -26,7 +28,8 @@ class Checks(Callback):
     def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Check the settings of a single run."""
         with _ending():
-            _check(config, list(config.hydra.overrides.task), str(OmegaConf.select(config, "hydra.run.dir")))
+            folder = str(OmegaConf.select(config, "hydra.run.dir"))
+            _prepared[folder] = _check(config, list(config.hydra.overrides.task), folder)
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Check all combinations of a grid."""
@@ -43,9 +46,9 @@ def _ending() -> Iterator[None]:
         raise CommandEnd(error=error) from None
 
 
-def _check(config: DictConfig, overrides: Sequence[str], folder: str) -> None:
+def _check(config: DictConfig, overrides: Sequence[str], folder: str) -> PreparedRun:
     plain = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-    with_players(chosen(plain, overrides, folder))
+    return prepare_run(chosen(plain, overrides, folder))
 
 
 def chosen(config: DictConfig, overrides: Sequence[str], folder: str) -> ResolvedSettings:
@@ -67,14 +70,16 @@ def _in_folder(settings: AnyRunSettings, folder: str) -> AnyRunSettings:
 def train(config: DictConfig) -> int | float | None:
     """Train or resume the run; return the exit code, or the objective of a hyperparameter sweeper."""
     hydra_config = HydraConfig.get()
-    found = chosen(config, list(hydra_config.overrides.task), hydra_config.runtime.output_dir)
+    folder = str(hydra_config.runtime.output_dir)
+    # The runs of a sweep were checked together, and other runs may have been trained since.
+    found = _prepared.pop(folder, None) or _check(config, list(hydra_config.overrides.task), folder)
     run = replace(found, composed=_files(config, hydra_config))
     if hydra_config.mode == RunMode.RUN or hydra_config.runtime.choices["hydra/sweeper"] == "basic":
-        return in_sweep(lambda: train_chosen(run))
+        return in_sweep(lambda: train_run(run))
     from busso.train.run import objective  # imports NumPy, which --help does not need
 
     objective.check_direction(found.settings, hydra_config.sweeper.get("direction"))
-    return in_sweep(lambda: train_chosen(run)) or objective.result(found.settings)[0]
+    return in_sweep(lambda: train_run(run)) or objective.result(found.settings)[0]
 
 
 def _files(config: DictConfig, hydra_config: Any) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """DQN trainer: sends requests, inserts rollouts, makes the updates due and evaluates periodically."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -17,7 +17,6 @@ from busso.train.learner.learner import Learner, linear
 from busso.train.learner.replay_buffer import build_replay
 from busso.train.network.build import build_network
 from busso.train.network.own_network import own_parts
-from busso.train.players.trained import files_of_training
 from busso.train.requests import DqnCounters, RequestQueue
 from busso.train.rollout.backend import BackendLostError, RolloutBackend
 from busso.train.run.budget import Budget
@@ -41,13 +40,19 @@ class DqnTrainer:
     """Trainer of a run: a learner, its replay buffer, and a backend that plays rollouts."""
 
     def __init__(
-        self, settings: TrainSettings, folder: RunFolder, device: torch.device, rollouts: RolloutBackend
+        self,
+        settings: TrainSettings,
+        folder: RunFolder,
+        device: torch.device,
+        rollouts: RolloutBackend,
+        files: Mapping[str, str],
     ) -> None:
+        """Build the parts of the run; `files` has the sha256 of each player in a file that it learns with, by name."""
         self.settings = settings
         self.rollouts = rollouts
         self.keep = settings.checkpoint.keep
         self.budget = Budget(settings.episodes, settings.training_minutes)
-        self._files = files_of_training(settings)  # detects a run that was trained further under the same name
+        self._files = dict(files)  # detects a run that was trained further under the same name
         self._folder = folder
         self._device = device
         self._game = settings.load_game()

@@ -16,23 +16,23 @@ from busso.train.players.trained import check_name, holds_table, load_champion, 
 from busso.train.rollout.request import Weights
 from busso.train.run import checkpoint
 from busso.train.settings.dqn import NetworkSettings, TrainSettings
-from busso.train.settings.resolve import ResolvedSettings, latest_settings
+from busso.train.settings.resolve import AnyRunSettings, ResolvedSettings
 
 KEY = "network.init_from"
 _SHAPE = ("module", "hidden", "symmetric", "inputs", "dueling")
 
 
-def with_shape_of_start(chosen: ResolvedSettings) -> ResolvedSettings:
+def with_shape_of_start(chosen: ResolvedSettings, begun: AnyRunSettings | None) -> ResolvedSettings:
     """Return the settings with the shape of the initial network, and without random play at first.
 
-    A resumed run keeps both, as that network may be gone. Raises SettingsError if the network is missing, for another
-    game, or the command line gives another shape.
+    A resumed run keeps both from its latest start, `begun`, as that network may be gone. Raises SettingsError if the
+    network is missing, for another game, or the command line gives another shape.
     """
     settings = chosen.settings
     if not isinstance(settings, TrainSettings) or settings.network.init_from is None:
         return chosen
-    given_keys, begun = given(chosen.given), latest_settings(settings)
-    if begun is not None and begun.network.init_from == settings.network.init_from:
+    given_keys = given(chosen.given)
+    if isinstance(begun, TrainSettings) and begun.network.init_from == settings.network.init_from:
         return replace(chosen, settings=_as_begun(settings, begun, given_keys))
     trained = _read(settings)[1]
     shape, learned = _whole(trained, settings), _other_options(trained, settings)

@@ -231,7 +231,7 @@ def checkpoint_stop() -> None:
         settings = compose(TrainSettings, "train", ["rollout=local", f"runs={runs}"])
         with RunFolder(settings) as folder:
             local = LocalBackend(settings, CPU)
-            trainer = DqnTrainer(settings, folder, CPU, local)
+            trainer = DqnTrainer(settings, folder, CPU, local, {})
             local.submit(RolloutRequest(0, 4096, 1.0))
             (rollout,) = local.ready(wait=True)
             while trainer.replay.size < settings.replay.capacity:

@@ -21,7 +21,7 @@ from busso.evaluate.export.__main__ import main as export
 from busso.evaluate.tournament.__main__ import main as tournament
 from busso.play.__main__ import main as play
 from busso.train.__main__ import main as train
-from busso.train.api import with_players
+from busso.train.api import prepare_run
 from busso.train.doctor.memory import check_job_memory
 from busso.train.learner.learner import Learner
 from busso.train.learner.replay_buffer import ReplayBuffer
@@ -455,7 +455,7 @@ def test_what_is_for_bussos_networks_is_left_out_or_refused(tmp_path: Path) -> N
     typed = [f"network.module={NET}"]
     chosen = settings(tmp_path, "game=tressette", *typed)
     assert (chosen.network.symmetric, chosen.learner.muon, chosen.network.hidden) == (False, 0.0, [])
-    assert with_players(chosen_of(chosen, typed)).settings.seed == 1
+    assert prepare_run(chosen_of(chosen, typed)).settings.seed == 1
     for key in ("network.hidden", "network.symmetric", "network.dueling", "learner.muon", "learner.precision"):
         with error_about(SettingsError, key, "is for busso's own networks", "leave out"):
             chosen_of(chosen, [*typed, f"{key}=1"])

@@ -82,6 +82,6 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     device = torch.device("cpu")
     with RunFolder(chosen) as folder:
-        trainer = DqnTrainer(chosen, folder, device, LocalBackend(chosen, device))
+        trainer = DqnTrainer(chosen, folder, device, LocalBackend(chosen, device), {})
         runner = Runner(trainer, folder, lambda: False)
         print(json.dumps(save(trainer, runner, folder) if what == "save" else seen(trainer)))

@@ -94,7 +94,7 @@ def test_the_same_command_without_a_budget_goes_on_to_the_end_of_the_run(
     monkeypatch.setenv("BUSSO_MINUTES", "233")
     chosen = settings(tmp_path, "episodes=null")
     with RunFolder(chosen) as its:
-        trainer = DqnTrainer(chosen, its, CPU, LocalBackend(chosen, CPU))
+        trainer = DqnTrainer(chosen, its, CPU, LocalBackend(chosen, CPU), {})
         assert trainer.budget.minutes == 233
         trainer.counters.seconds = trainer.budget.seconds_before = 60.0 * 100
         its.save_checkpoint(0, trainer.state_dict(), keep=1).result()
@@ -102,6 +102,6 @@ def test_the_same_command_without_a_budget_goes_on_to_the_end_of_the_run(
     for override, minutes in (("minutes=null", 233), ("minutes=120", 120)):
         again = settings(tmp_path, "episodes=null", override)
         with RunFolder(again) as its:
-            trainer = DqnTrainer(again, its, CPU, LocalBackend(again, CPU))
+            trainer = DqnTrainer(again, its, CPU, LocalBackend(again, CPU), {})
             Runner(trainer, its, lambda: False)
             assert trainer.budget.minutes == minutes and not trainer.finished()

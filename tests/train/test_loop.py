@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from busso.cards.duplicate import Duel
+from busso.train.players.trained import check_players
 from busso.train.rollout.backend import LocalBackend
 from busso.train.rollout.request import RolloutRequest
 from busso.train.run import checkpoint
@@ -27,7 +28,7 @@ def run(
     """Train until `stop_after` episodes are learned from, and return the latest checkpoint."""
     chosen = settings(runs, *overrides)
     with RunFolder(chosen) as folder:
-        trainer = DqnTrainer(chosen, folder, CPU, backend(chosen, CPU))
+        trainer = DqnTrainer(chosen, folder, CPU, backend(chosen, CPU), check_players(chosen))
         Runner(trainer, folder, lambda: stop_after is not None and trainer.counters.episodes >= stop_after).run()
         found = checkpoint.load_newest(folder.checkpoints)
     assert found is not None
@@ -98,7 +99,7 @@ def test_a_stop_request_ends_the_last_evaluation(tmp_path: Path) -> None:
     chosen = settings(tmp_path, "evaluation.every_episodes=1000", "episodes=128")
     seen: list[int] = []
     with RunFolder(chosen) as folder:
-        trainer = DqnTrainer(chosen, folder, CPU, Waiting(chosen, CPU))
+        trainer = DqnTrainer(chosen, folder, CPU, Waiting(chosen, CPU), check_players(chosen))
 
         def stop_requested() -> bool:
             if trainer.evaluations.under_way:

@@ -21,7 +21,7 @@ from busso.train.rollout.ray.supervisor import descendants
 from busso.train.run.checkpoint import CheckpointError
 from busso.train.run.folder import RunInUseError
 from busso.train.run.signals import StopRequest
-from busso.train.settings.resolve import ResolvedSettings, settings_of
+from busso.train.settings.resolve import PreparedRun, settings_of
 from busso.train.sweep import sweep_name
 from tests.limits import seconds, until
 from tests.processes import alive
@@ -33,10 +33,10 @@ ROWS = [path.stem for path in (CONF / "row").glob("[!_]*.yaml")]
 
 
 @pytest.fixture
-def begun(monkeypatch: pytest.MonkeyPatch) -> list[ResolvedSettings]:
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[PreparedRun]:
     """Record the runs to be trained; each completes at once, or ends as `ends` says."""
-    found = list[ResolvedSettings]()
-    monkeypatch.setattr("busso.train.app.train_chosen", lambda chosen: found.append(chosen) or 0)
+    found = list[PreparedRun]()
+    monkeypatch.setattr("busso.train.app.train_run", lambda chosen: found.append(chosen) or 0)
     return found
 
 
@@ -44,14 +44,14 @@ def ends(monkeypatch: pytest.MonkeyPatch, errors: list[Exception | int]) -> list
     """End the runs with these errors or exit codes; return the seeds of those started."""
     seeds = list[int]()
 
-    def train(chosen: ResolvedSettings) -> int:
+    def train(chosen: PreparedRun) -> int:
         seeds.append(chosen.settings.seed)
         end = errors[len(seeds) - 1]
         if isinstance(end, Exception):
             raise end
         return end
 
-    monkeypatch.setattr("busso.train.app.train_chosen", train)
+    monkeypatch.setattr("busso.train.app.train_run", train)
     return seeds
 
 
@@ -76,7 +76,7 @@ def test_long_names_differ() -> None:
     assert len(names) == 2 and all(len(name) <= 240 for name in names)
 
 
-def test_every_run_has_its_settings_and_a_folder_of_its_own(tmp_path: Path, begun: list[ResolvedSettings]) -> None:
+def test_every_run_has_its_settings_and_a_folder_of_its_own(tmp_path: Path, begun: list[PreparedRun]) -> None:
     swept = ["learner.lr=1e-3,3e-4", "network.hidden=[32],[64,64]"]
     assert main([f"runs={tmp_path}", "game=spike", "-m", *swept, "name=wide"]) == 0
     found = [(run.settings.learner.lr, run.settings.network.hidden) for run in begun]
@@ -98,7 +98,7 @@ def test_every_row_differs_from_the_recipe() -> None:
     assert len(parts) == len({repr(part) for part in parts}) == len(ROWS) > 15
 
 
-def test_rows_are_swept(begun: list[ResolvedSettings], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_swept(begun: list[PreparedRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["-m", "row=wide,recipe", "seed=1,2"]) == 0
     names = ["wide,seed=1", "wide,seed=2", "recipe,seed=1", "recipe,seed=2"]
@@ -120,7 +120,7 @@ def test_rows_are_swept(begun: list[ResolvedSettings], tmp_path: Path, monkeypat
     ],
 )
 def test_all_are_checked_before_the_first(
-    sweep: list[str], key: str, tmp_path: Path, begun: list[ResolvedSettings], capsys: pytest.CaptureFixture[str]
+    sweep: list[str], key: str, tmp_path: Path, begun: list[PreparedRun], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([f"runs={tmp_path / 'runs'}", "-m", *sweep]) == 2
     (line,) = capsys.readouterr().err.splitlines()
@@ -176,7 +176,7 @@ def test_one_run_that_fails_or_is_taken_does_not_stop_the_others(
 
 
 def test_a_worker_of_joblib_that_is_killed_is_one_line(
-    tmp_path: Path, begun: list[ResolvedSettings], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, begun: list[PreparedRun], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def launch(*arguments: object, **more: object) -> None:
         raise TerminatedWorkerError("A worker process\nwas terminated")
@@ -194,20 +194,20 @@ def test_a_signal_to_a_run_that_is_complete_all_the_same_ends_the_sweep(
     """Like a signal that has stopped a run."""
     begun = list[int]()
 
-    def train(chosen: ResolvedSettings) -> int:
+    def train(chosen: PreparedRun) -> int:
         begun.append(chosen.settings.seed)
         with StopRequest():
             if not ends_with:
                 signal.raise_signal(signal.SIGTERM)
         return ends_with
 
-    monkeypatch.setattr("busso.train.app.train_chosen", train)
+    monkeypatch.setattr("busso.train.app.train_run", train)
     assert main([f"runs={tmp_path}", "-m", "seed=1,2"]) == code and begun == [1]
 
 
 @pytest.mark.parametrize(("restarts", "code"), [("", 75), ("1", 1)])
 def test_a_job_that_is_too_short_is_not_requeued_for_ever(
-    restarts: str, code: int, tmp_path: Path, begun: list[ResolvedSettings], monkeypatch: pytest.MonkeyPatch
+    restarts: str, code: int, tmp_path: Path, begun: list[PreparedRun], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The signal that warns of its end comes before the first run."""
     monkeypatch.setenv("SLURM_RESTART_COUNT", restarts)
@@ -231,7 +231,7 @@ def test_a_task_of_an_array(
 
 
 def test_every_task_of_an_array_that_is_numbered_from_1_refuses(
-    tmp_path: Path, begun: list[ResolvedSettings], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, begun: list[PreparedRun], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "1")
     monkeypatch.setenv("SLURM_ARRAY_TASK_MAX", "4")
@@ -241,7 +241,7 @@ def test_every_task_of_an_array_that_is_numbered_from_1_refuses(
 
 
 def test_the_folder_of_a_task_may_be_named_by_its_values(
-    tmp_path: Path, begun: list[ResolvedSettings], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, begun: list[PreparedRun], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Outside an array all folders are printed."""
     line = ["-m", "hydra/launcher=array", "learner.lr=1e-3,3e-4", "name=lr${learner.lr}", f"runs={tmp_path}"]

@@ -11,7 +11,7 @@ from busso.command.settings.compose import as_yaml
 from busso.train.network.build import build_network
 from busso.train.run import checkpoint
 from busso.train.settings.dqn import TrainSettings
-from busso.train.settings.resolve import ResolvedSettings
+from busso.train.settings.resolve import ResolvedSettings, latest_settings
 from busso.train.warm_start import weights_to_begin_with, with_shape_of_start
 from tests.errors import error_about
 from tests.train.runs import TrainedRuns, settings
@@ -25,9 +25,13 @@ def first(trained_run: TrainedRuns) -> Path:
     return trained_run(*SHAPES, "episodes=64", "evaluation.every_episodes=1000")
 
 
+def shaped(chosen: ResolvedSettings) -> ResolvedSettings:
+    return with_shape_of_start(chosen, latest_settings(chosen.settings))
+
+
 def test_it_begins_with_these_weights(first: Path, tmp_path: Path) -> None:
     """With a tiny learning rate it also ends with them; it does not start with random play."""
-    found = with_shape_of_start(ResolvedSettings(settings(tmp_path, f"network.init_from={first}")))
+    found = shaped(ResolvedSettings(settings(tmp_path, f"network.init_from={first}")))
     chosen, (line,) = found.settings, found.notes
     assert isinstance(chosen, TrainSettings)
     assert chosen.network.hidden == [24] and chosen.network.symmetric and chosen.network.inputs is None
@@ -50,26 +54,26 @@ def test_it_goes_on_where_the_first_is_gone(first: Path, tmp_path: Path) -> None
     run(tmp_path, *given, stop_after=64)
     (tmp_path / "tressette" / "small" / "config.yaml").write_text(as_yaml(settings(tmp_path, *given)))
     shutil.rmtree(source)
-    chosen = with_shape_of_start(ResolvedSettings(settings(tmp_path, f"network.init_from={source}"))).settings
+    chosen = shaped(ResolvedSettings(settings(tmp_path, f"network.init_from={source}"))).settings
     assert isinstance(chosen, TrainSettings) and chosen.network.hidden == [24]
     with error_about(SettingsError, "network.init_from", hint="run folder"):
-        with_shape_of_start(ResolvedSettings(settings(tmp_path, f"network.init_from={source}", "name=other")))
+        shaped(ResolvedSettings(settings(tmp_path, f"network.init_from={source}", "name=other")))
     assert differences(whole, run(tmp_path, *given)) == [], "resumed equals uninterrupted"
 
 
 def test_the_champion_and_what_is_given_besides(tmp_path: Path) -> None:
     """Epsilon may be given; the shape is the file's."""
     given = ["network.init_from=champion", "exploration.start=0.5"]
-    chosen = with_shape_of_start(ResolvedSettings(settings(tmp_path, *given), given=tuple(given))).settings
+    chosen = shaped(ResolvedSettings(settings(tmp_path, *given), given=tuple(given))).settings
     assert isinstance(chosen, TrainSettings)
     assert chosen.exploration.start == 0.5 and chosen.network.symmetric
-    assert with_shape_of_start(ResolvedSettings(settings(tmp_path))) == ResolvedSettings(settings(tmp_path))
+    assert shaped(ResolvedSettings(settings(tmp_path))) == ResolvedSettings(settings(tmp_path))
 
 
 def test_it_may_have_learned_under_other_options(first: Path, tmp_path: Path) -> None:
     """New bits have no effect at first: its values are the same as without them."""
     hears = settings(tmp_path, f"network.init_from={first}", "game.signals=true", "game.accusi=true")
-    found = with_shape_of_start(ResolvedSettings(hears))
+    found = shaped(ResolvedSettings(hears))
     assert found.notes[0].endswith("; it learned with game.signals=false game.accusi=false")
     chosen, plain = found.settings, settings(tmp_path, *SHAPES)
     assert isinstance(chosen, TrainSettings)
@@ -96,4 +100,4 @@ def test_it_may_have_learned_under_other_options(first: Path, tmp_path: Path) ->
 def test_what_is_refused(given: list[str], says: str, hint: str, first: Path, tmp_path: Path) -> None:
     given = [each.format(first=first) for each in given]
     with error_about(SettingsError, "network.init_from", says, hint):
-        with_shape_of_start(ResolvedSettings(settings(tmp_path, *given), given=tuple(given)))
+        shaped(ResolvedSettings(settings(tmp_path, *given), given=tuple(given)))

@@ -153,24 +153,21 @@ def _table_player(game: Game, path: Path, key: str) -> TablePlayer:
         raise SettingsError(key, InputError(path, error)) from None
 
 
-def files_of_training(settings: TrainSettings) -> dict[str, str]:
-    """Return the sha256 of each player in a file that a network trains with, by name."""
-    game = settings.load_game()
-    players = [resolve(game, name) for name in settings.learns_with]
-    return {player.name: player.sha256 for player in players if player.path is not None or player.code is not None}
+def check_players(settings: TrainSettings) -> dict[str, str]:
+    """Load all players in files of a run, and try those in Python files, before anything starts.
 
-
-def check_players(settings: TrainSettings) -> None:
-    """Load all file-based players of a run and try those in Python files, before anything starts.
+    Return the sha256 of each that it learns with, by name.
 
     Raises SettingsError naming the key for a player that is missing, for another game, named twice, or the run itself,
     and CheckpointError for a damaged file.
     """
-    game, cpu = settings.load_game(), torch.device("cpu")
+    game, cpu, digests = settings.load_game(), torch.device("cpu"), dict[str, str]()
     for key, names in settings.players.items():
         called: dict[Path, str] = {}
         for name in names:
             player = resolve(game, name, key)
+            if name in settings.learns_with and (player.path is not None or player.code is not None):
+                digests[player.name] = player.sha256
             if player.path is None:
                 continue
             loaded = load_from_file(game, player, cpu, key)
@@ -183,3 +180,4 @@ def check_players(settings: TrainSettings) -> None:
             if file in called:
                 raise SettingsError(key, f"{called[file]} and {name} are the same player", "each once")
             called[file] = name
+    return digests

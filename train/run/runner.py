@@ -211,7 +211,7 @@ class Runner:
         self.display.show(at, share, rates, left)
 
 
-def run(
+def start(
     open_trainer: Callable[[], AbstractContextManager[Trainer]], folder: RunFolder, judge: Judge | None = None
 ) -> int:
     """Start or resume the run in the folder; return the exit code, 0 also if the judge gave up the run.

@@ -59,6 +59,15 @@ class ResolvedSettings:
     settings: AnyRunSettings
     notes: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """Settings of a run after all checks: completed by its latest start, its code tried, its players loaded."""
+
+    settings: AnyRunSettings
+    notes: tuple[str, ...] = ()  # for the log
+    files: Mapping[str, str] = field(default_factory=dict)  # sha256 of players in files that it learns with, by name
     composed: Mapping[str, str] = field(default_factory=dict)  # Hydra's files for `.hydra/`, by name
 
 
@@ -126,12 +135,12 @@ def _measured_against_opponent(
     return replace(settings, evaluation=replace(settings.evaluation, opponents=[only], best_metric=best_metric))
 
 
-def with_settings_of_begun(chosen: ResolvedSettings) -> ResolvedSettings:
-    """Return the settings of the run's latest start, if any, updated with typed settings and those of the machine.
+def with_settings_of_begun(chosen: ResolvedSettings, begun: AnyRunSettings | None) -> ResolvedSettings:
+    """Return the settings `begun` of the run's latest start, if any, updated with typed settings and the machine's.
 
     Typed groups and the budget are taken as a whole. Raises SettingsError.
     """
-    typed, begun = given(chosen.given).keys(), latest_settings(chosen.settings)
+    typed = given(chosen.given).keys()
     if begun is None or not typed.isdisjoint(_OF_ALL):
         return chosen  # the composed settings apply, and are compared when the run is resumed
     now, kept = asdict(chosen.settings), asdict(begun)

@@ -13,7 +13,7 @@ from busso.base.errors import UserError
 from busso.base.lock import InUseError, Lock, restarts
 from busso.cards.stopping import StoppedError
 from busso.command.settings.checks import SettingsError
-from busso.train.api import train
+from busso.train.api import prepare_run, train
 from busso.train.learner.divergence import DivergedError
 from busso.train.run import checkpoint, objective
 from busso.train.run.curves import evaluation_scalar
@@ -115,7 +115,7 @@ def _run(study: Study, trial: optuna.Trial) -> int:
     said = " ".join(f"{key}={as_plain(key, value)}" for key, value in values.items())
     print(f"trial {run_of(trial) + 1} of {study.search.settings.trials}: {said}", file=sys.stderr)
     judge = Pruning(trial, chosen.settings) if isinstance(chosen.settings, TrainSettings) else None
-    if code := train(chosen, judge):
+    if code := train(prepare_run(chosen), judge):
         return code
     if judge is not None and judge.gave_up:
         study.end(trial, state=TrialState.PRUNED, why=f"behind the others at {judge.value:.3f}")

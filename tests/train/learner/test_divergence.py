@@ -91,7 +91,7 @@ def test_a_stop_request_writes_nothing_either(tmp_path: Path) -> None:
     """The exit code must not requeue the job."""
     chosen = settings(tmp_path, *RARELY.values())
     with RunFolder(chosen) as held:
-        trainer = DqnTrainer(chosen, held, CPU, LocalBackend(chosen, CPU))
+        trainer = DqnTrainer(chosen, held, CPU, LocalBackend(chosen, CPU), {})
         with pytest.raises(DivergedError) as caught:
             Runner(trainer, held, lambda: trainer.counters.episodes >= 192).run()
     assert caught.value.exit_code not in (0, 75) and written(tmp_path) == []

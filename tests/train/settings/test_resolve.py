@@ -11,7 +11,14 @@ from busso.command.settings.compose import as_yaml
 from busso.train.run import checkpoint
 from busso.train.run.folder import RunFolder
 from busso.train.settings.dqn import Targets, TrainSettings
-from busso.train.settings.resolve import CONFIG, ResolvedSettings, changes, resolve, with_settings_of_begun
+from busso.train.settings.resolve import (
+    CONFIG,
+    ResolvedSettings,
+    changes,
+    latest_settings,
+    resolve,
+    with_settings_of_begun,
+)
 from tests.errors import error_about
 from tests.train.defaults import lambda_targets, network_targets
 
@@ -21,6 +28,10 @@ def _nothing_else_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     """Hide clusters, and runs that `make train` left before the tests."""
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.chdir(tmp_path)
+
+
+def completed(chosen: ResolvedSettings) -> ResolvedSettings:
+    return with_settings_of_begun(chosen, latest_settings(chosen.settings))
 
 
 def test_only_an_experiment_has_the_settings_of_a_longer_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,14 +114,14 @@ BEGUN = ("learner.lr=5e-4", "network.hidden=[32]", "target.td_lambda=0.8", "roll
 
 def test_a_run_that_has_begun_keeps_what_it_began_with() -> None:
     begun = begun_run(*BEGUN)
-    kept = with_settings_of_begun(resolve([]))
+    kept = completed(resolve([]))
     assert kept.settings == begun.settings
     (note,) = kept.notes
     assert all(key.partition("=")[0] in note for key in BEGUN)
     again = resolve(BEGUN)
-    assert with_settings_of_begun(again) == again
+    assert completed(again) == again
     for other in (["name=other"], ["game=spike"], ["game=blackjack", "algo=td"]):
-        assert with_settings_of_begun(resolve(other)) == resolve(other)
+        assert completed(resolve(other)) == resolve(other)
 
 
 @pytest.mark.parametrize(
@@ -132,12 +143,12 @@ def test_a_run_that_has_begun_keeps_what_it_began_with() -> None:
 def test_what_is_typed_counts_all_the_same(typed: list[str], changed: dict[str, Any]) -> None:
     """A typed group counts as a whole, and so does the budget."""
     begun = asdict(begun_run(*BEGUN).settings)
-    assert changes(begun, asdict(with_settings_of_begun(resolve(typed)).settings)) == changed
+    assert changes(begun, asdict(completed(resolve(typed)).settings)) == changed
 
 
 def test_a_typed_setting_of_another_target_is_compared_as_a_whole() -> None:
     begun = begun_run("target=target_network", "target.n_step=4", "learner.lr=5e-4")
-    found = with_settings_of_begun(resolve(["target.td_lambda=0.5"])).settings
+    found = completed(resolve(["target.td_lambda=0.5"])).settings
     assert isinstance(found, TrainSettings) and found.learner.lr == 5e-4
     now = lambda_targets(td_lambda=0.5)
     assert found.target == now
@@ -153,7 +164,7 @@ def test_a_typed_setting_of_another_target_is_compared_as_a_whole() -> None:
 def test_a_choice_that_names_any_setting_is_compared_as_it_is_composed(typed: str) -> None:
     chosen = resolve([typed, "name=default", "runs=runs"])
     begun_run("learner.lr=5e-4")
-    assert with_settings_of_begun(chosen) == chosen
+    assert completed(chosen) == chosen
 
 
 def test_settings_of_a_run_that_are_none_name_their_file() -> None:
@@ -161,4 +172,4 @@ def test_settings_of_a_run_that_are_none_name_their_file() -> None:
     file = Path("runs/tressette/default", CONFIG)
     file.write_text(file.read_text().replace("td_lambda", "td_lamda"))
     with error_about(SettingsError, file, "target.td_lamda: unknown setting", hint="name=..."):
-        with_settings_of_begun(resolve([]))
+        completed(resolve([]))

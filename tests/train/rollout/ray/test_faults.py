@@ -99,7 +99,7 @@ def test_no_episode_is_lost_with_the_workers(tmp_path: Path, stopping: bool) -> 
     chosen = settings(tmp_path, "episodes=320")
     with RunFolder(chosen) as folder:
         rollouts = Deserted(chosen, CPU)
-        trainer = DqnTrainer(chosen, folder, CPU, rollouts)
+        trainer = DqnTrainer(chosen, folder, CPU, rollouts, {})
         with nullcontext() if stopping else pytest.raises(BackendLostError):
             Runner(trainer, folder, lambda: stopping and rollouts.gone).run()
     state = newest(tmp_path)
