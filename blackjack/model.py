@@ -2,7 +2,7 @@
 
 With infinitely many decks, state `(sum + SUMS * soft) * KINDS + kind` is the player's sum, hard or soft, against a
 dealer showing that kind. With a finite shoe, drawn cards change the odds, so the state is `hand * KINDS + kind` for the
-hand `cards.HANDS[hand]`. To the player, the dealer's hidden card is a random one of the remaining cards.
+hand `HANDS[hand]`. To the player, the dealer's hidden card is a random one of the remaining cards.
 """
 
 from collections.abc import Sequence
@@ -26,13 +26,12 @@ from busso.blackjack.rules import (
     MAX_SUM,
     RANK_TEXT,
     STAND,
+    STATE,
     TEN,
     Options,
     add,
-    blank,
-    check,
-    kind_of,
     parse_card,
+    put_options,
 )
 from busso.cards.compiled.jit import njit
 from busso.cards.mdp import HandEndedError, Mdp, Model, Observed, StateGrid
@@ -44,7 +43,6 @@ SUMS = MAX_SUM + 1
 
 def model(options: Options, reward: str, deck: NDArray[np.int64] | None = None) -> Model:
     """Return the process under these options, for another shoe if `deck[kind]` is given. Raises ValueError."""
-    check(options)
     infinite = options.decks == "infinite" and deck is None
     hands = _sums() if infinite else _compositions()
     if deck is None:
@@ -84,7 +82,9 @@ def _process(
 def _observed(mdp: Mdp, options: Options, shoe: NDArray[np.float64], infinite: bool) -> Observed:
     """Return the states by the player's cards, which are observed even where only their sum matters."""
     hand, kind = np.divmod(np.arange(HAND_SUM.size * KINDS), KINDS)
-    records = np.full(hand.size, blank(options))
+    blank = np.zeros(1, STATE)
+    put_options(blank[0], options)
+    records = np.repeat(blank, hand.size)
     records["hand"], records["open_rank"] = hand, kind
     records["sum"], records["soft"] = HAND_SUM[hand], HAND_SOFT[hand]
     if not infinite:
@@ -181,12 +181,12 @@ def locate(player: Sequence[str], opponent: str, decks: int | str) -> int:
         if total >= MAX_SUM:
             raise ValueError(f"card {number} is drawn at {total}, where the hand has ended")
         total, soft = add(total, soft, rank)
-        hand = int(HANDS.child[hand, kind_of(rank)])
+        hand = int(HANDS.child[hand, min(rank, TEN)])
     if total > MAX_SUM:
         raise HandEndedError(f"{total}: over 21, the game is lost")
     if total == MAX_SUM:
         raise HandEndedError("21 on the deal decides the game" if len(ranks) == 2 else "21 stands automatically")
-    return (hand if isinstance(decks, int) else total + SUMS * soft) * KINDS + kind_of(other)
+    return (hand if isinstance(decks, int) else total + SUMS * soft) * KINDS + min(other, TEN)
 
 
 def _sum_layouts() -> tuple[StateGrid, ...]:

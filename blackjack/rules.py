@@ -1,4 +1,4 @@
-"""Blackjack for one player against the dealer: cards, rules, observation, rewards, rule players and records.
+"""Blackjack: one player who sees one of the dealer's cards, against a dealer with a fixed rule.
 
 Each side gets two cards; one of the dealer's is open. A player dealt 21 wins at once, unless the dealer has 21 too.
 Otherwise the player hits or stands, stops at 21, and loses at once over 21. Then the dealer draws until reaching 17 or
@@ -7,36 +7,31 @@ the player's sum. The player wins if the dealer exceeds 21 or has less; equal su
 The kind of a card is its value minus one: aces are kind 0, tens and face cards kind 9. A sum counts one ace as 11 if
 that does not exceed 21, and is then soft.
 
-Observation:
-
 | bits  | meaning                                                                               |
 |-------|---------------------------------------------------------------------------------------|
 | 0-22  | own sum, one-hot; 22 for anything over 21                                             |
 | 23    | whether the sum is soft                                                               |
 | 24-33 | the dealer's open card, one-hot: A 2 3 4 5 6 7 8 9 10                                 |
 | 34-92 | own cards, thermometers: 21 bits for aces, 10 twos, 7 3s, 5 4s, 4 5s, 3 6s, 3 7s, 2 each 8 to 10 |
-
-Records:
-
-`{"game":"blackjack","decks":"infinite","soft_17":"stand","ties":"lose","player":["9","2","K"],"dealer":["6","Q"]}`:
-each side's cards in draw order, the dealer's open card first. The player stood after the last card.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.base.bounds import Bounds, check_bounds
+from busso.base.bounds import Bounds
 from busso.base.errors import InputError
-from busso.cards.compiled.batch import Rules
 from busso.cards.compiled.bits import bit, put, put_thermometer
 from busso.cards.compiled.jit import njit
 from busso.cards.compiled.splitmix import GAMMA, below, mix
-from busso.cards.hand import DrawnHand, Replayed
-from busso.cards.multisets import legal, multisets, over
+from busso.cards.hand import DrawnHand, Hand, Replayed
+from busso.cards.multisets import multisets, over
 from busso.cards.own.files import game_with
+from busso.cards.own.layout import Layout, number
+from busso.cards.presentation import Presentation, Row
 from busso.cards.records import check_copies, drawn_cards, field, give_house, parse_rank
 
 RANK_TEXT = ("A", "2", "3", "4", "5", "6", "7", "8", "9", "10", "J", "Q", "K")
@@ -49,21 +44,14 @@ MAX_SUM = 21
 DECK = np.array([4] * 9 + [16], np.int64)  # cards in a deck, by kind
 # All hands of at most 21, as multisets of kinds with aces counted as 1.
 HANDS = multisets(range(1, KINDS + 1), MAX_SUM)
-HAND_AFTER = HANDS.child
 # The sum of each hand, and whether it is soft.
 HAND_SOFT = (HANDS.counts[:, ACE] > 0) & (HANDS.total + 10 <= MAX_SUM)
 HAND_SUM = HANDS.total + 10 * HAND_SOFT
-SUM = 0
-SOFT = SUM + MAX_SUM + 2
-DEALER = SOFT + 1
-OWN_CARDS = DEALER + KINDS
-WIDTHS = HANDS.counts.max(axis=0)
-OFFSETS = OWN_CARDS + np.concatenate([[0], np.cumsum(WIDTHS)[:-1]])
-BITS = int(OWN_CARDS + WIDTHS.sum())
-_COUNTS = HANDS.counts.astype(np.uint8)
 STAND, HIT = 0, 1
 ACTION_TEXT = ("stand", "hit")
 DEALER_STANDS = 17
+_DEALT = 2  # cards per side
+
 STATE = np.dtype(
     [
         ("random", np.uint64),  # the game's own generator (splitmix64)
@@ -71,7 +59,7 @@ STATE = np.dtype(
         ("player_ranks", np.uint8, 2),  # the player's first two cards
         ("open_rank", np.uint8),  # the dealer's open card
         ("hole_rank", np.uint8),  # the dealer's other card, hidden from the player
-        ("hand", np.uint16),  # the player's cards as a row of `cards.HANDS`; the last hand of at most 21
+        ("hand", np.uint16),  # the player's cards as a row of HANDS; the last hand of at most 21
         ("sum", np.uint8),  # of the player
         ("soft", np.uint8),  # whether the sum counts an ace as 11
         ("dealer_sum", np.uint8),
@@ -84,27 +72,15 @@ STATE = np.dtype(
     ],
     align=True,
 )
-_DEALT = 2  # cards per side
-
-
-def parse_card(text: object) -> int:
-    """Parse a card: `K` -> 12. Raises ValueError for an unknown card."""
-    return parse_rank(text, RANK_TEXT)
-
-
-def kind_of(rank: int) -> int:
-    """Return the kind of a rank."""
-    return min(rank, TEN)
-
-
-@njit
-def observe(state: Any, seat: int, words: NDArray[np.uint64]) -> None:
-    """OR the observation into the zeroed `words`."""
-    put(words, SUM, bit(min(state.sum, MAX_SUM + 1)))
-    put(words, SOFT, np.uint64(state.soft))
-    put(words, DEALER, bit(min(state.open_rank, TEN)))
-    for kind in range(KINDS):
-        put_thermometer(words, OFFSETS[kind], _COUNTS[state.hand, kind])
+MOST = HANDS.counts.max(axis=0)  # cards of a kind in a hand
+SEES = Layout(
+    sum=MAX_SUM + 2,
+    soft=number(1),
+    dealer=KIND_TEXT,
+    **{f"own_{kind}": number(int(most)) for kind, most in zip(KIND_TEXT, MOST, strict=True)},
+)
+_OWN = np.array(SEES[3:])
+_COUNTS = HANDS.counts.astype(np.uint8)
 
 
 @dataclass(frozen=True)
@@ -119,24 +95,17 @@ class Options:
     ties: Literal["lose", "push"] = "lose"
     discount: Annotated[float, Bounds(0.0, 1.0)] = 0.95
 
-
-def check(options: Options) -> None:
-    """Raise ValueError for a bad option."""
-    check_bounds("game", options)
-    if options.soft_17 not in ("stand", "hit"):
-        raise InputError("game.soft_17", f"expected stand or hit, not {options.soft_17!r}")
-    if options.ties not in ("lose", "push"):
-        raise InputError("game.ties", f"expected lose or push, not {options.ties!r}")
+    def __post_init__(self) -> None:
+        for name, one, other in (("soft_17", "stand", "hit"), ("ties", "lose", "push")):
+            if getattr(self, name) not in (one, other):
+                raise InputError(f"game.{name}", f"expected {one} or {other}, not {getattr(self, name)!r}")
 
 
-def blank(options: Options) -> np.void:
-    """Return a state that holds only the options. Raises ValueError for a bad option."""
-    check(options)
-    state = np.zeros(1, STATE)
+def put_options(state: np.void, options: Options) -> None:
+    """Write the options into a state."""
     state["decks"] = 0 if options.decks == "infinite" else options.decks
     state["hits_soft_17"] = options.soft_17 == "hit"
     state["ties_push"] = options.ties == "push"
-    return state[0]
 
 
 @njit
@@ -155,7 +124,7 @@ def begin(state: Any, first: int, second: int, open_rank: int, hole_rank: int) -
     """Give each side its two cards; 21 ends the game at once."""
     state.player_ranks[0], state.player_ranks[1] = first, second
     state.open_rank, state.hole_rank = open_rank, hole_rank
-    state.hand = HAND_AFTER[HAND_AFTER[0, min(first, TEN)], min(second, TEN)]
+    state.hand = HANDS.child[HANDS.child[0, min(first, TEN)], min(second, TEN)]
     state.sum, state.soft = add(*add(0, 0, first), second)
     state.dealer_sum, state.dealer_soft = add(*add(0, 0, open_rank), hole_rank)
     state.ended = state.sum == MAX_SUM
@@ -198,7 +167,7 @@ def give_player(state: Any, rank: int) -> None:
     """Add this card to the player's hand."""
     state.sum, state.soft = add(state.sum, state.soft, rank)
     if state.sum <= MAX_SUM:
-        state.hand = HAND_AFTER[state.hand, min(rank, TEN)]
+        state.hand = HANDS.child[state.hand, min(rank, TEN)]
 
 
 @njit
@@ -230,6 +199,16 @@ def apply(state: Any, action: int) -> None:
 
 
 @njit
+def observe(state: Any, seat: int, words: NDArray[np.uint64]) -> None:
+    """OR the observation into the zeroed `words`."""
+    put(words, SEES.sum, bit(min(state.sum, MAX_SUM + 1)))
+    put_thermometer(words, SEES.soft, state.soft)
+    put(words, SEES.dealer, bit(min(state.open_rank, TEN)))
+    for kind in range(KINDS):
+        put_thermometer(words, _OWN[kind], _COUNTS[state.hand, kind])
+
+
+@njit
 def result(state: Any) -> int:
     """Return 1 if the player won the finished game, -1 if the dealer did, 0 for a tie (with `ties: push`)."""
     if state.sum > MAX_SUM:
@@ -245,17 +224,11 @@ def returns(state: Any, out: NDArray[np.float32]) -> None:
     out[0] = result(state)
 
 
-RULES = Rules(deal, legal, apply, observe, over, returns)
-
-
 @njit
 def by_value(before: Any, action: int, after: Any, totals: NDArray[np.float32]) -> None:
     """Add 1 for a win, -1 for a loss, 0 for a tie (with `ties: push`) when the game ends."""
     if over(after):
         totals[0] += result(after)
-
-
-REWARDS = {"value": by_value}
 
 
 @njit
@@ -270,11 +243,16 @@ def hit_below_17(state: Any, random_bits: np.uint64) -> int:
     return HIT if state.sum < 17 else STAND
 
 
-POLICIES = {"hit_below_14": hit_below_14, "hit_below_17": hit_below_17}
+def parse_card(text: object) -> int:
+    """Parse a card: `K` -> 12. Raises ValueError for an unknown card."""
+    return parse_rank(text, RANK_TEXT)
 
 
 def record(start: np.void, actions: list[int]) -> dict[str, Any]:
-    """Return the record of a game from its state after the deal and the player's actions."""
+    """Return the record of a game: each side's cards in draw order, the dealer's open card first.
+
+    The player stood after the last card, unless the sum was 21 or more.
+    """
     state = np.array([start])
     player = [int(rank) for rank in start["player_ranks"]]
     for action in actions:
@@ -315,9 +293,9 @@ def read(record: dict[str, Any]) -> Replayed:
 
     begin(state[0], *map(count, (*player[:_DEALT], *dealer[:_DEALT])))
     hand, decided = DrawnHand(game, state, record, _DEALT, HIT), bool(state[0]["ended"])
-    for number, rank in enumerate(player[_DEALT:], start=_DEALT + 1):
+    for drawn, rank in enumerate(player[_DEALT:], start=_DEALT + 1):
         if state[0]["sum"] >= MAX_SUM:
-            raise InputError("player", f"card {number} is drawn at {state[0]['sum']}")
+            raise InputError("player", f"card {drawn} is drawn at {state[0]['sum']}")
         give_player(state[0], count(rank))
         hand.add(HIT, state)
     give_house("dealer", dealer, _DEALT, state, _draws, lambda it, rank: give_dealer(it, count(rank)))
@@ -328,3 +306,15 @@ def read(record: dict[str, Any]) -> Replayed:
         hand.amend(state)
     sums = [int(state[0]["sum"]), int(state[0]["dealer_sum"])]
     return Replayed([hand], {"sums": sums, "result": int(result(state[0]))})
+
+
+def _rows(hand: Hand, seat: int) -> Iterator[Row]:
+    state, cards = hand.state[0], hand.record()
+    yield Row("cards", tuple(cards["player"]), cards=True)
+    yield Row("sum", (f"{'soft ' if state['soft'] else ''}{int(state['sum'])}",))
+    yield Row("dealer", tuple(cards["dealer"] if hand.over else cards["dealer"][:1]), cards=True)
+
+
+PRESENTATION = Presentation(
+    rows=_rows, offered={"decks": ("infinite", 1, 2, 4, 6, 8), "discount": (0.9, 0.95, 0.99, 1.0)}
+)

@@ -1,6 +1,6 @@
 """The exact Markov decision process of Sette e mezzo.
 
-State `hand * KINDS + kind` is the hand `cards.HANDS[hand]` against an opponent showing that kind. Cards are drawn
+State `hand * KINDS + kind` is the hand `HANDS[hand]` against an opponent showing that kind. Cards are drawn
 without replacement, so the state holds all visible cards; only the score limits their number.
 """
 

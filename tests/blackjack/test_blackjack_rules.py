@@ -8,13 +8,10 @@ import pytest
 from busso.base.errors import InputError
 from busso.blackjack import GAME
 from busso.blackjack.rules import (
-    DEALER,
     HIT,
-    OWN_CARDS,
-    SOFT,
+    MOST,
+    SEES,
     STAND,
-    SUM,
-    WIDTHS,
     apply,
     begin,
     dealer_draws,
@@ -129,14 +126,14 @@ def test_infinitely_many_decks_draw_every_rank_alike() -> None:
 
 def test_observation() -> None:
     bits = unpack(GAME.observe(state_with("A 2 K 2", "Q 5")), GAME.bits)[0]
-    assert bits[SUM : SUM + 23].nonzero()[0].tolist() == [15] and bits[SOFT] == 0
-    assert bits[DEALER : DEALER + 10].nonzero()[0].tolist() == [9]
-    cards = np.split(bits[OWN_CARDS:], np.cumsum(WIDTHS)[:-1])
+    assert bits[SEES.sum : SEES.sum + 23].nonzero()[0].tolist() == [15] and bits[SEES.soft] == 0
+    assert bits[SEES.dealer : SEES.dealer + 10].nonzero()[0].tolist() == [9]
+    cards = np.split(bits[SEES.own_A :], np.cumsum(MOST)[:-1])
     assert [int(kind.sum()) for kind in cards] == [1, 2, 0, 0, 0, 0, 0, 0, 0, 1]
-    assert unpack(GAME.observe(state_with("A 2", "Q 5")), GAME.bits)[0, SOFT] == 1
+    assert unpack(GAME.observe(state_with("A 2", "Q 5")), GAME.bits)[0, SEES.soft] == 1
     # The hole card is hidden, and ten-valued cards look the same.
     assert (GAME.observe(state_with("J 2", "Q 5")) == GAME.observe(state_with("K 2", "10 9"))).all()
-    assert unpack(GAME.observe(state_with("10 9 8", "2 2")), GAME.bits)[0, SUM + 22] == 1
+    assert unpack(GAME.observe(state_with("10 9 8", "2 2")), GAME.bits)[0, SEES.sum + 22] == 1
 
 
 @pytest.mark.parametrize(

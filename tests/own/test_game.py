@@ -171,6 +171,19 @@ def test_no_option_is_cut_to_its_field() -> None:
         made.configure({"stones": 7.5})
 
 
+def test_options_that_are_no_fields_are_written_by_the_game() -> None:
+    def put_options(state: np.void, options: Any) -> None:
+        state["stones"] = {"few": 3, "many": 9}[options.word]
+
+    options = make_dataclass("Words", [("word", str, "few"), ("share", float, bounded(0.5, 0.0, 1.0))], frozen=True)
+    made = game(*RULES, actions=TAKE, sees=SEES, options=options, put_options=put_options)
+    many = made.configure({"word": "many"})
+    assert (made.blank["stones"], many.blank["stones"]) == (3, 9)
+    assert many.read(recorded(many)).hands[0].start["left"] == 9
+    with error_about(InputError, "game.share", "0 to 1"):
+        made.configure({"share": 2.0})
+
+
 @pytest.mark.parametrize("taken", ["name", "reward"])
 def test_settings_of_every_game_are_no_options(taken: str) -> None:
     options = make_dataclass("Taken", [(taken, int, 1)], frozen=True)
