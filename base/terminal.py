@@ -1,4 +1,7 @@
-"""Text streams of a process: they may be closed, full, or lack characters, and show control characters of files."""
+"""Text streams of a process: they may be closed, full, or lack characters, and show control characters of files.
+
+`literal` and `code` make such text safe in Markdown that is rendered elsewhere: it loads nothing and has no markup.
+"""
 
 import errno
 import logging
@@ -13,6 +16,10 @@ from typing import Any
 # Control characters except tab and newline, with ESC and the C1 set; marks that change the text direction or end a line
 # in some programs; surrogates, which no encoding has.
 _COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+# Code in single backticks within one line is kept. All other backticks are escaped, because renderers pair them across
+# lines. Escaping one bracket disables a link, an image, a link definition or a tag.
+_MARKUP = re.compile(r"(\\.|(?<!`)`[^`\n]+`(?!`))|`+|\][(\[:]|<(?=[A-Za-z/!?])")
 
 
 class OutputStream:
@@ -99,6 +106,22 @@ def visible(text: str) -> str:
 def one_line(text: str) -> str:
     """Escape newlines too, so that text from a file cannot add a line."""
     return visible(text).replace("\n", "\\n")
+
+
+def literal(text: str) -> str:
+    """Return prose without links, images and tags; code in backticks and emphasis stay."""
+    return _MARKUP.sub(lambda found: found[1] or _escaped(found[0]), visible(text))
+
+
+def _escaped(markup: str) -> str:
+    if markup[0] == "`":
+        return "\\`" * len(markup)
+    return f"{markup[:-1]}\\{markup[-1]}"
+
+
+def code(text: object) -> str:
+    """Return any text as one line in backticks."""
+    return f"`{one_line(str(text)).replace('`', chr(39))}`"
 
 
 class VisibleStream:

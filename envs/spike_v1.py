@@ -11,7 +11,7 @@ from busso.envs.aec import SeatsEnv
 def env(reward: str | None = None, render_mode: str | None = None, **options: Any) -> SeatsEnv:
     """Create an environment of one game of Corellian Spike, of up to ten hands.
 
-    `reward` is one of `busso.spike.rewards.REWARDS`, by default the first. `options` are those of
+    `reward` is one of `busso.spike.rules.REWARDS`, by default the first. `options` are those of
     `busso.spike.state.Options`: seats, min_seats, credits, ante, bet, hands, rotate, raise_cap, sabacc_pot,
     special_hands. With `min_seats` a game may have fewer agents than `possible_agents`. Raises ValueError for others.
     """

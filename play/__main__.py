@@ -39,7 +39,7 @@ def main(settings: PlaySettings) -> int:
 
         return serve(settings, sys.argv[1:])
     if _ui(settings) == APP:
-        from busso.play.app.run import run_app
+        from busso.play.app.application import run_app
 
         return run_app(settings, given)
     if settings.watch is not None:

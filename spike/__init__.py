@@ -10,8 +10,7 @@ from busso.spike.numbering import numbering
 from busso.spike.observation import BITS
 from busso.spike.policies import POLICIES
 from busso.spike.records import read, record
-from busso.spike.rewards import REWARDS
-from busso.spike.rules import RULES
+from busso.spike.rules import REWARDS, RULES
 from busso.spike.search import SpikeSearchOptions, monte_carlo, network_search
 from busso.spike.state import Options, blank
 

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from busso.cards.duplicate import Duel, meaning_of_won
-from busso.cards.stopping import Stop
+from busso.cards.play import Stop
 from busso.command.console import output_may_fail, result_console
 from busso.train.learner.divergence import DivergenceMonitor
 from busso.train.learner.learner import Learner

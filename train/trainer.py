@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from busso.cards.stopping import Stop
+from busso.cards.play import Stop
 from busso.command.settings.compose import as_yaml
 from busso.train.evaluations import Evaluations, FirstEvaluation, report_best
 from busso.train.learner.divergence import DivergenceMonitor

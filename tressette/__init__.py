@@ -9,8 +9,7 @@ from busso.tressette.cards import CARDS, card_text
 from busso.tressette.observation import BITS, BITS_WITH_ACCUSI, symmetry
 from busso.tressette.policies import POLICIES
 from busso.tressette.records import in_match, read, record
-from busso.tressette.rewards import REWARDS
-from busso.tressette.rules import POINTS, RULES, SEATS, Options, blank, lead_next, match_score, opener
+from busso.tressette.rules import POINTS, REWARDS, RULES, SEATS, Options, blank, lead_next, match_score, opener
 from busso.tressette.search import endgame, monte_carlo
 from busso.tressette.search.network_search import TressetteSearchOptions, cheating_search, network_search
 

@@ -9,8 +9,7 @@ from busso.cards.game import Game, States
 from busso.cards.hand import Hand
 from busso.cards.presentation import Judging, Presentation, Row
 from busso.tressette.cards import RANKS, SUIT_NAMES, SUITS, card_text
-from busso.tressette.rewards import WIN
-from busso.tressette.rules import POINTS, SEATS, TRICKS, known_voids, latest_signals, played_cards
+from busso.tressette.rules import POINTS, SEATS, TRICKS, WIN, known_voids, latest_signals, played_cards
 from busso.tressette.search import endgame
 
 

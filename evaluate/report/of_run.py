@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from busso.base.errors import UserError
+from busso.base.terminal import code
 from busso.cards.mdp import StateGrid
 from busso.cards.presentation import own_module, presentation_of
-from busso.evaluate.markdown import code
 from busso.evaluate.report import calibration, games
 from busso.evaluate.report.drawing import new_figure, style, to_svg
 from busso.evaluate.report.observing import ObservedGames, by_action, load_agent, watch_games

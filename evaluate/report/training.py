@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from busso.base.own_files import typed_game
+from busso.base.terminal import code
 from busso.cards.duplicate import decimals, share_text
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.quoting import value_text
-from busso.evaluate.markdown import code
 from busso.evaluate.report.drawing import Line, Panel, draw_panels
 from busso.evaluate.report.page import Block, Figure, Section, Text, TextTable
 from busso.evaluate.report.runs import (

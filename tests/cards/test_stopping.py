@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from busso.cards.compiled.splitmix import stream
 from busso.cards.duplicate import duel
 from busso.cards.game import load_game
-from busso.cards.play import Actions, Decisions, play
+from busso.cards.play import Actions, ChunkedPlayer, Decisions, StoppablePlayer, StoppedError, play, stoppable
 from busso.cards.players import RandomPlayer, named_player
-from busso.cards.stopping import ChunkedPlayer, StoppablePlayer, StoppedError, stoppable
 
 TRESSETTE = load_game("tressette")
 
@@ -35,7 +34,7 @@ class Thinking:
 def test_in_pieces_it_is_the_same_player(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seeds, other = stream(3, "pieces", 0, 12), RandomPlayer()
     whole = duel(TRESSETTE, named_player(TRESSETTE, name), other, seeds)
-    monkeypatch.setattr("busso.cards.stopping.LOOK_SECONDS", 0.002)  # so that interruptions are checked during the test
+    monkeypatch.setattr("busso.cards.play.LOOK_SECONDS", 0.002)  # so that interruptions are checked during the test
     pieces = stoppable(TRESSETTE, name, named_player(TRESSETTE, name), lambda: False)
     assert isinstance(pieces, ChunkedPlayer)
     cut = duel(TRESSETTE, pieces, other, seeds)

@@ -12,7 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from busso.base.errors import UserError
-from busso.evaluate.markdown import code, literal
+from busso.base.terminal import code, literal
 from busso.evaluate.report.drawing import Line, Panel, draw_panels
 from busso.evaluate.report.page import Figure, Report, Section, Text, TextTable, to_html, write
 from tests.foreign.files import champion_of, header_of, write_champion

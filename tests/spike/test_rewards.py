@@ -6,8 +6,7 @@ import pytest
 from busso.cards.game import load_game
 from busso.cards.play import Decisions, Player, play
 from busso.cards.players import RandomPlayer
-from busso.spike.rewards import REWARDS
-from busso.spike.rules import apply
+from busso.spike.rules import REWARDS, apply
 from busso.spike.state import STATE
 from tests.spike.hands import dealt
 from tests.spike.test_rules import played

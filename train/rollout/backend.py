@@ -10,7 +10,7 @@ import torch
 
 from busso.base.errors import UserError
 from busso.cards.duplicate import Duel
-from busso.cards.stopping import Stop, StoppedError
+from busso.cards.play import Stop, StoppedError
 from busso.train.rollout.evaluator import Evaluator
 from busso.train.rollout.request import Rollout, RolloutRequest, Weights
 from busso.train.rollout.worker import RolloutWorker

@@ -4,7 +4,7 @@ import torch
 
 from busso.cards.compiled.splitmix import stream
 from busso.cards.duplicate import ALTERNATE, ONE_AGAINST_MANY, Duel, duel
-from busso.cards.stopping import Stop, StoppablePlayer, never, stoppable
+from busso.cards.play import Stop, StoppablePlayer, never, stoppable
 from busso.train.network.build import inference_network
 from busso.train.network.q_network import NetworkPlayer
 from busso.train.players.load import player_from_text

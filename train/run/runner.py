@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from busso.cards.stopping import Stop, StoppedError
+from busso.cards.play import Stop, StoppedError
 from busso.command.settings.checks import SettingsError
 from busso.train.run import device, results
 from busso.train.run.budget import Budget

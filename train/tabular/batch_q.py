@@ -18,8 +18,8 @@ from busso.cards.compiled.splitmix import GAMMA, below, mix, stream, uniform
 from busso.cards.duplicate import duel, meaning_of_won
 from busso.cards.game import Game
 from busso.cards.mdp import Numbering, Policy
+from busso.cards.play import Stop, StoppablePlayer, stoppable
 from busso.cards.players import named_player
-from busso.cards.stopping import Stop, StoppablePlayer, stoppable
 from busso.cards.tables import TablePlayer, numbering_of, save_policy
 from busso.command.console import output_may_fail, result_console
 from busso.command.settings.compose import as_yaml

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from busso.cards.compiled.splitmix import stream
 from busso.cards.mdp import Model
-from busso.cards.stopping import Stop
+from busso.cards.play import Stop
 from busso.command.console import output_may_fail
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import as_yaml, settings_from_dict

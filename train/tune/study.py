@@ -20,7 +20,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from busso.base.lock import InUseError, Lock, earlier_start
 from busso.cards.compiled.splitmix import stream
-from busso.cards.stopping import Stop, StoppedError, never
+from busso.cards.play import Stop, StoppedError, never
 from busso.command.settings.checks import SettingsError
 from busso.train.run.folder import CHANGEABLE
 from busso.train.run.objective import Direction

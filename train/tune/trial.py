@@ -11,7 +11,7 @@ from optuna.trial import TrialState
 
 from busso.base.errors import UserError
 from busso.base.lock import InUseError, Lock, restarts
-from busso.cards.stopping import StoppedError
+from busso.cards.play import StoppedError
 from busso.command.settings.checks import SettingsError
 from busso.train.api import prepare_run, train
 from busso.train.learner.divergence import DivergedError

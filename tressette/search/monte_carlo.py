@@ -1,17 +1,49 @@
-"""The player `monte_carlo`: it tries every legal card on sampled hands consistent with its seat's knowledge."""
+"""The player `monte_carlo`: it tries every legal card on sampled hands consistent with its seat's knowledge.
+
+Each sample is played out with `greedy` in all four seats, tracking only thirds and the last trick. The choices equal
+those of `greedy` (../policies.py), in a fraction of the time. In a play-out, cards are bits by strength, then suit,
+`4 * strength + suit`: one instruction compares all four suits, and among cards of equal value the weakest of the first
+suit is the lowest bit.
+"""
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from busso.cards.compiled.bits import lowest, popcount
+from busso.cards.compiled.bits import bit, lowest, popcount
 from busso.cards.compiled.jit import njit
 from busso.cards.game import Game
 from busso.cards.play import Actions
 from busso.cards.players import MonteCarloPlayer, SampleOptions
-from busso.tressette.cards import CARDS
-from busso.tressette.search.playout import PLAYOUT, by_strength, other_name, play_out, set_out
+from busso.tressette.cards import ACE, CARDS, RANKS, SUIT_MASK, SUITS, THIRDS
+from busso.tressette.rules import NO_CARD, winning_seat
 from busso.tressette.search.sampler import new_tables, prepare, sample
+
+_SUIT = np.uint64(sum(1 << SUITS * strength for strength in range(RANKS)))
+_SPREAD = np.array(
+    [sum(1 << SUITS * k for k in range(RANKS) if cards >> k & 1) for cards in range(1 << RANKS)], np.uint64
+)
+_WORTHLESS = np.uint64(0xFFFF)
+_ACES = np.uint64(0xF << SUITS * ACE)
+_ONE, _SUITS = np.uint64(1), np.uint64(SUITS)
+
+# Start of a play-out.
+PLAYOUT = np.dtype(
+    [
+        ("hands", np.uint64, SUITS),  # by strength and suit
+        ("voids", np.uint64),  # as in the state
+        ("thirds", np.int64, 2),
+        ("seat", np.int64),  # to move
+        ("position", np.int64),  # number of cards on the table
+        ("suit", np.int64),  # led, if there are any
+        ("winner", np.int64),  # seat of the best of them
+        ("best", np.int64),  # that card, by strength and suit
+        ("lying", np.int64),  # thirds on the table
+        ("with_signals", np.bool_),
+    ],
+    align=True,
+)
 
 
 def make(game: Game, options: SampleOptions) -> MonteCarloPlayer:
@@ -88,3 +120,129 @@ def _best(cards: np.uint64, totals: Any) -> int:
         ):
             best = card
     return best
+
+
+@njit
+def by_strength(cards: np.uint64) -> np.uint64:
+    """Convert a set of cards from bits `10 * suit + strength` to bits `4 * strength + suit`."""
+    out = np.uint64(0)
+    for suit in range(SUITS):
+        out |= _SPREAD[(cards >> np.uint64(RANKS * suit)) & SUIT_MASK] << np.uint64(suit)
+    return out
+
+
+@njit
+def set_out(state: Any, start: Any) -> None:
+    """Copy everything except the hands from a state to `start`, a PLAYOUT record."""
+    start.voids = np.uint64(state.voids)
+    start.with_signals = state.with_signals != 0
+    start.seat = state.turn
+    start.position = state.plays & 3
+    start.lying = 0
+    for team in range(2):
+        start.thirds[team] = state.thirds[team]
+    if start.position > 0:
+        winner = winning_seat(state)
+        card = state.trick[winner]
+        start.suit = card // RANKS
+        start.winner = winner
+        start.best = SUITS * (card % RANKS) + card // RANKS
+        for seat in range(4):
+            if state.trick[seat] != NO_CARD:
+                start.lying += THIRDS[state.trick[seat] % RANKS]
+
+
+@njit
+def _below(cards: np.uint64) -> np.uint64:
+    """Return all cards weaker than one of these in the same suit."""
+    cards >>= _SUITS
+    cards |= cards >> _SUITS
+    cards |= cards >> np.uint64(2 * SUITS)
+    cards |= cards >> np.uint64(4 * SUITS)
+    return cards | cards >> np.uint64(8 * SUITS)
+
+
+@njit
+def _least(cards: np.uint64) -> int:
+    """Return the card with the fewest thirds, among those the weakest."""
+    others = cards & ~_ACES
+    return lowest(others if others != np.uint64(0) else cards)
+
+
+@njit
+def _most(cards: np.uint64) -> int:
+    """Return the card with the most thirds, among those the weakest."""
+    aces, worth = cards & _ACES, cards & ~_WORTHLESS
+    if aces != np.uint64(0):
+        return lowest(aces)
+    return lowest(worth if worth != np.uint64(0) else cards)
+
+
+@njit
+def _lead(hand: np.uint64, rivals: np.uint64) -> int:
+    masters = hand & ~_below(rivals)
+    if masters != np.uint64(0):
+        return _most(masters)
+    best, length = np.uint64(0), 0
+    for suit in range(SUITS):
+        cards = hand & (_SUIT << np.uint64(suit))
+        if cards & _WORTHLESS != np.uint64(0) and popcount(cards) > length:
+            best, length = cards, popcount(cards)
+    return lowest(best) if length > 0 else _least(hand)
+
+
+@njit
+def _follow(hand: np.uint64, suit: int, best: int, partner_wins: bool, rivals: np.uint64) -> int:
+    """Return the card to follow with; `rivals` are the unseen cards that an opponent still to play may have."""
+    led = _SUIT << np.uint64(suit)
+    mine = hand & led
+    options = mine if mine != np.uint64(0) else hand
+    above = led & ~((bit(best) << _ONE) - _ONE)
+    rivals &= above
+    if partner_wins and rivals == np.uint64(0):
+        return _most(options)
+    certain = hand & above & ~_below(rivals)
+    return lowest(certain) if certain != np.uint64(0) else _least(options)
+
+
+@njit
+def play_out(start: Any, hands: NDArray[np.uint64], card: int, thirds: NDArray[np.int64]) -> int:
+    """Play `card` from these hands (bits by strength and suit), then continue like `greedy` to the end of the hand.
+
+    Writes the thirds of both teams to `thirds` and returns the seat that took the last trick; `hands` are consumed.
+    """
+    seat, position, suit, winner = start.seat, start.position, start.suit, start.winner
+    best, lying, voids = start.best, start.lying, start.voids
+    thirds[0] = start.thirds[0]
+    thirds[1] = start.thirds[1]
+    out = hands[0] | hands[1] | hands[2] | hands[3]
+    while True:
+        out ^= bit(card)
+        hands[seat] ^= bit(card)
+        lying += THIRDS[card >> 2]
+        if position == 0:
+            suit, best, winner = card & 3, card, seat
+            if start.with_signals and hands[seat] & (_SUIT << np.uint64(suit)) == np.uint64(0):
+                voids |= bit(SUITS * seat + suit)
+        elif card & 3 != suit:
+            voids |= bit(SUITS * seat + suit)
+        elif card > best:
+            best, winner = card, seat
+        position += 1
+        seat = (seat + 1) & 3
+        if position == 4:
+            thirds[winner & 1] += lying
+            if out == np.uint64(0):
+                return winner
+            seat, position, lying = winner, 0, 0
+            card = _lead(hands[seat], out & ~hands[seat])
+        else:
+            to_come = position < 3 and (voids >> np.uint64(SUITS * ((seat + 1) & 3) + suit)) & _ONE == np.uint64(0)
+            rivals = out & ~hands[seat] if to_come else np.uint64(0)
+            card = _follow(hands[seat], suit, best, winner == (seat + 2) & 3, rivals)
+
+
+@njit
+def other_name(card: int) -> int:
+    """Convert a card from `10 * suit + strength` to `4 * strength + suit`."""
+    return SUITS * (card % RANKS) + card // RANKS

@@ -14,8 +14,7 @@ from busso.cards.play import Actions, Decisions
 from busso.cards.player_specs import MOST_SAMPLES
 from busso.cards.players import PlayerOptions, StochasticPlayer, ValueNetwork
 from busso.tressette.cards import CARDS
-from busso.tressette.rewards import WIN
-from busso.tressette.rules import POINTS, SEATS, TRICKS
+from busso.tressette.rules import POINTS, SEATS, TRICKS, WIN
 from busso.tressette.search.sampler import sampled_states
 from busso.tressette.search.worlds import WorldSimulator, drop_clearly_worse, one_of_each_run, resample, runs_of
 
@@ -210,7 +209,7 @@ class CheatingSearch:
 
 
 def paid(points: NDArray[np.float64], reward: str) -> NDArray[np.float64]:
-    """Convert the team's points to a reward of `busso.tressette.rewards`."""
+    """Convert the team's points to a reward of `busso.tressette.rules`."""
     share, won = _PAID[reward]
     worth: NDArray[np.float64] = 2 * points / POINTS - 1
     return share * worth + won * np.sign(worth)

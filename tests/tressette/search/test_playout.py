@@ -10,7 +10,7 @@ from busso.cards.game import States, load_game
 from busso.cards.play import Decisions
 from busso.tressette.policies import greedy
 from busso.tressette.rules import apply, over, points
-from busso.tressette.search.playout import PLAYOUT, by_strength, other_name, play_out, set_out
+from busso.tressette.search.monte_carlo import PLAYOUT, by_strength, other_name, play_out, set_out
 from tests.tressette.search.table_talk import moments
 
 GAMES = [

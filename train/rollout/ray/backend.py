@@ -21,7 +21,7 @@ from typing import Any
 from busso.base.errors import UserError
 from busso.base.system import shared_file
 from busso.cards.duplicate import Duel
-from busso.cards.stopping import Stop, never
+from busso.cards.play import Stop, never
 from busso.command.settings.checks import SettingsError
 from busso.train.rollout.backend import BackendLostError
 from busso.train.rollout.ray import private

@@ -14,7 +14,7 @@ import torch
 
 from busso.cards.compiled.splitmix import stream
 from busso.cards.duplicate import Duel
-from busso.cards.stopping import never
+from busso.cards.play import never
 from busso.train.__main__ import main
 from busso.train.network.build import inference_network
 from busso.train.rollout.backend import LocalBackend

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from busso.base.system import shared_file
-from busso.cards.stopping import never
+from busso.cards.play import never
 from busso.command.settings.checks import SettingsError
 from busso.train.rollout.backend import BackendLostError
 from busso.train.rollout.ray.backend import RayBackend
