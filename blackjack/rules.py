@@ -27,7 +27,7 @@ from busso.base.errors import InputError
 from busso.cards.compiled.bits import bit, put, put_thermometer
 from busso.cards.compiled.jit import njit
 from busso.cards.compiled.splitmix import GAMMA, below, mix
-from busso.cards.hand import DrawnHand, Hand, Replayed
+from busso.cards.hand import DrawnHand, Hand, Replayed, shown_cards
 from busso.cards.multisets import multisets, over
 from busso.cards.own.files import game_with
 from busso.cards.own.layout import Layout, number
@@ -309,10 +309,10 @@ def read(record: dict[str, Any]) -> Replayed:
 
 
 def _rows(hand: Hand, seat: int) -> Iterator[Row]:
-    state, cards = hand.state[0], hand.record()
-    yield Row("cards", tuple(cards["player"]), cards=True)
+    state, (player, dealer) = hand.state[0], shown_cards(hand, "dealer")
+    yield Row("cards", player, cards=True)
     yield Row("sum", (f"{'soft ' if state['soft'] else ''}{int(state['sum'])}",))
-    yield Row("dealer", tuple(cards["dealer"] if hand.over else cards["dealer"][:1]), cards=True)
+    yield Row("dealer", dealer, cards=True)
 
 
 PRESENTATION = Presentation(

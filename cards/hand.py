@@ -112,6 +112,12 @@ class Replayed(NamedTuple):
     outcome: dict[str, Any]
 
 
+def shown_cards(hand: Hand, house: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the player's cards and those that the house shows: its first, and all once the hand is over."""
+    record = hand.record()
+    return tuple(record["player"]), tuple(record[house] if hand.over else record[house][:1])
+
+
 class DrawnHand(Hand):
     """Recorded one-seat hand that cannot be continued: it has `dealt` of the record's cards, and one more per `hit`."""
 

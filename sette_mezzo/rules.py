@@ -25,7 +25,7 @@ from busso.base.errors import InputError
 from busso.cards.compiled.bits import bit, put, put_thermometer
 from busso.cards.compiled.jit import njit
 from busso.cards.compiled.splitmix import GAMMA, below, mix
-from busso.cards.hand import DrawnHand, Hand, Replayed
+from busso.cards.hand import DrawnHand, Hand, Replayed, shown_cards
 from busso.cards.multisets import multisets, over
 from busso.cards.own.files import game_with
 from busso.cards.own.layout import Layout, number
@@ -247,10 +247,10 @@ def read(record: dict[str, Any]) -> Replayed:
 
 
 def _rows(hand: Hand, seat: int) -> Iterator[Row]:
-    state, cards = hand.state[0], hand.record()
-    yield Row("cards", tuple(cards["player"]), cards=True)
+    state, (player, opponent) = hand.state[0], shown_cards(hand, "opponent")
+    yield Row("cards", player, cards=True)
     yield Row("points", (points_text(int(state["score"])),))
-    yield Row("opponent", tuple(cards["opponent"]), cards=True)
+    yield Row("opponent", opponent, cards=True)
     yield Row("limit", (f"the opponent stops at {state['limit']:g}",))
 
 

@@ -49,6 +49,16 @@ def action_text(action: int) -> str:
     return ACTION_TEXT[action]
 
 
+def value_of(card: int) -> int | None:
+    """Return the value of a card; None for NO_CARD."""
+    return None if card == NO_CARD else int(VALUES[card])
+
+
+def signed(value: int) -> str:
+    """Format a value: `+3`, `-3`, `0`."""
+    return f"{value:+d}" if value else "0"
+
+
 @njit
 def card_sum(state: Any, seat: int) -> int:
     """Return the sum of the seat's hand cards and its spike card, if dealt."""

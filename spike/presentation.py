@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from busso.cards.game import Game, States
 from busso.cards.hand import Hand
 from busso.cards.presentation import Judging, Presentation, Row
-from busso.spike.cards import NO_CARD, VALUES, card_sum
-from busso.spike.rules import to_match
+from busso.spike.cards import NO_CARD, VALUES, card_sum, signed, value_of
+from busso.spike.rules import owed
 from busso.spike.search import showdown_odds
 from busso.spike.state import BET, BUYING, EXCHANGE, ROUNDS, discarded, public_seat, rolls
 
@@ -20,36 +20,32 @@ _PHASES = {BET: "betting", BUYING: "buying", EXCHANGE: "exchange"}
 def _rows(hand: Hand, seat: int) -> Iterator[Row]:
     state = hand.state[0]
     phase = _PHASES.get(int(state["phase"]), "over")
-    owed = min(int(to_match(state)), int(state["credits"][seat])) if state["phase"] == BET else 0
+    cost = owed(state, seat)
     told = [f"round {state['round']} of {ROUNDS}, {phase}", f"pool {state['pool']}"]
-    yield Row("table", (*told, f"{owed} to match" if owed else "nothing to match"))
-    own = [_value(VALUES[card]) for card in state["hands"][seat]]
+    yield Row("table", (*told, f"{cost} to match" if cost else "nothing to match"))
+    own = [signed(int(VALUES[card])) for card in state["hands"][seat]]
     own += [f"{text} (spike)" for text in _shown(state["spikes"][seat])]
     if hand.turn == seat:
         own += [f"{text} (bought)" for text in _shown(state["bought"])]
     yield Row("own cards", tuple(own), cards=True)
-    yield Row("sum", (_value(card_sum(state, seat)),))
+    yield Row("sum", (signed(int(card_sum(state, seat))),))
     yield Row("seats", tuple(_seat(state, other, seat) for other in range(int(state["players"]))))
     if values := discarded(state):
-        yield Row("discards", tuple(map(_value, values)), cards=True)
+        yield Row("discards", tuple(map(signed, values)), cards=True)
     if rolled := rolls(state):
         yield Row("dice", tuple(f"{a} and {b}" for a, b in rolled))
 
 
 def _seat(state: np.void, other: int, seat: int) -> str:
     seen = public_seat(state, other)
-    spike = "" if seen.spike is None else f", spike {_value(seen.spike)}"
+    spike = "" if seen.spike is None else f", spike {signed(seen.spike)}"
     folded = "" if seen.in_hand else ", folded"
     return f"{'you' if other == seat else f'seat {other}'}: {seen.credits} credits{spike}{folded}"
 
 
 def _shown(card: int) -> list[str]:
-    """Return the value of a card, or nothing for NO_CARD."""
-    return [] if card == NO_CARD else [_value(VALUES[card])]
-
-
-def _value(value: int | np.integer) -> str:
-    return f"{int(value):+d}" if value else "0"
+    value = value_of(card)
+    return [] if value is None else [signed(value)]
 
 
 def _situation(game: Game, state: np.void, seat: int) -> str:

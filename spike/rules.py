@@ -372,3 +372,11 @@ def by_weight(before: Any, action: int, after: Any, totals: NDArray[np.float32])
 
 
 REWARDS = {"stack": by_stack, "credits": by_credits, "weighted": by_weight}
+
+
+# ---------------------------------------------------------------------- public knowledge, for people
+
+
+def owed(state: np.void, seat: int) -> int:
+    """Return what the seat would pay to match now; 0 outside the betting."""
+    return min(int(to_match(state)), int(state["credits"][seat])) if state["phase"] == BET else 0

@@ -13,7 +13,7 @@ from busso.base.errors import InputError
 from busso.cards.compiled.bits import bit, lowest, popcount
 from busso.cards.compiled.jit import njit
 from busso.cards.compiled.splitmix import GAMMA, below, mix
-from busso.spike.cards import CARDS, NO_CARD, VALUES
+from busso.spike.cards import CARDS, VALUES, value_of
 
 MAX_SEATS = 8
 MAX_CREDITS = 32_000  # of all seats and pots together: a field of the state holds up to 32,767
@@ -215,9 +215,12 @@ class PublicSeat(NamedTuple):
 
 def public_seat(state: np.void, seat: int) -> PublicSeat:
     """Return what everybody knows of a seat."""
-    spike = int(state["spikes"][seat])
-    shown = None if spike == NO_CARD else int(VALUES[spike])
-    return PublicSeat(int(state["credits"][seat]), shown, bool(int(state["in_hand"]) >> seat & 1))
+    return PublicSeat(int(state["credits"][seat]), value_of(state["spikes"][seat]), seat in in_hand(state))
+
+
+def in_hand(state: np.void) -> list[int]:
+    """Return the seats that have not folded."""
+    return [seat for seat in range(int(state["players"])) if int(state["in_hand"]) >> seat & 1]
 
 
 def discarded(state: np.void) -> tuple[int, ...]:

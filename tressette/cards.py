@@ -54,6 +54,14 @@ def card_text(card: int) -> str:
     return RANK_TEXT[card % RANKS] + SUIT_TEXT[card // RANKS]
 
 
+def by_suit(cards: int) -> tuple[tuple[str, ...], ...]:
+    """Return the texts of a set of cards by suit, the strongest first."""
+    return tuple(
+        tuple(card_text(card) for card in range(RANKS * suit + RANKS - 1, RANKS * suit - 1, -1) if cards >> card & 1)
+        for suit in range(SUITS)
+    )
+
+
 def parse_card(text: object) -> int:
     """Parse a card: `4D` -> `0`. Raises ValueError for an unknown card."""
     if isinstance(text, str) and len(text) == 2 and text[0] in RANK_TEXT and text[1] in SUIT_TEXT:

@@ -1,6 +1,7 @@
 """Presentation and judging of Tressette (see `busso.cards.presentation`)."""
 
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,8 +9,8 @@ from numpy.typing import NDArray
 from busso.cards.game import Game, States
 from busso.cards.hand import Hand
 from busso.cards.presentation import Judging, Presentation, Row
-from busso.tressette.cards import RANKS, SUIT_NAMES, SUITS, card_text
-from busso.tressette.rules import POINTS, SEATS, TRICKS, WIN, known_voids, latest_signals, played_cards
+from busso.tressette.cards import SUIT_NAMES, by_suit, card_text
+from busso.tressette.rules import POINTS, SEATS, TRICKS, WIN, known_voids, latest_signals, latest_tricks
 from busso.tressette.search import endgame
 
 
@@ -18,17 +19,13 @@ def _rows(hand: Hand, seat: int) -> Iterator[Row]:
     plays, us = int(state["plays"]), seat & 1
     both = " to ".join(_points(int(state["thirds"][team])) for team in (us, 1 - us))
     yield Row("trick", (f"{min(plays // SEATS + 1, TRICKS)} of {TRICKS}, own team {both} points",))
-    yield Row("hand", _cards(int(state["hands"][seat])), cards=True)
-    played = played_cards(state)
-
-    def shown(first: int, last: int) -> tuple[str, ...]:
-        return tuple(f"{_who(other, seat)} {card_text(card)}" for other, card in played[first:last])
-
-    begun = plays - plays % SEATS
-    yield Row("table", shown(begun, plays) or ("nothing" if hand.over else "you lead",))
-    if begun:
-        taker = _who(int(state["last_taker"]), seat)
-        yield Row("trick before", (*shown(begun - SEATS, begun), f"taken by {taker}"))
+    yield Row("hand", tuple(chain(*by_suit(int(state["hands"][seat])))), cards=True)
+    before, table = (
+        tuple(f"{_who(other, seat)} {card_text(card)}" for other, card in trick) for trick in latest_tricks(state)
+    )
+    yield Row("table", table or ("nothing" if hand.over else "you lead",))
+    if before:
+        yield Row("trick before", (*before, f"taken by {_who(int(state['last_taker']), seat)}"))
     if known := tuple(_known(state, seat)):
         yield Row("known", known)
 
@@ -52,15 +49,9 @@ def _points(thirds: int) -> str:
     return f"{whole}{('', '⅓', '⅔')[rest]}" if whole or not rest else ("", "⅓", "⅔")[rest]
 
 
-def _cards(cards: int) -> tuple[str, ...]:
-    strongest_first = (RANKS * suit + rank for suit in range(SUITS) for rank in range(RANKS - 1, -1, -1))
-    return tuple(card_text(card) for card in strongest_first if cards >> card & 1)
-
-
 def _situation(game: Game, state: np.void, seat: int) -> str:
-    plays, leader = int(state["plays"]), int(state["leader"])
-    lying = [int(state["trick"][(leader + k) % SEATS]) for k in range(plays % SEATS)]
-    return f"trick {min(plays // SEATS + 1, TRICKS)}: {' '.join(map(card_text, lying)) or 'leads'}"
+    lying = " ".join(card_text(card) for _, card in latest_tricks(state)[1])
+    return f"trick {min(int(state['plays']) // SEATS + 1, TRICKS)}: {lying or 'leads'}"
 
 
 def _trick(states: States) -> NDArray[np.int64]:

@@ -348,6 +348,13 @@ def played_cards(state: np.void) -> list[tuple[int, int]]:
     return [(seat, card) for card in order for seat in range(SEATS) if int(state["played"][seat]) >> card & 1]
 
 
+def latest_tricks(state: np.void) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Return the last complete trick, if any, and the cards on the table since, as pairs of seat and card."""
+    played = played_cards(state)
+    done = len(played) - len(played) % SEATS
+    return played[max(done - SEATS, 0) : done], played[done:]
+
+
 def known_voids(state: np.void) -> list[tuple[int, int]]:
     """Return the known voids, as pairs of seat and suit."""
     pairs = ((seat, suit) for seat in range(SEATS) for suit in range(SUITS))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from busso.cards.hand import Hand, Move
+from busso.cards.hand import Hand, Move, shown_cards
 from busso.play.language import Language, Message, message
 from busso.play.views import generic
 
@@ -48,16 +48,16 @@ class SmallGame:
 
     def view(self, hand: Hand, seat: int) -> SmallView:
         """Return the player's view, with one of the other side's cards until the game is over."""
-        state, record = hand.state[0], hand.record()
+        state, (cards, shown) = hand.state[0], shown_cards(hand, self.side)
         own, other = (self.text(int(state[name])) for name in self.counts)
         return SmallView(
             seat=seat,
             turn=hand.turn,
             legal=generic.legal_texts(hand),
-            cards=tuple(record["player"]),
+            cards=cards,
             counts=own,
             soft="soft" in (state.dtype.names or ()) and bool(state["soft"]),
-            other=tuple(record[self.side] if hand.over else record[self.side][:1]),
+            other=shown,
             other_counts=other if hand.over else None,
             rule=self.rule(state),
             outcome=outcome(hand),

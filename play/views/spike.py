@@ -16,18 +16,19 @@ from busso.spike.cards import (
     FOLD,
     MATCH,
     NO_BUY,
-    NO_CARD,
     RAISE,
     SWAP_HIGHER,
     SWAP_LOWER,
     SWAP_SPIKE,
     VALUES,
     card_sum,
+    signed,
     strength,
+    value_of,
     winner,
 )
-from busso.spike.rules import next_hand, price, proceed, to_match
-from busso.spike.state import BET, BUYING, EXCHANGE, OVER, ROUNDS, PublicSeat, discarded, public_seat, rolls
+from busso.spike.rules import next_hand, owed, price, proceed
+from busso.spike.state import BET, BUYING, EXCHANGE, OVER, ROUNDS, PublicSeat, discarded, in_hand, public_seat, rolls
 
 _PHASES = {BET: "bet", BUYING: "buy", EXCHANGE: "exchange", OVER: "over"}
 _DONE = ("raise", "match", "check", "fold", "buy", "no_buy", "swap_spike", "discard")  # events of a seat
@@ -78,12 +79,12 @@ def view(hand: Hand, seat: int) -> SpikeView:
         phase=_PHASES[int(state["phase"])],
         own=_values(state["hands"][seat]),
         sum=int(card_sum(state, seat)),
-        bought=int(VALUES[state["bought"]]) if mine and state["bought"] != NO_CARD else None,
+        bought=value_of(state["bought"]) if mine else None,
         seats=tuple(public_seat(state, other) for other in range(players)),
         pool=int(state["pool"]),
         second_pot=int(state["second_pot"]),
         bet=int(state["bet"]),
-        to_match=min(int(to_match(state)), int(state["credits"][seat])) if state["phase"] == BET else 0,
+        to_match=owed(state, seat),
         raises=int(state["raises"]),
         discards=discarded(state),
         dice=rolls(state),
@@ -136,17 +137,13 @@ def _dice(before: np.void, after: np.void, ended: bool) -> list[Message]:
     first = max(int(before["round"]), 1)
     last = int(after["round"])
     if ended:
-        last = ROUNDS + 1 if _is_showdown(after) else first
+        last = ROUNDS + 1 if len(in_hand(after)) > 1 else first
     found = []
     for number in range(first, last):
         one, other = (int(die) for die in after["dice"][number - 1])
         key = "event.dice" if one != other else "event.dice_ones" if one == 1 else "event.dice_equal"
         found.append(message(key, first=one, second=other))
     return found
-
-
-def _is_showdown(state: np.void) -> bool:
-    return int(state["in_hand"]).bit_count() > 1
 
 
 def ends_of_hands(game: Game, move: Move) -> list[tuple[np.void, np.void | None]]:
@@ -174,7 +171,7 @@ def ends_of_hands(game: Game, move: Move) -> list[tuple[np.void, np.void | None]
 
 def showdown(state: np.void) -> list[Message]:
     """Return the cards shown at the end of a hand, the winner and the deciding rule; `state` is that at the end."""
-    seats = [seat for seat in range(int(state["players"])) if int(state["in_hand"]) >> seat & 1]
+    seats = in_hand(state)
     if len(seats) == 1:
         return [message("event.others_folded", seat=seats[0])]
     found = []
@@ -216,9 +213,8 @@ def why_not(hand: Hand, action: int) -> Message:
 def open_hands(hand: Hand) -> list[Message]:
     """Return the hand cards of each seat that is still in the hand."""
     state = hand.state[0]
-    playing = [seat for seat in range(int(state["players"])) if int(state["in_hand"]) >> seat & 1]
-    cards = (" ".join(f"{value:+d}" for value in _values(state["hands"][seat])) for seat in playing)
-    return [message("watch.seat", seat=seat, cards=each) for seat, each in zip(playing, cards, strict=True)]
+    cards = {seat: " ".join(f"{value:+d}" for value in _values(state["hands"][seat])) for seat in in_hand(state)}
+    return [message("watch.seat", seat=seat, cards=each) for seat, each in cards.items()]
 
 
 def page(language: Language, game: str, seen: SpikeView, details: bool) -> Iterator[str]:
@@ -288,7 +284,7 @@ def endings(hand: Hand, move: Move) -> list[Ending]:
 
 def _open(state: np.void, seat: int, shown: bool) -> OpenHand:
     credits = int(state["credits"][seat])
-    if not (shown and int(state["in_hand"]) >> seat & 1):
+    if not (shown and seat in in_hand(state)):
         return OpenHand(credits)
     return OpenHand(credits, tuple(int(VALUES[card]) for card in (*state["hands"][seat], state["spikes"][seat])))
 
@@ -329,8 +325,3 @@ def counted(cards: Sequence[int]) -> str:
     """Return cards by rising value, equal ones combined: `-3 0x2 +4`."""
     values = sorted(set(cards))
     return " ".join(signed(value) + (f"x{cards.count(value)}" if cards.count(value) > 1 else "") for value in values)
-
-
-def signed(value: int) -> str:
-    """Format as `+3`, `-3`, `0`."""
-    return f"{value:+d}" if value else "0"

@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from busso.cards.hand import Hand, Move
 from busso.play.language import Language, Message, message
 from busso.play.views.generic import legal_line, legal_texts
@@ -18,6 +16,7 @@ from busso.tressette.cards import (
     SUIT_NAMES,
     SUIT_TEXT,
     SUITS,
+    by_suit,
     card_text,
 )
 from busso.tressette.rules import (
@@ -28,7 +27,7 @@ from busso.tressette.rules import (
     TRICKS,
     known_voids,
     latest_signals,
-    played_cards,
+    latest_tricks,
     points,
 )
 
@@ -66,19 +65,18 @@ class TressetteView:
 def view(hand: Hand, seat: int) -> TressetteView:
     """Return the view of the seat."""
     state = hand.state[0]
-    played, voids = _played(state), known_voids(state)
-    done = len(played) - len(played) % SEATS
+    (last_trick, trick), voids = map(_texts, latest_tricks(state)), known_voids(state)
     return TressetteView(
         seat=seat,
         turn=hand.turn,
         leader=int(state["leader"]),
         hand=by_suit(int(state["hands"][seat])),
         legal=legal_texts(hand) if hand.turn == seat else (),
-        trick=played[done:],
+        trick=trick,
         tricks=tuple(state["tricks"].tolist()),
         thirds=tuple(state["thirds"].tolist()),
         points=tuple(int(state["thirds"][team]) // 3 + _took_last(hand, team) for team in range(2)),
-        last_trick=played[done - SEATS : done] if done else (),
+        last_trick=last_trick,
         last_taker=None if state["last_taker"] == NO_SEAT else int(state["last_taker"]),
         signals=tuple((seat, SUIT_TEXT[suit], word) for seat, suit, word in latest_signals(state)),
         voids=tuple(tuple(SUIT_TEXT[suit] for who, suit in voids if who == other) for other in range(SEATS)),
@@ -91,21 +89,13 @@ def _took_last(hand: Hand, team: int) -> int:
     return int(hand.over and int(hand.state[0]["last_taker"]) % 2 == team)
 
 
-def by_suit(cards: int) -> tuple[tuple[str, ...], ...]:
-    """Return a hand as texts by suit, the strongest card first."""
-    return tuple(
-        tuple(card_text(card) for card in range(RANKS * suit + RANKS - 1, RANKS * suit - 1, -1) if cards >> card & 1)
-        for suit in range(SUITS)
-    )
-
-
 def dealt(hand: Hand) -> tuple[tuple[tuple[str, ...], ...], ...]:
     """Return all four hands as dealt, by seat and suit, for when the hand is over."""
     return tuple(by_suit(int(cards)) for cards in hand.start[0]["hands"])
 
 
-def _played(state: np.void) -> tuple[Played, ...]:
-    return tuple((seat, card_text(card)) for seat, card in played_cards(state))
+def _texts(trick: Sequence[tuple[int, int]]) -> tuple[Played, ...]:
+    return tuple((seat, card_text(card)) for seat, card in trick)
 
 
 def declarations(bits: int) -> tuple[Message, ...]:
@@ -138,7 +128,7 @@ def events(hand: Hand, move: Move) -> list[Message]:
     plays = int(after["plays"])
     if plays % SEATS == 0:
         taker = int(after["last_taker"])
-        cards = " ".join(text for _, text in _played(after)[-SEATS:])
+        cards = " ".join(text for _, text in _texts(latest_tricks(after)[0]))
         thirds = int(after["thirds"][taker % 2]) - int(before["thirds"][taker % 2])
         found.append(message("event.trick", seat=taker, cards=cards, thirds=thirds))
     return found

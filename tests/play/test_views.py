@@ -182,6 +182,12 @@ def test_a_small_game_is_told_card_by_card(game: str) -> None:
         assert all(english.render(each) for each in result(table.hand)) and seen.other_counts is not None
 
 
+@pytest.mark.parametrize(("limit", "text"), [(5.0, "5"), (4.5, "4.5")])
+def test_when_the_opponent_of_sette_e_mezzo_stops(limit: float, text: str) -> None:
+    hand = sit_down("game=sette_mezzo", f"game.limit={limit}").table.hand
+    assert Language("en").render(view(hand, 0).rule) == f"it draws until it has {text}"
+
+
 def test_a_game_without_a_view_of_its_own_is_played_through_the_generic_one() -> None:
     table = Table(Setup(KUHN_POKER.GAME, ("human", "equilibrium"), 3))
     english, legal = Language("en"), set()

@@ -24,10 +24,9 @@ from busso.play.views.spike import (
     counted,
     endings,
     last_done,
-    signed,
     sums_after,
 )
-from busso.spike.cards import BUY, DISCARD, FOLD, MATCH, NO_BUY, RAISE, SWAP_HIGHER, SWAP_LOWER, SWAP_SPIKE
+from busso.spike.cards import BUY, DISCARD, FOLD, MATCH, NO_BUY, RAISE, SWAP_HIGHER, SWAP_LOWER, SWAP_SPIKE, signed
 
 _NAME = 20  # characters of a name
 _WIDE_NAME = 34

@@ -12,8 +12,8 @@ from busso.evaluate.replay import replay_file
 from busso.play.app.screens.spike import GameBoard, LogScreen
 from busso.play.app.table import TableScreen
 from busso.play.views import view
-from busso.play.views.spike import SpikeView, endings, signed
-from busso.spike.cards import BUY, DISCARD, MATCH, SWAP_LOWER
+from busso.play.views.spike import SpikeView, endings
+from busso.spike.cards import BUY, DISCARD, MATCH, SWAP_LOWER, signed
 from tests.play.app.pilots import LARGE, SMALL, asked, on_screen, seated, text_of, wait
 from tests.play.people import choice
 from tests.play.test_views import Reshuffled
