@@ -39,6 +39,7 @@ from busso.cards.multisets import OUTCOMES, Hands, cards_text, hit_or_stand
 from busso.cards.records import check_copies
 
 SUMS = MAX_SUM + 1
+_LOWEST = {"hard": 4, "soft": 12}  # sums of two cards, in a soft one with an ace as 11
 
 
 def model(options: Options, reward: str, deck: NDArray[np.int64] | None = None) -> Model:
@@ -114,8 +115,7 @@ def _sums() -> Hands:
             after, still_soft = add(int(total[hand]), int(soft[hand]), kind)
             if after <= MAX_SUM:
                 child[hand, kind] = after + SUMS * still_soft
-    # Two cards sum to at least 4, or to 12 with an ace counted as 11.
-    dealt = total >= np.where(soft, 12, 4)
+    dealt = total >= np.where(soft, _LOWEST["soft"], _LOWEST["hard"])
     return Hands(total, child, np.zeros((total.size, KINDS), np.int64), dealt)
 
 
@@ -189,10 +189,15 @@ def locate(player: Sequence[str], opponent: str, decks: int | str) -> int:
     return (hand if isinstance(decks, int) else total + SUMS * soft) * KINDS + min(other, TEN)
 
 
+def sums_to_decide(name: str) -> tuple[int, ...]:
+    """Return the `hard` or `soft` sums, the greatest first, without 21, which stands automatically."""
+    return tuple(range(MAX_SUM - 1, _LOWEST[name] - 1, -1))
+
+
 def _sum_layouts() -> tuple[StateGrid, ...]:
     layouts = []
-    for name, offset, lowest in (("hard", 0, 4), ("soft", SUMS, 12)):
-        sums = range(MAX_SUM - 1, lowest - 1, -1)
+    for name, offset in (("hard", 0), ("soft", SUMS)):
+        sums = sums_to_decide(name)
         states = np.array([[(offset + total) * KINDS + kind for kind in range(KINDS)] for total in sums], np.int64)
         rows = tuple(map(str, sums))
         layouts.append(StateGrid(name, f"{name} sums", "player's sum", "dealer's card", rows, KIND_TEXT, states))

@@ -255,10 +255,9 @@ def record(start: np.void, actions: list[int]) -> dict[str, Any]:
     """
     state = np.array([start])
     player = [int(rank) for rank in start["player_ranks"]]
-    for action in actions:
-        if action == HIT:
-            player.append(int(take(state[0])))
-            give_player(state[0], player[-1])
+    for _ in range(actions.count(HIT)):
+        player.append(int(take(state[0])))
+        give_player(state[0], player[-1])
     dealer = [int(start["open_rank"]), int(start["hole_rank"])]
     while _draws(state[0]):
         dealer.append(int(take(state[0])))

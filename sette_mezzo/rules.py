@@ -213,10 +213,9 @@ def record(start: np.void, actions: list[int]) -> dict[str, Any]:
     """Return the record of a game: each side's cards in draw order. The player stuck after the last unless over."""
     state = np.array([start])
     player, opponent = [int(start["player_rank"])], [int(start["opponent_rank"])]
-    for action in actions:
-        if action == HIT:
-            player.append(int(draw(state[0])))
-            give_player(state[0], player[-1])
+    for _ in range(actions.count(HIT)):
+        player.append(int(draw(state[0])))
+        give_player(state[0], player[-1])
     while STICK in actions and opponent_draws(state[0]):
         opponent.append(int(draw(state[0])))
         give_opponent(state[0], opponent[-1])

@@ -30,6 +30,7 @@ _HINTS = 0x68696E74 << 16  # salt, to which the number of the move is added
 THE_ONE = np.zeros(1, np.int64)
 BEST, FINE, MISTAKE, BLUNDER = "best", "fine", "mistake", "blunder"
 GRADES = (BEST, FINE, MISTAKE, BLUNDER)
+EXACT = "exact"  # the adviser by the exact solution of a game, or of a position
 
 
 @dataclass(frozen=True)

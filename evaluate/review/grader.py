@@ -16,6 +16,7 @@ from busso.command.settings.game import game_defaults
 from busso.evaluate.recorded import InvalidRecord, RecordedHand
 from busso.evaluate.review.advisers import (
     BEST,
+    EXACT,
     Evaluation,
     ExactAdviser,
     Limits,
@@ -33,7 +34,7 @@ from busso.train.players import champion_file as champion
 from busso.train.players.resolve import ResolvedPlayer
 from busso.train.run import checkpoint
 
-EXACT, CHEATING = "exact", "cheating"
+CHEATING = "cheating"
 
 
 class Grader:

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.blackjack.model import SUMS
+from busso.blackjack.model import SUMS, sums_to_decide
 from busso.blackjack.rules import HAND_SOFT, HAND_SUM, HIT, KIND_TEXT, KINDS, MAX_SUM, TEN
 from busso.play.blackjack_lab.learning import TableSnapshot
 
 QUANTITIES = ("value", "best", "visits", "error")
 COLUMNS = KIND_TEXT
-LOWEST = {"hard": 4, "soft": 12}  # two cards make at least 4, and 12 with an ace as 11
 _MOST = 99  # two digits
 
 Numbers = NDArray[np.float64]  # by cell, `[soft, sum, card]`
@@ -34,11 +33,6 @@ class Block:
 
     sums: tuple[int, ...]
     cells: tuple[tuple[Cell, ...], ...]
-
-
-def rows_of(name: str) -> tuple[int, ...]:
-    """Return the sums of a block, the greatest first, without 21, which stands automatically."""
-    return tuple(range(MAX_SUM - 1, LOWEST[name] - 1, -1))
 
 
 def place_of(sum_: int, soft: bool, open_rank: int) -> tuple[str, int, int]:
@@ -79,7 +73,7 @@ def block(cells: dict[str, Numbers] | None, name: str, quantity: str, letters: t
         at = int(name == "soft"), total, kind
         return Cell("  ·", 0.0) if cells is None or not cells["visits"][at] else _cell(cells, at, quantity, letters)
 
-    rows = rows_of(name)
+    rows = sums_to_decide(name)
     return Block(rows, tuple(tuple(cell(total, kind) for kind in range(KINDS)) for total in rows))
 
 

@@ -13,6 +13,7 @@ from busso.cards.hand import Hand, Move
 from busso.cards.presentation import Adviser, presentation_of
 from busso.command.settings.checks import SettingsError
 from busso.evaluate.review.advisers import (
+    EXACT,
     ActionValue,
     Evaluation,
     ExactAdviser,
@@ -25,7 +26,6 @@ from busso.evaluate.review.advisers import (
 from busso.play.table.seats import FIRST, later, table_device
 
 _ODDS = 0x6F646473 << 16  # salt, by the number of the move
-EXACT = "exact"
 LEAST = 0.0005  # a smaller cost would be shown as 0.000 and counts as none
 
 

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
+from busso.blackjack.model import sums_to_decide
 from busso.cards.compiled.splitmix import stream
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import settings_from_dict
 from busso.command.settings.game import game_defaults, load_configured_game
 from busso.play.blackjack_lab.learning import FULL, METHODS, BackgroundLearner, LearningProcess, Subject
 from busso.play.blackjack_lab.lessons import LessonChoices, Lessons, adjusted, typed
-from busso.play.blackjack_lab.value_table import COLUMNS, QUANTITIES, block, place_of, rows_of, short, summed
+from busso.play.blackjack_lab.value_table import COLUMNS, QUANTITIES, block, place_of, short, summed
 from busso.train.settings.tabular import TabularSettings
 from busso.train.tabular.algorithms import Method, learn, of_game
 from tests.errors import error_about
@@ -108,7 +109,7 @@ def test_cells_hold_the_values_of_their_states(subject: Subject) -> None:
     for cards, dealer, place in ((("10", "6"), "9", ("hard", 4, 8)), (("A", "7"), "K", ("soft", 2, 9))):
         state = subject.model.locate(cards, dealer)
         name, row, column = place
-        assert place_of(rows_of(name)[row], name == "soft", subject.model.parse_card(dealer)) == place
+        assert place_of(sums_to_decide(name)[row], name == "soft", subject.model.parse_card(dealer)) == place
         text = {quantity: block(cells, name, quantity, ("S", "H")).cells[row][column].text for quantity in QUANTITIES}
         assert int(text["value"]) == round(100 * progress.values[state])
         assert text["visits"].strip() == short(int(progress.visits[state]))
