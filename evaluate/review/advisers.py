@@ -180,6 +180,15 @@ def judged_of(number: int, move: Move, worths: Sequence[ActionValue]) -> Evaluat
     return Evaluation(number + 1, move.seat, move.action, tuple(worths), cost)
 
 
+def judged_by(adviser: Adviser, hand: Hand, number: int, move: Move, look: int = 0) -> Evaluation | None:
+    """Return the judgement of move `number`, from 0, by an adviser's values; None for a forced move."""
+    mask = int(hand.game.legal(move.before)[0])
+    legal = [action for action in range(hand.game.actions) if mask >> action & 1]
+    if len(legal) < 2:
+        return None
+    return judged_of(number, move, worths_by(adviser, hand, number, move.before, legal, look))
+
+
 @dataclass(frozen=True)
 class Limits:
     """Greatest costs of `best`, `fine` and `mistake`, in the values' unit. Raises SettingsError unless they ascend."""

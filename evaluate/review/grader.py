@@ -23,11 +23,10 @@ from busso.evaluate.review.advisers import (
     NetworkAdviser,
     Sampler,
     adviser_by,
-    judged_of,
+    judged_by,
     limits_of,
     valued_player,
     valuing,
-    worths_by,
 )
 from busso.evaluate.review.settings import AUTO
 from busso.train.players import champion_file as champion
@@ -52,10 +51,11 @@ class Grader:
 
     def judge(self, hand: Hand, number: int) -> Evaluation | None:
         """Return the cost of move `number`, from 0, of a hand; None for a forced move."""
-        found = self._look(hand, number, 0)
+        move = hand.moves[number]
+        found = judged_by(self._adviser, hand, number, move)
         if found is None or found.cost is None or found.cost <= self.limits.fine or not self._draws:
             return found
-        again = self._look(hand, number, 1)
+        again = judged_by(self._adviser, hand, number, move, look=1)
         if again is None or again.cost is None:
             return found
         values = {each.action: each.value for each in again.worths}
@@ -65,14 +65,6 @@ class Grader:
         # The first look's best stays first: choosing and measuring by the same samples would be biased again.
         worths = sorted(again.worths, key=lambda each: each.action != found.worths[0].action)
         return replace(again, worths=tuple(worths), cost=max(0.0, best - played))
-
-    def _look(self, hand: Hand, number: int, look: int) -> Evaluation | None:
-        move = hand.moves[number]
-        mask = int(hand.game.legal(move.before)[0])
-        legal = [action for action in range(hand.game.actions) if mask >> action & 1]
-        if len(legal) < 2:
-            return None
-        return judged_of(number, move, worths_by(self._adviser, hand, number, move.before, legal, look))
 
     def grade(self, judged: Evaluation) -> str | None:
         """Return the grade, one of GRADES; None for a decision of unknown cost."""

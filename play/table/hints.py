@@ -8,7 +8,7 @@ from typing import Any
 
 from busso.base.errors import UserError
 from busso.cards.compiled.splitmix import derive
-from busso.cards.game import Game, States
+from busso.cards.game import Game
 from busso.cards.hand import Hand, Move
 from busso.cards.presentation import Adviser, presentation_of
 from busso.command.settings.checks import SettingsError
@@ -18,7 +18,7 @@ from busso.evaluate.review.advisers import (
     Evaluation,
     ExactAdviser,
     adviser_by,
-    judged_of,
+    judged_by,
     valued_player,
     valuing,
     worths_by,
@@ -87,21 +87,18 @@ class Coach:
 
     def hint(self, hand: Hand) -> list[ActionValue]:
         """Return the value of each legal action, the best first; empty if unknown, or when the hand is over."""
-        return [] if hand.over else self._worths(hand, len(hand.moves), hand.state, hand.legal)
+        if hand.over or self.adviser is None:
+            return []
+        return worths_by(self.adviser, hand, len(hand.moves), hand.state, hand.legal)
 
     def judge(self, hand: Hand, number: int, move: Move) -> Evaluation | None:
         """Return the cost of move `number`, from 0, by the values of a hint there; None if forced or without values."""
-        mask = int(self.game.legal(move.before)[0])
-        legal = [action for action in range(self.game.actions) if mask >> action & 1]
-        return judged_of(number, move, self._worths(hand, number, move.before, legal))
+        return None if self.adviser is None else judged_by(self.adviser, hand, number, move)
 
     def review(self, hand: Hand, seats: Sequence[int]) -> list[Evaluation]:
         """Return the judged decisions of these seats, in order, except forced ones; empty without values."""
         judged = [self.judge(hand, number, move) for number, move in enumerate(hand.moves) if move.seat in seats]
         return [each for each in judged if each is not None]
-
-    def _worths(self, hand: Hand, number: int, state: States, legal: list[int]) -> list[ActionValue]:
-        return [] if self.adviser is None else worths_by(self.adviser, hand, number, state, legal)
 
     def odds(self, hand: Hand) -> list[Odds]:
         """Return the chances to win the hand from here; empty if the game does not define them."""

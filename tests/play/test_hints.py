@@ -9,7 +9,7 @@ from busso.cards.hand import Hand
 from busso.cards.players import named_player
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.game import game_defaults
-from busso.evaluate.review.advisers import ActionValue, Evaluation
+from busso.evaluate.review.advisers import ActionValue, Evaluation, worths_by
 from busso.evaluate.solve.solution import solve
 from busso.play.table.hints import Coach, Coaching
 from busso.spike.search import showdown_odds
@@ -74,12 +74,14 @@ def test_the_champion_searches_for_hints_where_it_knows_the_rules(given: str) ->
 def test_hints_use_only_what_the_seat_knows() -> None:
     session = sit_down("seed=7", "accusi=true", "signals=true", "hint=monte_carlo:samples:20")
     table, coach = session.table, session.coach
+    assert coach.adviser is not None
     random, changed = np.random.default_rng(4), 0
     while not reply(table).hand.over:
         state = table.hand.state.copy()
         reshuffle_hidden(state, 0, random)
         other = Hand(table.game, table.hand.seeds, state)
-        there = {each.action: each.value for each in coach._worths(other, len(table.hand.moves), state, other.legal)}
+        worths = worths_by(coach.adviser, other, len(table.hand.moves), state, other.legal)
+        there = {each.action: each.value for each in worths}
         here = {each.action: each.value for each in coach.hint(table.hand)}
         changed += bool((state["hands"] != table.hand.state["hands"]).any())
         assert here == there
