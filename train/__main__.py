@@ -48,7 +48,7 @@ def examine(config: DictConfig) -> int:
     from busso.command.console import Progress, result_console
     from busso.train.doctor import measure as stages
     from busso.train.doctor import report as doctor
-    from busso.train.learner.threads import with_learner_threads
+    from busso.train.learner.learner import with_learner_threads
 
     overrides = list(HydraConfig.get().overrides.task)
     settings = prepare_run(chosen_of(from_config(SCHEMAS, config), overrides)).settings

@@ -68,8 +68,7 @@ def open_trainer(run: PreparedRun, folder: RunFolder) -> Iterator[Trainer]:
     else:
         import torch
 
-        from busso.train.learner.learner import keep_compiled_code
-        from busso.train.learner.threads import with_one_if_forked
+        from busso.train.learner.learner import keep_compiled_code, with_one_if_forked
         from busso.train.run.device import choose_device
         from busso.train.run.launches import began_on_gpu
         from busso.train.trainer import DqnTrainer
@@ -89,7 +88,7 @@ def checked(settings: TrainSettings, device: torch.device) -> TrainSettings:
 
     from busso.base import system
     from busso.train.doctor.memory import check_gpu_memory, check_job_memory
-    from busso.train.learner.threads import with_learner_threads
+    from busso.train.learner.learner import with_learner_threads
 
     on_gpu = device.type == "cuda"
     check_job_memory(settings, system.memory(), on_gpu)

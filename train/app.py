@@ -76,10 +76,10 @@ def train(config: DictConfig) -> int | float | None:
     run = replace(found, composed=_files(config, hydra_config))
     if hydra_config.mode == RunMode.RUN or hydra_config.runtime.choices["hydra/sweeper"] == "basic":
         return in_sweep(lambda: train_run(run))
-    from busso.train.run import objective  # imports NumPy, which --help does not need
+    from busso.train.run.read import check_direction, objective  # imports NumPy, which --help does not need
 
-    objective.check_direction(found.settings, hydra_config.sweeper.get("direction"))
-    return in_sweep(lambda: train_run(run)) or objective.result(found.settings)[0]
+    check_direction(found.settings, hydra_config.sweeper.get("direction"))
+    return in_sweep(lambda: train_run(run)) or objective(found.settings)[0]
 
 
 def _files(config: DictConfig, hydra_config: Any) -> dict[str, str]:

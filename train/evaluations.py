@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from busso.cards.duplicate import Duel, meaning_of_won
 from busso.cards.play import Stop
 from busso.command.console import output_may_fail, result_console
-from busso.train.learner.divergence import DivergenceMonitor
-from busso.train.learner.learner import Learner
+from busso.train.learner.learner import DivergenceMonitor, Learner
 from busso.train.learner.replay_buffer import ReplayBuffer
 from busso.train.rollout.backend import RolloutBackend
-from busso.train.rollout.evaluator import Evaluator, evaluation_seating
 from busso.train.rollout.request import Weights
+from busso.train.rollout.worker import Evaluator, evaluation_seating
 from busso.train.run import checkpoint, results
 from busso.train.run.background_writer import BackgroundWriter
 from busso.train.run.curves import evaluation_scalar

@@ -12,8 +12,7 @@ import torch
 from busso.cards.play import Stop
 from busso.command.settings.compose import as_yaml
 from busso.train.evaluations import Evaluations, FirstEvaluation, report_best
-from busso.train.learner.divergence import DivergenceMonitor
-from busso.train.learner.learner import Learner, linear
+from busso.train.learner.learner import DivergenceMonitor, Learner, linear
 from busso.train.learner.replay_buffer import build_replay
 from busso.train.network.build import build_network
 from busso.train.network.own_network import own_parts

@@ -11,8 +11,8 @@ from busso.command.settings.compose import as_yaml
 from busso.evaluate.export.source import open_source
 from busso.evaluate.report.of_runs import scores_of
 from busso.evaluate.report.runs import seeds_beside
-from busso.train.run import checkpoint, objective
-from busso.train.run.read import load_run
+from busso.train.run import checkpoint
+from busso.train.run.read import load_run, objective
 from busso.train.run.tensorboard import FOLDER, finish
 from busso.train.settings.dqn import TrainSettings
 from tests.train.runs import TrainedRuns, settings
@@ -51,9 +51,9 @@ def results_everywhere(run: Path) -> list[bool]:
 
 def test_every_reader_knows_of_which_checkpoint_results_are(run: Path) -> None:
     assert all(results_everywhere(run))
-    assert objective.result(of(run))[0] >= 0
+    assert objective(of(run))[0] >= 0
     newest = checkpoint.listed(run / "checkpoints")[0]
     shutil.copy(newest, checkpoint.path_for(newest.parent, 10**6))
     assert not any(results_everywhere(run))
     with pytest.raises(busso.BussoError):
-        objective.result(of(run))
+        objective(of(run))

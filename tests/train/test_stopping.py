@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from busso.train.__main__ import main
-from busso.train.rollout.evaluator import Evaluator
+from busso.train.rollout.worker import Evaluator
 from busso.train.run.results import read_results
 from tests.limits import seconds
 from tests.train.runs import OWN_TO_A_RUN, TrainedRuns, equal, folder, newest, small

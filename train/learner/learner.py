@@ -1,27 +1,44 @@
-"""DQN learner: one update is `Learner.update`, the same on every device; targets, target network and schedules."""
+"""DQN learner: one update is `Learner.update`, the same on every device; targets, target network and schedules.
+
+Also its checks for divergence, after which a number that is not finite ends the run and is never saved, and its CPU
+threads.
+"""
 
 import copy
 import logging
+import math
 import os
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
+from busso.base import system
 from busso.cards.compiled.jit import default_folder
+from busso.command.settings.checks import SettingsError
 from busso.train.learner.cuda_graph import GraphedStep, graphed
 from busso.train.learner.muon import Muon
 from busso.train.learner.replay_buffer import Batch, NStepBatch, ReplayBuffer
-from busso.train.network.matmul import by_own_code
+from busso.train.network.matmul import by_own_code, forked
 from busso.train.network.own_network import loss_of, own_buffers, random_state, restore_random_state, unchanged
 from busso.train.network.q_network import QNetwork, learner_format, legal_tensor
-from busso.train.settings.dqn import LearnerSettings, TargetNetwork, Targets
+from busso.train.run import checkpoint
+from busso.train.run.background_writer import BackgroundWriter
+from busso.train.run.checkpoint import not_finite
+from busso.train.settings.dqn import AUTO, LearnerSettings, RolloutSettings, TargetNetwork, Targets, TrainSettings
+from busso.train.settings.resolve import settings_of_run, value_at
 
 log = logging.getLogger("train")
+_HELPS = "a smaller learner.lr or learner.grad_clip, smaller rewards (game.reward) or learner.precision=float32"
+# From this many CPUs on, use two threads: 1.7 times the updates of one, and two workers play enough games for them.
+# More threads were not measured: docs/explanation/performance.md.
+CPUS_FOR_TWO = 4
 METRICS = ("train/loss", "train/q_mean", "train/td_error", "train/grad_norm")
 
 
@@ -260,3 +277,82 @@ def share_of_newest(updates: int, decay: float, eta: int = 20) -> float:
     Optimization, ICML 2013, section 4. An average over 100 updates is thus one over 30 after 600 updates.
     """
     return max((eta + 1) / (updates + eta), 1 - decay)
+
+
+# ---------------------------------------------------------------------- divergence
+
+
+class DivergedError(SettingsError):
+    """Loss, gradient, weights or returns are not finite; the message names the last good checkpoint and what helps."""
+
+
+class DivergenceMonitor:
+    """Check of all logged, evaluated and saved numbers; checking every update would wait for the device."""
+
+    def __init__(self, checkpoints: Path, writer: BackgroundWriter, own_code: str = "") -> None:
+        self._checkpoints = checkpoints
+        self._writer = writer
+        self._own_code = own_code  # the user's loss or network, the first suspect
+        self._error: DivergedError | None = None
+
+    def means(self, scalars: dict[str, float]) -> dict[str, float]:
+        """Return the learner's means unchanged. Raises DivergedError if one of them is not finite."""
+        bad = [f"{name} is {value}" for name, value in scalars.items() if not math.isfinite(value)]
+        self._check(bad[0] if bad else None)
+        return scalars
+
+    def state(self, state: dict[str, Any]) -> dict[str, Any]:
+        """Return the state unchanged. Raises DivergedError if a tensor in it is not finite. Waits for the device."""
+        path = not_finite(state)
+        self._check(f"{path} is not finite" if path else None)
+        return state
+
+    def _check(self, problem: str | None) -> None:
+        """Raise DivergedError, from now on every time: this also prevents the checkpoint at the end of the run."""
+        if problem and not self._error:
+            self._writer.wait()
+            good = checkpoint.listed(self._checkpoints)[:1]
+            last = f"the last good checkpoint is {good[0]}" if good else "no checkpoint had been written"
+            suspect = f"check {self._own_code}; " if self._own_code else ""
+            self._error = DivergedError(
+                self._checkpoints.parent,
+                f"the run diverged ({problem}); {last}",
+                f"{suspect}in a run with another name=..., these usually help: {_HELPS}",
+            )
+        if self._error:
+            raise self._error
+
+
+# ---------------------------------------------------------------------- CPU threads
+
+
+def with_one_if_forked(settings: TrainSettings) -> TrainSettings:
+    """Return the settings with one thread in a forked process, where PyTorch's threads do not work."""
+    if not forked[0]:
+        return settings
+    if settings.learner.cpu_threads > 1:
+        log.warning("learner.threads: 1 in a forked process; use multiprocessing's start method spawn for more")
+    return replace(settings, learner=replace(settings.learner, threads=1))
+
+
+def with_learner_threads(settings: TrainSettings) -> TrainSettings:
+    """Return the settings of a learner on CPUs with a number instead of `auto`.
+
+    With `rollout=local`, whose results depend on the number bit for bit, a resumed run keeps its last start's number.
+    """
+    if settings.learner.threads != AUTO:
+        return settings
+    threads = _kept_threads(settings) if settings.rollout.kind == "local" else _beside_workers(settings.rollout)
+    return replace(settings, learner=replace(settings.learner, threads=threads))
+
+
+def _kept_threads(settings: TrainSettings) -> int:
+    """Return the thread count of the run's last start if this machine has as many CPUs, else 1."""
+    threads = value_at(settings_of_run(settings.folder), "learner.threads")
+    return threads if isinstance(threads, int) and 1 <= threads <= system.cpus() else 1
+
+
+def _beside_workers(rollout: RolloutSettings) -> int:
+    """Return 2 if this node has CPUs for them in addition to the requested workers, else 1."""
+    workers = -(-(rollout.workers or 1) // rollout.nodes)
+    return 2 if system.cpus() >= max(CPUS_FOR_TWO, workers + 2) else 1

@@ -1,4 +1,7 @@
-"""Rollout worker, which seats the players and plays batches of games. `train/rollout/ray/` wraps it as an actor."""
+"""Rollout worker, which seats the players and plays batches of games, and the evaluator of the learning network.
+
+`train/rollout/ray/` wraps both as actors.
+"""
 
 import math
 from collections.abc import Sequence
@@ -8,8 +11,9 @@ import torch
 from numpy.typing import NDArray
 
 from busso.cards.compiled.splitmix import derive, stream
+from busso.cards.duplicate import ALTERNATE, ONE_AGAINST_MANY, Duel, duel
 from busso.cards.game import Game
-from busso.cards.play import Actions, Decisions, Player, play
+from busso.cards.play import Actions, Decisions, Player, Stop, StoppablePlayer, never, play, stoppable
 from busso.train.network.build import inference_network
 from busso.train.network.q_network import NetworkPlayer
 from busso.train.players.load import player_from_text
@@ -180,3 +184,32 @@ class RolloutWorker:
         transitions = recorder.transitions(totals, settings.learner.discounts, targets)
         occupied = self._game.occupied(states)
         return Rollout(request, transitions, decided, self.version, episode_return(totals, own, occupied))
+
+
+def evaluation_seating(settings: TrainSettings) -> str:
+    """Return the seating of the network and an opponent in evaluations; see `busso.cards.duplicate.seatings`.
+
+    As in training, a network that learns against one player sits alone, with that player in all other seats.
+    """
+    one = settings.opponents.only is not None and len(settings.load_game().teams) > 2
+    return ONE_AGAINST_MANY if one else ALTERNATE
+
+
+class Evaluator:
+    """Evaluation of the network on duplicate deals against players that do not learn."""
+
+    def __init__(self, settings: TrainSettings, device: torch.device) -> None:
+        self._settings = settings
+        self._game = settings.load_game()
+        self._network = inference_network(self._game, settings, device)
+        key, opponents = "evaluation.opponents", settings.evaluation.opponents
+        self._opponents = {name: player_from_text(self._game, name, device, key) for name in opponents}
+
+    def duels(self, weights: Weights, stream_name: str, deals: int, stop: Stop = never) -> dict[str, Duel]:
+        """Play each opponent on deals of the seed stream `stream_name`. Raises StoppedError soon after `stop()`."""
+        self._network.load_state_dict(weights)
+        player = StoppablePlayer(NetworkPlayer(self._network), stop)
+        seeds = stream(self._settings.seed, stream_name, 0, deals)
+        seating = evaluation_seating(self._settings)
+        others = {name: stoppable(self._game, name, other, stop) for name, other in self._opponents.items()}
+        return {name: duel(self._game, player, other, seeds, seating) for name, other in others.items()}

@@ -1,9 +1,12 @@
-"""Runs read from their folders: settings, curves, results, launches and counters, each read on first access."""
+"""Runs read from their folders: settings, curves, results, launches and counters, each read on first access.
+
+Also the objective by which hyperparameter searches compare runs.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +23,7 @@ from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import SCHEMAS, AnyRunSettings
 from busso.train.settings.tabular import BatchQSettings, TabularSettings
 
+Direction = Literal["minimize", "maximize"]
 Numbers = NDArray[np.float64]
 SPEED, UPDATE_SPEED = "time/env_steps_per_second", "time/updates_per_second"
 # Results of a learned table, by their names in results.json. `states` is the number of states in the errors.
@@ -162,3 +166,53 @@ def load_run(path: str | Path) -> Run:
         raise SettingsError("run", f"{folder} {what}", "name a run folder, as in runs/tressette/default") from None
     except ValueError as error:
         raise SettingsError("run", InputError(file, error)) from None
+
+
+# ---------------------------------------------------------------------- objective
+
+
+def objective_direction(settings: AnyRunSettings) -> Direction:
+    """Return whether the objective is to be minimized or maximized."""
+    return "minimize" if isinstance(settings, TabularSettings) else "maximize"
+
+
+def check_direction(settings: AnyRunSettings, said: Any) -> None:
+    """Raise SettingsError for a sweeper with the wrong direction; Optuna's minimizes by default."""
+    said, wanted = getattr(said, "name", said), objective_direction(settings)
+    if said in ("minimize", "maximize") and said != wanted:
+        problem = f"it is {said}, but the objective is {objective_meaning(settings)}"
+        raise SettingsError("hydra.sweeper.direction", problem, f"use hydra.sweeper.direction={wanted}")
+
+
+def objective_meaning(settings: AnyRunSettings) -> str:
+    """Describe the objective for a reader."""
+    if isinstance(settings, TabularSettings):
+        return "loss against optimal play"
+    what, against = _measured(settings)
+    unit = "games won" if what == "win_rate" else f"{what} more a game"
+    return f"{unit} against {', '.join(against)}"
+
+
+def objective(settings: AnyRunSettings) -> tuple[float, float | None]:
+    """Return the objective of a complete run and the half-width of its 95% interval, from results.json.
+
+    It is the best network's `evaluation.best_metric` on fresh deals, or the exact loss of a small game's table.
+    """
+    run = Run(settings.folder, settings)
+    found = run.required_results()
+    if isinstance(settings, TabularSettings):
+        return float(found["loss"]), None
+    what, against = _measured(settings)
+    estimates = [run.against(what)[name] for name in against]
+    # Duels on the same deals are not independent, so the mean of the half-widths is an upper bound.
+    count = len(estimates)
+    return sum(each.mean for each in estimates) / count, sum((each.high - each.low) / 2 for each in estimates) / count
+
+
+def _measured(settings: AnyRunSettings) -> tuple[str, list[str]]:
+    assert not isinstance(settings, TabularSettings)
+    if not isinstance(settings, TrainSettings):
+        return "win_rate", list(settings.evaluation.opponents)
+    evaluation = settings.evaluation
+    what = "win_rate" if evaluation.best_measure == "win_rate" else settings.load_game().unit
+    return what, evaluation.best_against

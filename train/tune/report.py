@@ -16,7 +16,7 @@ from busso.cards.duplicate import decimals
 from busso.command.conf_folder import CONF
 from busso.command.console import output_may_fail, result_console
 from busso.command.settings.quoting import key_of
-from busso.train.run.objective import meaning
+from busso.train.run.read import objective_meaning
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import changes, defaults_of, value_at
 from busso.train.settings.run import MACHINE_KEYS
@@ -79,7 +79,7 @@ def write_experiment(study: Study, best: FrozenTrial) -> Path:
     path = study.search.folder / "experiment" / f"{name}.yaml"
     path.parent.mkdir(exist_ok=True)
     says = f"# The best of {len(study.trials)} trials of the study {study.search.folder}, trial {run_of(best)}: "
-    says += f"{best.value:.4f}, {meaning(chosen)}.\n"
+    says += f"{best.value:.4f}, {objective_meaning(chosen)}.\n"
     write_atomic(path, f"# @package _global_\n{says}{OmegaConf.to_yaml(written)}")
     return path
 
@@ -99,7 +99,7 @@ def _table(study: Study, rows: list[dict[str, Any]], keys: list[str]) -> Table:
     left = len(rows) - ROWS
     more = f"; {left} more in {study.search.folder / 'trials.csv'}" if left > 0 else ""
     caption = f"best first; after ± are 95% intervals{more}"
-    table = Table(title=f"{study.search.folder}: {meaning(study.search.base)}", caption=caption)
+    table = Table(title=f"{study.search.folder}: {objective_meaning(study.search.base)}", caption=caption)
     for name in ("trial", "result", *keys, "state"):
         table.add_column(name, overflow="fold", justify="right" if name in ("trial", "result") else "left")
     for row in rows[:ROWS]:

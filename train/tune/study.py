@@ -23,7 +23,7 @@ from busso.cards.compiled.splitmix import stream
 from busso.cards.play import Stop, StoppedError, never
 from busso.command.settings.checks import SettingsError
 from busso.train.run.folder import CHANGEABLE
-from busso.train.run.objective import Direction
+from busso.train.run.read import Direction
 from busso.train.settings.resolve import changes, value_at
 from busso.train.settings.run import BUDGET_KEYS
 from busso.train.tune.settings import Search, value_of

@@ -14,10 +14,11 @@ from busso.base.lock import InUseError, Lock, restarts
 from busso.cards.play import StoppedError
 from busso.command.settings.checks import SettingsError
 from busso.train.api import prepare_run, train
-from busso.train.learner.divergence import DivergedError
-from busso.train.run import checkpoint, objective
+from busso.train.learner.learner import DivergedError
+from busso.train.run import checkpoint
 from busso.train.run.curves import evaluation_scalar
 from busso.train.run.folder import LOCK, RunInUseError
+from busso.train.run.read import objective, objective_direction, objective_meaning
 from busso.train.run.signals import EXIT_REQUEUE, StopRequest
 from busso.train.settings.dqn import TrainSettings
 from busso.train.tune import report
@@ -62,8 +63,8 @@ class Pruning:
 
 def run_study(search: Search) -> int:
     """Run trials until the study has enough or a signal arrives, and print it; return the exit code."""
-    study = Study(search, objective.direction(search.base))
-    print(f"study {search.folder}: {objective.meaning(search.base)}", file=sys.stderr)
+    study = Study(search, objective_direction(search.base))
+    print(f"study {search.folder}: {objective_meaning(search.base)}", file=sys.stderr)
     with StopRequest() as stop:  # also handles signals between trials
         code = _run_trials(study, stop)
     report.show(study)
@@ -120,7 +121,7 @@ def _run(study: Study, trial: optuna.Trial) -> int:
     if judge is not None and judge.gave_up:
         study.end(trial, state=TrialState.PRUNED, why=f"behind the others at {judge.value:.3f}")
     else:
-        study.end(trial, *objective.result(chosen.settings))
+        study.end(trial, *objective(chosen.settings))
     clear(chosen.settings.folder)
     return 0
 

@@ -9,8 +9,7 @@ import pytest
 import yaml
 
 from busso.train.__main__ import main as train
-from busso.train.run.objective import result
-from busso.train.run.read import load_run
+from busso.train.run.read import load_run, objective
 from tests.limits import seconds
 from tests.pages import ROOT
 
@@ -70,7 +69,7 @@ def optuna(*words: str) -> int:
 def test_optuna() -> None:
     """The best trial is the best run by the metric that compares runs."""
     assert optuna("+search=lr", "hydra.sweeper.n_trials=2") == 0
-    results = [result(load_run(GAME / name).settings)[0] for name in complete()]
+    results = [objective(load_run(GAME / name).settings)[0] for name in complete()]
     best = yaml.safe_load((GAME / "optimization_results.yaml").read_text())
     assert len(results) == 2 and best["best_value"] == max(results) and "learner.lr" in best["best_params"]
 

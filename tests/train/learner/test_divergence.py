@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from busso.train.__main__ import main
-from busso.train.learner.divergence import DivergedError
+from busso.train.learner.learner import DivergedError
 from busso.train.rollout.backend import LocalBackend
 from busso.train.rollout.request import Rollout, RolloutRequest
 from busso.train.rollout.worker import RolloutWorker

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from busso.train.api import open_trainer
-from busso.train.learner.threads import with_learner_threads
+from busso.train.learner.learner import with_learner_threads
 from busso.train.run.folder import RunFolder
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import PreparedRun, value_at

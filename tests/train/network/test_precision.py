@@ -8,9 +8,8 @@ import torch
 from busso.train.__main__ import main
 from busso.train.network.build import build_network, inference_network
 from busso.train.network.q_network import fastest_format, learner_format
-from busso.train.rollout.evaluator import Evaluator
 from busso.train.rollout.request import RolloutRequest
-from busso.train.rollout.worker import RolloutWorker
+from busso.train.rollout.worker import Evaluator, RolloutWorker
 from busso.tressette import GAME
 from tests.chips import Chip, emulated_chip
 from tests.train.runs import settings, small

@@ -13,10 +13,9 @@ from busso.cards.play import play
 from busso.cards.players import named_player
 from busso.command.settings.checks import SettingsError
 from busso.train.network.q_network import NetworkPlayer
-from busso.train.rollout.evaluator import Evaluator, evaluation_seating
 from busso.train.rollout.request import Rollout, RolloutRequest
 from busso.train.rollout.transitions import LambdaTransitions, TransitionRecorder
-from busso.train.rollout.worker import RolloutWorker, one_side
+from busso.train.rollout.worker import Evaluator, RolloutWorker, evaluation_seating, one_side
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import resolve
 from tests.errors import error_about

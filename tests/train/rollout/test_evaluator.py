@@ -11,7 +11,7 @@ from busso.cards.duplicate import Duel
 from busso.cards.play import Player
 from busso.cards.players import RandomPlayer
 from busso.train.network.build import build_network
-from busso.train.rollout import evaluator
+from busso.train.rollout import worker
 from tests.train.runs import settings
 
 CPU = torch.device("cpu")
@@ -25,8 +25,8 @@ def test_what_is_won_is_won_by_the_network(tmp_path: Path, monkeypatch: pytest.M
         won = np.full(seeds.size, float(isinstance(second, RandomPlayer)))
         return Duel(won, won, 1 - won)
 
-    monkeypatch.setattr(evaluator, "duel", duel)
+    monkeypatch.setattr(worker, "duel", duel)
     chosen = settings(tmp_path, "evaluation.opponents=[random]")
     weights = build_network(chosen.load_game(), chosen).state_dict()
-    found = evaluator.Evaluator(chosen, CPU).duels(weights, "evaluation", 8)
+    found = worker.Evaluator(chosen, CPU).duels(weights, "evaluation", 8)
     assert found["random"].wins.tolist() == [1.0] * 8

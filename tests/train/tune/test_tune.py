@@ -22,7 +22,7 @@ from optuna.trial import TrialState
 from busso.base import lock
 from busso.command.settings.checks import SettingsError
 from busso.train.__main__ import main as train
-from busso.train.learner.divergence import DivergedError
+from busso.train.learner.learner import DivergedError
 from busso.train.rollout.backend import BackendLostError
 from busso.train.run import checkpoint
 from busso.train.run.folder import RunInUseError
@@ -231,7 +231,7 @@ def test_a_trial_that_is_stopped_in_order_may_be_stopped_often(tmp_path: Path, m
         for _ in range(3):  # more often than a trial may kill its process
             assert command.main(typed(tmp_path, LR, "trials=1", "pruner=none")) == 75
     monkeypatch.setattr("busso.train.tune.trial.train", lambda *_: 0)
-    monkeypatch.setattr("busso.train.run.objective.result", lambda _: (0.5, 0.1))
+    monkeypatch.setattr("busso.train.tune.trial.objective", lambda _: (0.5, 0.1))
     assert command.main(typed(tmp_path, LR, "trials=1", "pruner=none")) == 0
     assert [row["state"] for row in rows(tmp_path)] == ["complete"]
 
@@ -258,7 +258,7 @@ def test_errors_of_trials(
         return 0
 
     monkeypatch.setattr("busso.train.tune.trial.train", fails)
-    monkeypatch.setattr("busso.train.run.objective.result", lambda _: (0.5, 0.1))
+    monkeypatch.setattr("busso.train.tune.trial.objective", lambda _: (0.5, 0.1))
     trials = "trials=4" if all_fail else "trials=2"
     for _ in range(3 if code == 75 else 1):  # more often than a trial may kill its process
         assert command.main(typed(tmp_path, LR, trials, "pruner=none")) == code
@@ -329,7 +329,7 @@ def test_a_signal_while_a_trial_ends_begins_no_other(
         return 0
 
     monkeypatch.setattr("busso.train.tune.trial.train", train_and_signal)
-    monkeypatch.setattr("busso.train.run.objective.result", lambda settings: (0.5, 0.1))
+    monkeypatch.setattr("busso.train.tune.trial.objective", lambda settings: (0.5, 0.1))
     assert command.main(typed(tmp_path, LR, "trials=3", "pruner=none")) == 128 + number
     assert [row["state"] for row in rows(tmp_path)] == ["complete"]
 

@@ -68,7 +68,7 @@ class EvaluatorActor:
     def __init__(self, pickled_settings: bytes) -> None:
         import torch
 
-        from busso.train.rollout.evaluator import Evaluator
+        from busso.train.rollout.worker import Evaluator
 
         settings: TrainSettings = pickle.loads(pickled_settings)
         torch.set_num_threads(1)
