@@ -14,7 +14,6 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
@@ -107,9 +106,8 @@ def _check_all(
     loader = GlobalHydra.instance().config_loader()
     params = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
     swept = [*OverridesParser.create(loader).parse_overrides(params), *overrides]
-    (jobs,) = BasicSweeper.split_arguments(swept, None)
     found = dict[str, Sequence[str]]()
-    for number, job in enumerate(jobs):
+    for number, job in enumerate(itertools.product(*_values_by_key(swept))):
         composed = loader.load_sweep_config(config, list(job))
         with open_dict(composed):
             composed.hydra.job.id = composed.hydra.job.num = number
@@ -118,6 +116,20 @@ def _check_all(
         require(folder not in found, "--multirun", "a folder of its own for each combination", folder)
         found[folder] = job
     return found
+
+
+def _values_by_key(overrides: Sequence[Override]) -> list[list[str]]:
+    """Return the overrides with each value of each key, of which the sweeper runs the product. Raises SettingsError."""
+    found = dict[str, list[str]]()
+    for each in overrides:
+        key = each.get_key_element()
+        if not each.is_sweep_override():
+            found[key] = [f"{key}={each.get_value_element_as_str()}"]
+        elif each.is_discrete_sweep():
+            found[key] = [f"{key}={value}" for value in each.sweep_string_iterator()]
+        else:
+            raise SettingsError(each.key_or_group, "an interval is not a list of values", "write values, as in a,b,c")
+    return list(found.values())
 
 
 def _keep_own_of_array(config: DictConfig, jobs: Mapping[str, Sequence[str]]) -> None:

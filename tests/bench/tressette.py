@@ -24,7 +24,7 @@ from busso.train.learner.learner import Learner
 from busso.train.learner.replay_buffer import ReplayBuffer
 from busso.train.network.build import build_network, inference_network
 from busso.train.network.matmul import linear
-from busso.train.network.q_network import QNetwork, learner_format
+from busso.train.network.q_network import DenseNetwork, learner_format
 from busso.train.rollout.backend import LocalBackend
 from busso.train.rollout.request import Rollout, RolloutRequest
 from busso.train.rollout.transitions import LambdaTransitions, NStepTransitions, TransitionRecorder, transitions_for
@@ -139,7 +139,7 @@ def update() -> None:
     """Compare `Learner.update`, including sampling, with a bare update of the same network and format."""
     settings, targets = learner_settings(batch_size=512, ema_decay=0.0), network_targets(tau=0.0)
     replay = filled_replay(200_000, targets)
-    learner = Learner(QNetwork(GAME.bits, GAME.actions, [256, 256], False), replay, settings, targets, CPU)
+    learner = Learner(DenseNetwork(GAME.bits, GAME.actions, [256, 256], False), replay, settings, targets, CPU)
     whole, bare = seconds(learner.update, _bare_update(settings.batch_size))
     report("learner_updates", 1 / whole, "updates/s")
     report("update_over_bare_update", bare / whole, "ratio", target=0.85)
@@ -155,7 +155,7 @@ def recipe_updates() -> None:
 
 
 def _bare_update(rows: int) -> Callable[[], None]:
-    online = QNetwork(GAME.bits, GAME.actions, [256, 256], False)
+    online = DenseNetwork(GAME.bits, GAME.actions, [256, 256], False)
     online.format = learner_format("auto", CPU)
     target, weights = copy.deepcopy(online), list(online.requires_grad_(True).parameters())
     optimizer = torch.optim.Adam(weights, lr=3e-4, fused=True)
@@ -191,7 +191,7 @@ class _Operations(TorchDispatchMode):
 def update_operations() -> None:
     """Count the operations of PyTorch in an update."""
     settings, targets = learner_settings(batch_size=512), network_targets()
-    network, replay = QNetwork(GAME.bits, GAME.actions, [256, 256], False), filled_replay(10_000, targets)
+    network, replay = DenseNetwork(GAME.bits, GAME.actions, [256, 256], False), filled_replay(10_000, targets)
     learner = Learner(network, replay, settings, targets, CPU)
     learner.update()
     with _Operations() as operations:

@@ -35,7 +35,7 @@ from busso.evaluate.export.card import check_free
 from busso.evaluate.export.onnx_file import ExportError, difference, observations
 from busso.evaluate.export.source import BITS, PACKED, ExportSource, command_of, open_source
 from busso.train.network.build import build_network
-from busso.train.network.q_network import QNetwork
+from busso.train.network.q_network import DenseNetwork
 from busso.train.players.champion_file import Champion
 from busso.train.run.read import load_run
 from busso.train.settings.resolve import changes, settings_of
@@ -113,7 +113,7 @@ def decisions_of_games(game: Game) -> tuple[Any, Any]:
     return np.concatenate(words), (mask[:, None] >> np.arange(game.actions, dtype=np.uint64)) & np.uint64(1) != 0
 
 
-class Branching(QNetwork):
+class Branching(DenseNetwork):
     """Network with value-dependent operations, which a graph cannot have."""
 
     def forward(self, words: torch.Tensor) -> torch.Tensor:
@@ -121,7 +121,7 @@ class Branching(QNetwork):
         return values if values.sum() > 0 else -values
 
 
-class RowByRow(QNetwork):
+class RowByRow(DenseNetwork):
     """Network with a loop over rows, which a graph unrolls to the example's number of rows."""
 
     def forward(self, words: torch.Tensor) -> torch.Tensor:
@@ -132,7 +132,7 @@ class RowByRow(QNetwork):
 @pytest.mark.parametrize(
     ("network", "says", "hint"), [(Branching, "cannot follow the network", ""), (RowByRow, "", "x.shape[0]")]
 )
-def test_a_network_that_the_exporter_cannot_take_is_one_line(network: type[QNetwork], says: str, hint: str) -> None:
+def test_a_network_that_the_exporter_cannot_take_is_one_line(network: type[DenseNetwork], says: str, hint: str) -> None:
     source = source_of("network.hidden=[16]")
     vars(source)["network"] = network(source.game.bits, source.game.actions, [16], False)
     with error_about(ExportError, "export", says, hint):

@@ -16,7 +16,7 @@ from busso.cards.game import States, load_game
 from busso.cards.play import Decisions
 from busso.command.settings.checks import SettingsError
 from busso.evaluate.review.advisers import adviser_of
-from busso.train.network.q_network import NetworkPlayer, QNetwork
+from busso.train.network.q_network import DenseNetwork, NetworkPlayer
 from busso.train.players.load import player_from_text
 from busso.train.run import checkpoint
 from busso.tressette.cards import parse_card
@@ -36,7 +36,7 @@ OPTIONS: list[dict[str, Any]] = [{}, {"signals": True, "accusi": True}]
 def network(seed: int = 1, game: Any = GAME) -> NetworkPlayer:
     """Build an untrained network, as weak as random play but deterministic."""
     torch.manual_seed(seed)
-    return NetworkPlayer(QNetwork(game.bits, game.actions, [32], False))
+    return NetworkPlayer(DenseNetwork(game.bits, game.actions, [32], False))
 
 
 def choices(game: Any, states: States, seeds: NDArray[np.uint64], **options: Any) -> list[int]:

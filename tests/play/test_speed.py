@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from busso.cards.game import States, load_game
 from busso.play.table.seats import HUMAN, seated_player
 from busso.play.table.table import Setup, Table
-from busso.train.network.q_network import NetworkPlayer, QNetwork
+from busso.train.network.q_network import DenseNetwork, NetworkPlayer
 from busso.tressette.search.network_search import SearchPlayer
 from busso.tressette.search.worlds import WorldSimulator
 from tests.limits import seconds
@@ -31,7 +31,9 @@ def one_thread() -> Iterator[None]:
 @pytest.mark.usefixtures("one_thread")
 def test_a_move_of_a_network_takes_less_than_a_tenth_of_a_second() -> None:
     game = load_game("tressette")
-    network = NetworkPlayer(QNetwork(game.bits, game.actions, [256, 256, 256], False))  # shape of the default network
+    network = NetworkPlayer(
+        DenseNetwork(game.bits, game.actions, [256, 256, 256], False)
+    )  # shape of the default network
     seats = (HUMAN, *["network"] * (game.seats - 1))
     table, took = Table(Setup(game, seats, 7), lambda game, spec: network), []
     while not table.hand.over:

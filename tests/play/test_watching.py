@@ -16,7 +16,7 @@ from busso.play.spectate import Agents, RecordError, WatchedGames, bars, open_wa
 from busso.play.table.settings import watched_seats
 from busso.play.table.table import Setup, Table
 from busso.play.views import events, result, view
-from busso.train.network.q_network import NetworkPlayer, QNetwork
+from busso.train.network.q_network import DenseNetwork, NetworkPlayer
 from tests.errors import error_about
 from tests.play.people import choice, composed, sit_down
 
@@ -181,7 +181,7 @@ def test_values_come_from_who_plays_else_from_the_coach() -> None:
 def test_values_of_a_network_are_its_own() -> None:
     game = load_game("tressette")
     torch.manual_seed(1)
-    player = NetworkPlayer(QNetwork(game.bits, game.actions, [8], dueling=False))
+    player = NetworkPlayer(DenseNetwork(game.bits, game.actions, [8], dueling=False))
     table = Table(Setup(game, ("net",) * 4, 7), lambda game, spec: player)
     coach = looked_at("watch=agents").coach
     player.begin(np.zeros(1, np.uint64))

@@ -9,6 +9,7 @@ from busso.base import system
 from busso.command.settings.checks import SettingsError
 from busso.train.learner.replay_buffer import row_bytes
 from busso.train.network.build import build_network
+from busso.train.network.q_network import DenseNetwork
 from busso.train.rollout.transitions import transitions_for
 from busso.train.settings.dqn import MOST_DECISIONS, TargetNetwork, TrainSettings
 
@@ -75,7 +76,7 @@ def _needs_of_updates(settings: TrainSettings) -> dict[str, float]:
     with nullcontext() if own else torch.device("meta"):
         network = build_network(game, settings)
     copies = _COPIES + isinstance(settings.target, TargetNetwork)
-    parts = 0 if own else network.input.parts  # the outputs of its layers are unknown
+    parts = network.input.parts if isinstance(network, DenseNetwork) else 0  # outputs of other layers are unknown
     units = 4 * parts * sum(settings.network.hidden)  # bytes of the layers' outputs per row
     return {
         "learner.batch_size": 2.0 * settings.learner.batch_size * (2 * units + 16 * game.words),  # including gradients

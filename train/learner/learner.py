@@ -27,7 +27,7 @@ from busso.train.learner.muon import Muon
 from busso.train.learner.replay_buffer import Batch, NStepBatch, ReplayBuffer
 from busso.train.network.matmul import by_own_code, forked
 from busso.train.network.own_network import loss_of, own_buffers, random_state, restore_random_state, unchanged
-from busso.train.network.q_network import QNetwork, learner_format, legal_tensor
+from busso.train.network.q_network import DenseNetwork, QNetwork, learner_format, legal_tensor
 from busso.train.run import checkpoint
 from busso.train.run.background_writer import BackgroundWriter
 from busso.train.run.checkpoint import not_finite
@@ -71,6 +71,7 @@ class Bootstrap:
         best = masked_max(values, legal_tensor(batch.next_legal, values.shape[1]))
         return td_target(batch.returns, batch.discount, best)
 
+    # PyTorch has no public in-place functions on lists of tensors; its own optimizers call these two.
     @torch.no_grad()
     def follow(self, parameters: list[Tensor], updates: int) -> None:
         """Move the target network towards `parameters` by `tau`, or copy them every `update_interval` updates."""
@@ -118,7 +119,10 @@ class Learner:
         # A graph reads the learning rate from the device's memory, where it can change between replays.
         self._rate: float | Tensor = torch.zeros((), device=device) if self.graphed else 0.0
         self.lr = settings.lr
-        self._muon = Muon(self.online.body, settings.muon, self.online.format) if settings.muon > 0 else None
+        self._muon: Muon | None = None
+        if settings.muon > 0:
+            assert isinstance(self.online, DenseNetwork)  # settings refuse it for the user's own
+            self._muon = Muon(self.online.body, settings.muon, self.online.format)
         self._buffers = own_buffers(self.online)
         self._of_others = [own_buffers(each) for name, each in self._networks().items() if name != "online"]
         self._error = loss_of(settings.loss)

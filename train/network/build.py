@@ -13,7 +13,7 @@ from torch import Tensor
 from busso.base.own_files import OwnCodeError
 from busso.cards.game import Game
 from busso.train.network.own_network import LOSS, LOSSES, NETWORK, build_own, full_name, try_own
-from busso.train.network.q_network import EquivariantNetwork, QNetwork, fastest_format
+from busso.train.network.q_network import DenseNetwork, EquivariantNetwork, QNetwork, fastest_format
 from busso.train.run.checkpoint import CheckpointError
 from busso.train.settings.dqn import TrainSettings
 
@@ -30,7 +30,7 @@ def build_network(game: Game, settings: TrainSettings) -> QNetwork:
             return build_own(game, shape.module, bits)
         if shape.symmetric and game.symmetry is not None:
             return EquivariantNetwork(game.symmetry.first(bits), game.actions, shape.hidden, shape.dueling)
-        return QNetwork(bits, game.actions, shape.hidden, shape.dueling)
+        return DenseNetwork(bits, game.actions, shape.hidden, shape.dueling)
 
 
 def with_tried_code(settings: TrainSettings) -> TrainSettings:
@@ -54,6 +54,7 @@ def weights_for(new: QNetwork, learned: QNetwork, weights: Mapping[str, Tensor])
 
     First-layer rows of new bits are zeros; those of bits that the new network does not see are dropped.
     """
+    assert isinstance(new, DenseNetwork) and isinstance(learned, DenseNetwork)  # the user's own are never converted
     _, rows, learned_rows = np.intersect1d(new.input.bit_of[0], learned.input.bit_of[0], return_indices=True)
     first = torch.zeros_like(new.input.weight)
     first[rows] = weights[_FIRST][learned_rows].to(first.dtype)

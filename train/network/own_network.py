@@ -39,31 +39,23 @@ _WAY_OUT = (
 
 
 class OwnNetwork(QNetwork):
-    """The user's own module: packed observations `[batch, words]` -> one value per action, always in float32.
+    """Q-network around the user's own module, always in float32.
 
     It sees the first `bits` bits; missing ones are 0. Without gradients it runs in evaluation mode even while it
     learns, so that computing targets does not change BatchNorm statistics.
     """
 
     def __init__(self, module: nn.Module, bits: int, actions: int, what: OwnPart) -> None:
-        nn.Module.__init__(self)
-        self.module, self.bits, self.actions, self._what = module, bits, actions, what
-        self.format = torch.float32
+        super().__init__(actions)
+        self.module, self.bits, self._what = module, bits, what
         self._fixed = [each for each in module.parameters() if not each.requires_grad]
         self.requires_grad_(False)
-
-    @property
-    def device(self) -> torch.device:
-        return next(self.module.parameters()).device
 
     def requires_grad_(self, requires_grad: bool = True) -> OwnNetwork:
         """Set `requires_grad`, except for parameters that the module itself has frozen."""
         super().requires_grad_(requires_grad)
         for each in self._fixed:
             each.requires_grad_(False)
-        return self
-
-    def to_format(self, dtype: torch.dtype) -> OwnNetwork:
         return self
 
     def forward(self, words: Tensor) -> Tensor:

@@ -37,12 +37,34 @@ def fastest_format(device: torch.device) -> torch.dtype:
     if device.type == "cuda":
         capable = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
-        capable = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+        found = torch.cpu.get_capabilities()  # without x86 instructions on other processors
+        capable = bool(found.get("avx512_bf16") or found.get("amx_tile"))
     return torch.bfloat16 if capable else torch.float32
 
 
 class QNetwork(nn.Module):
-    """Packed observations `[batch, words]` -> one value per action `[batch, actions]`, by hidden layers with ReLU.
+    """Packed observations `[batch, words]` -> one value per action `[batch, actions]`, legal or not, in float32.
+
+    `format` is the number format in which it computes.
+    """
+
+    def __init__(self, actions: int) -> None:
+        super().__init__()
+        self.actions = actions
+        self.format = torch.float32
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the weights."""
+        return next(self.parameters()).device
+
+    def to_format(self, dtype: torch.dtype) -> QNetwork:
+        """Return the network, converted for play in `dtype` if it can compute in that."""
+        return self
+
+
+class DenseNetwork(QNetwork):
+    """Q-network of hidden layers with ReLU.
 
     With `dueling`, value and advantages are separate outputs, `Q = V + A - mean A` (Wang et al., 2016, equation 9).
 
@@ -53,9 +75,7 @@ class QNetwork(nn.Module):
 
     def __init__(self, seen: Symmetry | int, actions: int, hidden: Sequence[int], dueling: bool) -> None:
         """Build the network for the first `seen` bits of an observation, or for those of a symmetry."""
-        super().__init__()
-        self.actions = actions
-        self.format = torch.float32
+        super().__init__(actions)
         self.input = PackedLinear(seen, hidden[0])
         self.body = self._body(hidden)
         self.head = nn.Linear(hidden[-1], actions // self.input.parts)
@@ -68,12 +88,7 @@ class QNetwork(nn.Module):
         layers = [each for layer in self._hidden for each in (nn.ReLU(inplace=True), layer)]
         return nn.Sequential(*layers, nn.ReLU(inplace=True))
 
-    @property
-    def device(self) -> torch.device:
-        """Device of the weights."""
-        return self.head.weight.device
-
-    def to_format(self, dtype: torch.dtype) -> QNetwork:
+    def to_format(self, dtype: torch.dtype) -> DenseNetwork:
         """Convert the hidden layers' weights to `dtype` for play, and return the network."""
         self.format = dtype
         self.body.to(dtype)
@@ -82,7 +97,7 @@ class QNetwork(nn.Module):
         return self
 
     def forward(self, words: Tensor) -> Tensor:
-        """Return the values of all actions, legal or not, in float32."""
+        """Return the values of all actions."""
         return self._output(self._features(words).float())
 
     def _features(self, words: Tensor) -> Tensor:
@@ -226,8 +241,8 @@ class NetworkPlayer:
         return np.concatenate([self._network(part).cpu().numpy() for part in parts])
 
 
-class EquivariantNetwork(QNetwork):
-    """Packed observations `[batch, words]` -> one value per action `[batch, actions]`, equivariant in the parts.
+class EquivariantNetwork(DenseNetwork):
+    """Q-network whose values are equivariant in the parts.
 
     The first layer sees the observation bits of one part, and those of no part. Each later layer sees the features of
     the part and their mean over all parts: `relu(W x + U mean x + b)`, the linear maps that keep the symmetry (Zaheer

@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from busso.train.learner.learner import Bootstrap, Learner, masked_max, td_target
 from busso.train.learner.replay_buffer import NStepBatch, ReplayBuffer
-from busso.train.network.q_network import QNetwork
+from busso.train.network.q_network import DenseNetwork
 from busso.train.rollout.transitions import LambdaTransitions, NStepTransitions, transitions_for
 from busso.train.settings.dqn import LearnerSettings, Targets
 from tests.chips import Chip, emulated_chip
@@ -43,7 +43,7 @@ def learner(settings: LearnerSettings, targets: Targets | None = None, device: s
     torch.manual_seed(0)
     targets = targets or network_targets(tau=0.0)
     replay = ReplayBuffer(transitions_for(targets), 1000, 1, torch.device(device), seed=1)
-    return Learner(QNetwork(8, 4, (16, 16), False), replay, settings, targets, torch.device(device))
+    return Learner(DenseNetwork(8, 4, (16, 16), False), replay, settings, targets, torch.device(device))
 
 
 def bootstrap(it: Learner) -> Bootstrap:
@@ -122,7 +122,7 @@ def test_solves_a_chain_by_bootstrapping(chip: Chip) -> None:
     replay.add(transitions)
     targets = network_targets(tau=0.0, update_interval=10)
     settings = formatted(chip, lr=1e-2, batch_size=32, loss="mse")
-    it = Learner(QNetwork(4, 2, [32, 32], dueling=True), replay, settings, targets, CPU)
+    it = Learner(DenseNetwork(4, 2, [32, 32], dueling=True), replay, settings, targets, CPU)
     for k in range(600):
         it.lr = 1e-2 * (1 - k / 600)  # decays, so that the last updates do not add noise
         it.update()
@@ -151,7 +151,7 @@ def test_one_update_is_one_adam_step_on_the_sampled_batch(loss: str, chip: Chip)
         assert torch.allclose(a, b, atol=1e-6)
 
 
-def same(a: QNetwork, b: QNetwork) -> bool:
+def same(a: DenseNetwork, b: DenseNetwork) -> bool:
     return all(torch.equal(x, y) for x, y in zip(a.parameters(), b.parameters(), strict=True))
 
 

@@ -13,7 +13,7 @@ from busso.cards.compiled.bits import unpack
 from busso.cards.compiled.splitmix import stream
 from busso.cards.play import Decisions
 from busso.train.network.packed_linear import PackedLinear
-from busso.train.network.q_network import NetworkPlayer, QNetwork, choose, fill_forced_moves, legal_tensor
+from busso.train.network.q_network import DenseNetwork, NetworkPlayer, choose, fill_forced_moves, legal_tensor
 from busso.tressette import GAME
 from tests.chips import Chip, emulated_chip
 
@@ -27,7 +27,7 @@ def test_gathered_sums_that_are_no_numbers_stay_none() -> None:
 
 
 def reference(
-    network: QNetwork, weights: dict[str, torch.Tensor], words: torch.Tensor, first: torch.dtype, short: torch.dtype
+    network: DenseNetwork, weights: dict[str, torch.Tensor], words: torch.Tensor, first: torch.dtype, short: torch.dtype
 ) -> torch.Tensor:
     """Build the same network in plain PyTorch, for autograd; formats are of the first layer and the others."""
     x = torch.from_numpy(unpack(words.numpy().view(np.uint64), network.input.bits)).to(first)
@@ -46,13 +46,13 @@ def reference(
 @pytest.mark.parametrize("dueling", [False, True])
 def test_values_and_gradients_equal_plain_pytorch(hidden: list[int], dueling: bool, chip: Chip) -> None:
     torch.manual_seed(0)
-    network = QNetwork(100, 4, hidden, dueling)
+    network = DenseNetwork(100, 4, hidden, dueling)
     words = torch.randint(-(2**62), 2**62, (30, 2))  # the last 28 bits are not seen
     check_gradients(network, reference, words, getattr(torch, chip.format), 2 * 2.0**-8)
 
 
 def check_gradients(
-    network: QNetwork, plain: Callable[..., torch.Tensor], words: torch.Tensor, short: torch.dtype, off: float
+    network: DenseNetwork, plain: Callable[..., torch.Tensor], words: torch.Tensor, short: torch.dtype, off: float
 ) -> None:
     """Compare values and gradients with `plain`; bfloat16 allows errors relative to the greatest."""
     of_values = torch.randn(len(words), network.actions)
@@ -119,7 +119,7 @@ def test_rows_that_explored_are_those_of_lesser_values() -> None:
 def test_player_says_of_each_game_whether_its_action_was_greedy() -> None:
     """Also if it is asked about a subset of the games, in any order."""
     torch.manual_seed(0)
-    network, seeds = QNetwork(GAME.bits, GAME.actions, [32], False), stream(1, "test", 0, 200)
+    network, seeds = DenseNetwork(GAME.bits, GAME.actions, [32], False), stream(1, "test", 0, 200)
     states, games = GAME.deal(seeds), np.arange(199, -1, -3)
     best, explorer = NetworkPlayer(network), NetworkPlayer(network, epsilon=0.5)
     best.begin(seeds)
@@ -136,7 +136,7 @@ def test_player_says_of_each_game_whether_its_action_was_greedy() -> None:
 
 def test_player_acts_the_same_in_any_batch() -> None:
     torch.manual_seed(0)
-    player = NetworkPlayer(QNetwork(GAME.bits, GAME.actions, [32], False), epsilon=0.5)
+    player = NetworkPlayer(DenseNetwork(GAME.bits, GAME.actions, [32], False), epsilon=0.5)
     seeds = stream(1, "test", 0, 50)
     states = GAME.deal(seeds)
     player.begin(seeds)
