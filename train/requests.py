@@ -141,8 +141,7 @@ class RequestQueue:
         self.in_flight: dict[int, RolloutRequest] = {}  # by first episode
         self.unplayed: list[RolloutRequest] = []  # submitted before an interruption and not returned
         self._settings, self._rollouts, self._learner, self._budget = settings, rollouts, learner, budget
-        # A local backend plays in the learner's process, so no worker waits for the learner.
-        floor = settings.learner.samples_floor if settings.rollout.kind == "ray" else 1.0
+        floor = settings.learner.samples_floor if rollouts.concurrent else 1.0
         self._limiter = RateLimiter(settings.learner, settings.replay.capacity, floor=floor)
         self._published = -1
         self._said, self._forgiven, self._inserted = settings.learner.samples_per_insert, 0.0, 0  # as of the last row
@@ -173,8 +172,6 @@ class RequestQueue:
                 self._published = self._learner.updates
                 self._rollouts.publish(self._published, self._learner.inference_weights())
             self._rollouts.submit(request)
-            if self._settings.rollout.kind == "local":
-                return
 
     def next(self) -> RolloutRequest | None:
         """Return the next request, None if nothing is left to play."""

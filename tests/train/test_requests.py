@@ -28,8 +28,8 @@ def rollout_of(request: RolloutRequest, version: int = 0) -> Rollout:
 class Workers:
     """Simulated workers: `speed` rollouts per tick, two requests each; `waited` counts ticks in which one had none."""
 
-    def __init__(self, speed: float) -> None:
-        self.speed, self.played, self.waited = speed, 0.0, 0
+    def __init__(self, speed: float, concurrent: bool) -> None:
+        self.speed, self.concurrent, self.played, self.waited = speed, concurrent, 0.0, 0
         self.most_out = self.most_due = 0  # greatest numbers of requests and of updates due
         self.asked: list[RolloutRequest] = []
         self.done: list[Rollout] = []
@@ -67,9 +67,11 @@ class Learner:
         self.replay = SimpleNamespace(size=10**6, add=lambda _: None)
 
 
-def queue(tmp_path: Path, speed: float, *overrides: str) -> tuple[RequestQueue, Workers, Learner]:
+def queue(
+    tmp_path: Path, speed: float, *overrides: str, concurrent: bool = True
+) -> tuple[RequestQueue, Workers, Learner]:
     chosen = settings(tmp_path, "rollout=ray", f"learner.batch_size={BATCH}", "episodes=100000000", *overrides)
-    workers, learner = Workers(speed), Learner()
+    workers, learner = Workers(speed, concurrent), Learner()
     return RequestQueue(chosen, workers, learner, Budget(None, None)), workers, learner  # type: ignore[arg-type]
 
 
@@ -131,7 +133,7 @@ def test_what_it_pays_is_said_once_and_kept(tmp_path: Path, caplog: pytest.LogCa
 
 
 def test_in_turn_nothing_falls(tmp_path: Path) -> None:
-    requests, _, _ = queue(tmp_path, 1.0, "rollout=local", FALLING)
+    requests, _, _ = queue(tmp_path, 1.0, FALLING, concurrent=False)
     assert not requests._limiter.falls and requests._limiter.forgiven(ROWS, 10**6, 0.0) == 0
 
 

@@ -32,6 +32,10 @@ class BackendLostError(UserError):
 class RolloutBackend(Protocol):
     """Interface of a backend that plays requests in this process (`LocalBackend`) or through Ray (`RayBackend`)."""
 
+    @property
+    def concurrent(self) -> bool:
+        """True if workers play while the learner updates, and may have to wait for it."""
+
     def wants_weights(self) -> bool:
         """Return whether newer weights may be published now."""
 
@@ -65,6 +69,8 @@ class RolloutBackend(Protocol):
 
 class LocalBackend:
     """Backend that plays requests immediately in the learner's process: no Ray; the same seed gives the same bits."""
+
+    concurrent = False
 
     def __init__(self, settings: TrainSettings, device: torch.device) -> None:
         self._worker = RolloutWorker(settings, device)

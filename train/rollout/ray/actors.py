@@ -5,6 +5,7 @@ The driver forwards arguments and results as bytes, so it needs neither PyTorch 
 
 import itertools
 import pickle
+import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,21 @@ def _tensors(arrays: WeightArrays) -> Weights:
     return {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
 
 
+class NewestWeights:
+    """Newest of the weights offered by any thread: their version and a reference to them, in a list."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._newest: tuple[int, list[Any]] = (-1, [])
+
+    def offer(self, version: int, weights: list[Any]) -> tuple[int, list[Any]]:
+        """Keep these weights if they are newer; return the newest."""
+        with self._lock:  # heartbeats run in another thread than requests
+            if version > self._newest[0]:
+                self._newest = version, weights
+            return self._newest
+
+
 class WorkerActor:
     """`RolloutWorker` as an actor that receives new weights and reports progress while it plays."""
 
@@ -39,27 +55,22 @@ class WorkerActor:
         self._worker = RolloutWorker(settings, choose_device("cuda" if rollout.gpus_per_worker else "cpu"))
         self._worker.play(RolloutRequest(0, 1, 0.0))  # compile the game now: the heartbeat limit does not allow for it
         self._loaded = -1
-        self._newest: tuple[int, list[Any]] = (-1, [])
+        self._newest = NewestWeights()
 
     @ray.method(concurrency_group=HEALTH)
     def beat(self, version: int, weights: list[Any]) -> int:
         """Return the number of rounds of moves so far, and use these weights, if newer, for the next request."""
-        self._store_newest(version, weights)
+        self._newest.offer(version, weights)
         return self._worker.rounds
 
     def play(self, request: RolloutRequest, version: int, weights: list[Any]) -> tuple[Rollout, Arrays]:
         """Play a request with these weights, or newer ones received since the request was submitted."""
-        self._store_newest(version, weights)
-        newest, reference = self._newest
+        newest, reference = self._newest.offer(version, weights)
         if newest > self._loaded:
             self._worker.load(newest, _tensors(ray.get(reference[0])))
             self._loaded = newest
         rollout = self._worker.play(request)
         return replace(rollout, transitions=None), list(rollout.transitions)
-
-    def _store_newest(self, version: int, weights: list[Any]) -> None:
-        """Store the newest reference in a single assignment, because heartbeats run in another thread."""
-        self._newest = max(self._newest, (version, weights), key=lambda pair: pair[0])
 
 
 class EvaluatorActor:

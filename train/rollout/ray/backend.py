@@ -25,7 +25,20 @@ from busso.cards.play import Stop, never
 from busso.command.settings.checks import SettingsError
 from busso.train.rollout.backend import BackendLostError
 from busso.train.rollout.ray import private
-from busso.train.rollout.ray.messages import ASKED, INSTEAD, SLOTS, Layout, Order, Slot, WeightArrays
+from busso.train.rollout.ray.messages import (
+    ASKED,
+    INSTEAD,
+    SLOTS,
+    Command,
+    Evaluate,
+    Free,
+    Layout,
+    Order,
+    Publish,
+    Slot,
+    Submit,
+    WeightArrays,
+)
 from busso.train.rollout.ray.supervisor import GRACE_SECONDS, KILL_SECONDS
 from busso.train.rollout.request import Rollout, RolloutRequest, Weights
 from busso.train.rollout.transitions import transitions_for
@@ -54,7 +67,7 @@ class RayProcess:
         self._started = False
         self._says, self._patience, self._on_message = says, patience, hear
         self._see = "" if str(says) == os.devnull else f", see {says}"
-        self._outbox: queue.SimpleQueue[tuple[Any, ...] | Order | None] = queue.SimpleQueue()
+        self._outbox: queue.SimpleQueue[Command | Order | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._start()
         self._outbox.put(order)
@@ -102,9 +115,9 @@ class RayProcess:
         self._socket, self._files = mine, files
         self._channel = Connection(os.dup(mine.fileno()))
 
-    def say(self, *message: Any) -> None:
-        """Queue a message without waiting for the receiver."""
-        self._outbox.put(message)
+    def say(self, command: Command) -> None:
+        """Queue a command without waiting for the receiver."""
+        self._outbox.put(command)
 
     def close(self) -> None:
         """End the process and everything that it started."""
@@ -205,10 +218,14 @@ class RayBackend:
     cluster is lost, `ready` returns the remaining rollouts, then raises BackendLostError.
     """
 
+    concurrent = True
+
     def __init__(self, settings: TrainSettings, describe_nodes: bool = False) -> None:
         """Start the Ray process; with `describe_nodes` only to describe the nodes of its cluster."""
         self._rollout, self._kind = settings.rollout, transitions_for(settings.target)
-        self._lock = threading.Condition()  # guards everything that the receiving thread writes
+        # Wakes `_wait` after each message. Reading needs no lock: the receiving thread writes each of these fields in a
+        # single operation, and only the trainer's thread removes from the deques.
+        self._received = threading.Condition()
         self._description = ""
         self._workers = 0
         self._rollouts: deque[tuple[Rollout, int, Layout]] = deque()  # with the slot of the arrays
@@ -224,7 +241,7 @@ class RayBackend:
 
     def _on_message(self, name: str, *message: Any) -> None:
         """Handle a message from the Ray process, in the receiving thread."""
-        with self._lock:
+        with self._received:
             if name == "hello":
                 (self._description,) = message
             elif name == "workers":
@@ -237,7 +254,7 @@ class RayBackend:
             elif name == "evaluated":
                 tag, duels = message
                 self._evaluations.append((tag, pickle.loads(duels)))
-            self._lock.notify_all()
+            self._received.notify_all()
 
     def wants_weights(self) -> bool:
         return not self._published or time.monotonic() - self._published >= self._rollout.publish_ms / 1000
@@ -245,7 +262,7 @@ class RayBackend:
     def publish(self, version: int, weights: Weights) -> None:
         """Send the weights to workers with the next heartbeat or request."""
         self._published = time.monotonic()
-        self._process.say("publish", version, _arrays(weights))
+        self._process.say(Publish(version, _arrays(weights)))
 
     def workers(self) -> int:
         """Return the number of workers that have started."""
@@ -257,7 +274,7 @@ class RayBackend:
 
     def submit(self, request: RolloutRequest) -> None:
         self._out += 1
-        self._process.say("submit", request)
+        self._process.say(Submit(request))
 
     def ready(self, wait: bool) -> list[Rollout]:
         """Return the oldest finished rollout."""
@@ -269,14 +286,14 @@ class RayBackend:
             return []
         rollout, slot, layout = self._rollouts.popleft()
         arrays = self._process.slots[slot].read(layout)
-        self._process.say("free", slot)
+        self._process.say(Free(slot))
         self._out -= 1
         return [replace(rollout, transitions=self._kind._make(arrays))]
 
     def evaluate(self, tag: int, weights: Weights, stop_requested: Stop) -> None:
         """Start an evaluation, see `RolloutBackend`; `close` ends it."""
         self._evaluating += 1
-        self._process.say("evaluate", tag, _arrays(weights))
+        self._process.say(Evaluate(tag, _arrays(weights)))
 
     def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
         if wait and self._evaluating:
@@ -302,8 +319,8 @@ class RayBackend:
 
     def _wait(self, done: Callable[[], bool]) -> None:
         """Wait up to a second, and not at all after a failure."""
-        with self._lock:
-            self._lock.wait_for(lambda: done() or self._process.failure is not None, WAIT_SECONDS)
+        with self._received:
+            self._received.wait_for(lambda: done() or self._process.failure is not None, WAIT_SECONDS)
 
     def _warn(self) -> None:
         while self._warnings:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import Connection
-from typing import Any, NoReturn
+from typing import Any, NoReturn, assert_never
 
 import ray
 from ray.exceptions import RayError, RayTaskError
@@ -21,7 +21,18 @@ from busso.base.errors import UserError
 from busso.command.settings.checks import SettingsError
 from busso.train.rollout.ray import actors, private
 from busso.train.rollout.ray.connect import NotStartedError, alive_nodes, amounts, connect, describe_nodes, reserve
-from busso.train.rollout.ray.messages import HEALTH, Arrays, Order, Slot, WeightArrays
+from busso.train.rollout.ray.messages import (
+    HEALTH,
+    Arrays,
+    Command,
+    Evaluate,
+    Free,
+    Order,
+    Publish,
+    Slot,
+    Submit,
+    WeightArrays,
+)
 from busso.train.rollout.request import Rollout, RolloutRequest
 from busso.train.run.signals import ignore_signals
 
@@ -290,10 +301,7 @@ def tell(channel: Connection, *message: Any) -> None:
 
 
 class Driver:
-    """Event loop of the driver: one thread handles the learner's messages and Ray's answers in turn.
-
-    All messages but "free" are methods of the pool.
-    """
+    """Event loop of the driver: one thread handles the learner's commands and Ray's answers in turn."""
 
     def __init__(self, channel: Connection, slots: list[Slot]) -> None:
         self._channel, self._slots = channel, slots
@@ -326,7 +334,7 @@ class Driver:
     def _listen(self) -> None:
         with suppress(EOFError, OSError):
             while True:
-                self._events.put(partial(self._do, *self._channel.recv()))
+                self._events.put(partial(self._do, self._channel.recv()))
         if self._pool is None:
             os._exit(0)  # whatever Ray is doing; the supervisor cleans up
         self._events.put(self._end)
@@ -334,12 +342,20 @@ class Driver:
     def _end(self) -> None:
         self._ended = True
 
-    def _do(self, name: str, *message: Any) -> None:
-        if name == "free":
-            self._free += message
-            self._send_rollouts()
-        else:
-            getattr(self._pool, name)(*message)
+    def _do(self, command: Command) -> None:
+        assert self._pool is not None  # it is made before the first event is handled
+        match command:
+            case Free(slot):
+                self._free.append(slot)
+                self._send_rollouts()
+            case Publish(version, weights):
+                self._pool.publish(version, weights)
+            case Submit(request):
+                self._pool.submit(request)
+            case Evaluate(tag, weights):
+                self._pool.evaluate(tag, weights)
+            case _:
+                assert_never(command)
 
     def _tell(self, name: str, *message: Any) -> None:
         """Send the pool's message to the learner, with a rollout's arrays in a shared slot."""

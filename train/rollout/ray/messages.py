@@ -1,9 +1,9 @@
 """Messages and shared memory between the learner and the Ray driver process. No Ray here.
 
-A message is a tuple that begins with its name. The driver receives an `Order`, then "publish" (version, weights),
-"submit" (request), "evaluate" (tag, weights) and "free" (slot). It sends "hello" (description of the workers),
-"workers" (number started), "rollout" (rollout without its transitions, slot, layout), "evaluated" (tag, duels),
-"warning" (text), "alive", and possibly a final "failed" (what, text, exit code). Weights are arrays by name.
+The driver receives an `Order`, then any number of `Command`. It sends tuples that begin with a name: "hello"
+(description of the workers), "workers" (number started), "rollout" (rollout without its transitions, slot, layout),
+"evaluated" (tag, duels), "warning" (text), "alive", and possibly a final "failed" (what, text, exit code). Weights are
+arrays by name.
 """
 
 import mmap
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from busso.train.rollout.request import RolloutRequest
 from busso.train.settings.dqn import RolloutSettings
 
 SLOTS = 8  # rollouts in transit from the driver to the learner; others wait in the object store
@@ -35,6 +36,39 @@ class Order:
     learner_threads: int
     settings: bytes
     describe_nodes: bool = False  # do nothing else
+
+
+@dataclass(frozen=True)
+class Publish:
+    """Newest weights, for the workers."""
+
+    version: int
+    weights: WeightArrays
+
+
+@dataclass(frozen=True)
+class Submit:
+    """Request to play."""
+
+    request: RolloutRequest
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Weights to evaluate; the answer has their tag."""
+
+    tag: int
+    weights: WeightArrays
+
+
+@dataclass(frozen=True)
+class Free:
+    """Slot whose arrays the learner has copied."""
+
+    slot: int
+
+
+Command = Publish | Submit | Evaluate | Free
 
 
 class Slot:
