@@ -9,10 +9,12 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from functools import cache
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, runtime_checkable
 
 import yaml
 
+from busso.base.errors import InputError
 from busso.base.files import with_home
 from busso.command.commands import COMMANDS
 from busso.command.conf_folder import CONF, choices_with, groups_of
@@ -132,6 +134,8 @@ def refused_by_name(overrides: Sequence[str], config_name: str = "", of_flags: S
     except yaml.YAMLError as error:
         raise syntax_error(error) from None
     except (HydraException, OmegaConfBaseException, ValueError, TypeError, UserWarning) as error:
+        if _is_bug(error):
+            raise
         if isinstance(error, UnicodeDecodeError) and (fault := not_utf8([*of_flags, *overrides])):
             raise fault from None
         found = error if isinstance(error, SettingsError) else _one_line(error)
@@ -148,6 +152,13 @@ def refused_by_name(overrides: Sequence[str], config_name: str = "", of_flags: S
         named = any(key.partition(".")[0] in str(found) for key in keys)
         given = "" if named or not keys else f" (given: {' '.join(overrides)})"
         raise SettingsError(found.key, found.problem + given, found.hint) from None
+
+
+def _is_bug(error: Exception) -> bool:
+    """Return whether code of busso made an error that no command line or file should: Hydra raises plain ones, too."""
+    packages = [str(frame.f_globals.get("__name__")).partition(".")[0] for frame, _ in walk_tb(error.__traceback__)]
+    raised_by = [each for each in packages if each in ("busso", "hydra", "hydra_plugins", "omegaconf")][-1]
+    return raised_by == "busso" and not isinstance(error, InputError | UnicodeDecodeError)
 
 
 def explained(error: SettingsError, overrides: Sequence[str], config_name: str) -> SettingsError:
@@ -255,6 +266,8 @@ def _settings(schema: type[T], values: Any) -> T:
     except OverflowError:  # an integer too large for a float; OmegaConf does not say which
         raise SettingsError(_beyond_floats(values), "the number is too large") from None
     except (OmegaConfBaseException, ValueError, TypeError) as error:
+        if _is_bug(error):
+            raise
         raise _one_line(error) from None
     assert isinstance(settings, schema)
     return settings

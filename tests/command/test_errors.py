@@ -16,6 +16,8 @@ from busso.command.main import command as as_command
 from busso.command.settings.checks import SettingsError, require
 from busso.train.rollout.backend import BackendLostError
 from busso.train.run.checkpoint import CheckpointError
+from busso.train.settings.dqn import LearnerSettings
+from busso.train.settings.resolve import settings_of
 
 
 def test_the_line_is_key_problem_and_way_out() -> None:
@@ -25,6 +27,20 @@ def test_the_line_is_key_problem_and_way_out() -> None:
     with pytest.raises(SettingsError) as caught:
         require(False, "seed", "0 or more", -1)
     assert (caught.value.key, caught.value.problem, caught.value.hint) == ("seed", "expected 0 or more, not -1", "")
+
+
+@pytest.mark.parametrize("bug", [TypeError("no len()"), ValueError("not in list"), KeyError("lr")])
+def test_a_bug_is_no_error_of_the_user(bug: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the checks of settings, from where Hydra and OmegaConf call them; their own errors are the user's."""
+
+    def fail(settings: LearnerSettings) -> None:
+        raise bug
+
+    monkeypatch.setattr(LearnerSettings, "__post_init__", fail)
+    with pytest.raises(type(bug), match=str(bug).strip("'()")):
+        settings_of(["seed=1"])
+    with pytest.raises(SettingsError):
+        settings_of(["seed=one"])
 
 
 def test_an_error_of_an_error_keeps_the_way_out() -> None:

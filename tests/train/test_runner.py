@@ -259,6 +259,31 @@ def test_a_checkpoint_of_another_kind_of_run_is_refused_in_one_line(
 
 
 @EveryKind
+def test_only_a_checkpoint_that_does_not_fit_is_an_error_of_the_user(
+    tmp_path: Path, kind: Kind, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log has its traceback; any other error is a bug and shows its own."""
+    with signal_after(kind, 1, signal.SIGTERM):
+        assert kind.train(tmp_path) == 143
+
+    def failing(error: Exception) -> Callable[..., None]:
+        def load_state_dict(trainer: object, state: object) -> None:
+            raise error
+
+        return load_state_dict
+
+    capsys.readouterr()
+    monkeypatch.setattr(kind.trainer, "load_state_dict", failing(ValueError("a table of (3,), not (4,)")))
+    assert kind.train(tmp_path) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("does not match this run (a table of (3,), not (4,)); start another with name=...")
+    assert "in load_state_dict" in (kind.folder(tmp_path) / "train.log").read_text()
+    monkeypatch.setattr(kind.trainer, "load_state_dict", failing(AttributeError("no attribute 'lr'")))
+    with pytest.raises(AttributeError, match="'lr'"):
+        kind.train(tmp_path)
+
+
+@EveryKind
 def test_curves_have_no_point_twice_and_none_is_lost_when_a_run_is_cut_off(
     tmp_path: Path, kind: Kind, uninterrupted: Callable[[Kind], Path]
 ) -> None:

@@ -69,10 +69,12 @@ def load_network(
 
     Raises CheckpointError if there is no network, SettingsError naming `key` if it is for another game.
     """
+    saved, weights = state.get("settings"), state.get("acting")
+    if not isinstance(saved, dict) or not isinstance(weights, dict):
+        raise CheckpointError(path, "contains no network that can play")
     try:
-        settings = settings_from_dict(TrainSettings, state["settings"] | {"device": "cpu"})
-        weights = state["acting"]
-    except (KeyError, TypeError, SettingsError) as error:
+        settings = settings_from_dict(TrainSettings, saved | {"device": "cpu"})
+    except SettingsError as error:
         raise CheckpointError(path, f"contains no network that can play ({error})") from None
     game = game or settings.load_game()
     check_game(game, settings, path, key)

@@ -162,12 +162,17 @@ class RunFolder:
         """
         self._lock.require_own()
 
-    def resume(self, load_state_dict: Callable[[dict[str, Any]], None]) -> Path | None:
+    def resume(
+        self, load_state_dict: Callable[[dict[str, Any]], None], state_dict: Callable[[], Mapping[str, Any]]
+    ) -> Path | None:
         """Load the newest good checkpoint of the run and return its path, None if there is none.
 
-        Damaged newer ones are renamed, with a warning. Raises SettingsError if the run was started with other settings,
-        CheckpointError if no checkpoint is intact or the newest intact one does not fit, UnreadableError if one cannot
-        be read and OtherFormatError if one is of another version; then nothing is renamed.
+        It has the keys of `state_dict`, and `load_state_dict` raises ValueError or RuntimeError if it does not fit;
+        other exceptions are bugs and pass. Damaged newer checkpoints are renamed, with a warning.
+
+        Raises SettingsError if the run was started with other settings, CheckpointError if no checkpoint is intact or
+        the newest intact one does not fit, UnreadableError if one cannot be read and OtherFormatError if one is of
+        another version; then nothing is renamed.
         """
         self.require_own()
         for folder in (self.path, self.checkpoints):
@@ -181,16 +186,16 @@ class RunFolder:
         for path, problem in found.problems.items():
             checkpoint.set_aside(path)
             log.warning("%s; it is renamed and the previous one is used", problem)
+        if missing := {checkpoint.RUN_KEY, *state_dict()} - found.state.keys():
+            raise _not_of_this_run(found.path, f"without {', '.join(sorted(missing))}")
         try:
-            run_id = str(found.state[checkpoint.RUN_KEY])
             load_state_dict(found.state)
-        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        except (ValueError, RuntimeError) as error:
             checkpoint.raise_for_memory(error)
+            log.info("%s cannot be loaded", found.path, exc_info=error)
             lines = str(error).splitlines()[:2]  # PyTorch's first one names the network, the second the layer
-            reason = " ".join(" ".join(lines).split()) or type(error).__name__
-            problem = f"does not match this run ({reason})"
-            raise checkpoint.CheckpointError(found.path, problem, "start another with name=...") from None
-        self.run_id = run_id
+            raise _not_of_this_run(found.path, " ".join(" ".join(lines).split()) or type(error).__name__) from None
+        self.run_id = str(found.state[checkpoint.RUN_KEY])
         return found.path
 
     def save_checkpoint(self, done: int, state: dict[str, Any], keep: int) -> Future[None]:
@@ -249,6 +254,10 @@ class RunFolder:
             more = f" (and {len(changed) - 1} more: {', '.join(list(changed)[1:])})" if len(changed) > 1 else ""
             problem = f"the run in {self.path} was started with {old!r}, not {new!r}{more}"
             raise SettingsError(key, problem, f"start another with name=..., or resume it with {former}")
+
+
+def _not_of_this_run(path: Path, reason: str) -> checkpoint.CheckpointError:
+    return checkpoint.CheckpointError(path, f"does not match this run ({reason})", "start another with name=...")
 
 
 def _in_any_folder(code: object) -> str:

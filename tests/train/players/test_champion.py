@@ -29,8 +29,8 @@ CPU = torch.device("cpu")
 
 def random_weights(chosen: TrainSettings) -> champion.Weights:
     """Weights of a network, which bfloat16 holds exactly."""
-    weights = build_network(chosen.load_game(), chosen).state_dict()
-    return {name: torch.randn_like(value).bfloat16().float() for name, value in weights.items()}
+    weights, random = build_network(chosen.load_game(), chosen).state_dict(), torch.Generator().manual_seed(1)
+    return {name: torch.randn(value.shape, generator=random).bfloat16().float() for name, value in weights.items()}
 
 
 @pytest.fixture
