@@ -175,7 +175,9 @@ def test_options_that_are_no_fields_are_written_by_the_game() -> None:
     def put_options(state: np.void, options: Any) -> None:
         state["stones"] = {"few": 3, "many": 9}[options.word]
 
-    options = make_dataclass("Words", [("word", str, "few"), ("share", float, bounded(0.5, 0.0, 1.0))], frozen=True)
+    options = make_dataclass(
+        "Words", [("word", str, "few"), ("share", Annotated[float, Bounds(0.0, 1.0)], 0.5)], frozen=True
+    )
     made = game(*RULES, actions=TAKE, sees=SEES, options=options, put_options=put_options)
     many = made.configure({"word": "many"})
     assert (made.blank["stones"], many.blank["stones"]) == (3, 9)
