@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from copy import deepcopy
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,21 @@ def study(runs: Path, *more: str) -> Study:
     return Study(search(typed(runs, LR, *more)), "maximize")
 
 
+def trial_of(found: Study, run: int | None = None) -> optuna.Trial:
+    """Return the next trial of a study that has one, of this run if given."""
+    trial = found.next_trial()
+    assert trial is not None and run in (None, run_of(trial))
+    return trial
+
+
+def take(runs: Path, *more: str) -> int:
+    """Take the next trial, in a process that is going to die with it."""
+    return run_of(trial_of(study(runs, *more)))
+
+
 def test_a_study_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = typed(tmp_path, LR, "learner.loss=huber,mse", "startup=2", "pruner=none")
+    """Its best is an experiment that trains."""
+    arguments = typed(tmp_path, LR, "learner.loss=huber,mse", "network.hidden=[16]", "startup=2", "pruner=none")
     assert command.main([*arguments, "trials=2"]) == 0
     first = rows(tmp_path)
     assert {row["trial"] for row in first} == {"0", "1"} and all(row["state"] == "complete" for row in first)
@@ -86,21 +100,15 @@ def test_a_study_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[s
     # Repeating the command does nothing.
     assert command.main([*arguments, "trials=3"]) == 0
     assert "trial 3" not in capsys.readouterr().err and rows(tmp_path) == found
-
-
-def test_the_best_is_an_experiment_that_trains(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(typed(tmp_path, LR, "trials=2", "pruner=none", "network.hidden=[16]")) == 0
-    line = next(line for line in capsys.readouterr().err.splitlines() if "--config-dir" in line)
-    flags = re.search(r"busso train (--config-dir \S+ experiment=\S+)", line)
+    flags = re.search(r"busso train (--config-dir \S+ experiment=\S+)", said.err)
     assert flags is not None
     best = yaml.safe_load((folder(tmp_path) / "experiment" / "small.yaml").read_text())
-    assert best["learner"]["lr"] == float(rows(tmp_path)[0]["learner.lr"]) and best["network"]["hidden"] == [16]
+    assert best["learner"]["lr"] == float(found[0]["learner.lr"]) and best["network"]["hidden"] == [16]
     assert best["episodes"] == 64 and "runs" not in best and "rollout" not in best
     assert {"override /target": "lambda_returns"} in best["defaults"]
     assert train([*flags[1].split(), "--cfg", "job"]) == 0
-    settings = yaml.safe_load(capsys.readouterr().out)
-    for key, value in best["learner"].items():
-        assert settings["learner"][key] == value
+    settings = yaml.safe_load(capsys.readouterr().out)["learner"]
+    assert settings == settings | best["learner"]
     small = [f"runs={tmp_path}/again", "rollout=local", "rollout.games=32", "episodes=32", "evaluation.final_deals=8"]
     assert train([*flags[1].split(), *small]) == 0
 
@@ -137,17 +145,14 @@ def test_two_processes_share_a_study(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_trial_that_somebody_runs_is_left_to_him(tmp_path: Path) -> None:
-    one = study(tmp_path, "trials=2")
-    first = one.next_trial()
-    assert first is not None
-    other = study(tmp_path, "trials=2")
-    second = other.next_trial()
-    assert second is not None and run_of(second) == 1
-    assert study(tmp_path, "trials=2").next_trial() is None
-    other.end(second, state=TrialState.FAIL, why="no room")
-    one.__dict__["_claim"].release()  # as when its process ends
-    again = study(tmp_path, "trials=2").next_trial()
-    assert again is not None and run_of(again) == 0 and again.params == first.params
+    with get_context("fork").Pool(1) as one:
+        assert one.apply(take, (tmp_path, "trials=2")) == 0
+        other = study(tmp_path, "trials=2")
+        second = trial_of(other, run=1)
+        assert study(tmp_path, "trials=2").next_trial() is None
+        other.end(second, state=TrialState.FAIL, why="no room")
+        params = other.trials[0].params
+    assert trial_of(study(tmp_path, "trials=2"), run=0).params == params
 
 
 @pytest.mark.parametrize(
@@ -165,9 +170,8 @@ def test_a_trial_that_another_process_took_over_is_left_to_it(
 ) -> None:
     """The first process was suspended meanwhile: the trial has the other's result."""
     one = study(tmp_path, "trials=1")
-    trial = one.next_trial()
-    assert trial is not None
-    claim = next(one._folder.glob(".trial-*.lock"))
+    trial = trial_of(one)
+    claim = next(folder(tmp_path).glob(".trial-*.lock"))
     claim.with_name(claim.name + ".owner").unlink()
     put(claim, **AWAY)
     before = study(tmp_path, "trials=1").trials
@@ -180,8 +184,8 @@ def test_a_study_that_another_process_holds_for_ever_is_said(tmp_path: Path, mon
     found = study(tmp_path, "trials=1")
     monkeypatch.setattr(studies, "LOCK_SECONDS", 0.3)
     with (
-        holder(found._folder / ".lock") as process,
-        error_about(lock.InUseError, found._folder, f"process {process.pid} on ", hint=".lock.owner"),
+        holder(folder(tmp_path) / ".lock") as process,
+        error_about(lock.InUseError, folder(tmp_path), f"process {process.pid} on ", hint=".lock.owner"),
     ):
         found.next_trial()
     assert found.next_trial() is not None
@@ -201,15 +205,11 @@ def test_a_trial_that_is_trained_by_hand_is_not_cleared(tmp_path: Path) -> None:
 
 def test_a_trial_whose_process_ends_twice_has_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As by a segmentation fault, kill -9 or lack of memory: the study is not blocked."""
-    for process in range(2):
-        found = study(tmp_path, "trials=2")
-        trial = found.next_trial()
-        assert trial is not None and run_of(trial) == 0, process
-        assert not capsys.readouterr().err
-        found.__dict__["_claim"].release()  # as when its process dies
+    for _ in range(2):
+        with get_context("fork").Pool(1) as one:
+            assert one.apply(take, (tmp_path, "trials=2")) == 0
     third = study(tmp_path, "trials=2")
-    trial = third.next_trial()
-    assert trial is not None and run_of(trial) == 1
+    trial = trial_of(third, run=1)
     line = capsys.readouterr().err
     assert line.startswith("trial 1 ") and "2" in line and line.count("\n") == 1
     failed = third.trials[0]
@@ -272,8 +272,7 @@ def test_the_same_study_proposes_the_same_trials(tmp_path: Path) -> None:
         found = study(runs, "startup=2", *more)
         trials = []
         for k in range(4):
-            trial = found.next_trial()
-            assert trial is not None
+            trial = trial_of(found)
             trials.append(values_of(trial.params)["learner.lr"])
             found.end(trial, k / 10, 0.1)
         return trials
@@ -287,8 +286,7 @@ def test_a_trial_behind_the_others_is_given_up(tmp_path: Path) -> None:
     found = study(tmp_path, "startup=2", "trials=9")
     settings = found.search.base
     for value in (0.8, 0.9, 0.3):
-        trial = found.next_trial()
-        assert trial is not None
+        trial = trial_of(found)
         pruning = Pruning(trial, settings)  # type: ignore[arg-type]
         looks = [share for share in range(1, 10) if pruning(share / 10, {"eval/win_rate_vs_random": value})]
         if value > 0.5:
@@ -299,8 +297,7 @@ def test_a_trial_behind_the_others_is_given_up(tmp_path: Path) -> None:
 
 def test_steps_without_an_evaluation_have_the_value_before(tmp_path: Path) -> None:
     found = study(tmp_path, "pruner=none")
-    trial = found.next_trial()
-    assert trial is not None
+    trial = trial_of(found)
     settings = search(typed(tmp_path, LR)).base
     pruning = Pruning(trial, settings)  # type: ignore[arg-type]
     assert not pruning(0.1, {"eval/win_rate_vs_random": 0.5}) and not pruning(0.11, {"eval/win_rate_vs_random": 0.9})
@@ -308,8 +305,8 @@ def test_steps_without_an_evaluation_have_the_value_before(tmp_path: Path) -> No
     expected = {2: 0.5, 3: 0.5, 4: 0.5, 5: 0.7}
     assert found.trials[0].intermediate_values == expected
     found.interrupted(trial)
-    resumed = found.next_trial()
-    assert resumed is not None and run_of(resumed) == run_of(trial) and resumed.number != trial.number
+    resumed = trial_of(found, run_of(trial))
+    assert resumed.number != trial.number
     again = Pruning(resumed, settings)  # type: ignore[arg-type]
     assert not again(0.26, {"eval/win_rate_vs_random": 0.1}) and not again(0.31, {"eval/win_rate_vs_random": 0.8})
     (only,) = found.trials
@@ -336,8 +333,7 @@ def test_a_signal_while_a_trial_ends_begins_no_other(
 
 def test_the_best_of_a_game_in_a_file_is_written(tmp_path: Path) -> None:
     found = Study(search([TYPED, "game.bet=2", LR, f"runs={tmp_path}"]), "maximize")
-    trial = found.next_trial()
-    assert trial is not None
+    trial = trial_of(found)
     found.end(trial, 0.5, 0.1)
     written = yaml.safe_load(report.write_experiment(found, found.trials[0]).read_text())
     assert written["game"] == {"bet": 2} and written["learner"] == {"lr": 0.001}
@@ -445,8 +441,7 @@ def test_a_file_of_a_search_needs_no_plugin(
 
 
 def test_values_may_be_lists(tmp_path: Path) -> None:
-    trial = study(tmp_path, "network.hidden=[8],[8,8]").next_trial()
-    assert trial is not None and trial.params["network.hidden"] in ("[8]", "[8,8]")
+    assert trial_of(study(tmp_path, "network.hidden=[8],[8,8]")).params["network.hidden"] in ("[8]", "[8,8]")
 
 
 @pytest.mark.slow

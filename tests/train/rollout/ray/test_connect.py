@@ -1,10 +1,10 @@
 """A failing start of Ray gives one line, and an exit code that tells whether another start may help."""
 
 import os
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -15,16 +15,15 @@ from busso.command.settings.checks import SettingsError
 from busso.train.rollout.ray import connect
 from busso.train.rollout.ray.backend import RayBackend
 from busso.train.run.signals import EXIT_REQUEUE
+from busso.train.settings.dqn import RolloutSettings
 from tests.errors import error_about
-from tests.train.defaults import rollout_settings
 from tests.train.runs import settings
 
 pytestmark = pytest.mark.ray
 
-# The real supervisor with a Ray that does not start.
-_SUPERVISOR = """
-import os, pathlib, sys, ray
-from busso.train.rollout.ray import supervisor
+# A Ray that writes a log and does not start.
+FAILS = """
+import ray
 
 def init(**given):
     logs = pathlib.Path(os.environ["RAY_TMPDIR"]) / "ray" / "session_latest" / "logs"
@@ -33,124 +32,97 @@ def init(**given):
     RAISE
 
 ray.init = init
-lifeline, channel, *slots = map(int, sys.argv[2:])
-sys.exit(supervisor.main(pathlib.Path(sys.argv[1]), lifeline, channel, slots))
 """
-# Code that fails, and the exit code of the run.
-ENDS = {
-    "os._exit(1)": EXIT_REQUEUE,  # like Ray when its raylet dies
-    'raise ValueError("the object store is too small")': 2,
-}
+# Ray would upload the working folder to its workers, and reject one above 500 MB.
+BELOW_UV = """
+from ray._private.runtime_env import uv_runtime_env_hook as uv
+from ray._private.worker import _maybe_modify_runtime_env as shipped
 
-
-@pytest.fixture
-def ray_that(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    start = subprocess.Popen
-
-    def does(what: str) -> None:
-        def popen(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
-            if command[1:3] == ["-m", "busso.train.rollout.ray.supervisor"]:
-                command = [command[0], "-c", _SUPERVISOR.replace("RAISE", what), *command[3:]]
-            return start(command, **options)
-
-        monkeypatch.setattr(subprocess, "Popen", popen)
-
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    return does
+uv._get_uv_run_cmdline = lambda: ["uv", "run"]
+"""
+SHIPS = "raise ValueError(f'ships {shipped(None, False)}\\nthe cause')"
 
 
 @pytest.mark.slow  # each imports Ray
-@pytest.mark.parametrize("what", ENDS)
+@pytest.mark.parametrize(
+    ("before", "fails", "code", "says", "logged"),
+    [
+        ("", "os._exit(1)", EXIT_REQUEUE, "did not start", "the raylet had no room"),  # like Ray when its raylet dies
+        (BELOW_UV, SHIPS, 2, "did not start: ships None", "the cause"),  # by a setting
+    ],
+)
 def test_a_start_that_fails_may_be_tried_again_unless_a_setting_forbids_it(
-    tmp_path: Path, ray_that: Any, what: str
+    tmp_path: Path, supervisor_runs: Callable[[str], None], before: str, fails: str, code: int, says: str, logged: str
 ) -> None:
-    ray_that(what)
+    """Its log has what Ray wrote in a folder that is gone, and nothing is uploaded below `uv run`."""
+    supervisor_runs(before + FAILS.replace("RAISE", fails))
     with (
         closing(RayBackend(settings(tmp_path, "rollout=ray"))) as rollouts,
-        error_about(UserError, "rollout=ray", "did not start", hint="rollout=local") as error,
+        error_about(UserError, "rollout=ray", says, hint="rollout=local") as error,
     ):
         rollouts.describe(lambda: False)
-    assert isinstance(error.value, UserError) and error.value.exit_code == ENDS[what]
-    if ENDS[what] == EXIT_REQUEUE:
-        (log,) = tmp_path.rglob("ray.log")
-        assert "the raylet had no room" in log.read_text()  # its own log is gone
-
-
-@pytest.mark.slow
-def test_nothing_is_uploaded_below_uv_run(tmp_path: Path, ray_that: Any) -> None:
-    """Ray would upload the working folder to its workers, and reject one above 500 MB. The log has all its output."""
-    below_uv = (
-        "from ray._private.runtime_env import uv_runtime_env_hook as uv; uv._get_uv_run_cmdline = lambda: ['uv', 'run']"
-    )
-    ships = "from ray._private.worker import _maybe_modify_runtime_env as shipped"
-    ray_that(f"{below_uv}; {ships}; raise ValueError(f'ships {{shipped(None, False)}}\\nthe cause')")
-    with (
-        closing(RayBackend(settings(tmp_path, "rollout=ray"))) as rollouts,
-        error_about(UserError, "rollout=ray", "ships None"),
-    ):
-        rollouts.describe(lambda: False)
+    assert isinstance(error.value, UserError) and error.value.exit_code == code
     (log,) = tmp_path.rglob("ray.log")
-    assert "the cause" in log.read_text()
+    assert logged in log.read_text()
 
 
-def test_an_address_that_would_start_an_open_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAY_ADDRESS", "local")
-    with error_about(SettingsError, "RAY_ADDRESS"):
-        connect.connect(rollout_settings())
+class Start:
+    """Start of Ray in this process: raises `error`, or joins a cluster of 2 CPUs and half a GPU."""
+
+    error: Exception | None = None
+
+    def __call__(self, **given: Any) -> Any:
+        if self.error is not None:
+            raise self.error
+        return SimpleNamespace(address_info={"node_ip_address": "127.0.0.1"})
 
 
 @pytest.fixture
-def own_variables() -> Iterator[None]:
-    """Remove the Ray variables set by a test."""
+def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    """Replace Ray's start, without variables of Ray."""
+    start = Start()
+    monkeypatch.setattr(connect.ray, "init", start)
+    monkeypatch.setattr(connect, "alive_nodes", lambda: [{"NodeManagerHostname": "here"}])
+    monkeypatch.setattr(connect, "amounts", lambda: {"CPU": 2.0, "GPU": 0.5})
     with mock.patch.dict(os.environ):
-        for name in ("RAY_ADDRESS", "RAY_AUTH_MODE"):
-            os.environ.pop(name, None)
-        yield
+        for name in [name for name in os.environ if name.startswith("RAY_")]:
+            del os.environ[name]
+        yield start
 
 
-def init_that(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace Ray's start in this process."""
-
-    def init(**given: Any) -> None:
-        raise error
-
-    monkeypatch.setattr(connect.ray, "init", init)
+def rollout(*overrides: str) -> RolloutSettings:
+    return settings(Path("runs"), "rollout=ray", *overrides).rollout
 
 
-@pytest.mark.usefixtures("own_variables")
 @pytest.mark.parametrize(
     "error", [Exception("\nThe current node timed out during startup.\nAnd more."), OSError(28, "No space left")]
 )
-def test_what_may_be_gone_with_the_next_start(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    init_that(error, monkeypatch)
+def test_what_may_be_gone_with_the_next_start(error: Exception, start: Start) -> None:
+    """Ray's statistics, most of a long run's logs, are off."""
+    start.error = error
     with pytest.raises(connect.NotStartedError, match=r"(timed out during startup\.|No space left)$"):
-        connect.connect(rollout_settings())
-
-
-@pytest.mark.usefixtures("own_variables")
-def test_the_logs_of_a_long_run_stay_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray's statistics would be most of them."""
-    monkeypatch.delenv("RAY_event_stats", raising=False)
-    init_that(OSError(28, "No space left"), monkeypatch)
-    with pytest.raises(connect.NotStartedError):
-        connect.connect(rollout_settings())
+        connect.connect(rollout())
     assert ("RAY_event_stats", "0") in os.environ.items()
 
 
-@pytest.mark.usefixtures("own_variables")
-def test_a_cluster_that_wants_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_wants_a_token(start: Start) -> None:
     """Ray's own message only says that it cannot connect."""
-    init_that(ConnectionError("cannot connect"), monkeypatch)
+    start.error = ConnectionError("cannot connect")
     os.environ["RAY_ADDRESS"] = "auto"
     with error_about(SettingsError, "rollout=ray", "cannot connect", hint="set RAY_AUTH_MODE=token"):
-        connect.connect(rollout_settings())
+        connect.connect(rollout())
     os.environ["RAY_AUTH_MODE"] = "token"
     with pytest.raises(connect.NotStartedError):
-        connect.connect(rollout_settings())
+        connect.connect(rollout())
 
 
-def test_more_gpus_than_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connect, "amounts", lambda: {"CPU": 2.0, "GPU": 0.5})
+@pytest.mark.usefixtures("start")
+def test_more_than_the_cluster_has() -> None:
+    connect.connect(rollout("rollout.workers=2", "rollout.gpus_per_worker=0.25"))
     with error_about(SettingsError, "rollout.gpus_per_worker", "need 0.6 GPUs, but the cluster has 0.5"):
-        connect._check_resource("GPU", "rollout.gpus_per_worker", 2 * 0.3)
-    connect._check_resource("GPU", "rollout.gpus_per_worker", 2 * 0.25)
+        connect.connect(rollout("rollout.workers=2", "rollout.gpus_per_worker=0.3"))
+    with error_about(SettingsError, "rollout.workers", "need 3 CPUs, but the cluster has 2"):
+        connect.connect(rollout("rollout.workers=3"))
+    os.environ["RAY_ADDRESS"] = "local"  # Ray would start an open cluster
+    with error_about(SettingsError, "RAY_ADDRESS"):
+        connect.connect(rollout())

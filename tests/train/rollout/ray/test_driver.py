@@ -1,28 +1,32 @@
 """Exchange between the learner and the Ray driver process: memory, messages, and targets of requests."""
 
 import os
+import pickle
 import signal
-import subprocess
-import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
+import torch
+from ray.exceptions import RayError
 
 from busso.base.system import shared_file
 from busso.cards.play import never
 from busso.command.settings.checks import SettingsError
 from busso.train.rollout.backend import BackendLostError
+from busso.train.rollout.ray import actors, driver
 from busso.train.rollout.ray.backend import RayBackend
-from busso.train.rollout.ray.driver import DEATHS_IN_A_ROW, WorkerPool, _Actor
 from busso.train.rollout.ray.messages import Order, Slot
 from busso.train.rollout.ray.supervisor import descendants
 from busso.train.rollout.request import EpisodeReturn, Rollout, RolloutRequest
 from busso.train.rollout.transitions import LambdaTransitions, NStepTransitions, Transitions
+from busso.train.rollout.worker import RolloutWorker
 from tests.limits import until
 from tests.train.processes import alive, named
 from tests.train.runs import LAMBDA_RETURNS, TARGET_NETWORK, settings
@@ -47,43 +51,70 @@ def test_arrays_come_through_shared_memory_as_they_were() -> None:
         assert a.dtype == b.dtype and a.shape == b.shape and (a == b).all()
 
 
-class Submitted(WorkerPool):
-    """Pool without Ray that records its requests and messages."""
-
-    def __init__(self, workers: int) -> None:
-        self.played: list[Any] = []
-        self.said: list[str] = []
-        self._workers = {_Actor(None, ready=True): None for _ in range(workers)}
-        self._evaluator = _Actor(None)
-        self._fruitless, self._lost = 0, []
-        self._looked = time.monotonic()
-        self._rollout: Any = SimpleNamespace(look_seconds=lambda workers: 3600.0)  # no poll is due
-        self._tell: Any = lambda name, text: self.said.append(text)
-
-    def submit(self, request: Any) -> None:
-        self.played.append(request)
+GONE = RayError("it is gone")
 
 
-def test_each_actor_that_did_nothing_is_one_death() -> None:
+class Pool(driver.WorkerPool):
+    """Pool whose actors' calls, oldest first in `beats` and `plays`, are answered by the test in place of Ray."""
+
+    def __init__(self, runs: Path, patch: pytest.MonkeyPatch, workers: int) -> None:
+        self.beats, self.plays, self.requests = list[Future[Any]](), list[Future[Any]](), list[RolloutRequest]()
+        self.said, self.events = list[tuple[Any, ...]](), list[Callable[[], None]]()
+        ray = MagicMock()
+        actor = ray.remote.return_value.return_value.options.return_value.remote.return_value
+        actor.beat.remote.side_effect = lambda *_: reference(self.beats)
+        actor.play.remote.side_effect = lambda request, *_: self.requests.append(request) or reference(self.plays)
+        for name, stand_in in (("ray", ray), ("amounts", lambda: {"CPU": 4.0}), ("reserve", lambda *_: None)):
+            patch.setattr(driver, name, stand_in)
+        chosen = settings(runs, "rollout=ray", f"rollout.workers={workers}").rollout
+        super().__init__(driver.Order(chosen, 1, b""), lambda *said: self.said.append(said), self.events.append)
+
+    def answer(self, calls: list[Future[Any]], result: Any) -> None:
+        """Answer the oldest of these calls with a result or an error."""
+        call = calls.pop(0)
+        (call.set_exception if isinstance(result, Exception) else call.set_result)(result)
+        self.events.pop(0)()
+
+
+def reference(calls: list[Future[Any]]) -> SimpleNamespace:
+    calls.append(Future())
+    return SimpleNamespace(future=lambda answer=calls[-1]: answer)
+
+
+def test_each_actor_that_did_nothing_is_one_death(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run ends after `DEATHS_IN_A_ROW` more deaths than workers; actors that finished work do not count."""
-    pool = Submitted(workers=3)
-    for _ in range(DEATHS_IN_A_ROW + 2):
-        pool._count_death(_Actor(None), "it is gone")
-    pool._count_death(_Actor(None, useful=True), "it is gone")
-    assert pool.said == ["replacing a Ray worker: it is gone"] * (DEATHS_IN_A_ROW + 3)
+    it = Pool(tmp_path, monkeypatch, workers=3)
+    it.answer(it.beats, 0)
+    for first in (0, 32):
+        it.submit(RolloutRequest(first, 32, 0.5))
+    it.answer(it.plays, ("a rollout", []))
+    it.answer(it.plays, GONE)  # a useful actor
+    for _ in range(driver.DEATHS_IN_A_ROW + 2):
+        it.answer(it.beats, GONE)
+    warnings = [text for name, text, *_ in it.said if name == "warning"]
+    assert warnings == ["replacing a Ray worker: it is gone"] * (driver.DEATHS_IN_A_ROW + 3)
     with pytest.raises(SettingsError, match="in a row"):
-        pool._count_death(_Actor(None), "it is gone")
+        it.answer(it.beats, GONE)
 
 
-def test_requests_of_the_dead_are_played_with_other_games() -> None:
-    pool = Submitted(workers=1)
-    pool._lost += [RolloutRequest(0, 32, 0.5), RolloutRequest(32, 32, 0.5, 1)]
-    pool.look_after_workers()
-    assert pool.played == [RolloutRequest(0, 32, 0.5, 1), RolloutRequest(32, 32, 0.5, 2)]
+def test_requests_of_the_dead_are_played_with_other_games(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once the replacement has started, whatever the dead worker's other calls still answer."""
+    it = Pool(tmp_path, monkeypatch, workers=1)
+    it.answer(it.beats, 0)
+    for request in (RolloutRequest(0, 32, 0.5), RolloutRequest(32, 32, 0.5, 1)):
+        it.submit(request)
+    it.answer(it.plays, GONE)
+    it.answer(it.plays, ("a late rollout", []))
+    it.look_after_workers()
+    assert it.requests[2:] == []
+    it.answer(it.beats, 0)
+    it.look_after_workers()
+    assert it.requests[2:] == [RolloutRequest(0, 32, 0.5, 1), RolloutRequest(32, 32, 0.5, 2)]
+    assert not [said for said in it.said if said[0] == "rollout"]
 
 
 class Gone:
-    """Process that ends after sending two rollouts."""
+    """Process that sends two rollouts and ends at the first request."""
 
     kind: type[Transitions] = LambdaTransitions
 
@@ -94,16 +125,16 @@ class Gone:
 
     def listen(self) -> None:
         self._on_message("hello", "who plays")
+        self._on_message("workers", 4)
 
-    def end(self) -> None:
+    def say(self, name: str, *message: Any) -> None:
+        if name != "submit":
+            return
         for k, slot in enumerate(self.slots):
             rollout = Rollout(RolloutRequest(k, 1, 0.0), None, 3, 0, EpisodeReturn(0.0, 0.0))
             self._on_message("rollout", rollout, k, slot.write([np.full(3, k, np.uint8)] * len(self.kind._fields)))
         self.failure = BackendLostError("rollout=ray", "gone")
         self._on_message("failed")
-
-    def say(self, name: str, *message: Any) -> None:
-        pass
 
 
 @pytest.mark.parametrize("kind", [LambdaTransitions, NStepTransitions])
@@ -114,10 +145,9 @@ def test_what_came_before_the_end_is_learned_from(
     monkeypatch.setattr(Gone, "kind", kind)
     targets = LAMBDA_RETURNS if kind is LambdaTransitions else TARGET_NETWORK
     rollouts = RayBackend(settings(tmp_path, "rollout=ray", *targets))
-    rollouts._on_message("workers", 4)
     rollouts.evaluate(5, {}, never)
     assert rollouts.free_slots() == 8
-    rollouts._process.end()  # type: ignore[attr-defined]
+    rollouts.submit(RolloutRequest(0, 1, 0.0))
     assert rollouts.free_slots() == 0
     with pytest.raises(BackendLostError):
         rollouts.evaluated(wait=True)
@@ -138,12 +168,8 @@ def test_weights_are_wanted_once_in_an_interval(tmp_path: Path, monkeypatch: pyt
     assert [rollouts.wants_weights(), rollouts.wants_weights()] == [False, True]
 
 
-# The real supervisor with a driver that says hello, starts a process, and then hangs.
-_SUPERVISOR = """
-import os, pathlib, subprocess, sys, time, types
-from multiprocessing.connection import Connection
-from busso.train.rollout.ray import supervisor
-
+# A driver that says hello, starts a process, and then hangs.
+HANGS = """
 def serve(channel, slots):
     link = Connection(channel)
     link.recv_bytes()
@@ -153,22 +179,13 @@ def serve(channel, slots):
 
 del os.pidfd_open  # as before Linux 5.3
 sys.modules["busso.train.rollout.ray.driver"] = types.SimpleNamespace(serve=serve)
-lifeline, channel, *slots = map(int, sys.argv[2:])
-sys.exit(supervisor.main(pathlib.Path(sys.argv[1]), lifeline, channel, slots))
 """
 
 
 @pytest.fixture
-def idle_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RayBackend]:
-    def popen(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
-        assert command[1:3] == ["-m", "busso.train.rollout.ray.supervisor"]
-        return start([command[0], "-c", _SUPERVISOR, *command[3:]], **options)
-
-    with monkeypatch.context() as patch:
-        start = subprocess.Popen
-        patch.setattr(subprocess, "Popen", popen)
-        rollouts = RayBackend(settings(tmp_path, "rollout=ray", "rollout.heartbeat_seconds=2"))
-    with closing(rollouts):
+def idle_driver(tmp_path: Path, supervisor_runs: Callable[[str], None]) -> Iterator[RayBackend]:
+    supervisor_runs(HANGS)
+    with closing(RayBackend(settings(tmp_path, "rollout=ray", "rollout.heartbeat_seconds=2"))) as rollouts:
         assert rollouts.describe(lambda: False) == "nobody plays"
         yield rollouts
 
@@ -182,7 +199,7 @@ def idle_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ray
 )
 def test_a_driver_that_is_killed_or_hangs_is_given_up(idle_driver: RayBackend, number: int, says: str) -> None:
     """The processes that it started end, too."""
-    (driver,) = (pid for pid in named(os.getpid(), _SUPERVISOR) if len(descendants(pid)) == 1)
+    (driver,) = (pid for pid in named(os.getpid(), HANGS) if len(descendants(pid)) == 1)
     started = descendants(driver)
     os.kill(driver, number)
     with pytest.raises(BackendLostError) as lost:
@@ -190,3 +207,23 @@ def test_a_driver_that_is_killed_or_hangs_is_given_up(idle_driver: RayBackend, n
     assert says in str(lost.value)
     idle_driver.close()
     assert not alive([driver, *started])
+
+
+@pytest.mark.gpu
+def test_a_worker_with_a_share_of_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its network is on the GPU; if values are far apart, it plays as on a CPU."""
+    rules = settings(tmp_path, "rollout=ray", "rollout.gpus_per_worker=0.1")
+    monkeypatch.setattr(actors.ray, "get", lambda reference: reference)
+    here, allocated = RolloutWorker(rules, torch.device("cpu")), torch.cuda.memory_allocated()
+    actor = actors.WorkerActor(pickle.dumps(rules))
+    # The values are 0, 1, 2, ... by action, for every observation.
+    weights = {name: torch.zeros(each.shape) for name, each in here.network.state_dict().items()}  # as published
+    weights["head.bias"] = torch.arange(len(weights["head.bias"])).float()
+    here.load(3, weights)
+    assert torch.cuda.memory_allocated() > allocated
+    arrays = {name: each.numpy() for name, each in weights.items()}
+    request = RolloutRequest(0, 64, 0.3)
+    rollout, columns = actor.play(request, 3, [arrays])
+    assert rollout.weights_version == 3 and rollout.transitions is None
+    for expected, found in zip(here.play(request).transitions, columns, strict=True):
+        assert isinstance(found, np.ndarray) and np.array_equal(found, expected)
