@@ -127,13 +127,11 @@ class Measured:
 def measure(settings: TrainSettings, seconds: float = _SECONDS) -> Measured:
     """Measure each stage separately for `seconds`, in this process."""
     device, game, rollout = choose_device(settings.device), settings.load_game(), settings.rollout
-    on_ray = rollout.kind == "ray"
     torch.set_num_threads(rollout.torch_threads)
-    of_players = choose_device("cuda" if rollout.gpus_per_worker else "cpu") if on_ray else device
+    of_players = choose_device("cuda" if rollout.gpus_per_worker else "cpu") if rollout.kind == "ray" else device
     played, playing = _played(settings, of_players, seconds)
     buffer, transitions = build_replay(game, settings, device), played.transitions
     inserting = seconds_of(lambda: buffer.add(transitions), device, seconds) / played.decisions
-    replay = Stage("replay", 1 / inserting, "writing to the buffer", "no remedy: it only writes")
     torch.set_num_threads(settings.learner.cpu_threads)
     keep_compiled_code()
     learner = Learner(build_network(game, settings), buffer, settings.learner, settings.target, device)
@@ -141,19 +139,42 @@ def measure(settings: TrainSettings, seconds: float = _SECONDS) -> Measured:
         learner.compile()
     for _ in range(EAGER_CALLS if learner.graphed else 0):  # before the capture
         learner.update()
-    update = seconds_of(learner.update, device, seconds)
-    # Decisions per update; forced moves may be decisions but not transitions.
-    paid = settings.learner.batch_size / settings.learner.samples_per_insert
-    paid *= played.decisions / len(transitions.action)
+    seconds_each = Seconds(playing, inserting, seconds_of(learner.update, device, seconds))
+    # Forced moves may be decisions but not transitions.
+    per_transition = played.decisions / len(transitions.action)
+    return stages_of(settings, seconds_each, per_transition, device, of_players, learner.graphed)
+
+
+class Seconds(NamedTuple):
+    """Seconds of a worker per decision, of the replay buffer per decision, and of the learner per update."""
+
+    playing: float
+    inserting: float
+    updating: float
+
+
+def stages_of(
+    settings: TrainSettings,
+    each: Seconds,
+    per_transition: float,
+    device: torch.device,
+    of_players: torch.device,
+    graphed: bool,
+) -> Measured:
+    """Return the stages of a run that takes these seconds on the devices of its learner and its players.
+
+    `per_transition`: decisions per transition. `graphed`: updates are replayed as a CUDA graph.
+    """
+    replay = Stage("replay", 1 / each.inserting, "writing to the buffer", "no remedy: it only writes")
+    paid = per_transition * settings.learner.batch_size / settings.learner.samples_per_insert  # decisions per update
     on_gpu, threads = device.type == "cuda", settings.learner.cpu_threads
     where = "on the GPU" if on_gpu else f"with learner.threads={threads}"
-    scaling = Scaling(1 / playing, 1 / update, paid, settings.learner.samples_floor, threads, where)
-    stage = _learner(scaling, _faster_updates(settings, on_gpu, learner.graphed))
+    scaling = Scaling(1 / each.playing, 1 / each.updating, paid, settings.learner.samples_floor, threads, where)
+    stage = _learner(scaling, _faster_updates(settings, on_gpu, graphed))
     more = None if of_players.type == "cuda" else scaling
-    if not on_ray:
-        return Measured([Stage("rollout", 1 / playing, *_IN_TURN), replay, stage], True, more)
-    learning = inserting + threads / stage.decisions
-    workers, cpus = _workers(settings, playing, learning)
+    if settings.rollout.kind != "ray":
+        return Measured([Stage("rollout", 1 / each.playing, *_IN_TURN), replay, stage], True, more)
+    workers, cpus = _workers(settings, each.playing, each.inserting + threads / stage.decisions)
     if on_gpu:
         more_samples = _more_samples(settings, workers.decisions, scaling.decisions * scaling.updates)
         workers = workers._replace(change=workers.change + more_samples)

@@ -71,7 +71,7 @@ def test_a_gpu_that_fails_is_one_line_with_the_way_out(
                 choose_device(setting)
             assert all(each in str(caught.value) and "device=cpu" in str(caught.value) for each in says)
             assert ("--exclude" in str(caught.value)) == (elsewhere and job == "7")
-        (line,) = [each for each in doctor._gpus(settings(tmp_path, "device=auto")) if each.verdict == "error"]
+        (line,) = [each for each in doctor.examine(settings(tmp_path, "device=auto")) if each.verdict == "error"]
         assert line.what == "device" and all(each in line.says for each in (*says, way_out))
     assert choose_device("cpu") == torch.device("cpu")
 
