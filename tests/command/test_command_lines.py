@@ -1,18 +1,38 @@
-"""Flags of Hydra behave as in its manual, in every command."""
+"""Command lines: flags of Hydra as in its manual, settings and players as typed, and errors in one line."""
 
+import itertools
+import shlex
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hypothesis import given
+from hypothesis import strategies as st
 
 from busso.command.commands import COMMANDS
 from busso.command.conf_folder import CONF
-from busso.evaluate.export.__main__ import main as export
+from busso.command.settings.compose import compose
+from busso.command.settings.quoting import (
+    Override,
+    as_text,
+    escaped,
+    for_shell,
+    hint_for,
+    in_full,
+    key_of,
+    parsed,
+    spelled,
+    with_escapes,
+)
+from busso.command.settings.quoting import given as by_key
 from busso.evaluate.report.__main__ import main as report
 from busso.evaluate.tournament.__main__ import main as tournament
+from busso.evaluate.tournament.settings import TournamentSettings
 from busso.play.__main__ import main as play
-from tests.errors import key_of
+from busso.train.settings.dqn import TrainSettings
 
 WITH_SETTINGS = [name for name in COMMANDS if (CONF / f"{name}.yaml").exists()]
 
@@ -67,37 +87,54 @@ def test_several_tournaments(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert {path.name for path in tmp_path.iterdir()} == {"2", "4", "sweep"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "key"),
-    [
-        (["--experimental-rerun", "job.pickle"], "--experimental-rerun"),
-        (["--exp", "job.pickle"], "--experimental-rerun"),
-        (["--e=job.pickle"], "--experimental-rerun"),
-        (["--", "seed=1"], "--"),
-        (["hydra.searchpath=[/nowhere]"], "hydra.searchpath"),
-        (["seed=1,2"], "seed=1,2"),
-        (["seed=x"], "seed"),
-        (["sed=1"], "sed"),
-        (["seed"], "seed"),
-        (["game=nothing"], "game"),
-        (["players=greedy"], "players"),
-        (["hydra/launcher=nothing"], "hydra/launcher"),
-    ],
-)
-def test_what_is_wrong_is_one_line(arguments: list[str], key: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert tournament(arguments) == 2
-    assert key_of(capsys.readouterr().err) == key
+# Command lines, and how their error lines begin.
+MISTAKES = {
+    # flags of Hydra
+    "tournament --experimental-rerun job.pickle": "--experimental-rerun: loads a pickle, which can run any code",
+    "tournament --exp job.pickle": "--experimental-rerun: ",
+    "tournament --e=job.pickle": "--experimental-rerun: ",
+    "tournament -- seed=1": "--: neither a flag nor a setting; leave it out",
+    "tournament hydra.searchpath=[/nowhere]": "hydra.searchpath: missing folder /nowhere",
+    "tournament -cd /nowhere": "Additional config directory '/nowhere' not found",
+    # keys that this command with these choices does not have
+    "tournament sed=1": "sed: unknown setting; did you mean seed?",
+    "solve game=blackjack plaier=2": "plaier: unknown setting; did you mean player?",
+    "train learner.lrr=1": "learner.lrr: unknown setting; did you mean learner.lr?",
+    "train +learner.lrr=1 seed=3": "learner.lrr: unknown setting; did you mean learner.lr?",
+    "train lr=1": "lr: unknown setting; did you mean learner.lr?",
+    "train lerner=1": "lerner: unknown setting; did you mean learner?",
+    "train gaem=spike": "gaem: unknown setting; did you mean game?",
+    "train exeriment=hour": "exeriment: unknown setting; did you mean experiment?",
+    "train game=spike game.sets=3": "game.sets: unknown setting; did you mean game.seats?",
+    "train algo=td game=blackjack stepsize=1": "stepsize: unknown setting; did you mean step_size?",
+    "train game=tressette game.sets=3": "game.sets: unknown setting with these choices; --cfg job prints",
+    "train learning=1": "learning: unknown setting with these choices; --cfg job prints",
+    "export run=nowhere game=spike game.hands=3": "game.hands: a network is exported with the options",
+    # choices
+    "tournament game=nothing": "game: unknown choice 'nothing'; available: blackjack, sette_mezzo, spike, tressette",
+    "tournament hydra/launcher=nothing": "hydra/launcher: unknown choice 'nothing'; available: array, basic",
+    "train game=spiek": "game: unknown choice 'spiek'; did you mean spike? Available: blackjack, sette_mezzo, spike",
+    "train experiment=nothing": "experiment: unknown choice 'nothing'; available: best_response, ",
+    # values
+    "tournament seed": "seed: unknown setting; write KEY=VALUE",
+    "tournament seed=x": "seed: expected an integer, not x",
+    "tournament seed=1,2": "seed=1,2: several values need --multirun",
+    "tournament folder=a/b,c": "folder=a/b,c: several values need --multirun, which runs them all; for one value write "
+    "\"folder='a/b,c'\"",
+    "tournament players=greedy": "players: expected a list, such as [a,b]",
+    "tournament players=[greedy,monte_carlo:samples=9]": "players: Hydra cannot read [greedy,monte_carlo:samples=9]; "
+    "write players=[greedy,monte_carlo:samples:9]",
+    "train 'opponents.phases=[{until: null, mix: {monte_carlo:samples: 1.0}}]'": "opponents.phases.mix: "
+    "monte_carlo:samples: 'samples' is not key:value; monte_carlo has samples",
+}
 
 
-def test_a_wrong_folder_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert tournament(["-cd", "/nowhere"]) == 2
-    line = capsys.readouterr().err
-    assert "/nowhere" in line and line.count("\n") == 1
-
-
-def test_what_was_typed_decides(capsys: pytest.CaptureFixture[str]) -> None:
-    assert export(["game=spike", "game.hands=3", "run=nowhere"]) == 2
-    assert key_of(capsys.readouterr().err) == "game.hands"
+@pytest.mark.parametrize("typed", MISTAKES)
+def test_what_is_wrong_is_one_line(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    name, *arguments = shlex.split(typed)
+    assert import_module(COMMANDS[name].module).main(arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {MISTAKES[typed]}") and error.count("\n") == 1
 
 
 def test_the_whole_error_on_request(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,3 +142,142 @@ def test_the_whole_error_on_request(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert tournament(["players=[nobody,random]"]) == 2
     error = capsys.readouterr().err
     assert "Traceback" in error and error.splitlines()[-1].startswith("error: players")
+
+
+TYPED = {
+    "greedy,monte_carlo:samples:100": ["greedy", "monte_carlo:samples:100"],
+    "monte_carlo:samples:100:ms:0.5,search:runs/x": ["monte_carlo:samples:100:ms:0.5", "search:runs/x"],
+    "search:champion:samples:10,champion": ["search:champion:samples:10", "champion"],
+    "'search:runs/lr=1,2:samples:10',runs//x/": ["search:runs/lr=1,2:samples:10", "runs/x"],
+    "./mine.py:Lowest:depth:3,../m/mine.py,/m/mine.py:x": ["./mine.py:Lowest:depth:3", "../m/mine.py", "/m/mine.py:x"],
+}
+
+
+@pytest.mark.parametrize("typed", TYPED)
+def test_hydra_reads_players(typed: str) -> None:
+    players = compose(TournamentSettings, "tournament", [f"players=[{typed}]"]).players
+    assert [spelled("players", player) for player in players] == TYPED[typed]
+
+
+PROPOSED = {  # rejected by Hydra
+    "players=[greedy,monte_carlo:samples=100]": " players=[greedy,monte_carlo:samples:100]",
+    "players=[monte_carlo:samples=100,ms=5,greedy]": " players=[monte_carlo:samples:100:ms:5,greedy]",
+    "evaluation.opponents=[random],[greedy:a=1]": " evaluation.opponents=[random],[greedy:a:1]",
+    "hint=monte_carlo:samples=400": " hint=monte_carlo:samples:400",
+    "players=[random,search:runs/x=1:samples:10]": """ "players=[random,'search:runs/x=1:samples:10']" """,
+    "players=['a:b=1',runs/x(2)]": """ "players=['a:b=1','runs/x(2)']" """,
+    "players=[runs/x/lr=0.1,seed=0,greedy]": """ "players=['runs/x/lr=0.1,seed=0',greedy]" """,
+    "network.init_from=runs/x/lr=0.1,seed=0": """ "network.init_from='runs/x/lr=0.1,seed=0'" """,
+    r"init_from=runs/x/lr=1\,seed=0": """ "init_from='runs/x/lr=1,seed=0'" """,
+    "runs=/tmp/x=y z": """ "runs='/tmp/x=y z'" """,
+    "run=runs/a b (2)": """ "run='runs/a b (2)'" """,
+    "name=$a=b": """ 'name='"'"'$a=b'"'"''""",
+    "limits=One core (busy), 10,000 games.": """ "limits='One core (busy), 10,000 games.'" """,
+    "+name=it's": r""" "+name='it\\'s'" """,
+}
+
+
+@pytest.mark.parametrize("typed", PROPOSED)
+def test_what_is_proposed_where_hydra_refuses(typed: str) -> None:
+    assert hint_for(typed) == f"write {PROPOSED[typed].strip()}"
+    (word,) = shlex.split(PROPOSED[typed])
+    assert hint_for(word) == "" and value_of(word) is not None
+
+
+def value_of(override: str) -> object:
+    return OverridesParser.create().parse_override(override).value()
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        *("players=[greedy,random", "x={a:1", "seed=range(a)", "x=[int(a)]", "seed=", "~x", "a b=c", "players=['a]"),
+        *("seed=1,2", "players=[a,b],[c]", "learner.lr=tag(log,interval(1,2))", "x={a: runs/b}", "run='runs/a,b'"),
+    ],
+)
+def test_nothing_is_proposed_for_mistakes_of_other_kinds(typed: str) -> None:
+    assert hint_for(typed) == ""
+
+
+PHASES = [
+    "[{until: 9, mix: {network: 1.0}}, {until: null, each: side, mix: {network: 0.7, KEY: 0.2, random: 0.1}}]",
+    "[{mix:{KEY:0.2,network:0.7,random:0.1},until:null}]",
+    "[{until: null, mix: {network: 0.7, random: 0.1, KEY: 2e-1}}]",
+]
+
+
+@pytest.mark.parametrize(
+    "player", ["monte_carlo:samples:20", "cheating:tricks:5", "champion", "./runs/lr=1", "./runs/a"]
+)
+def test_players_with_options_in_a_mapping(player: str) -> None:
+    """All forms with Hydra's grammar; one of them composed."""
+    for key, phases in itertools.product((player, escaped(player)), PHASES):
+        found: Any = value_of(with_escapes(f"opponents.phases={phases.replace('KEY', key)}"))
+        mix = {str(name): value for name, value in found[-1]["mix"].items()}
+        assert mix == {"network": 0.7, player: 0.2, "random": 0.1}
+    typed = [f"opponents.phases={PHASES[0].replace('KEY', player)}", "rollout=local", "episodes=100"]
+    phase = compose(TrainSettings, "train", typed).opponents.phases[-1]
+    assert phase.mix == {"network": 0.7, spelled("mix", player): 0.2, "random": 0.1}
+
+
+def test_only_players_of_a_mapping_get_backslashes() -> None:
+    for same in ("players=[a:b:1,c:d:2]", "opponents.phases=[{until: 5, mix: {network: 1}}]", "opponents.only=a:b:1"):
+        assert with_escapes(same) == same
+
+
+values = st.text("ab/=,:()[]{}'\" \\$!1.", min_size=1).map(str.strip).filter(bool)
+
+
+@given(values)
+def test_a_text_that_hydra_does_not_read_is_quoted(text: str) -> None:
+    if (typed := as_text(text)) != text:
+        assert value_of(f"x={typed}") == text
+    assert not OverridesParser.create().parse_override(f"x={typed}").is_sweep_override()
+
+
+@given(values)
+def test_a_line_is_one_word_of_a_shell(text: str) -> None:
+    assert shlex.split(for_shell(f"x={text}")) == [f"x={text}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("learner.lr=1e-4", Override("learner.lr", "1e-4", "")),
+        ("+name=a=b@c", Override("name", "a=b@c", "+")),
+        ("++seed=", Override("seed", "", "++")),
+        ("~experiment", Override("experiment", None, "~")),
+        ("hydra/launcher@x.y=basic", Override("hydra/launcher", "basic", "")),
+        ("opponents.phases=[{until: null}]\n", Override("opponents.phases", "[{until: null}]\n", "")),
+        ("", Override("", None, "")),
+    ],
+)
+def test_the_parts_of_an_override(text: str, found: Override) -> None:
+    assert parsed(text) == found
+
+
+@given(st.text())
+def test_every_text_has_a_key(text: str) -> None:
+    assert key_of(text) in text
+
+
+@pytest.mark.parametrize(
+    ("text", "full"),
+    [
+        ("network=./net.py:Residual", "network.module=./net.py:Residual"),
+        ("network={hidden:[8]}", "network={hidden:[8]}"),
+        ("game=./kuhn/", "game=./kuhn"),
+        ("game=../kuhn//,./war.py", "game=../kuhn,./war.py"),
+        ("game=tressette", "game=tressette"),
+        ("runs=./runs/", "runs=./runs/"),
+    ],
+)
+def test_what_is_short_is_given_in_full(text: str, full: str) -> None:
+    assert in_full(text) == full
+
+
+def test_the_last_one_of_a_key_counts() -> None:
+    assert {key: each.value for key, each in by_key(["seed=1", "name=a", "+seed=2"]).items()} == {
+        "seed": "2",
+        "name": "a",
+    }
