@@ -1,4 +1,4 @@
-"""Player texts, such as `monte_carlo:samples:100` or `search:runs/x:samples:10`, and the players that need no file."""
+"""Player texts, such as `monte_carlo:samples:100` or `search:runs/x:samples:10`, and the files that they name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 import os
 import re
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from itertools import chain
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from busso.base import own_files
 from busso.base.errors import InputError
-from busso.base.files import with_home
+from busso.base.files import NumberedFiles, with_home
 from busso.cards.packages import package_of
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 CHAMPION = "champion"  # the player whose network ships with a game
 CHAMPION_FILE = "network.safetensors"
+POLICIES = NumberedFiles("iteration_", 3, ".npz")  # in the folder policies/ of a run
+TABLES = (".json", ".npz")
 _RULES = ("rules", "bits", "actions", "seats", "teams")  # must be equal for a base game's networks to play
 MOST_SAMPLES = 1_000_000  # per decision
 _NAME = re.compile(r"[A-Za-z]\w*")
@@ -165,6 +167,38 @@ def champion_file(game: Game) -> Path | None:
     folders = [champion_folder(name) for name in plays_as(game)]
     paths = [folder / "_".join(chosen) / CHAMPION_FILE for folder in folders for chosen in (true, more, [])]
     return next((path for path in paths if path.is_file()), None)
+
+
+def file_of(game: Game, text: str) -> Path | None:
+    """Return the file of `champion` or a path, a folder's newest table or its champion; None if it does not exist."""
+    if text == CHAMPION:
+        return champion_file(game)
+    path = Path(text)
+    if tables := POLICIES.newest_first(path / "policies"):
+        return tables[0]
+    if (path / CHAMPION_FILE).is_file():
+        return path / CHAMPION_FILE
+    return path if text and (path.exists() or path.suffix in TABLES) else None
+
+
+def file_named(game: Game, text: str) -> Path:
+    """Return the file or run folder that a text names, as `file_of`. Raises InputError if it does not exist."""
+    path = file_of(game, text)
+    if path is not None:
+        return path
+    if text == CHAMPION:
+        where = champion_folder(game.name)
+        makes = f"busso export format=safetensors run=RUN to={where} makes one from a run"
+        hint = "name a run folder" if where.parent.is_file() else makes
+        raise InputError("", f"{game.name} has no champion", hint)
+    raise InputError("", f"{text or repr(text)} does not exist", "train it first, or name a run folder or a checkpoint")
+
+
+def named_files(game: Game, others: Sequence[str]) -> str:
+    """List the names accepted in addition to the game's own players, for a hint."""
+    champion = [CHAMPION] if champion_file(game) is not None else []
+    searches = [f"{name}:RUN" for name, kind in game.kinds.items() if kind.of_network]
+    return "".join(f", {each}" for each in (*champion, *searches, *others, "or a run folder"))
 
 
 def player_names(game: Game) -> list[str]:

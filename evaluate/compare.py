@@ -122,7 +122,7 @@ def _played(settings: CompareSettings, kinds: Sequence[SeedGroup], baseline: See
     every = list(dict.fromkeys(pair for found in pairs.values() for pair in found.values()))
     plain = compose(TournamentSettings, "tournament", [])
     given = replace(plain, game=options, players=list(players), deals=settings.deals, seed=settings.seed)
-    schedule = play_pairs(TournamentWorker(given, players), every, settings.target / "games")
+    schedule = play_pairs(TournamentWorker(given, players, game), every, settings.target / "games")
     won = {pair: state.duel.win_rate for pair, state in schedule.states.items()}
     return {run: {name: won[pair] for name, pair in found.items()} for run, found in pairs.items()}
 

@@ -24,6 +24,7 @@ from busso.base.errors import UserError
 from busso.base.system import end_with_parent
 from busso.cards.compiled.splitmix import stream
 from busso.cards.duplicate import Duel, Outcome, Plays, duel_of
+from busso.cards.game import Game
 from busso.cards.match import MatchHistory, play_matches
 from busso.cards.play import Actions, Decisions, Player, play
 from busso.cards.records import Recorder
@@ -107,9 +108,8 @@ class TournamentWorker:
     A player whose file has changed since the start of the tournament is refused: every process must play the same one.
     """
 
-    def __init__(self, settings: TournamentSettings, players: Mapping[str, ResolvedPlayer]) -> None:
-        self.players, self.settings = players, settings
-        self.game = load_configured_game(settings.game)
+    def __init__(self, settings: TournamentSettings, players: Mapping[str, ResolvedPlayer], game: Game) -> None:
+        self.settings, self.players, self.game = settings, players, game
         if settings.device not in _NOT_NAMED:
             _ = self._device  # reject a missing device at once, even if no network plays
         self._loaded: dict[str, Player] = {}
@@ -272,7 +272,8 @@ def play_batches(plays_with: bytes, batch: Batch) -> Played:
 
 @cache
 def _worker(plays_with: bytes) -> TournamentWorker:
-    return TournamentWorker(*pickle.loads(plays_with))
+    settings, players = pickle.loads(plays_with)
+    return TournamentWorker(settings, players, load_configured_game(settings.game))
 
 
 def _begin(parent: int) -> None:

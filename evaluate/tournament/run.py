@@ -14,9 +14,7 @@ from busso.base import own_files, system
 from busso.base.files import create_unused
 from busso.cards.game import Game
 from busso.command.console import Progress, plain_console, result_console
-from busso.command.settings.checks import check_one_of
 from busso.command.settings.game import load_configured_game
-from busso.command.settings.quoting import spelled
 from busso.evaluate.tournament import report
 from busso.evaluate.tournament.batches import Executor, Played, TournamentWorker, lost
 from busso.evaluate.tournament.journal import CODE, Journal, about_of, not_writable
@@ -33,10 +31,9 @@ def run(settings: TournamentSettings) -> list[Pairing]:
     game = load_configured_game(settings.game)
     check_game(settings, game)
     players = resolve_all(game, settings.players)
-    settings = replace(settings, players=list(players), anchor=_anchor(settings.anchor, players))
     if settings.folder and settings.batch_deals is None:  # it keeps its batch size, even if a search player joins
         settings = replace(settings, batch_deals=about_of(Path(settings.folder)).get("batch_deals"))
-    worker = TournamentWorker(settings, players)
+    worker = TournamentWorker(settings, players, game)
     for player in players:
         worker.load(player)  # fail early
     folder = Path(settings.folder) if settings.folder else _new_folder(game)
@@ -85,14 +82,6 @@ def play_pairs(
 
 def _say(line: str) -> None:
     plain_console(stderr=True).print(line, highlight=False)
-
-
-def _anchor(named: str | None, players: Mapping[str, ResolvedPlayer]) -> str | None:
-    if named is None or named in players:
-        return named
-    anchor = spelled("anchor", named)
-    check_one_of("anchor", anchor, *players)
-    return anchor
 
 
 def about(settings: TournamentSettings, game: Game, players: Mapping[str, ResolvedPlayer]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from busso.command.settings.checks import (
     require,
 )
 from busso.command.settings.game import GameSettings
+from busso.command.settings.quoting import spelled
 from busso.train.players.resolve import ResolvedPlayer
 
 Pair = tuple[str, str]
@@ -51,6 +52,10 @@ class TournamentSettings(GameSettings):
     def __post_init__(self) -> None:
         check_numbers("", self)
         require(len(self.players) >= 2, "players", "at least two players", self.players)
+        self.players = [spelled("players", player) for player in self.players]
+        if self.anchor is not None:
+            self.anchor = spelled("anchor", self.anchor)
+            check_one_of("anchor", self.anchor, *self.players)
         check_one_of("seating", self.seating, *SEATINGS)
         _ = self.half_width
         if self.processes != AUTO:

@@ -10,12 +10,11 @@ import yaml
 from busso.base.own_files import typed_game
 from busso.cards import player_specs
 from busso.cards.game import Game, load_game
-from busso.cards.player_specs import CHAMPION, player_names
+from busso.cards.player_specs import CHAMPION, POLICIES, player_names
 from busso.cards.presentation import presentation_of
 from busso.command.settings.checks import MAX_SEED, SettingsError
 from busso.command.settings.quoting import in_quotes
 from busso.play.table.seats import HUMAN, default_opponent
-from busso.train.settings.run import POLICIES
 
 RUNS = Path("runs")
 APART = "apart"  # each seat has its own opponent

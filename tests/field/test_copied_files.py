@@ -7,16 +7,15 @@ from pathlib import Path
 import pytest
 
 from busso.cards.game import load_game
+from busso.cards.player_specs import POLICIES, file_of
 from busso.command import conf_folder
 from busso.evaluate.report.of_runs import scores_of
 from busso.evaluate.report.runs import seeds_beside
 from busso.evaluate.tournament import run as tournament
 from busso.evaluate.tournament.__main__ import main
-from busso.train.players.resolve import file_of
 from busso.train.run import checkpoint
 from busso.train.run.read import load_run
 from busso.train.settings.resolve import settings_of_run
-from busso.train.settings.run import POLICIES
 from tests.errors import key_of
 from tests.train.runs import TrainedRuns
 

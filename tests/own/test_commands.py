@@ -203,8 +203,8 @@ def test_other_processes_play_by_the_text_that_was_typed(here: Path) -> None:
     sent = pickle.dumps(settings)
     Path("war.py").write_text("raise SystemExit('read from the disk')\n")
     code = "import pickle, sys; s = pickle.load(sys.stdin.buffer)\n"
-    code += "from busso.evaluate.tournament.batches import TournamentWorker\n"
-    code += "print(TournamentWorker(s, {}).game.unit)"
+    code += "from busso.command.settings.game import load_configured_game\n"
+    code += "print(load_configured_game(s.game).unit)"
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-c", code], input=sent, capture_output=True, cwd="/", env=environment, check=False

@@ -10,13 +10,18 @@ from typing import Any
 from busso.base import own_files
 from busso.base.errors import InputError
 from busso.base.own_files import OwnCodeError
-from busso.cards import player_specs
 from busso.cards.game import Game, PlayerKind
-from busso.cards.player_specs import CHAMPION, PlayerSpec, kind_and_options, player_names, read_options
+from busso.cards.player_specs import (
+    TABLES,
+    PlayerSpec,
+    file_named,
+    kind_and_options,
+    named_files,
+    player_names,
+    read_options,
+)
 from busso.command.settings.checks import SettingsError, require
-from busso.train.settings.run import POLICIES
 
-TABLES = (".json", ".npz")
 TRAINED = PlayerKind(searches=False, values=True)  # a run, a checkpoint or a champion
 TABLE = PlayerKind(searches=False)  # a policy table
 
@@ -74,14 +79,14 @@ def resolve(
         if kind is not None and kind.of_network:
             if spec.of is None:
                 raise InputError(spec, "missing run", f"write {spec.who}:runs/{game.name}/default")
-            return ResolvedPlayer(str(spec), kind, read_options(kind.options, spec), _found(game, spec.of))
+            return ResolvedPlayer(str(spec), kind, read_options(kind.options, spec), file_named(game, spec.of))
         if file is None and spec.who not in player_names(game) and Path(str(spec)).exists():
             file = str(spec)  # a folder named by one word
         if file is not None and own_files.parted(file):
             return _of_code(game, spec, key, tried)
         if file is None:
-            return ResolvedPlayer(str(spec), *kind_and_options(game, spec, _of_files(game, others)))
-        path = _found(game, file)
+            return ResolvedPlayer(str(spec), *kind_and_options(game, spec, named_files(game, others)))
+        path = file_named(game, file)
         return ResolvedPlayer(str(spec), TABLE if path.suffix in TABLES else TRAINED, None, path)
     except OwnCodeError:
         raise
@@ -119,34 +124,3 @@ def resolve_network(game: Game, text: str, key: str) -> Path:
     if player.path is None or player.kind is not TRAINED:
         raise SettingsError(key, f"{text} is not a network", "name a run folder, a checkpoint or champion")
     return player.path
-
-
-def file_of(game: Game, text: str) -> Path | None:
-    """Return the file of `champion` or a path, a folder's newest table or its champion; None if it does not exist."""
-    if text == CHAMPION:
-        return player_specs.champion_file(game)
-    path = Path(text)
-    if tables := POLICIES.newest_first(path / "policies"):
-        return tables[0]
-    if (path / player_specs.CHAMPION_FILE).is_file():
-        return path / player_specs.CHAMPION_FILE
-    return path if text and (path.exists() or path.suffix in TABLES) else None
-
-
-def _found(game: Game, text: str) -> Path:
-    path = file_of(game, text)
-    if path is not None:
-        return path
-    if text == CHAMPION:
-        where = player_specs.champion_folder(game.name)
-        makes = f"busso export format=safetensors run=RUN to={where} makes one from a run"
-        hint = "name a run folder" if where.parent.is_file() else makes
-        raise InputError("", f"{game.name} has no champion", hint)
-    raise InputError("", f"{text or repr(text)} does not exist", "train it first, or name a run folder or a checkpoint")
-
-
-def _of_files(game: Game, others: Sequence[str]) -> str:
-    """List the names accepted in addition to the game's own players."""
-    champion = [CHAMPION] if player_specs.champion_file(game) is not None else []
-    searches = [f"{name}:RUN" for name, kind in game.kinds.items() if kind.of_network]
-    return "".join(f", {each}" for each in (*champion, *searches, *others, "or a run folder"))

@@ -11,7 +11,7 @@ from busso.base.errors import InputError
 from busso.base.own_files import game_file, typed_game
 from busso.cards.game import Game
 from busso.cards.play import Player
-from busso.cards.player_specs import plays_as
+from busso.cards.player_specs import TABLES, plays_as
 from busso.cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import settings_from_dict
@@ -19,7 +19,7 @@ from busso.command.settings.untrusted import known_games
 from busso.train.network.build import build_network, check_size, inference_network, weights_for
 from busso.train.network.q_network import NetworkPlayer
 from busso.train.players import champion_file as champion
-from busso.train.players.resolve import TABLES, TRAINED, ResolvedPlayer, resolve
+from busso.train.players.resolve import TRAINED, ResolvedPlayer, resolve
 from busso.train.run import checkpoint
 from busso.train.run.checkpoint import CheckpointError
 from busso.train.run.folder import warn_of_changes

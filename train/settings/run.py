@@ -23,8 +23,7 @@ from busso.command.settings.checks import (
 )
 from busso.command.settings.game import GameSettings, load_configured_game
 
-# Files in a run folder, numbered by episodes or iterations: in checkpoints/ and in policies/.
-CHECKPOINTS, POLICIES = NumberedFiles("episode_", 12, ".pt"), NumberedFiles("iteration_", 3, ".npz")
+CHECKPOINTS = NumberedFiles("episode_", 12, ".pt")  # in the folder checkpoints/ of a run, by episodes or iterations
 BUDGET_KEYS = ("episodes", "iterations", "minutes")  # length of a run; no kind of run has all of them
 # Location and hardware of a run, set anew at each start.
 MACHINE_KEYS = ("device", "learner.threads", "learner.cuda_graph", "learner.compile", "runs", "name", "dir")

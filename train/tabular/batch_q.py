@@ -19,6 +19,7 @@ from busso.cards.duplicate import duel, meaning_of_won
 from busso.cards.game import Game
 from busso.cards.mdp import Numbering, Policy
 from busso.cards.play import Stop, StoppablePlayer, stoppable
+from busso.cards.player_specs import POLICIES
 from busso.cards.players import named_player
 from busso.cards.tables import TablePlayer, numbering_of, save_policy
 from busso.command.console import output_may_fail, result_console
@@ -30,7 +31,6 @@ from busso.train.run.folder import RunFolder
 from busso.train.run.metrics import Metrics
 from busso.train.run.progress import Status, results_table
 from busso.train.run.runner import Runner
-from busso.train.settings.run import POLICIES
 from busso.train.settings.tabular import BatchQSettings
 
 Values = NDArray[np.float32]

@@ -199,7 +199,7 @@ def resolved(settings: TournamentSettings) -> dict[str, ResolvedPlayer]:
 @pytest.fixture
 def processes() -> Iterator[Executor]:
     settings = small_settings()
-    with closing(Executor(TournamentWorker(settings, resolved(settings)), 2)) as executor:
+    with closing(Executor(TournamentWorker(settings, resolved(settings), load_game("blackjack")), 2)) as executor:
         assert executor.workers == 2
         yield executor
 
@@ -251,10 +251,10 @@ def test_a_file_that_changes_while_it_plays_is_one_line(tmp_path: Path) -> None:
     table = tmp_path / "policy.json"
     table.write_text(json.dumps({}))
     settings = small_settings(players=[str(table), "random"])
-    players = resolved(settings)
+    players, game = resolved(settings), load_game("blackjack")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("busso.evaluate.tournament.batches.load_resolved", lambda *_: None)
-        TournamentWorker(settings, players).load(str(table))
+        TournamentWorker(settings, players, game).load(str(table))
         table.write_text(json.dumps({"another": 1}))
         with error_about(SettingsError, "players", "policy.json", hint="checkpoint"):
-            TournamentWorker(settings, pickle.loads(pickle.dumps(players))).load(str(table))
+            TournamentWorker(settings, pickle.loads(pickle.dumps(players)), game).load(str(table))
