@@ -128,13 +128,16 @@ def _dimension(key: str, text: str) -> BaseDistribution:
     with refused_by_name([override]):
         found = OverridesParser.create().parse_override(override)
         sweep = found.value()
-        if isinstance(sweep, IntervalSweep):
-            low, high, log = sweep.start, sweep.end, "log" in sweep.tags
-            if isinstance(low, int) and isinstance(high, int):
-                return IntDistribution(low, high, log=log)
-            return FloatDistribution(low, high, log=log)  # type: ignore[arg-type] # both are set
-        require(found.is_sweep_override(), name, "several values or an interval", text)
-        return CategoricalDistribution(list(found.sweep_string_iterator()))
+        try:
+            if isinstance(sweep, IntervalSweep):
+                low, high, log = sweep.start, sweep.end, "log" in sweep.tags
+                if isinstance(low, int) and isinstance(high, int):
+                    return IntDistribution(low, high, log=log)
+                return FloatDistribution(low, high, log=log)  # type: ignore[arg-type] # both are set
+            require(found.is_sweep_override(), name, "several values or an interval", text)
+            return CategoricalDistribution(list(found.sweep_string_iterator()))
+        except ValueError as error:  # Optuna's, such as for an empty interval
+            raise SettingsError.of(error, name) from None
 
 
 def _budget(keys: set[str], settings: AnyRunSettings) -> list[str]:
