@@ -1,8 +1,8 @@
-"""Python files of the user: games, players, networks and losses.
+"""Python files of the user.
 
 `trust` names a file that a person typed or passed in Python; only named files run. A path that is read from a file runs
-nothing: `find` looks it up among the named ones. The other processes of a run get the named files with their sources
-(`sent`, `receive`), so that all of them run the same text.
+nothing: `find` looks it up among the named ones. The other processes of a run receive the named files with their
+sources, so that all of them run the same text.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -157,7 +157,6 @@ class _Sources(MetaPathFinder):
 
 _SOURCES = _Sources()
 _trusted: dict[str, OwnFile] = {}  # by path
-_games: dict[str, str] = {}  # paths by the name of the game in the file
 
 
 sys.meta_path.insert(0, _SOURCES)  # before the way to files, which may have changed
@@ -221,45 +220,11 @@ def required(path: str, key: str, words: str = "") -> OwnFile:
     return found
 
 
-def register_game(name: str, file: OwnFile) -> None:
-    """Let files name this game, which the named file defines."""
-    _games[name] = file.path
-
-
-def game_file(name: str) -> OwnFile | None:
-    """Return the named file that defines this game."""
-    return _trusted.get(_games.get(name, ""))
-
-
-def without_game() -> tuple[OwnFile, ...]:
-    """Return the named files that define no game: they have players, networks or losses."""
-    return tuple(file for file in _trusted.values() if file.path not in _games.values())
-
-
-def game_digest(name: str) -> str:
-    """Return the digest of the file that defines this game; empty for a game that is not in a file."""
-    return file.sha256 if (file := game_file(name)) else ""
-
-
-def typed_game(name: str) -> str:
-    """Return the name of a game as a person types it: `./war.py` for `war`."""
-    return file.typed if (file := game_file(name)) else name
-
-
-Sent = tuple[tuple[OwnFile, ...], dict[str, str]]
-
-
-def sent() -> Sent:
-    """Return all named files with their sources, for another process of the run."""
-    return tuple(_trusted.values()), dict(_games)
-
-
-def receive(files: Sent) -> None:
-    """Name the files that another process of the run has sent."""
-    for file in files[0]:
+def receive(files: Iterable[OwnFile]) -> None:
+    """Name the files that another process of the run has named."""
+    for file in files:
         if _trusted.get(file.path) != file:
             _trusted[file.path] = file
-    _games.update(files[1])
 
 
 def _read(typed: str, path: Path) -> dict[str, tuple[str, str]]:
@@ -267,7 +232,7 @@ def _read(typed: str, path: Path) -> dict[str, tuple[str, str]]:
     if path.is_dir():
         files = sorted(each for each in path.rglob("*.py") if "." not in "".join(each.relative_to(path).parts[:-1]))
         if path / "__init__.py" not in files:
-            raise InputError(typed, "missing __init__.py, which defines the game", "name a file, ./NAME.py")
+            raise InputError(typed, "missing __init__.py", "name a file, ./NAME.py")
     elif path.is_file():
         files = [path]
     else:

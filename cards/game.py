@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.base import own_files
 from busso.base.bounds import plain
 from busso.base.errors import InputError
-from busso.cards.packages import package_of
+from busso.cards.packages import game_file, package_of
 
 if TYPE_CHECKING:
     from busso.cards.compiled.batch import Loops, Rules
@@ -265,7 +264,7 @@ class Game:
 
 def load_game(name: str, options: Mapping[str, Any] | None = None) -> Game:
     """Return a package's `GAME`, configured. Raises UnknownGameError if it has none, ValueError for a bad option."""
-    own = own_files.game_file(name)
+    own = game_file(name)
     try:
         module = own.module if own else importlib.import_module(package_of(name)) if name.isidentifier() else None
     except ModuleNotFoundError as error:

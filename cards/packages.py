@@ -1,18 +1,22 @@
-"""Location of games: packages of busso, files that a user named, or installed packages."""
+"""Location of games: packages of busso, files that a user named (`busso.base.own_files`), or installed packages."""
 
 import sys
 from functools import cache
 from pathlib import Path
 
 from busso.base import own_files
+from busso.base.own_files import OwnFile
 
 ENTRY_POINTS = "busso.games"  # the entry-point group for game packages: `NAME = "NAME:GAME"`
 _BUSSO = Path(__file__).parents[1]
+_games: dict[str, str] = {}  # paths of named files by the name of the game in the file
+
+Sent = tuple[tuple[OwnFile, ...], dict[str, str]]
 
 
 def package_of(game: str) -> str:
     """Return the package or module of a game of this name, which may not exist."""
-    if file := own_files.game_file(game):
+    if file := game_file(game):
         return f"{own_files.PREFIX}.{file.name}"
     return f"busso.{game}" if is_ours(game) else game
 
@@ -43,3 +47,42 @@ def _installed_in(places: tuple[tuple[str, int], ...]) -> frozenset[str]:
         point for each in metadata.distributions(path=[place for place, _ in places]) for point in each.entry_points
     )
     return frozenset(point.name for point in found if point.group == ENTRY_POINTS)
+
+
+# ---------------------------------------------------------------------- games in files
+
+
+def register_game(name: str, file: OwnFile) -> None:
+    """Let files name this game, which the named file defines."""
+    _games[name] = file.path
+
+
+def game_file(name: str) -> OwnFile | None:
+    """Return the named file that defines this game."""
+    return next((file for file in own_files.trusted() if file.path == _games.get(name)), None)
+
+
+def without_game() -> tuple[OwnFile, ...]:
+    """Return the named files that define no game: they have players, networks or losses."""
+    return tuple(file for file in own_files.trusted() if file.path not in _games.values())
+
+
+def game_digest(name: str) -> str:
+    """Return the digest of the file that defines this game; empty for a game that is not in a file."""
+    return file.sha256 if (file := game_file(name)) else ""
+
+
+def typed_game(name: str) -> str:
+    """Return the name of a game as a person types it: `./war.py` for `war`."""
+    return file.typed if (file := game_file(name)) else name
+
+
+def sent() -> Sent:
+    """Return all named files with their sources and games, for another process of the run."""
+    return own_files.trusted(), dict(_games)
+
+
+def receive(files: Sent) -> None:
+    """Name the files and games that another process of the run has sent."""
+    own_files.receive(files[0])
+    _games.update(files[1])

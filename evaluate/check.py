@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from busso.base import own_files
 from busso.base.own_files import OwnCodeError, OwnFile, own_code
+from busso.cards import packages
 from busso.command.main import command
 from busso.command.settings.untrusted import trust_game
 
@@ -61,7 +61,7 @@ def _report(name: str) -> int:
     from busso.cards.conformance import CHECKS, Case, hidden_cards_do_not_matter, returns_are_conserved
     from busso.cards.game import load_game
 
-    game, file = load_game(name), own_files.game_file(name)
+    game, file = load_game(name), packages.game_file(name)
     hidden = getattr(file.module, HIDDEN, None) if file is not None else None
     case = Case(game, hidden or (lambda states, seat, random: None))
     failed = False

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from busso.base.errors import InputError
-from busso.base.own_files import game_file
 from busso.cards.game import Game
+from busso.cards.packages import game_file
 from busso.command.console import Progress
 from busso.command.main import command
 from busso.command.settings.checks import SettingsError

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from busso.base import own_files
 from busso.base.errors import UserError
+from busso.cards import packages
 from busso.cards.game import Game
 from busso.cards.hand import Hand, Move
 from busso.cards.presentation import Adviser
@@ -252,7 +252,7 @@ def open_watch(settings: PlaySettings, given: Given) -> WatchedGames:
 
 def _open_records(path: Path, settings: PlaySettings, given: Given) -> WatchedGames:
     for key in sorted(given):
-        names_file = key == "game" and own_files.game_file(settings.game["name"]) is not None
+        names_file = key == "game" and packages.game_file(settings.game["name"]) is not None
         if key.partition(".")[0] in _NOT_OF_FILES and not names_file:
             raise SettingsError(key, f"the games of {path} are already recorded", f"leave {key} out")
     hands = read_hands(path)

@@ -9,7 +9,7 @@ from busso.base import own_files
 from busso.base.errors import InputError
 from busso.base.own_files import OwnCodeError, OwnFile, own_code
 from busso.cards.game import Game, load_game
-from busso.cards.packages import installed_games, is_ours, package_of
+from busso.cards.packages import game_file, installed_games, is_ours, package_of, register_game
 
 RECIPE = "RECIPE"  # a dictionary of training settings in the file
 _tried: set[tuple[str, str]] = set()  # digests of files and options of their games, tried in this process
@@ -36,14 +36,14 @@ def trust_game_file(path: str) -> Game:
         raise InputError(file.typed, f"{game.name} is already the name of another game", other)
     if not game.name.isidentifier():
         raise InputError(file.typed, f"{game.name!r} is not a valid name for a game", "use letters, digits and _")
-    own_files.register_game(game.name, file)
+    register_game(game.name, file)
     _try_once(game, file)
     return game
 
 
 def try_options(game: Game) -> None:
     """Try a game in a file with these options, if this process has tried it with others. Raises OwnCodeError."""
-    file = own_files.game_file(game.name)
+    file = game_file(game.name)
     if file is None or all(file.sha256 != tried for tried, _ in _tried):
         return
     try:

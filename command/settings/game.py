@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from busso.base import own_files
 from busso.base.own_files import OwnCodeError
+from busso.cards import packages
 from busso.cards.game import Game, load_game
 from busso.cards.own.files import try_options
 from busso.command.settings.checks import SettingsError, check_one_of
@@ -21,12 +21,12 @@ class GameSettings:
 
     game: dict[str, Any]
 
-    def __getstate__(self) -> tuple[own_files.Sent, dict[str, Any]]:
-        return own_files.sent(), dict(vars(self))
+    def __getstate__(self) -> tuple[packages.Sent, dict[str, Any]]:
+        return packages.sent(), dict(vars(self))
 
-    def __setstate__(self, state: tuple[own_files.Sent, dict[str, Any]]) -> None:
+    def __setstate__(self, state: tuple[packages.Sent, dict[str, Any]]) -> None:
         files, values = state  # no untrusted file is unpickled
-        own_files.receive(files)
+        packages.receive(files)
         vars(self).update(values)
 
 

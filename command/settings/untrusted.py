@@ -8,10 +8,9 @@ from typing import Any
 
 import yaml
 
-from busso.base import own_files
 from busso.base.errors import InputError
 from busso.base.terminal import visible
-from busso.cards.packages import installed_games, package_of
+from busso.cards.packages import game_file, installed_games, package_of
 from busso.command.conf_folder import own_games
 from busso.command.settings.checks import SettingsError, errors_about
 from busso.command.settings.mistakes import yaml_problem
@@ -41,7 +40,7 @@ def check_game(name: str) -> None:
     Allowed are shipped games, installed ones, game files that the user of this process has named, and modules already
     imported. Nothing else is searched for, since that would run code.
     """
-    if own_files.game_file(name) or name in own_games() or name in installed_games():
+    if game_file(name) or name in own_games() or name in installed_games():
         return
     if name.isidentifier() and package_of(name) in sys.modules:
         return

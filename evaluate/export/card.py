@@ -11,9 +11,9 @@ from pathlib import Path
 
 import yaml
 
-from busso.base.own_files import typed_game
 from busso.base.terminal import code, literal, one_line
 from busso.cards.duplicate import decimals, meaning_of_won
+from busso.cards.packages import typed_game
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.quoting import value_text
 from busso.evaluate.export.source import PACKED, ExportSource

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from busso.base.own_files import typed_game
 from busso.cards.game import Game
+from busso.cards.packages import typed_game
 from busso.cards.player_specs import CHAMPION
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.quoting import assigned

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from busso.base.own_files import typed_game
 from busso.base.terminal import code
 from busso.cards.duplicate import decimals, share_text
+from busso.cards.packages import typed_game
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.quoting import value_text
 from busso.evaluate.report.drawing import Line, Panel, draw_panels

@@ -10,8 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from busso.base import own_files, system
+from busso.base import system
 from busso.base.files import create_unused
+from busso.cards import packages
 from busso.cards.game import Game
 from busso.command.console import Progress, plain_console, result_console
 from busso.command.settings.game import load_configured_game
@@ -105,10 +106,10 @@ def _code(game: Game, players: Mapping[str, ResolvedPlayer]) -> dict[str, str]:
 
     Files with players are not among them: each player has the digest of its own file.
     """
-    own = [own_files.game_file(game.name)]
+    own = [packages.game_file(game.name)]
     if any(player.path for player in players.values()):
         of_players = {player.code for player in players.values()}
-        own += [each for each in own_files.without_game() if each.path not in of_players]
+        own += [each for each in packages.without_game() if each.path not in of_players]
     return {Path(each.path).name: each.sha256 for each in own if each is not None}
 
 

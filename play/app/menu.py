@@ -15,8 +15,8 @@ from textual.screen import Screen
 from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from busso.base.own_files import typed_game
 from busso.base.terminal import visible
+from busso.cards.packages import typed_game
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.quoting import in_quotes
 from busso.command.settings.untrusted import known_games

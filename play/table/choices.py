@@ -7,9 +7,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import yaml
 
-from busso.base.own_files import typed_game
 from busso.cards import player_specs
 from busso.cards.game import Game, load_game
+from busso.cards.packages import typed_game
 from busso.cards.player_specs import CHAMPION, POLICIES, player_names
 from busso.cards.presentation import presentation_of
 from busso.command.settings.checks import MAX_SEED, SettingsError

@@ -7,9 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from busso.base import own_files
 from busso.base.errors import InputError, UserError
 from busso.base.files import write_atomic
+from busso.cards import packages
 from busso.cards.game import Game
 from busso.command.settings.checks import MAX_SEED, SettingsError
 from busso.command.settings.game import load_configured_game
@@ -31,7 +31,7 @@ def write_save(path: Path, table: Table, settings: dict[str, Any]) -> None:
         "format": FORMAT,
         "version": VERSION,
         "game": settings,
-        "code": own_files.game_digest(table.game.name),
+        "code": packages.game_digest(table.game.name),
         "seats": list(table.setup.seats),
         "seed": table.setup.seed,
         "match": table.setup.match,
@@ -70,8 +70,8 @@ def game_of(path: Path, saved: dict[str, Any]) -> Game:
 def restore(path: Path, saved: dict[str, Any]) -> Table:
     """Rebuild the saved table. Raises SaveError for inconsistent content, and as `seated_player` does."""
     game = game_of(path, saved)
-    if saved["code"] != own_files.game_digest(game.name):
-        file = own_files.typed_game(game.name)
+    if saved["code"] != packages.game_digest(game.name):
+        file = packages.typed_game(game.name)
         raise _broken(path, f"{file} has changed since, and its rules may differ")
     setup = Setup(game, tuple(saved["seats"]), saved["seed"], saved["match"])
     score = Score(**saved["score"])

@@ -18,6 +18,7 @@ from typing import Any
 
 from busso.base import own_files
 from busso.base.files import create_unused, errors_name
+from busso.cards import packages
 from busso.cards.hand import Hand, Move
 from busso.cards.records import read_records
 from busso.command.settings.game import load_configured_game
@@ -204,8 +205,8 @@ class Session:
     def _own_code(self) -> Iterator[str]:
         """Yield the words that name the user's Python files, which a save must not name."""
         game, seats = self.table.game, self.table.setup.seats
-        if own_files.typed_game(game.name) != game.name:
-            yield f"game={own_files.typed_game(game.name)}"
+        if packages.typed_game(game.name) != game.name:
+            yield f"game={packages.typed_game(game.name)}"
         players = [own_files.find(words[0]) for words in map(own_files.parted, seats) if words]
         if players:
             seat = seats.index(HUMAN)
@@ -215,7 +216,7 @@ class Session:
             yield from [f"partner={seats[place]}" for place in team if place != seat][:1]
         runs = [name for name in (*seats, self._hint() or "") if not own_files.parted(name)]
         if any(Path(part).exists() for name in runs for part in name.split(":") if part):
-            yield from (f"network={file.typed}" for file in own_files.without_game() if file not in players)
+            yield from (f"network={file.typed}" for file in packages.without_game() if file not in players)
 
     def _hint(self) -> str | None:
         return self.coach.name if self.coach.chosen else None

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from busso.base import own_files
+from busso.cards import packages
 from busso.command.settings import untrusted
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.game import load_configured_game
@@ -27,7 +28,7 @@ Main = Callable[[Sequence[str]], int]
 def named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget the files named during a test."""
     monkeypatch.setattr(own_files, "_trusted", {})
-    monkeypatch.setattr(own_files, "_games", {})
+    monkeypatch.setattr(packages, "_games", {})
 
 
 @pytest.fixture

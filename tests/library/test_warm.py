@@ -10,6 +10,7 @@ import pytest
 
 from busso import warm
 from busso.base import own_files
+from busso.cards import packages
 from busso.cards.game import load_game
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +47,7 @@ def test_what_is_warm_is_not_compiled_again() -> None:
 
 def test_a_game_in_a_file_is_warmed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_files, "_trusted", {})
-    monkeypatch.setattr(own_files, "_games", {})
+    monkeypatch.setattr(packages, "_games", {})
     assert warm.main(["examples/own/war.py"]) == 0
     assert re.match(r"war: \d+ functions compiled", capsys.readouterr().out)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from busso.base import own_files
+from busso.cards import packages
 
 Write = Callable[[str, str], str]
 
@@ -13,7 +14,7 @@ Write = Callable[[str, str], str]
 @pytest.fixture(autouse=True)
 def nothing_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_files, "_trusted", {})
-    monkeypatch.setattr(own_files, "_games", {})
+    monkeypatch.setattr(packages, "_games", {})
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ import torch
 
 import busso
 from busso.base import own_files
+from busso.cards import packages
 from busso.cards.hand import Hand
 from busso.command.settings.compose import compose
 from busso.command.settings.quoting import given
@@ -78,7 +79,7 @@ def test_a_command_reads_what_is_of_the_game_that_is_typed(
 ) -> None:
     """From a subfolder too. Without the file, one line says what to type."""
     monkeypatch.setattr(own_files, "_trusted", {})
-    monkeypatch.setattr(own_files, "_games", {})
+    monkeypatch.setattr(packages, "_games", {})
     assert called(command, *arguments) != 0
     assert "game=./war.py" in capsys.readouterr().err
     Path(made).unlink(missing_ok=True)  # a review without records still writes a page
@@ -131,7 +132,7 @@ def test_it_is_played_saved_and_resumed_by_the_line_that_says_so(
     command = said.splitlines()[-1].partition("busso play ")[2]
     assert command.startswith("game=./war.py ") and ("network=" in command) == bool(network)
     own_files._trusted.clear()  # as in the next process
-    own_files._games.clear()
+    packages._games.clear()
     monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
     assert called("play", *shlex.split(command), "ui=plain") == 0
     assert f"Seat 1: {opponent}." in capsys.readouterr().out

@@ -11,6 +11,7 @@ from numba.core.errors import TypingError
 from busso.base import own_files
 from busso.base.errors import InputError, UserError
 from busso.base.own_files import OwnCodeError, own_code, parted, problem_of, trust
+from busso.cards import packages
 from busso.cards.compiled.jit import njit
 from busso.train.run.folder import warn_of_changes, write_sources
 from busso.train.settings.run import RunSettings
@@ -153,7 +154,7 @@ def test_each_changed_or_removed_module_of_a_folder_is_named_and_kept(
     write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def start() -> dict[str, Path]:
-        own_files.register_game("pk", trust("./pk"))
+        packages.register_game("pk", trust("./pk"))
         return write_sources(tmp_path / "run", cast(RunSettings, OneGame("pk")))
 
     for name, text in (("__init__", "GAME = 1\n"), ("rules", "A = 1\n"), ("deals", "B = 1\n"), ("same", "C = 1\n")):
@@ -162,7 +163,7 @@ def test_each_changed_or_removed_module_of_a_folder_is_named_and_kept(
     write("pk/rules.py", "A = 2\n")
     write("pk/dealing.py", "B = 1\n")
     Path("pk/deals.py").unlink()
-    own_files.register_game("pk", trust("./pk"))
+    packages.register_game("pk", trust("./pk"))
     warn_of_changes(tmp_path / "run")
     assert capsys.readouterr().err.count("warning: ./pk/rules.py has changed since") == 1
     kept = tmp_path / "run" / "code" / "pk"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from busso.base import own_files
 from busso.base.errors import InputError
 from busso.base.own_files import OwnCodeError
+from busso.cards import packages
 from busso.cards.own.files import game_with, trust_game_file
 from busso.cards.own.trial import GameTrial
 from busso.evaluate import check
@@ -225,7 +225,7 @@ RIGHT = {
 @pytest.mark.parametrize("right", RIGHT)
 def test_what_is_right_passes_and_is_compared(right: str, write: Write) -> None:
     game = trust_game_file(typed := write("good.py", changed(WAR, KIT, RIGHT[right])))
-    file = own_files.game_file(game.name)
+    file = packages.game_file(game.name)
     assert file is not None and file.typed == typed
     both = GameTrial(game, file).compare(500)
     assert not both.unable

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from busso.base.errors import InputError
-from busso.base.own_files import game_file, typed_game
 from busso.cards.game import Game
+from busso.cards.packages import game_file, typed_game
 from busso.cards.play import Player
 from busso.cards.player_specs import TABLES, plays_as
 from busso.cards.tables import PolicyFileError, TablePlayer, load_policy, numbering_of

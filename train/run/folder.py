@@ -21,6 +21,7 @@ from busso.base.files import delete_left_over, make_folder, write_atomic
 from busso.base.lock import InUseError, Lock, in_job
 from busso.base.own_files import OwnFile
 from busso.base.terminal import one_line
+from busso.cards import packages
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import as_yaml
 from busso.command.settings.quoting import NETWORK_KEY, assigned
@@ -90,7 +91,7 @@ def warn_of_changes(folder: Path) -> None:
 
 def _files_of(settings: RunSettings) -> Iterator[OwnFile]:
     """Yield the named files of the settings: the game's, and those that values or keys name."""
-    if (game := own_files.game_file(settings.game_name)) is not None:
+    if (game := packages.game_file(settings.game_name)) is not None:
         yield game
     yield from filter(None, map(own_files.find, own_files.paths_in(asdict(settings))))
 

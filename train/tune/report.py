@@ -11,8 +11,8 @@ from optuna.trial import FrozenTrial, TrialState
 from rich.table import Table
 
 from busso.base.files import write_atomic, write_csv
-from busso.base.own_files import typed_game
 from busso.cards.duplicate import decimals
+from busso.cards.packages import typed_game
 from busso.command.conf_folder import CONF
 from busso.command.console import output_may_fail, result_console
 from busso.command.settings.quoting import key_of
