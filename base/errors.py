@@ -2,6 +2,9 @@
 
 from typing import Self
 
+# EX_TEMPFAIL of `sysexits.h`: the same command resumes. Job scripts requeue on it (slurm/lib/train.sh).
+EXIT_REQUEUE = 75
+
 
 class InputError(ValueError):
     """Unusable input, printed as one line: `key: problem; hint`.

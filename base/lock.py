@@ -30,7 +30,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from busso.base.errors import UserError
+from busso.base.errors import EXIT_REQUEUE, UserError
 from busso.base.files import is_running, temporary_beside
 
 _PROC = Path("/proc")
@@ -44,7 +44,6 @@ OWNER = ".owner"  # suffix of the lock's name
 NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS, 524}
 _BUSY = {errno.EACCES, errno.EAGAIN}
 _UNKNOWN = "unknown"  # an owner that cannot be parsed
-_REQUEUE = 75  # exit code of a temporary failure: a job script requeues its job
 log = logging.getLogger(__name__)
 # A byte-range lock belongs to the whole process, and is lost when any of its descriptors of the file is closed.
 _held: set[tuple[int, int, str]] = set()
@@ -414,7 +413,7 @@ class Lock:
         error = InUseError(self.path.parent, f"in use ({who})", f"if that process is gone, delete {file}")
         error.who = who
         if earlier_start(watch.owner):
-            error.exit_code = _REQUEUE  # it still runs, on a node that Slurm cannot reach
+            error.exit_code = EXIT_REQUEUE  # it still runs, on a node that Slurm cannot reach
         return error
 
     def _release_bytes(self) -> None:

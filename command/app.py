@@ -18,7 +18,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from busso.base.errors import UserError
+from busso.base.errors import EXIT_REQUEUE, UserError
 from busso.base.files import with_home
 from busso.base.terminal import one_line
 from busso.command.commands import documented
@@ -34,7 +34,6 @@ Job = Callable[[DictConfig], Any]
 _FULL_ERROR = "HYDRA_FULL_ERROR"
 _WITH_VALUE = {"--cfg", "-c", "--package", "-p", "--config-path", "-cp", "--config-name", "-cn", "--config-dir", "-cd"}
 _INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
-_REQUEUE = 75  # exit code: the same command resumes
 _RERUN = "--experimental-rerun"
 _LONG = (
     *("--help", "--hydra-help", "--version", "--cfg", "--resolve", "--package", "--run", "--multirun", "--info"),
@@ -122,7 +121,7 @@ def _summed_up() -> int:
     failed = [f"{error.run} ({error.message})" for error in JobError.all if error.message]
     if failed:
         print(one_line(f"error: failed: {'; '.join(failed)}"), file=sys.stderr)
-    return max((error.exit_code for error in JobError.all), key=lambda code: (code == _REQUEUE, code))
+    return max((error.exit_code for error in JobError.all), key=lambda code: (code == EXIT_REQUEUE, code))
 
 
 def settings_command(

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 from tests.test_slurm_scripts import ROOT, bash, put_commands
@@ -71,3 +72,12 @@ def test_ray_may_open_as_many_files_as_the_system_allows(tmp_path: Path) -> None
     given |= {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     found = bash("-c", "ulimit -Sn 256; ulimit -Hn 512; slurm/lib/ray-node head 2", **given)
     assert "files: 512 of 512\n" in found.stdout, found.stderr
+
+
+def test_ray_gets_the_settings_of_python_unless_the_site_has_others(tmp_path: Path) -> None:
+    python = f'[[ $1 == -c ]] && exec {sys.executable} "$@"; echo "$RAY_worker_niceness $RAY_event_stats"'
+    put_commands(tmp_path, {"python": python, "getent": "echo 10.0.0.1"})
+    given = {"BUSSO_PYTHON": str(tmp_path / "python"), "BUSSO_TMP_OF_JOB": str(tmp_path / "tmp")}
+    given |= {"PATH": f"{tmp_path}:{os.environ['PATH']}", "RAY_worker_niceness": "5"}
+    found = bash("-c", "unset RAY_event_stats; slurm/lib/ray-node head 2", **given)
+    assert "\n5 0\n" in found.stdout, found.stderr

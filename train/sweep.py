@@ -23,12 +23,13 @@ from hydra.core.plugins import Plugins
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
+from busso.base.errors import EXIT_REQUEUE
 from busso.base.lock import restarts
 from busso.base.system import end_with_parent, heard
 from busso.command.app import CommandEnd, added_folders
 from busso.command.settings.checks import SettingsError, require
 from busso.command.settings.compose import refused_by_name
-from busso.train.run.signals import EXIT_REQUEUE, StopRequest
+from busso.train.run.signals import StopRequest
 
 _NAME, _DEFAULT_NAME, _MAX_NAME = "name", "default", 240  # bytes, below the limit of 255
 _EXCLUDED = "hydra.job.config.override_dirname.exclude_keys"

@@ -12,7 +12,7 @@ from typing import Any
 from busso.cards.player_specs import PlayerSpec
 from busso.command.settings.checks import errors_about
 
-NETWORK_KEY = "network.module"  # `network=./net.py` is its short form
+NETWORK_KEY, TYPED_NETWORK = "network.module", "network"  # the second is short for the first: `network=./net.py`
 _MIXTURES = "opponents.phases"  # the setting whose mappings have players as keys
 _WORDS = r"[^{},\s\\'\"]+"
 _PLAYER_IN_MAPPING = re.compile(rf"(?<=[{{,\s]){_WORDS}[:=]{_WORDS}(?=\s*:\s*[^:=,{{}}]*[,}}])")
@@ -69,7 +69,7 @@ def in_full(text: str) -> str:
     found = parsed(text)
     if found.key == "game" and found.value:
         return f"{found.sign}game={_AFTER_FOLDER.sub('', found.value)}"
-    if found.key != "network" or not found.value or found.value.startswith("{"):
+    if found.key != TYPED_NETWORK or not found.value or found.value.startswith("{"):
         return text
     return f"{found.sign}{NETWORK_KEY}={found.value}"
 

@@ -9,6 +9,7 @@ from busso.base.errors import UserError
 from busso.base.terminal import code
 from busso.cards.mdp import StateGrid
 from busso.cards.presentation import own_module, presentation_of
+from busso.command.settings.quoting import TYPED_NETWORK
 from busso.evaluate.report import calibration, games
 from busso.evaluate.report.drawing import new_figure, style, to_svg
 from busso.evaluate.report.observing import ObservedGames, by_action, load_agent, watch_games
@@ -24,7 +25,6 @@ from busso.evaluate.report.training import (
 from busso.evaluate.solve.compare import ExactComparison, beside_exact
 from busso.evaluate.solve.plots import actions_of, draw_actions, legend
 from busso.evaluate.solve.solution import solve
-from busso.train.network.own_network import NETWORK
 from busso.train.run.read import Run
 
 Say = Callable[[str], None]
@@ -102,7 +102,7 @@ def _playing(run: Run, wanted: ReportOptions, say: Say) -> list[Section]:
             return found  # values of a given policy do not choose actions
         agent = load_agent(run)
     except UserError as error:
-        if error.key == NETWORK:  # the user's network file exists but must be named on the command line
+        if error.key == TYPED_NETWORK:  # the user's network file exists but must be named on the command line
             raise
         return [Section("How it plays", [Text(f"No games were played: {code(error)}.")])]
     say(f"playing {wanted.games:,} games")

@@ -95,10 +95,8 @@ if [[ ${SLURM_ARRAY_TASK_ID:-} ]]; then BUSSO_JOB=${SLURM_ARRAY_JOB_ID}_$SLURM_A
 
 export PYTHONPATH=${PYTHONPATH:+$PYTHONPATH:}$PWD PYTHONUNBUFFERED=1 TMPDIR=$tmp RAY_TMPDIR=$tmp
 # Ray's memory monitor watches the whole node, and would kill workers because of other jobs' memory.
-# Ray would run its workers at nice level 15 (train/rollout/ray/connect.py).
-export RAY_USAGE_STATS_ENABLED=0 RAY_memory_monitor_refresh_ms=0 RAY_worker_niceness=0
-# Ray's head would record every call of the last hours, 8 MB per minute, and its logs statistics of each minute.
-export RAY_task_events_max_num_task_in_gcs=1000 RAY_event_stats=0
+# Its other settings are in train/rollout/ray/private.py.
+export RAY_USAGE_STATS_ENABLED=0 RAY_memory_monitor_refresh_ms=0
 unset RAY_ADDRESS # of another cluster
 
 # Store runs in the site's scratch folder unless the command line says otherwise.

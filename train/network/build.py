@@ -12,7 +12,8 @@ from torch import Tensor
 
 from busso.base.own_files import OwnCodeError
 from busso.cards.game import Game
-from busso.train.network.own_network import LOSS, LOSSES, NETWORK, build_own, full_name, try_own
+from busso.command.settings.quoting import TYPED_NETWORK
+from busso.train.network.own_network import LOSS, LOSSES, build_own, full_name, try_own
 from busso.train.network.q_network import DenseNetwork, EquivariantNetwork, QNetwork, fastest_format
 from busso.train.run.checkpoint import CheckpointError
 from busso.train.settings.dqn import TrainSettings
@@ -40,7 +41,7 @@ def with_tried_code(settings: TrainSettings) -> TrainSettings:
     """
     network, learner, game = settings.network, settings.learner, settings.load_game()
     if network.module is not None:
-        network = replace(network, module=full_name(network.module, NETWORK))
+        network = replace(network, module=full_name(network.module, TYPED_NETWORK))
     if learner.loss not in LOSSES:
         learner = replace(learner, loss=full_name(learner.loss, LOSS))
     settings = replace(settings, network=network, learner=learner)

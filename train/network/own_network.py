@@ -22,6 +22,7 @@ from busso.cards.compiled.bits import WORD, unpack
 from busso.cards.game import Game
 from busso.cards.player_specs import PlayerSpec, read_arguments
 from busso.command.settings.checks import errors_about
+from busso.command.settings.quoting import TYPED_NETWORK
 from busso.train.network.matmul import by_own_code
 from busso.train.network.packed_linear import bits_at
 from busso.train.network.q_network import QNetwork
@@ -29,7 +30,7 @@ from busso.train.network.q_network import QNetwork
 Loss = Callable[[Tensor, Tensor], Tensor]  # maps values and targets, `[batch]`, to a loss
 
 LOSSES: dict[str, Loss] = {"huber": F.huber_loss, "mse": F.mse_loss}
-NETWORK, LOSS = "network", "learner.loss"  # keys of the settings that name them
+LOSS = "learner.loss"  # key of the setting that names one
 _GIVEN = ("bits", "actions", "game")  # arguments passed to a network that has parameters of these names
 _ROWS = 16  # observations in a trial
 _WAY_OUT = (
@@ -139,14 +140,14 @@ class OwnPart:
 
 
 def own_part(text: str, key: str) -> OwnPart:
-    """Return the network (`key` is NETWORK) or loss that `text` names in a file of the user's own.
+    """Return the network (`key` is TYPED_NETWORK) or loss that `text` names in a file of the user's own.
 
     Raises SettingsError if it does not exist or the user has not named its file, OwnCodeError for an error in the file.
     """
     with errors_about(key):
         spec = PlayerSpec.parse(text)
         file = own_files.required(spec.who, key, text)
-        wanted, kind = ("networks", "an nn.Module") if key == NETWORK else ("functions", "a function")
+        wanted, kind = ("networks", "an nn.Module") if key == TYPED_NETWORK else ("functions", "a function")
         found = {name: made for name, made in file.defined().items() if _is_part(made, key)}
         fitting = [name for name, made in found.items() if not _lacking(made, key)]
         if spec.of is None and len(fitting) != 1:
@@ -157,21 +158,21 @@ def own_part(text: str, key: str) -> OwnPart:
             problem = f"is not {kind}" if name in file.defined() else "is not defined there"
             raise InputError(spec, f"{name} {problem}", f"it has {', '.join(found) or f'no {wanted}'}")
         if lacking := _lacking(found[name], key):
-            raise InputError(spec, f"{name} needs {', '.join(lacking)}", _WAY_OUT[key == NETWORK])
+            raise InputError(spec, f"{name} needs {', '.join(lacking)}", _WAY_OUT[key == TYPED_NETWORK])
         options = read_arguments(inspect.signature(found[name]).parameters.values(), spec, name)
         return OwnPart(file, name, found[name], options)
 
 
 def _is_part(made: Any, key: str) -> bool:
     is_class = isinstance(made, type)
-    return is_class and issubclass(made, nn.Module) if key == "network" else not is_class
+    return is_class and issubclass(made, nn.Module) if key == TYPED_NETWORK else not is_class
 
 
 def _lacking(made: Callable[..., Any], key: str) -> Collection[str]:
     """Return the required arguments that busso does not pass. It passes a loss its first two."""
     plain = [each for each in inspect.signature(made).parameters.values() if each.kind not in (2, 4)]
     required = [each.name for each in plain if each.default is each.empty]
-    if key == NETWORK:
+    if key == TYPED_NETWORK:
         return [name for name in required if name not in _GIVEN]
     return required[2:] if len(plain) >= 2 else ["value and target"]
 
@@ -189,7 +190,7 @@ def own_parts(network: str | None, loss: str) -> str:
 
 def build_own(game: Game, text: str, bits: int) -> OwnNetwork:
     """Build the network that a text names, for the first `bits` bits. Raises as `own_part`."""
-    part = own_part(text, NETWORK)
+    part = own_part(text, TYPED_NETWORK)
     arguments = inspect.signature(part.made).parameters
     given = {"bits": bits, "actions": game.actions, "game": game}
     with part.naming_errors("__init__"):

@@ -8,12 +8,11 @@ from typing import Protocol
 
 import torch
 
-from busso.base.errors import UserError
+from busso.base.errors import EXIT_REQUEUE, UserError
 from busso.cards.duplicate import Duel
 from busso.cards.play import Stop, StoppedError
 from busso.train.rollout.request import Rollout, RolloutRequest, Weights
 from busso.train.rollout.worker import Evaluator, RolloutWorker
-from busso.train.run.signals import EXIT_REQUEUE
 from busso.train.settings.dqn import TrainSettings
 
 

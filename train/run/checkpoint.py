@@ -28,11 +28,10 @@ from typing import IO, Any, TypeVar
 
 import torch
 
-from busso.base.errors import UserError
+from busso.base.errors import EXIT_REQUEUE, UserError
 from busso.base.files import delete_left_over, names_in, rename_aside, replacing
 from busso.command.settings.checks import SettingsError
 from busso.train.run import results
-from busso.train.run.signals import EXIT_REQUEUE
 from busso.train.settings.run import CHECKPOINTS
 
 T = TypeVar("T")

@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from busso.base.errors import UserError
+from busso.base.errors import EXIT_REQUEUE, UserError
 from busso.command.settings.checks import SettingsError
-from busso.train.run.signals import EXIT_REQUEUE
 
 if TYPE_CHECKING:
     import torch

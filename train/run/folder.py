@@ -24,9 +24,10 @@ from busso.base.terminal import one_line
 from busso.cards import packages
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import as_yaml
-from busso.command.settings.quoting import NETWORK_KEY, assigned
+from busso.command.settings.quoting import NETWORK_KEY, TYPED_NETWORK, assigned
 from busso.train.run import checkpoint, results
 from busso.train.run.background_writer import BackgroundWriter
+from busso.train.run.device import failure_in
 from busso.train.run.signals import StopRequest
 from busso.train.settings.resolve import changes
 from busso.train.settings.run import BUDGET_KEYS, MACHINE_KEYS, RunSettings
@@ -39,7 +40,7 @@ CHANGEABLE = (*BUDGET_KEYS, *MACHINE_KEYS, "log_every_episodes", "log_min_second
 CHANGEABLE_GROUPS = ("rollout.", "evaluation.", "checkpoint.")
 CAPACITY = "replay.capacity"  # may change too; the buffer then starts empty
 _OWN_CODE = (NETWORK_KEY, "learner.loss")
-_AS_TYPED = {NETWORK_KEY: "network"}
+_AS_TYPED = {NETWORK_KEY: TYPED_NETWORK}
 LOCK = ".lock"  # in a run folder
 
 
@@ -163,13 +164,11 @@ class RunFolder:
         """
         self._lock.require_own()
 
-    def resume(
-        self, load_state_dict: Callable[[dict[str, Any]], None], state_dict: Callable[[], Mapping[str, Any]]
-    ) -> Path | None:
+    def resume(self, load_state_dict: Callable[[dict[str, Any]], None]) -> Path | None:
         """Load the newest good checkpoint of the run and return its path, None if there is none.
 
-        It has the keys of `state_dict`, and `load_state_dict` raises ValueError or RuntimeError if it does not fit;
-        other exceptions are bugs and pass. Damaged newer checkpoints are renamed, with a warning.
+        `load_state_dict` raises ValueError or RuntimeError if it does not fit; other exceptions are bugs and pass.
+        Damaged newer checkpoints are renamed, with a warning.
 
         Raises SettingsError if the run was started with other settings, CheckpointError if no checkpoint is intact or
         the newest intact one does not fit, UnreadableError if one cannot be read and OtherFormatError if one is of
@@ -187,16 +186,20 @@ class RunFolder:
         for path, problem in found.problems.items():
             checkpoint.set_aside(path)
             log.warning("%s; it is renamed and the previous one is used", problem)
-        if missing := {checkpoint.RUN_KEY, *state_dict()} - found.state.keys():
-            raise _not_of_this_run(found.path, f"without {', '.join(sorted(missing))}")
+        state = _State(found.state)
         try:
-            load_state_dict(found.state)
+            run_id = str(state[checkpoint.RUN_KEY])
+            load_state_dict(state)
         except (ValueError, RuntimeError) as error:
             checkpoint.raise_for_memory(error)
+            if failure_in(error):
+                raise
             log.info("%s cannot be loaded", found.path, exc_info=error)
             lines = str(error).splitlines()[:2]  # PyTorch's first one names the network, the second the layer
-            raise _not_of_this_run(found.path, " ".join(" ".join(lines).split()) or type(error).__name__) from None
-        self.run_id = str(found.state[checkpoint.RUN_KEY])
+            reason = " ".join(" ".join(lines).split()) or type(error).__name__
+            problem = f"does not match this run ({reason})"
+            raise checkpoint.CheckpointError(found.path, problem, "start another with name=...") from None
+        self.run_id = run_id
         return found.path
 
     def save_checkpoint(self, done: int, state: dict[str, Any], keep: int) -> Future[None]:
@@ -257,8 +260,11 @@ class RunFolder:
             raise SettingsError(key, problem, f"start another with name=..., or resume it with {former}")
 
 
-def _not_of_this_run(path: Path, reason: str) -> checkpoint.CheckpointError:
-    return checkpoint.CheckpointError(path, f"does not match this run ({reason})", "start another with name=...")
+class _State(dict[str, Any]):
+    """State in a checkpoint. A key that it lacks is the file's error, not a bug like other missing keys."""
+
+    def __missing__(self, key: str) -> Any:
+        raise ValueError(f"it lacks {key}")
 
 
 def _in_any_folder(code: object) -> str:

@@ -66,7 +66,7 @@ class Trainer(Protocol):
         """Progress of the run."""
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a state with the keys of `state_dict`. Raises ValueError or RuntimeError if it does not fit."""
+        """Restore the state in a checkpoint. Raises ValueError or RuntimeError if it does not fit."""
 
     def describe(self) -> str:
         """Describe the learner and its device."""
@@ -111,7 +111,7 @@ class Runner:
         self._rates = Rates(_RATES_SECONDS)
         self._shown = 0.0
         self._distance = trainer.every["checkpoint"].distance  # last distance that was logged
-        self.resumed_from = folder.resume(trainer.load_state_dict, trainer.state_dict)
+        self.resumed_from = folder.resume(trainer.load_state_dict)
 
     def run(self) -> bool:
         """Train until complete or stopped, saving a checkpoint even on an error; return whether it is complete."""

@@ -11,11 +11,9 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, ClassVar
 
+from busso.base.errors import EXIT_REQUEUE
 from busso.base.system import heard
 from busso.base.terminal import discard_output, is_gone
-
-# EX_TEMPFAIL of `sysexits.h`: the same command resumes from the checkpoint. Job scripts requeue on it.
-EXIT_REQUEUE = 75
 
 
 class StopRequest:

@@ -9,7 +9,7 @@ import optuna
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import TrialState
 
-from busso.base.errors import UserError
+from busso.base.errors import EXIT_REQUEUE, UserError
 from busso.base.lock import InUseError, Lock, restarts
 from busso.cards.play import StoppedError
 from busso.command.settings.checks import SettingsError
@@ -19,7 +19,7 @@ from busso.train.run import checkpoint
 from busso.train.run.curves import evaluation_scalar
 from busso.train.run.folder import LOCK, RunInUseError
 from busso.train.run.read import objective, objective_direction, objective_meaning
-from busso.train.run.signals import EXIT_REQUEUE, StopRequest
+from busso.train.run.signals import StopRequest
 from busso.train.settings.dqn import TrainSettings
 from busso.train.tune import report
 from busso.train.tune.settings import Search, as_plain

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import torch
 
+from busso.base.errors import EXIT_REQUEUE
 from busso.train.__main__ import main
 from busso.train.learner.learner import Learner
 from busso.train.run import background_writer, checkpoint
 from busso.train.run.device import failure_in
 from busso.train.run.launches import FILE as STARTS
 from busso.train.run.launches import LEARNER_ON
-from busso.train.run.signals import EXIT_REQUEUE
 from busso.train.trainer import DqnTrainer
 from tests.errors import key_of
 from tests.train.runs import folder, small

@@ -1,6 +1,6 @@
 """Ray rollouts, and the separate process that uses Ray.
 
-`backend`, `process` and `messages` run in the learner's process and do not import Ray, which may kill a process
+`backend` and `messages` run in the learner's process and do not import Ray, which may kill a process
 attached to it at any moment. The learner starts `supervisor`, which cleans up after itself and forks `driver`, which
-uses `connect` and `pool`. `private` keeps other users out. `actors` runs on the nodes.
+uses `connect`. `private` keeps other users out. `actors` runs on the nodes.
 """

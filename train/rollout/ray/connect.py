@@ -17,6 +17,7 @@ from ray.util.placement_group import placement_group
 
 from busso.base import system
 from busso.command.settings.checks import SettingsError
+from busso.train.rollout.ray import private
 from busso.train.rollout.ray.messages import ASKED, INSTEAD
 from busso.train.settings.dqn import RolloutSettings
 
@@ -38,17 +39,11 @@ def connect(rollout: RolloutSettings) -> None:
     address = os.environ.get("RAY_ADDRESS")
     if address:
         _probe(address)
-    # By default Ray runs workers at nice 15: next to other busy processes, they get about a hundredth of a core and
-    # take minutes to start. A job's CPUs are for the workers as much as for the learner.
-    os.environ.setdefault("RAY_worker_niceness", "0")
+    os.environ.update(private.settings())
     # Keep the GPU visible to workers without a share of one: the learner's settings decide.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     # By default Ray waits a minute for a lost head before it ends attached processes.
     os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "5")
-    # By default Ray remembers 100,000 tasks, about 300 MB after an hour; each rollout is a task.
-    os.environ.setdefault("RAY_task_events_max_num_task_in_gcs", "1000")
-    # By default every process of Ray logs its statistics each minute, with 64 workers a gigabyte in two days.
-    os.environ.setdefault("RAY_event_stats", "0")
     started = {} if address else _own_cluster(rollout)
     try:
         cluster = ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **started)

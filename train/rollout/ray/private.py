@@ -1,4 +1,6 @@
-"""Private folder of a run's own Ray cluster, protected from other users of the machine. No Ray here.
+"""Environment of Ray's processes, and the private folder of a run's own cluster, protected from other users.
+
+No Ray here.
 
 By default Ray listens on all interfaces, stores its token where others may read it, and leaves its sockets and logs in
 a folder that everyone can open.
@@ -16,6 +18,16 @@ from pathlib import Path
 
 from busso.base.lock import read_owner, this_process
 
+# Settings of every process of Ray in a run or a job, unless the user has set others.
+_SETTINGS = {
+    # By default Ray runs workers at nice 15: next to other busy processes, they get about a hundredth of a core and
+    # take minutes to start. A job's CPUs are for the workers as much as for the learner.
+    "RAY_worker_niceness": "0",
+    # By default Ray remembers 100,000 tasks, about 300 MB after an hour; each rollout is a task.
+    "RAY_task_events_max_num_task_in_gcs": "1000",
+    # By default every process of Ray logs its statistics each minute, with 64 workers a gigabyte in two days.
+    "RAY_event_stats": "0",
+}
 PREFIX, OWNER = "busso-", "owner"
 _NAME = re.compile(rf"{PREFIX}[a-z0-9_]{{8}}")  # names made by `tempfile.mkdtemp`
 EXIT_LOST = 3  # exit code of a driver that has already printed Ray's logs
@@ -24,6 +36,11 @@ _LONGEST = _OF_A_SOCKET - 68  # maximum characters of a folder: Ray appends the 
 _REMOVE_SECONDS = 5.0
 _LOGS = ("gcs_server.out", "gcs_server.err", "raylet.out", "raylet.err", "dashboard.log", "dashboard.err")
 _LINES = 10  # lines printed of each log
+
+
+def settings() -> dict[str, str]:
+    """Return the variables of Ray that this process's environment lacks; slurm/lib/ray-node asks for them, too."""
+    return {name: value for name, value in _SETTINGS.items() if name not in os.environ}
 
 
 def environment(folder: Path) -> dict[str, str]:

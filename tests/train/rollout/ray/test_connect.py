@@ -10,11 +10,10 @@ from unittest import mock
 
 import pytest
 
-from busso.base.errors import UserError
+from busso.base.errors import EXIT_REQUEUE, UserError
 from busso.command.settings.checks import SettingsError
 from busso.train.rollout.ray import connect
 from busso.train.rollout.ray.backend import RayBackend
-from busso.train.run.signals import EXIT_REQUEUE
 from busso.train.settings.dqn import RolloutSettings
 from tests.errors import error_about
 from tests.train.runs import settings
