@@ -4,8 +4,8 @@ Numba's own `cache=True` does not notice changes to a called function in another
 the fingerprint of all that the code depends on, the signature and the CPU. It is one file for each function and
 signature, in $BUSSO_CACHE, else $XDG_CACHE_HOME/busso, else ~/.cache/busso.
 
-Everything that depends on private parts of Numba is in this file. If one of them has changed, or caching fails in any
-way, functions are compiled in every process: slow, never wrong.
+The cache depends on private parts of Numba. If one of them has changed, or caching fails in any way, functions
+are compiled in every process: slow, never wrong.
 """
 
 import contextlib
