@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 
+from busso.base.errors import EXIT_REQUEUE
 from busso.cards.compiled.splitmix import stream
 from busso.cards.duplicate import Duel
 from busso.cards.play import never
@@ -25,7 +26,6 @@ from busso.train.rollout.ray.backend import RayBackend, nodes_of_cluster
 from busso.train.rollout.ray.messages import SLOTS
 from busso.train.rollout.ray.supervisor import descendants
 from busso.train.rollout.request import Rollout, RolloutRequest, Weights
-from busso.train.run.signals import EXIT_REQUEUE
 from busso.train.settings.dqn import TrainSettings
 from tests.errors import error_line, key_of
 from tests.limits import seconds, until
