@@ -36,7 +36,8 @@ def emulated_chip(name: str) -> Iterator[Chip]:
     chip = CHIPS[name]
     one_dnn = chip.one_dnn and matmul.one_dnn_available()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": chip.format == "bfloat16"})
+        patch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: chip.format == "bfloat16")
+        patch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: chip.format == "bfloat16")
         patch.setattr(matmul, "prefers_one_dnn", lambda: one_dnn)
         patch.setattr(matmul, "OWN_CODE_ON", "cpu" if chip.own_code else "no device")
         yield chip

@@ -36,9 +36,8 @@ def fastest_format(device: torch.device) -> torch.dtype:
     """
     if device.type == "cuda":
         capable = torch.cuda.is_bf16_supported(including_emulation=False)
-    else:
-        found = torch.cpu.get_capabilities()  # without x86 instructions on other processors
-        capable = bool(found.get("avx512_bf16") or found.get("amx_tile"))
+    else:  # private: PyTorch 2.11 has no public call, get_capabilities, for it
+        capable = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
     return torch.bfloat16 if capable else torch.float32
 
 
