@@ -89,6 +89,34 @@ def put_thermometer(words: NDArray[np.uint64], offset: int, value: int) -> None:
     put(words, offset, bit(value) - np.uint64(1))
 
 
+class BlockError(Exception):
+    """Value beyond the end of the block in which it begins: offset, value, and whether it is put as a thermometer."""
+
+
+def put_within(ends: NDArray[np.int64], write: Any) -> Any:
+    """Return `put`, to be compiled, which raises BlockError; bit k is in a block that ends before bit `ends[k]`."""
+
+    def put(words: Any, offset: Any, value: Any) -> None:
+        room = ends[offset] - offset if 0 <= offset < ends.size else 0
+        if room == 0 or (room < WORD and np.uint64(value) >> np.uint64(room) != np.uint64(0)):
+            raise BlockError(offset, value, False)
+        write(words, offset, value)
+
+    return put
+
+
+def thermometer_within(ends: NDArray[np.int64], write: Any) -> Any:
+    """Return `put_thermometer`, as `put_within` returns `put`."""
+
+    def put_thermometer(words: Any, offset: Any, value: Any) -> None:
+        room = ends[offset] - offset if 0 <= offset < ends.size else 0
+        if room == 0 or not 0 <= value <= room:
+            raise BlockError(offset, value, True)
+        write(words, offset, value)
+
+    return put_thermometer
+
+
 @njit(nogil=True)
 def unpack_into(words: NDArray[np.uint64], out: Any) -> None:
     """Unpack rows `[n, words]` into `out`, `[n, bits]`, from compiled code and unchecked."""

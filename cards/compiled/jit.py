@@ -23,7 +23,7 @@ from collections.abc import Callable
 from enum import Enum
 from functools import cache
 from pathlib import Path
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import llvmlite
@@ -263,9 +263,67 @@ def njit(function: Callable[..., Any] | None = None, *, nogil: bool = False) -> 
         return lambda function: njit(function, nogil=nogil)
     if numba.config.DISABLE_JIT:
         return plain_function(function)
-    dispatcher: Any = numba.njit(nogil=nogil)(function)  # noqa: TID251 - the one place that may use it
+    return _kept(numba.njit(nogil=nogil)(function))  # noqa: TID251 - the one place that may use it
+
+
+def _kept(dispatcher: Any) -> Any:
     dispatcher._cache = _Kept(dispatcher)
     return dispatcher
+
+
+def with_checked_indices(dispatcher: Any, function: FunctionType) -> Any:
+    """Compile a function with the options of a dispatcher; an index past the end of an array raises IndexError."""
+    return _kept(numba.jit(**{**dispatcher.targetoptions, "boundscheck": True})(function))  # noqa: TID251
+
+
+class Rebuilt:
+    """Compiled functions of some packages, made again by `make(dispatcher, function)`, which call each other.
+
+    `make` gets a copy of the Python function whose globals and closure refer to rebuilt functions. All else, such as
+    compiled functions of other packages, stays as it is.
+    """
+
+    def __init__(self, make: Callable[[Any, FunctionType], Any], packages: tuple[str, ...]) -> None:
+        self._make, self._packages = make, tuple(f"{package}." for package in packages)
+        self._made: dict[Any, Any] = {}
+
+    def replace(self, function: Any, by: Callable[[Any], Any]) -> None:
+        """Use `by(the rebuilt function)`, a Python function to make in the same way, in place of a function."""
+        self._made[function] = self._make(function, by(self.of(function)))
+
+    def keep(self, *functions: Any) -> None:
+        """Leave these functions as they are."""
+        self._made.update(zip(functions, functions, strict=True))
+
+    def of(self, value: Any) -> Any:
+        """Return the rebuilt function, or module of them; any other value as it is."""
+        if isinstance(value, ModuleType) and f"{value.__name__}.".startswith((*self._packages, "busso.")):
+            return _RebuiltModule(value, self)
+        if not isinstance(value, Dispatcher):
+            return value
+        function: Any = value.py_func
+        if value not in self._made and f"{function.__module__}.".startswith(self._packages):
+            names, cells = dict(function.__globals__), tuple(CellType() for _ in function.__closure__ or ())
+            again = FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells)
+            again.__kwdefaults__ = function.__kwdefaults__
+            self._made[value] = self._make(value, again)  # before the functions that it calls, which may call it
+            for name, used in function.__globals__.items():
+                if (rebuilt := self.of(used)) is not used:
+                    names[name] = rebuilt
+            for cell, used in zip(cells, function.__closure__ or (), strict=True):
+                cell.cell_contents = self.of(used.cell_contents)
+        return self._made.get(value, value)
+
+
+class _RebuiltModule(ModuleType):
+    """Module whose compiled functions are rebuilt."""
+
+    def __init__(self, module: ModuleType, rebuilt: Rebuilt) -> None:
+        super().__init__(module.__name__)
+        self._module, self._rebuilt = module, rebuilt
+
+    def __getattr__(self, name: str) -> Any:
+        return self._rebuilt.of(getattr(self._module, name))
 
 
 @cache

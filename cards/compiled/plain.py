@@ -4,26 +4,11 @@ As in compiled code, a field of a record is an attribute, numbers of fewer than 
 unsigned words wrap, and a stored value is cut to the bits of its field.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial, wraps
-from types import ModuleType
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
-
-_as_numpy = False
-
-
-@contextmanager
-def as_numpy() -> Iterator[None]:
-    """Read integers as np.int64, whose arithmetic wraps, and keep float32: results nearer to those of compiled code."""
-    global _as_numpy  # noqa: PLW0603 - records and arrays have no place for it
-    _as_numpy = True
-    try:
-        yield
-    finally:
-        _as_numpy = False
 
 
 class PlainRecord(np.void):  # type: ignore[misc]  # final for types alone
@@ -35,34 +20,6 @@ class PlainRecord(np.void):  # type: ignore[misc]  # final for types alone
 
     def __setattr__(self, name: str, value: Any) -> None:
         self[name] = _cut(value, super().__getattribute__("dtype")[name].base)
-
-
-NUMBERS = {np.dtype(code).type for code in np.typecodes["AllInteger"] + "fd"}
-
-
-class PlainType:
-    """Scalar type of NumPy, such as np.uint8, that converts as in compiled code: cut to its bits, then plain."""
-
-    def __init__(self, kind: type[np.generic]) -> None:
-        self.dtype = np.dtype(kind)  # by which NumPy takes it for the type itself
-
-    def __call__(self, value: Any = 0) -> Any:
-        """Convert a number or an array."""
-        return plain(np.asarray(value).astype(self.dtype)[()])
-
-
-def plain_numpy() -> ModuleType:
-    """Return NumPy with functions whose results are plain."""
-    module = ModuleType("numpy")
-    for name, value in vars(np).items():
-        setattr(module, name, partial(_called, value) if callable(value) and not isinstance(value, type) else value)
-    for kind in NUMBERS:
-        setattr(module, kind.__name__, PlainType(kind))
-    return module
-
-
-def _called(function: Callable[..., Any], *given: Any, **named: Any) -> Any:
-    return plain(function(*given, **named))
 
 
 class PlainArray(np.ndarray[Any, Any]):
@@ -102,8 +59,6 @@ def plain(value: Any) -> Any:
         seen = value.view(np.dtype((PlainRecord, value.dtype))) if value.dtype.names else value
         return seen.view(PlainArray) if isinstance(seen, np.ndarray) else seen
     if isinstance(value, np.bool_ | np.number):
-        if _as_numpy:
-            return np.int64(value) if isinstance(value, np.integer) else value
         return value.item()
     if isinstance(value, tuple):
         return tuple.__new__(type(value), map(plain, value))
@@ -116,8 +71,8 @@ def plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
     names.update({name: plain(names[name]) for name in function.__code__.co_names if name in names})
 
     @wraps(function)
-    def call(*given: Any) -> Any:
+    def call(*given: Any, **named: Any) -> Any:
         with np.errstate(over="ignore"):
-            return plain(function(*map(plain, given)))
+            return plain(function(*map(plain, given), **{name: plain(value) for name, value in named.items()}))
 
     return call

@@ -102,6 +102,18 @@ class Layout:
         return offsets.__new__(made, *(block.offset for block in found))
 
 
+def misfit(layout: Layout, offset: int, value: int, thermometer: bool) -> str:
+    """Describe a value that does not fit the block in which it begins."""
+    for block in layout.blocks:
+        room = block.offset + block.bits - offset
+        if block.offset <= offset and room > 0:
+            if thermometer:
+                return f"{value} is written to the block `{block.name}`, which holds 0 to {room}"
+            place = (value % 2**64).bit_length() - 1 + offset - block.offset
+            return f"bit {place} is set in the block `{block.name}`, which has {block.bits}"
+    return f"{offset} is not the offset of a block of the layout"
+
+
 def _block(name: str, offset: int, size: int | Number | Sequence[str]) -> ObservedBlock:
     if name in _TAKEN or name.startswith("_") or keyword.iskeyword(name):
         raise InputError(f"Layout: {name}", "reserved name", "rename the block")

@@ -128,6 +128,29 @@ def test_closures_that_two_processes_kept_are_told_apart(cache: Path, tmp_path: 
     assert run(both, cache, tmp_path) == {"answer": [11, 12], "loaded": 2, "made": 1}
 
 
+CHECKED = """
+import numpy as np
+from items import item
+from busso.cards.compiled.jit import Rebuilt, with_checked_indices
+called = Rebuilt(with_checked_indices, ("items",)).of(item) if {checked} else item
+try:
+    answer = int(called(np.arange(3)[:2], 2))
+except IndexError as error:
+    answer = str(error)
+"""
+
+
+def test_code_with_checked_indices_is_kept_apart(cache: Path, tmp_path: Path) -> None:
+    (tmp_path / "items.py").write_text(
+        "from busso.cards.compiled.jit import njit\n@njit\ndef one(array, k):\n    return array[k]\n"
+        "@njit\ndef item(array, k):\n    return one(array, k)\n"
+    )
+    for checked, answer in ((False, 2), (True, "index is out of bounds")):
+        made = run(CHECKED.format(checked=checked), cache, tmp_path)
+        assert made == {"answer": answer, "loaded": 0, "made": 2}
+        assert run(CHECKED.format(checked=checked), cache, tmp_path) == {"answer": answer, "loaded": 1, "made": 0}
+
+
 @njit
 def twice(x: Any) -> Any:
     return x + x

@@ -250,11 +250,13 @@ def test_a_fault_in_any_process_is_one_line(write: Write, capsys: pytest.Capture
 def test_a_game_that_its_players_never_end_is_one_line(
     write: Write, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the game, a seat that leads keeps its lowest card, and the player in the file always plays that one."""
+    """In the game, a seat that leads keeps its lowest card while it has another; the player always plays that one."""
     monkeypatch.setattr("busso.cards.play.MOST_MOVES", 2_000)
     kept = "    state.hands[seat] ^= bit(card)\n"
-    held = f"    if state.led == NONE and lowest(state.hands[seat]) == card:\n        return\n{kept}"
-    game, stuck = write("stuck.py", changed(WAR, (kept, held))), write("low.py", STUCK)
+    more = "state.hands[seat] > bit(card)"
+    held = f"    if state.led == NONE and lowest(state.hands[seat]) == card and {more}:\n        return\n{kept}"
+    changes = (kept, held), ("policies=[sluff]", "policies=[]")
+    game, stuck = write("stuck.py", changed(WAR, *changes)), write("low.py", STUCK)
     given = [f"game={game}", f"players=[{stuck}:lowest,random]", "deals=4", "folder=t", "processes=1"]
     assert tournament(given) == 2
     line = capsys.readouterr().err.strip().splitlines()[-1]
