@@ -289,7 +289,8 @@ class Rebuilt:
 
     def replace(self, function: Any, by: Callable[[Any], Any]) -> None:
         """Use `by(the rebuilt function)`, a Python function to make in the same way, in place of a function."""
-        self._made[function] = self._make(function, by(self.of(function)))
+        if isinstance(function, Dispatcher):  # not with NUMBA_DISABLE_JIT
+            self._made[function] = self._make(function, by(self.of(function)))
 
     def keep(self, *functions: Any) -> None:
         """Leave these functions as they are."""

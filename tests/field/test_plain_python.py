@@ -18,6 +18,7 @@ from busso.cards.game import load_game
 from busso.cards.play import play
 from busso.cards.players import named_player
 from tests.limits import seconds
+from tests.own.examples import WAR
 from tests.pages import ROOT
 from tests.train.runs import SMALL
 
@@ -73,6 +74,11 @@ def both_ways(tables: list[tuple[str, str]], hands: int, folder: Path) -> None:
 
 def test_hands_are_the_same_both_ways(tmp_path: Path) -> None:
     both_ways([(game, name) for game in GAMES for name in ("random", [*load_game(game).policies][-1])], HANDS, tmp_path)
+
+
+def test_a_game_in_a_file_is_tried(tmp_path: Path) -> None:
+    script = f"from busso.cards.own.files import trust_game_file; print(trust_game_file({WAR!r}).name)"
+    assert in_plain_python(["-c", script], tmp_path) == "war\n"
 
 
 @pytest.mark.slow
