@@ -159,6 +159,16 @@ def _gpu(request: pytest.FixtureRequest) -> None:
             pytest.skip("needs a CUDA device")
 
 
+@pytest.fixture
+def no_trusted_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget the users' files that are named before and during a test."""
+    from busso.base import own_files
+    from busso.cards import packages
+
+    monkeypatch.setattr(own_files, "_trusted", {})
+    monkeypatch.setattr(packages, "_games", {})
+
+
 @pytest.fixture(params=CHIPS)
 def chip(request: pytest.FixtureRequest) -> Iterator[Chip]:
     """Run a test once on every kind of CPU."""

@@ -1,14 +1,18 @@
-"""README and docs: referenced files exist, and every setting is documented."""
+"""README and docs: referenced files exist, every setting is documented, and guides run as written."""
 
 import re
 import runpy
+import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.pages import PAGES, TEXT
+from busso.evaluate.tournament.__main__ import main as tournament
+from busso.train.__main__ import main as train
+from tests.pages import PAGES, ROOT, TEXT
+from tests.train.runs import SMALL
 
-ROOT = Path(__file__).parent.parent
 SETTINGS = (ROOT / "docs" / "reference" / "settings.md").read_text()
 
 
@@ -34,3 +38,58 @@ def test_modules_and_targets_in_commands_exist() -> None:
     targets = set(re.findall(r"(?:`|^)make ([a-z-]+)", TEXT, re.M))
     makefile = (ROOT / "Makefile").read_text()
     assert all(re.search(rf"^{target}:", makefile, re.M) for target in targets)
+
+
+HOWTO = ROOT / "docs" / "howto"
+SHORT = [line for line in SMALL if not line.startswith(("evaluation.opponents", "episodes="))] + ["episodes=64"]
+
+
+def commands(page: str, command: str) -> list[list[str]]:
+    found = re.findall(rf"^\.venv/bin/busso {command} (.*game=(?:\./|examples/).*)$", page, re.M)
+    assert found
+    return [shlex.split(each) for each in found]
+
+
+@pytest.fixture
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Copy the tutorial's initial files into a folder, and return its text."""
+    page = (ROOT / "docs" / "tutorial" / "own.md").read_text(encoding="utf-8")
+    (from_path, to), *more = re.findall(r"^cp (\S+) (\S+)$", page, re.M)
+    assert not more
+    shutil.copytree(ROOT / "examples" / "own", tmp_path / "examples" / "own")
+    shutil.copy(ROOT / from_path, tmp_path / to)
+    monkeypatch.chdir(tmp_path)
+    return page
+
+
+def test_the_tutorial_trains_and_plays(copied: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in commands(copied, "train"):
+        own = any(each.startswith("network=") for each in arguments)
+        short = [each for each in SHORT if not (own and each.startswith("network."))]
+        assert train([*(each for each in arguments if not each.startswith(("minutes", "episodes"))), *short]) == 0
+    for arguments in commands(copied, "tournament"):
+        assert (
+            tournament([*(each for each in arguments if not each.startswith("deals")), "deals=8", "processes=1"]) == 0
+        )
+    said = capsys.readouterr().out
+    assert "sluff" in said and "champion" in said
+
+
+def test_the_change_of_the_tutorial_is_refused_as_it_says(copied: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (change,) = re.findall(r"^```python\n(@njit\ndef returns.*?)^```$", copied, re.M | re.S)
+    (line,) = re.findall(r"^(error: \./mygame\.py.*)$", copied, re.M)
+    file = Path("mygame.py")
+    text = file.read_text()
+    start = text.index("@njit\ndef returns")
+    file.write_text(text[:start] + change + text[text.index("\n\n\n", start) :])
+    assert train(["game=./mygame.py", "--cfg", "job"]) == 2
+    assert capsys.readouterr().err.splitlines() == [line]
+    file.write_text(file.read_text().replace("total=TRICKS", "total=TRICKS + 1"))
+    assert train(["game=./mygame.py", "--cfg", "job"]) == 0
+
+
+def test_the_player_of_the_page_plays(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (HOWTO / "own_player.md").read_text(encoding="utf-8")
+    (in_python,) = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
+    exec(compile(in_python, "own_player.md", "exec"), {})
+    assert capsys.readouterr().out.count("±") == 2

@@ -1,16 +1,20 @@
-"""Scripts in slurm/ tested without Slurm; tests/slurm tests them with it."""
+"""Scripts in slurm/ without Slurm: jobs, Ray's nodes, nested allocations; tests/slurm has Slurm."""
 
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from submitit.core.utils import FailedJobError
 
-ROOT = Path(__file__).parent.parent
+from busso.train.__main__ import main
+from tests.pages import ROOT
+
 SCRIPTS = sorted((ROOT / "slurm").glob("*.sh"))
 RECORD = 'echo "JobId=$SLURM_JOB_ID${SLURM_ARRAY_TASK_ID:+ ArrayTaskId=$SLURM_ARRAY_TASK_ID} Restarts=0 "'
 SHELL = [*SCRIPTS, *sorted((ROOT / "slurm" / "lib").iterdir()), *sorted((ROOT / "tests" / "slurm" / "lab").iterdir())]
@@ -256,3 +260,219 @@ def test_a_table_on_a_node_says_how_to_reach_it_to_its_owner_alone(tmp_path: Pat
         subprocess.run(["bash", "slurm/play.sh", "lang=it"], cwd=ROOT, env=environment, check=True, stdout=out)
     assert log.stat().st_mode & 0o077 == 0
     assert log.read_text() == "python -m busso.play lang=it serve=true port=0\n"
+
+
+# Like a node that fails to start Ray six times, and is killed at the seventh.
+_NODE = """
+say() { echo "$*"; }
+srun() { echo srun; [[ $(grep -c srun "$OUT") == 7 ]] && echo 'Ray runtime started'; return 1; }
+sleep() { echo "sleep $1" >&3; [[ $1 != infinity ]] || exec sleep 60; }
+source "$ROOT/slurm/lib/ray.sh"
+OUT=$(ray_log node2)
+keep_node node2 2 3>&1 &
+until grep -q infinity out; do command sleep 0.02; done
+kill -USR1 $!
+wait $!
+"""
+
+
+def test_a_node_that_never_joins_is_not_asked_for_ever(tmp_path: Path) -> None:
+    """The pauses grow, and restart from the shortest after a join; after twenty failures the job runs without it."""
+    (tmp_path / "slurm" / "logs").mkdir(parents=True)
+    environment = {**os.environ, "SLURM_JOB_ID": "9", "ROOT": str(ROOT), "RAY_ADDRESS": "10.0.0.1:1"}
+    with (tmp_path / "out").open("w") as out:
+        subprocess.run(["bash", "-c", _NODE], cwd=tmp_path, env=environment, check=True, stdout=out, timeout=20)
+    *said, given_up, last = (tmp_path / "out").read_text().splitlines()
+    pauses = [int(line.removeprefix("sleep ")) for line in said if line.startswith("sleep")]
+    assert pauses == [10, 20, 40, 80, 160, 300, 10, 20, 40, 80, 160, *[300] * 15]
+    assert given_up.startswith("Ray did not start on node2 20 times in a row") and last == "sleep infinity"
+
+
+# Like Ray read from a slow disk; `sleep` moves the clock.
+_SLOW_HEAD = """
+source "$ROOT/slurm/lib/ray.sh"
+tmp=$PWD ray_nodes=(node1) ray_head=$$
+mkdir ray
+sleep() { SECONDS=$((SECONDS + 1)); ((SECONDS < 200)) || echo 10.0.0.1:1 >ray/ray_current_cluster; }
+wait_for_head && echo "$RAY_ADDRESS"
+"""
+
+
+def test_a_head_may_take_minutes_to_start(tmp_path: Path) -> None:
+    found = bash("-c", _SLOW_HEAD, cwd=tmp_path, SLURM_JOB_ID="9", ROOT=str(ROOT))
+    assert (found.stdout, found.stderr) == ("10.0.0.1:1\n", "")
+
+
+_DEAF_NODES = """
+source "$ROOT/slurm/lib/ray.sh"
+deaf() { trap "" USR1; exec sleep 60; }
+deaf & ray_head=$!
+for node in 2 3 4; do deaf & ray_keepers+=($!); done
+command sleep 0.2
+sleep() { SECONDS=$((SECONDS + 1)); }
+SECONDS=0
+stop_ray && echo "$SECONDS"
+"""
+
+
+def test_nodes_that_do_not_end_are_not_waited_for_one_by_one() -> None:
+    found = bash("-c", _DEAF_NODES, SLURM_JOB_ID="9", ROOT=str(ROOT))
+    assert 12 <= int(found.stdout) < 20
+
+
+def test_ray_may_open_as_many_files_as_the_system_allows(tmp_path: Path) -> None:
+    python = '[[ $1 == -c ]] && echo 2 100 100 || echo "files: $(ulimit -Sn) of $(ulimit -Hn)"'
+    put_commands(tmp_path, {"python": python, "getent": "echo 10.0.0.1"})
+    given = {"BUSSO_PYTHON": str(tmp_path / "python"), "BUSSO_TMP_OF_JOB": str(tmp_path / "tmp")}
+    given |= {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    found = bash("-c", "ulimit -Sn 256; ulimit -Hn 512; slurm/lib/ray-node head 2", **given)
+    assert "files: 512 of 512\n" in found.stdout, found.stderr
+
+
+JOBS = sorted(path.name for path in (ROOT / "slurm").glob("*.sh") if path.name != "sweep.sh")
+# Set by Slurm for every job.
+OWN = {
+    "SLURM_JOB_ID": "9",
+    "SLURM_JOB_NAME": "x",
+    "SLURM_JOB_NUM_NODES": "1",
+    "SLURM_JOB_NODELIST": "node1",
+    "SLURM_JOB_CPUS_PER_NODE": "4",
+    "SLURM_CPUS_ON_NODE": "4",
+    "SLURM_GPUS_ON_NODE": "1",
+    "SLURM_CONF": "/etc/slurm.conf",
+    "SLURM_SCRATCH": "/scratch",  # set by a site's prolog
+}
+# Passed on by Slurm 22.05 to a job from a step of an array task.
+FOREIGN = {
+    "SLURM_ARRAY_JOB_ID": "6",
+    "SLURM_ARRAY_TASK_COUNT": "8",
+    "SLURM_ARRAY_TASK_ID": "3",
+    "SLURM_CPU_BIND": "quiet,mask_cpu:0x1",
+    "SLURM_CPUS_PER_TASK": "3",
+    "SLURM_DISTRIBUTION": "cyclic",
+    "SLURM_EXPORT_ENV": "NONE",
+    "SLURM_GPUS": "2",
+    "SLURM_GPUS_PER_NODE": "2",
+    "SLURM_GPUS_PER_SOCKET": "1",
+    "SLURM_GPUS_PER_TASK": "1",
+    "SLURM_HINT": "nomultithread",
+    "SLURM_JOB_ACCOUNT": "other",
+    "SLURM_JOB_QOS": "other",
+    "SLURM_MEM_PER_CPU": "300",
+    "SLURM_MEM_PER_GPU": "300",
+    "SLURM_MEM_PER_NODE": "300",
+    "SLURM_NTASKS": "2",
+    "SLURM_NTASKS_PER_NODE": "2",
+    "SLURM_RESTART_COUNT": "7",
+    "SLURM_STEP_GPUS": "0",
+    "SLURM_STEP_ID": "0",
+    "SLURM_SUBMIT_HOST": "node2",
+}
+# From the user's shell; with these, srun would hide a node's log.
+OF_SRUN = {"SRUN_ERROR": "/dev/null", "SRUN_INPUT": "none", "SRUN_OUTPUT": "/dev/null"}
+PLAIN = "Account=(null) QOS=(null) Restarts=0 MinMemoryNode=0"  # format of `scontrol show job`
+ARRAY = {name for name in FOREIGN if "ARRAY" in name}
+# Variables that a job may legitimately have; its record shows them.
+TOLD = ARRAY | {f"SLURM_{name}" for name in ("RESTART_COUNT", "JOB_ACCOUNT", "JOB_QOS", "NTASKS", "CPUS_PER_TASK")}
+TOLD |= {name for name in FOREIGN if "MEM_PER" in name}
+Job = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def write(path: Path, text: str) -> None:
+    path.write_text(f"#!/bin/bash\n{text}\n")
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Iterator[Job]:
+    """Run a script as job 9 with a given Slurm record; Python prints the variables."""
+    write(tmp_path / "python", "echo; env | grep -E '^S(LURM|RUN)_'; exit 3")
+    write(tmp_path / "squeue", "echo 1:00:00")
+    node = '[[ $* == "--oneliner show node node2" ]] && exec echo "NodeName=node2 "'
+    write(tmp_path / "scontrol", f'{node}; [[ $* == "--oneliner show job 9" && $RECORD ]] || exit 1; echo "$RECORD"')
+    with tempfile.TemporaryDirectory(prefix="b") as short:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "BUSSO_"))}
+        environment |= {"BUSSO_PYTHON": str(tmp_path / "python"), "BUSSO_TMP": short, **OWN, **FOREIGN, **OF_SRUN}
+        environment["PATH"] = f"{tmp_path}:{environment['PATH']}"
+
+        def run(script: str, record: str, **more: str) -> subprocess.CompletedProcess[str]:
+            command = ["bash", f"slurm/{script}", "runs/x"]
+            given = environment | {"RECORD": record, **more}
+            return subprocess.run(command, cwd=ROOT, env=given, check=False, capture_output=True, text=True)
+
+        yield run
+
+
+def variables(found: subprocess.CompletedProcess[str]) -> dict[str, str]:
+    """Return the variables seen by Python."""
+    pairs = [line.partition("=") for line in found.stdout.splitlines() if line.startswith(("SLURM_", "SRUN_"))]
+    return {name: value for name, _, value in pairs}
+
+
+@pytest.mark.parametrize("script", JOBS)
+def test_a_job_has_nothing_of_the_allocation_around_its_sbatch(job: Job, script: str) -> None:
+    found = job(script, f"JobId=9 JobName=x {PLAIN} ")
+    assert variables(found) == OWN, found.stderr
+
+
+@pytest.mark.parametrize(
+    ("record", "kept"),
+    [
+        (PLAIN.replace("Node=0", "Node=300M"), {"SLURM_MEM_PER_NODE"}),
+        (PLAIN.replace("MemoryNode=0", "MemoryCPU=300M"), {"SLURM_MEM_PER_CPU"}),
+        (f"{PLAIN} MemPerTres=gres:gpu:300", {"SLURM_MEM_PER_GPU"}),
+        (PLAIN.replace("Restarts=0", "Restarts=7"), {"SLURM_RESTART_COUNT"}),
+        (PLAIN.replace("(null)", "other"), {"SLURM_JOB_ACCOUNT", "SLURM_JOB_QOS"}),
+        (f"ArrayJobId=6 ArrayTaskId=3 {PLAIN}", ARRAY),
+        (f"{PLAIN} NumTasks=2 CPUs/Task=1", {"SLURM_NTASKS"}),
+        (f"{PLAIN} NumTasks=1 CPUs/Task=3", {"SLURM_CPUS_PER_TASK"}),
+    ],
+)
+def test_a_job_keeps_what_is_in_its_own_record(job: Job, record: str, kept: set[str]) -> None:
+    """The last task of an array has the array's id, for which Slurm lists the other tasks as well."""
+    other = "JobId=8 ArrayJobId=9 ArrayTaskId=2 Account=a QOS=b Restarts=1 MinMemoryCPU=1M MemPerTres=gres:gpu:1"
+    found = job("evaluate.sh", f"{other} \nJobId=9 {record} ")
+    assert variables(found) == OWN | {name: FOREIGN[name] for name in kept}, found.stderr
+
+
+def test_an_array_around_its_sbatch_makes_no_array_of_a_sweep(job: Job) -> None:
+    found = job("sweep.sh", f"JobId=9 JobName=x {PLAIN} ")
+    assert found.returncode == 2 and "error: this is a job array: sbatch --array=0-7 slurm/sweep.sh" in found.stderr
+
+
+def test_a_job_keeps_the_login_node_that_submitted_it(job: Job) -> None:
+    """The cluster is not reachable from outside through a compute node."""
+    found = job("evaluate.sh", f"JobId=9 {PLAIN} ", SLURM_SUBMIT_HOST="login")
+    assert variables(found) == OWN | {"SLURM_SUBMIT_HOST": "login"}
+
+
+def test_without_a_record_the_job_goes_on_and_says_so(job: Job) -> None:
+    found = job("evaluate.sh", "")
+    assert "scontrol does not show job 9" in found.stdout
+    assert variables(found) == OWN | {name: FOREIGN[name] for name in TOLD}
+
+
+def test_submitit_submits_without_the_allocation_around_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command's own variables are restored afterwards."""
+    write(tmp_path / "srun", "exit 1")
+    write(tmp_path / "sbatch", f"env >{tmp_path}/handed_on; exit 1")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for name, value in (OWN | FOREIGN).items():
+        monkeypatch.setenv(name, value)
+    words = ["game=sette_mezzo", f"runs={tmp_path}/runs", "-m", "hydra/launcher=submitit_slurm", "seed=1,2"]
+    with pytest.raises(FailedJobError):
+        main(words)
+    handed_on = (tmp_path / "handed_on").read_text().splitlines()
+    assert [line for line in handed_on if line.startswith("SLURM_")] == ["SLURM_CONF=/etc/slurm.conf"]
+    assert {name: os.environ[name] for name in OWN | FOREIGN} == OWN | FOREIGN
+
+
+def test_ray_gets_the_settings_of_python_unless_the_site_has_others(tmp_path: Path) -> None:
+    python = f'[[ $1 == -c ]] && exec {sys.executable} "$@"; echo "$RAY_worker_niceness $RAY_event_stats"'
+    put_commands(tmp_path, {"python": python, "getent": "echo 10.0.0.1"})
+    given = {"BUSSO_PYTHON": str(tmp_path / "python"), "BUSSO_TMP_OF_JOB": str(tmp_path / "tmp")}
+    given |= {"PATH": f"{tmp_path}:{os.environ['PATH']}", "RAY_worker_niceness": "5"}
+    found = bash("-c", "unset RAY_event_stats; slurm/lib/ray-node head 2", **given)
+    assert "\n5 0\n" in found.stdout, found.stderr

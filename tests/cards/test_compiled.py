@@ -1,4 +1,4 @@
-"""Cache of compiled code: hits for the same code, never for other code."""
+"""Compiled code: hits of its cache for the same code only, packed bits, random streams, and loops in threads."""
 
 import importlib
 import itertools
@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import FunctionType
@@ -13,12 +14,36 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numba.core.dispatcher import Dispatcher
+from numpy.typing import NDArray
 
 from busso.cards.compiled import jit as code_store
 from busso.cards.compiled import jit as compiled
+from busso.cards.compiled.batch import first_illegal, policy_loop, reward_loop
+from busso.cards.compiled.bits import (
+    bit,
+    has,
+    highest,
+    lowest,
+    nth_bit,
+    popcount,
+    put,
+    put_thermometer,
+    unpack,
+    words_for,
+)
 from busso.cards.compiled.jit import fingerprint, njit
+from busso.cards.compiled.splitmix import below, below_wide, derive, stream, uniform
+from busso.cards.game import load_game
+from busso.cards.play import play
+from busso.cards.players import RandomPlayer
 from busso.command.conf_folder import own_games
+from busso.train.network import packed_linear
+from busso.train.network import q_network as network
+from busso.train.rollout import transitions
+from busso.tressette import GAME as TRESSETTE
 
 ROOT = Path(__file__).parents[2]
 LAST = """
@@ -290,3 +315,167 @@ def _with(value: Any) -> FunctionType:
 def test_different_values_have_different_fingerprints(one: Any, other: Any) -> None:
     assert fingerprint(_with(one), compiled.unwrap) != fingerprint(_with(other), compiled.unwrap)
     assert fingerprint(_with(one), compiled.unwrap) == fingerprint(_with(one), compiled.unwrap)
+
+
+WORDS = st.one_of(st.integers(0, 2**64 - 1), st.sampled_from([0, 1, 2**63, 2**64 - 1]))
+INDICES = st.integers(0, 63)
+
+
+def as_integer(words: NDArray[np.uint64]) -> int:
+    return sum(int(word) << 64 * k for k, word in enumerate(words))
+
+
+@given(WORDS, INDICES)
+def test_bits_of_a_word(word: int, index: int) -> None:
+    bits = [k for k in range(64) if word >> k & 1]
+    assert popcount(np.uint64(word)) == len(bits)
+    assert lowest(np.uint64(word)) == (bits[0] if bits else 64)
+    assert highest(np.uint64(word)) == (bits[-1] if bits else -1)
+    assert [nth_bit(np.uint64(word), n) for n in range(66)] == (bits + [64] * 66)[:66]
+    assert int(bit(index)) == 1 << index
+    assert bool(has(np.uint64(word), index)) == bool(word >> index & 1)
+
+
+@given(WORDS, st.integers(0, 127), st.integers(0, 2**128 - 1))
+def test_put_keeps_what_is_there_and_straddles_words(value: int, offset: int, before: int) -> None:
+    words = np.array([before & 2**64 - 1, before >> 64], np.uint64)
+    put(words, offset, np.uint64(value))
+    assert as_integer(words) == before | (value << offset) % 2**128
+
+
+@given(st.integers(0, 63), st.integers(0, 64))
+def test_thermometer(value: int, offset: int) -> None:
+    words = np.zeros(2, np.uint64)
+    put_thermometer(words, offset, value)
+    assert unpack(words[None], 128)[0].tolist() == [float(offset <= k < offset + value) for k in range(128)]
+
+
+@st.composite
+def packed(draw: st.DrawFn) -> tuple[NDArray[np.uint64], int]:
+    """Draw rows of words and the number of bits in use."""
+    rows, columns = draw(st.integers(0, 5)), draw(st.integers(1, 4))
+    words = draw(st.lists(WORDS, min_size=rows * columns, max_size=rows * columns))
+    bits = draw(st.integers(1, 64 * columns))
+    return np.array(words, np.uint64).reshape(rows, columns), bits
+
+
+@given(packed())
+def test_unpack(rows: tuple[NDArray[np.uint64], int]) -> None:
+    words, bits = rows
+    ones = unpack(words, bits)
+    assert ones.dtype == np.float32 and ones.shape == (len(words), bits)
+    assert ones.tolist() == [[as_integer(row) >> k & 1 for k in range(bits)] for row in words]
+
+
+@pytest.mark.parametrize("shape, bits", [((2, 1), 65), ((2, 2), 0), ((2, 2), -1), ((4,), 10)])
+def test_unpack_refuses_bits_that_do_not_fit(shape: tuple[int, ...], bits: int) -> None:
+    with pytest.raises(ValueError, match="do not fit"):
+        unpack(np.zeros(shape, np.uint64), bits)
+
+
+@pytest.mark.parametrize("bits, words", [(1, 1), (64, 1), (65, 2), (128, 2), (462, 8)])
+def test_words_for(bits: int, words: int) -> None:
+    assert words_for(bits) == words
+
+
+SEEDS = st.integers(0, 2**64 - 1)
+# First outputs for the seed 1234567, as in the test suites of several implementations (Rosetta Code, "Pseudo-random
+# numbers/Splitmix64").
+PUBLISHED = [
+    6457827717110365317,
+    3203168211198807973,
+    9817491932198370423,
+    4593380528125082431,
+    16408922859458223821,
+]
+
+
+def test_published_numbers() -> None:
+    # A stream without a name starts at the seed.
+    assert stream(1234567, "", 0, 5).tolist() == PUBLISHED
+
+
+@given(SEEDS, st.integers(0, 2**40), st.integers(0, 20), st.integers(0, 20))
+def test_a_stream_is_the_same_however_it_is_cut(seed: int, first: int, left: int, right: int) -> None:
+    whole = stream(seed, "episodes", first, left + right)
+    parts = [stream(seed, "episodes", first, left), stream(seed, "episodes", first + left, right)]
+    assert np.array_equal(whole, np.concatenate(parts))
+
+
+def test_streams_of_other_names_and_seeds_share_nothing() -> None:
+    streams = [stream(seed, name, 0, 1000) for seed in (1, 2, -1) for name in ("episodes", "evaluation", "")]
+    assert np.unique(np.concatenate(streams)).size == 9_000
+
+
+@given(SEEDS, st.integers(1, 2**32 - 1))
+def test_below(bits: int, n: int) -> None:
+    number = int(below(np.uint64(bits), n))
+    assert 0 <= number < n
+    assert number == (bits >> 32) * n >> 32
+
+
+@given(SEEDS, st.integers(1, 2**64 - 1))
+def test_below_wide(bits: int, n: int) -> None:
+    assert int(below_wide(np.uint64(bits), np.uint64(n))) == bits * n >> 64
+
+
+@given(SEEDS)
+def test_uniform(bits: int) -> None:
+    assert uniform(np.uint64(bits)) == (bits >> 11) / 2**53
+    assert 0 <= uniform(np.uint64(bits)) < 1
+
+
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_derive_depends_on_seed_and_salt_alone(size: int) -> None:
+    seeds = stream(3, "games", 0, size)
+    assert derive(seeds, 1).tolist() == [int(derive(seeds[k : k + 1], 1)[0]) for k in range(size)]
+    assert not np.any(derive(seeds, 1) == derive(seeds, 2))
+
+
+def test_loops_on_the_way_of_a_decision_give_pythons_lock_back() -> None:
+    (policy, *_), (reward, *_) = TRESSETTE.policies.values(), TRESSETTE.rewards.values()
+    loops: list[Any] = [
+        *TRESSETTE.loops,
+        first_illegal,
+        policy_loop(policy),
+        reward_loop(TRESSETTE.rules.apply, reward),
+    ]
+    loops += [network.choose, network.fill_forced_moves, packed_linear._sums, packed_linear._add]
+    loops += [transitions.next_decisions, transitions.n_step_returns]
+    assert not [loop.py_func.__name__ for loop in loops if not loop.targetoptions.get("nogil")]
+
+
+def test_a_game_that_is_not_there_is_named_in_any_thread() -> None:
+    states, caught = TRESSETTE.deal(stream(1, "x", 0, 4)), []
+
+    def look(game: int) -> None:
+        for _ in range(50):
+            with pytest.raises(ValueError, match="no such game") as error:
+                TRESSETTE.legal(states, np.array([0, game]))
+            caught.append(error)
+
+    threads = [threading.Thread(target=look, args=(game,)) for game in (4, -1, 99)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(caught) == 150
+
+
+@pytest.mark.parametrize("name", ["tressette", "blackjack"])
+def test_games_in_threads_are_those_of_one_thread(name: str) -> None:
+    game, found = load_game(name), {}
+
+    def random_games(part: int) -> None:
+        seeds = stream(part, "threads", 0, 500)
+        found[part], _ = play(game, seeds, [RandomPlayer()], np.zeros((500, game.seats), np.uint8))
+
+    random_games(0)
+    alone = found.pop(0)
+    threads = [threading.Thread(target=random_games, args=(part,)) for part in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (found[0] == alone).all()  # compared by field: padding bytes are undefined
+    assert not any((found[part] == alone).all() for part in (1, 2, 3))

@@ -1,5 +1,6 @@
-"""Loop that plays games: seats of players, checks, and rewards."""
+"""Loop that plays games: seats of players, checks, rewards, interruption between decisions, games by name."""
 
+import time
 from collections import Counter
 
 import numpy as np
@@ -10,8 +11,9 @@ from busso.base.errors import InputError
 from busso.cards.compiled.batch import random_legal
 from busso.cards.compiled.bits import bit
 from busso.cards.compiled.splitmix import stream
-from busso.cards.game import Game, States, load_game
-from busso.cards.play import Decisions, Player, play
+from busso.cards.duplicate import duel
+from busso.cards.game import Game, States, UnknownGameError, load_game
+from busso.cards.play import Actions, ChunkedPlayer, Decisions, Player, StoppablePlayer, StoppedError, play, stoppable
 from busso.cards.players import PolicyPlayer, RandomPlayer, named_player
 from tests.cards.toy import TOY
 from tests.errors import error_about
@@ -160,3 +162,74 @@ def test_hands_as_dealt_are_played_on_in_place() -> None:
     assert np.array_equal(again, final)
     other, _ = play(TRESSETTE, seeds[::-1].copy(), [RandomPlayer()], seating, states=start.copy())
     assert not np.array_equal(other, final)
+
+
+class Thinking:
+    """Player that takes 2 ms for each decision and plays the first card; records the batch sizes."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def begin(self, seeds: NDArray[np.uint64]) -> None:
+        pass
+
+    def act(self, decisions: Decisions) -> Actions:
+        self.asked.append(decisions.games.size)
+        time.sleep(0.002 * decisions.games.size)
+        return np.array([int(mask & -mask).bit_length() - 1 for mask in decisions.legal.astype(object)], np.uint8)
+
+
+@pytest.mark.parametrize("name", ["monte_carlo:samples:3", "cheating:tricks:2"])
+def test_in_pieces_it_is_the_same_player(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds, other = stream(3, "pieces", 0, 12), RandomPlayer()
+    whole = duel(TRESSETTE, named_player(TRESSETTE, name), other, seeds)
+    monkeypatch.setattr("busso.cards.play.LOOK_SECONDS", 0.002)  # so that interruptions are checked during the test
+    pieces = stoppable(TRESSETTE, name, named_player(TRESSETTE, name), lambda: False)
+    assert isinstance(pieces, ChunkedPlayer)
+    cut = duel(TRESSETTE, pieces, other, seeds)
+    assert np.array_equal(cut.own, whole.own) and np.array_equal(cut.other, whole.other)
+
+
+@pytest.mark.parametrize("after", [0, 3])
+def test_a_stop_between_two_pieces(after: int) -> None:
+    player, looks = Thinking(), [False] * after + [True]
+    with pytest.raises(StoppedError):
+        play(TRESSETTE, stream(1, "pieces", 0, 40), [ChunkedPlayer(player, lambda: looks.pop(0))], np.zeros((40, 4)))
+    assert len(player.asked) == after and not looks
+
+
+def test_a_stop_between_two_rounds() -> None:
+    looks = [False] * 7 + [True]
+    player = stoppable(TRESSETTE, "greedy", named_player(TRESSETTE, "greedy"), lambda: looks.pop(0))
+    assert isinstance(player, StoppablePlayer)
+    with pytest.raises(StoppedError):
+        play(TRESSETTE, stream(1, "rounds", 0, 40), [player], np.zeros((40, 4)))
+    assert not looks
+
+
+@pytest.mark.parametrize(
+    "name", ["nope", "os", "../x", ".x", "", "a.b", "os.nope", "busso.tressette.rules", "tests", "5"]
+)
+def test_unknown_games(name: str) -> None:
+    with error_about(UnknownGameError, "game.name"):
+        load_game(name)
+
+
+def test_one_action_for_each_game() -> None:
+    states = TOY.deal(np.arange(3, dtype=np.uint64))
+    for actions in (np.zeros(2, np.uint8), np.zeros(3, np.int64)):
+        with pytest.raises(ValueError, match="expected 3 actions"):
+            TOY.apply(states, actions)
+
+
+def test_games_that_are_not_there() -> None:
+    states = TOY.deal(np.arange(3, dtype=np.uint64))
+    for games in ([3], [-1], [0, 10**6]):
+        with pytest.raises(ValueError, match="no such game"):
+            TOY.legal(states, np.array(games))
+
+
+def test_foreign_states() -> None:
+    states = load_game("tressette").deal(np.arange(3, dtype=np.uint64))
+    with pytest.raises(ValueError, match="states of toy"):
+        TOY.legal(states)

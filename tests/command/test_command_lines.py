@@ -118,7 +118,7 @@ MISTAKES = {
     # values
     "tournament seed": "seed: unknown setting; write KEY=VALUE",
     "tournament seed=x": "seed: expected an integer, not x",
-    "tournament seed=1,2": "seed=1,2: several values need --multirun",
+    "train seed=1,2": "seed=1,2: several values need --multirun",
     "tournament folder=a/b,c": "folder=a/b,c: several values need --multirun, which runs them all; for one value write "
     "\"folder='a/b,c'\"",
     "tournament players=greedy": "players: expected a list, such as [a,b]",

@@ -1,17 +1,24 @@
-"""Errors: key, hint, and the line that users see."""
+"""Errors: key, hint, and the line that users see; output with a closed stream, and progress of long work."""
 
 import copy
 import importlib
+import io
+import os
 import pickle
 import pkgutil
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import busso
 from busso.base.errors import InputError
+from busso.command import console as progress
 from busso.command.app import CommandEnd, JobError
+from busso.command.console import Progress, output_may_fail, result_console, time_left
 from busso.command.main import command as as_command
 from busso.command.settings.checks import SettingsError, require
 from busso.train.rollout.backend import BackendLostError
@@ -91,3 +98,123 @@ def test_a_command_ends_with_its_line_and_exit_code(capsys: pytest.CaptureFixtur
 
     assert as_command(command)([]) == 3
     assert capsys.readouterr() == ("", "error: learner.lr: too great; say 3\n")
+
+
+OPENS = """
+import os, sys
+from busso.command.main import command as as_command
+def command(arguments):
+    file = open(arguments[0], "wb", buffering=0)
+    print("for a person")
+    print("also", file=sys.stderr)
+    os.write(1, b"without Python")
+    os.write(2, b"without Python")
+    return 3
+sys.exit(as_command(command)(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&- <&-"])
+def test_what_is_meant_for_a_person_is_never_written_into_another_file(tmp_path: Path, closed: str) -> None:
+    """An opened file gets the lowest free descriptor, which is that of a closed standard output."""
+    file = tmp_path / "checkpoint"
+    command = ["bash", "-c", f'"$@" {closed}', "bash", sys.executable, "-c", OPENS, str(file)]
+    assert subprocess.run(command, check=False, capture_output=True).returncode == 3
+    assert file.read_bytes() == b""
+
+
+class NoReader(io.StringIO):
+    def write(self, text: str) -> int:
+        raise BrokenPipeError(32, "Broken pipe")
+
+
+def test_printing_may_fail_where_it_is_said_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdout", NoReader())
+    with output_may_fail():
+        print("results")
+    assert capsys.readouterr().err.count("\n") == 1
+    with pytest.raises(ZeroDivisionError), output_may_fail():
+        raise ZeroDivisionError
+
+
+def test_a_table_may_fail_where_it_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rich by default would exit the process."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        with output_may_fail():
+            result_console().print("results")
+
+
+FAILS = """
+import sys
+from busso.command.console import plain_console
+from busso.command.main import command as as_command
+def command(arguments):
+    print("for a person", file=sys.stderr)
+    plain_console(stderr=True).print("a bar")
+    print("and another line", file=sys.stderr)
+    print("results")
+    return 3
+sys.exit(as_command(command)([]))
+"""
+
+
+def test_a_standard_error_that_is_full_ends_nothing() -> None:
+    """As when a job's log is on a full disk: the runs may be elsewhere."""
+    with Path("/dev/full").open("w") as full:
+        found = subprocess.run([sys.executable, "-c", FAILS], check=False, stdout=subprocess.PIPE, stderr=full)
+    assert (found.returncode, found.stdout) == (3, b"results\n")
+
+
+def test_nothing_on_the_screen_is_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    result_console().print("runs/[/x]/[red]")
+    assert capsys.readouterr().out == "runs/[/x]/[red]\n"
+
+
+def test_time_left() -> None:
+    assert [time_left(each) for each in (None, 5, 125.9, 3725)] == ["", "0:05 left", "2:05 left", "1:02:05 left"]
+
+
+def test_lines_elsewhere_are_sparse(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    with Progress("playing", 100, "deals", done=10) as shown:
+        for _ in range(50):
+            clock[0] += 1.0
+            shown.advance()
+    lines = capsys.readouterr().err.splitlines()
+    # One line every ten seconds; the pace ignores the pieces that were there at the start.
+    assert lines == [f"playing  {10 + s}%  {10 + s} of 100 deals  {time_left(90 - s)}" for s in (10, 20, 30, 40, 50)]
+
+
+def test_short_work_and_work_of_unknown_length(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Progress("solving", None, "rounds") as shown:
+        shown.update(3)
+        assert shown.seconds_left() is None
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.0)
+    with Progress("solving", None, "rounds") as shown:
+        shown.update(3, "(nearly)")
+        shown.say("a line")
+    assert capsys.readouterr().err == "solving  3 rounds (nearly)\na line\n"
+
+
+def test_a_terminal_sees_a_bar_that_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=100)
+    monkeypatch.setattr("busso.command.console.plain_console", lambda **_: console)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as in a terminal, set before Rich is imported
+    with pytest.raises(KeyboardInterrupt), Progress("grading", 8, "moves") as shown:
+        shown.advance()
+        shown.advance(3, "[sic]")
+        shown.say("stays")
+        raise KeyboardInterrupt
+    text = screen.getvalue()
+    assert all(word in text for word in ("grading", "4 of 8 moves [sic]", "stays")) and "━" in text
+    assert text.endswith("\x1b[2K") or "\x1b[2K" in text.rpartition("4 of 8")[2]  # the line is cleared

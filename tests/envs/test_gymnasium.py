@@ -1,11 +1,21 @@
-"""Gymnasium environments of a single game; tests/field has Gymnasium's own checks."""
+"""Gymnasium environments of a single game, with Gymnasium's own checks, other libraries and the examples."""
 
+import os
+import re
+import runpy
+import subprocess
+import sys
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium.utils.env_checker import check_env
 
+import busso.envs
 from busso.base.errors import InputError
 from busso.cards.players import RandomPlayer
 from busso.envs.aec import SeatsEnv
@@ -14,6 +24,8 @@ from busso.envs.vector import SeatsVectorEnv
 from busso.tressette import GAME
 from tests.envs.test_vector import Folding
 from tests.errors import error_about
+from tests.limits import seconds
+from tests.pages import ROOT
 
 
 def test_a_game_that_the_deal_decides_is_over_by_the_first_step() -> None:
@@ -135,3 +147,150 @@ def test_render(capsys: pytest.CaptureFixture[str]) -> None:
     env.reset(seed=3)
     env.step(0)
     assert "over; wins: " in (env.render() or "")
+
+
+PAGE = ROOT / "docs" / "howto" / "environments.md"
+SMALL = ["--hidden", "32", "--num-envs", "64", "--batch-size", "64", "--starts", "500", "--games", "200"]
+
+
+def run(script: str, *arguments: str, limit: float = 90) -> str:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / script), *arguments],
+        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=seconds(limit),
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def share_won(text: str) -> tuple[float, float]:
+    """Return the share of hands won, and the lower end of its interval."""
+    found = re.search(r"([\d.]+)% of [\d,]+ hands won \(95% interval ([\d.]+)% to ([\d.]+)%\)", text)
+    assert found is not None, text
+    share, low, high = map(float, found.groups())
+    assert low < share < high
+    return share, low
+
+
+@pytest.mark.timeout(200)
+def test_the_dqn_in_one_file_runs() -> None:
+    text = run("dqn_tressette.py", "--decisions", "3200", *SMALL)
+    assert "100%" in text and re.search(r"\d+ updates  loss 0\.\d+", text)
+    share_won(text)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_dqn_in_one_file_learns() -> None:
+    """It beats random play after a third of its default training."""
+    text = run("dqn_tressette.py", "--decisions", "100000", "--games", "2048", limit=300)
+    assert share_won(text)[1] > 52 and "better than random: yes" in text
+
+
+@pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL))
+def test_the_code_of_the_page_runs(block: str) -> None:
+    if "sb3_contrib" in block:
+        pytest.importorskip("sb3_contrib", reason="needs sb3-contrib")
+    found: dict[str, object] = {}
+    exec(block, found)
+    assert {"env", "games", "game"} & set(found)
+
+
+@pytest.mark.timeout(200)
+def test_the_champion_plays_in_both() -> None:
+    """From the environments' observations it beats random play as in tournaments: 89 of 100 hands."""
+    text = run("champion_in_environments.py", "--against", "random", "--turns", "20", "--batch", "256")
+    for where in ("PettingZoo", "Gymnasium"):
+        found = re.search(rf"{where}: \+[\d.]+ .* ([\d.]+)% of \d+ games won", text)
+        assert found is not None and float(found[1]) > (60 if where == "PettingZoo" else 80), text
+
+
+assert busso.envs  # registers the environments
+NAMES = sorted(name for name in gymnasium.registry if name.startswith("busso/"))
+EXAMPLE = ROOT / "examples" / "maskable_ppo.py"
+each_name = pytest.mark.parametrize("name", NAMES)
+
+
+@pytest.mark.filterwarnings("error")
+@each_name
+def test_the_api_as_gymnasium_checks_it(name: str) -> None:
+    check_env(gymnasium.make(name).unwrapped)
+    check_env(gymnasium.make(name, render_mode="ansi").unwrapped)
+
+
+@pytest.mark.filterwarnings("error")
+@each_name
+def test_the_api_as_stable_baselines3_checks_it(name: str) -> None:
+    checker = pytest.importorskip("stable_baselines3.common.env_checker", reason="needs stable-baselines3")
+    checker.check_env(gymnasium.make(name))
+
+
+def test_a_render_mode_that_there_is_not() -> None:
+    """`gymnasium.make` re-raises an environment's TypeError as `type(error)(text)`."""
+    with pytest.raises(
+        TypeError, match=r"^render_mode: expected ansi or human, not 'rgb_array' was raised from .*Tressette-v0"
+    ):
+        gymnasium.make("busso/Tressette-v0", render_mode="rgb_array")
+
+
+@pytest.mark.filterwarnings("ignore:.*ERROR:UserWarning")
+def test_an_error_in_another_process() -> None:
+    """`AsyncVectorEnv` re-raises an environment's error as `type(error)(error)`."""
+    env = gymnasium.vector.AsyncVectorEnv([partial(gymnasium.make, "busso/Blackjack-v0")])
+    try:
+        with pytest.raises(InputError, match=r"^seed: expected an integer") as caught:
+            env.reset(seed=-1)
+        assert caught.value.key == "seed"
+    finally:
+        env.close(terminate=True)
+
+
+@each_name
+def test_maskable_ppo_trains_and_is_loaded(name: str, tmp_path: Path) -> None:
+    """A strict environment rejects illegal actions, so this shows that masks are used. A loaded model makes its own."""
+    contrib = pytest.importorskip("sb3_contrib", reason="needs sb3-contrib")
+    env = gymnasium.make(name, strict=True)
+    model = contrib.MaskablePPO("MlpPolicy", env, n_steps=32, batch_size=32, n_epochs=1, seed=1, device="cpu")
+    before = [weights.clone() for weights in model.policy.parameters()]
+    model.learn(64)
+    assert model.num_timesteps == 64
+    assert any((old != new).any() for old, new in zip(before, model.policy.parameters(), strict=True))
+    model.save(tmp_path / "model")
+    assert contrib.MaskablePPO.load(tmp_path / "model", gymnasium.make(name)).learn(32).num_timesteps == 32
+
+
+@each_name
+def test_the_batch_adapter_is_the_games_of_single_environments(name: str) -> None:
+    """From the same seed: observations, masks, rewards, ends, and final observations."""
+    pytest.importorskip("sb3_contrib", reason="needs sb3-contrib")
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    made: type[Any] = runpy.run_path(str(EXAMPLE))["BatchVecEnv"]
+    both: list[Any] = [made(name, 4), DummyVecEnv([partial(gymnasium.make, name)] * 4)]
+    for env in both:
+        env.seed(9)
+    seen, expected = (env.reset() for env in both)
+    ended = 0
+    for _ in range(70):
+        masks, same = (np.stack(env.env_method("action_masks")) for env in both)
+        assert np.array_equal(seen, expected) and np.array_equal(masks, same)
+        actions = masks.argmax(axis=1)
+        (seen, rewards, over, infos), (expected, earned, done, told) = (env.step(actions) for env in both)
+        assert np.allclose(rewards, earned, atol=1e-5) and np.array_equal(over, done)
+        for k in np.flatnonzero(over):
+            assert np.array_equal(infos[k]["terminal_observation"], told[k]["terminal_observation"])
+            ended += 1
+    assert ended > 4
+
+
+def test_the_example_learns_from_whole_batches(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("sb3_contrib", reason="needs sb3-contrib")
+    words = ["--steps", "640", "--num-envs", "16", "--others", "greedy"]
+    monkeypatch.setattr(sys, "argv", [str(EXAMPLE), *words])
+    runpy.run_path(str(EXAMPLE), run_name="__main__")
+    assert "640 decisions\nthe last 64 games: " in capsys.readouterr().out

@@ -4,11 +4,12 @@ import csv
 import json
 import shutil
 from pathlib import Path
+from statistics import stdev
 
 import pytest
 
 from busso.evaluate.compare import main as compare
-from busso.evaluate.report.of_runs import Comparison, _student, over_seeds, scores_of
+from busso.evaluate.report.of_runs import Comparison, over_seeds, scores_of
 from busso.evaluate.report.runs import kinds_of
 from busso.train.__main__ import main as train
 from busso.train.run.read import load_run
@@ -48,7 +49,7 @@ def test_a_comparison(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert float(rows(tmp_path)["one", "2"]["greedy"]) == won["two"]["greedy"]["win_rate"][0]
     assert compare([*(str(runs / name) for name in ("one", "wide")), f"folder={tmp_path}", "baseline=wide"]) == 0
     assert [row_of(tmp_path, name)[1] for name in ("wide", "one")] == [other[1], own[1]]
-    assert row_of(tmp_path, "one")[-2] == f"{0.0 - 50 * sum(more):+.1f} pp"
+    assert row_of(tmp_path, "one")[-2] == f"{0 - 50 * sum(more):+.1f} pp"  # no -0.0
 
 
 def test_what_keeps_a_difference_from_being_decided(runs: Path) -> None:
@@ -109,9 +110,11 @@ def test_tables_of_small_games(tmp_path: Path) -> None:
 
 
 def test_beyond_the_table_of_quantiles() -> None:
-    """Published: 2.228 for 10 degrees of freedom, 2.086 for 20, 1.984 for 100."""
-    found = [_student(freedom) for freedom in (9, 10, 20, 100)]
-    assert found == pytest.approx([2.262, 2.228, 2.086, 1.984], abs=0.003)
+    """Published: 2.262 for 9 degrees of freedom, 2.228 for 10, 2.086 for 20, 1.984 for 100."""
+    for freedom, quantile in ((9, 2.262), (10, 2.228), (20, 2.086), (100, 1.984)):
+        scores = [float(seed) for seed in range(freedom + 1)]
+        _, half = over_seeds(scores)
+        assert half * len(scores) ** 0.5 / stdev(scores) == pytest.approx(quantile, abs=0.003)
 
 
 def test_over_seeds_by_hand() -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 import busso
-from busso import runs
 from busso.command.settings.checks import SettingsError
 from tests.errors import error_about
 from tests.limits import seconds
@@ -59,9 +58,15 @@ def test_a_thread_trains_with_ray() -> None:
     assert run.results["random"]["deals"] == 8
 
 
-def test_a_second_thread_is_told_in_one_line() -> None:
-    with runs._only_training(), error_about(SettingsError, "train_agent", "another thread", "wait"):
-        in_a_thread(lambda: busso.train_agent(*TINY))
+def test_a_second_thread_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def train(chosen: object) -> int:
+        with error_about(SettingsError, "train_agent", "another thread", "wait"):
+            in_a_thread(lambda: busso.train_agent(*TINY))
+        return 130  # as after Ctrl-C
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("busso.train.api.train", train)
+        busso.train_agent(*TINY)
     in_a_thread(lambda: busso.train_agent(*TINY, quiet=True))
 
 
@@ -76,10 +81,10 @@ def trained(name: str, *settings: str) -> int:
 
 # In a separate process, because a fork of this one would be a fork of pytest.
 SCRIPT = """
-import torch, {module} as here
+import torch, busso.runs, {module} as here
 torch.set_num_threads(2)
 before = here.played(), here.trained("a")
-with here.runs._only_training(), here.multiprocessing.get_context("fork").Pool(1) as pool:
+with busso.runs._only_training(), here.multiprocessing.get_context("fork").Pool(1) as pool:
     trains = pool.apply_async(here.trained, ("b", "learner.threads=2"))
     after = pool.apply_async(here.played).get({limit}), trains.get({limit})
 assert before == after, (before, after)

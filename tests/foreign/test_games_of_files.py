@@ -20,6 +20,7 @@ from tests.errors import error_about
 from tests.foreign.files import champion_of, change_checkpoints, change_config, table
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.usefixtures("no_trusted_files")
 TRAP, TYPED = "trap", "./trap.py"  # a file in the working folder
 Main = Callable[[Sequence[str]], int]
 

@@ -9,7 +9,7 @@ from busso.cards.hand import Hand
 from busso.cards.players import named_player
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.game import game_defaults
-from busso.evaluate.review.advisers import ActionValue, Evaluation, worths_by
+from busso.evaluate.review.advisers import ActionValue, Evaluation
 from busso.evaluate.solve.solution import solve
 from busso.play.table.hints import Coach, Coaching
 from busso.spike.search import showdown_odds
@@ -80,8 +80,8 @@ def test_hints_use_only_what_the_seat_knows() -> None:
         state = table.hand.state.copy()
         reshuffle_hidden(state, 0, random)
         other = Hand(table.game, table.hand.seeds, state)
-        worths = worths_by(coach.adviser, other, len(table.hand.moves), state, other.legal)
-        there = {each.action: each.value for each in worths}
+        other.moves = [*table.hand.moves]
+        there = {each.action: each.value for each in coach.hint(other)}
         here = {each.action: each.value for each in coach.hint(table.hand)}
         changed += bool((state["hands"] != table.hand.state["hands"]).any())
         assert here == there

@@ -1,18 +1,30 @@
-"""Line mode, as used by a person, a pipe or a terminal."""
+"""Line mode, as used by a person, a pipe or a terminal; its texts and its speed."""
 
 import re
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from string import Formatter
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from numpy.typing import NDArray
 
+from busso.cards.game import States, load_game
 from busso.command.conf_folder import own_games
-from busso.play.language import Language, texts_of
+from busso.play.language import LANGUAGES, Language, message, texts_of
 from busso.play.plain import WORDS, PlainTable
+from busso.play.table.seats import HUMAN, seated_player
 from busso.play.table.session import Session
+from busso.play.table.table import Setup, Table
+from busso.train.network.q_network import DenseNetwork, NetworkPlayer
+from busso.tressette.search.network_search import SearchPlayer
+from busso.tressette.search.worlds import WorldSimulator
 from tests.errors import key_of
 from tests.limits import seconds
 from tests.play.conftest import Piped
@@ -177,3 +189,88 @@ def test_the_first_line_waits_for_nothing_slow() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, check=False, capture_output=True, text=True)
     assert found.stderr == "[] 0"
+
+
+ENGLISH = texts_of("en")
+CARDS = 40  # games with this many actions play cards, whose names do not depend on the language
+
+
+def places(text: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_every_language_has_every_text_with_its_places(name: str) -> None:
+    texts = texts_of(name)
+    assert list(texts) == list(ENGLISH)
+    assert {key: places(text) for key, text in texts.items()} == {key: places(text) for key, text in ENGLISH.items()}
+    assert all(text.strip() and "\n" not in text for text in texts.values())
+
+
+def test_every_word_has_a_name_and_a_help() -> None:
+    for group in ("word", "help"):
+        assert {f"{group}.{word}" for word in WORDS} == {key for key in ENGLISH if key.startswith(f"{group}.")}
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_words_and_actions_can_be_told_apart(name: str) -> None:
+    language = Language(name)
+    words = {language.say(f"word.{word}") for word in WORDS} | set(WORDS)
+    assert len({language.say(f"word.{word}") for word in WORDS}) == len(WORDS)
+    for game in map(load_game, own_games()):
+        texts = [game.action_text(action) for action in range(game.actions)]
+        called = [language.action(game.name, text) for text in texts]
+        assert len(set(called)) == game.actions and not words & set(called + texts)
+
+
+def test_every_action_with_a_name_has_one_in_every_language() -> None:
+    for game in map(load_game, own_games()):
+        for action in range(game.actions if game.actions < CARDS else 0):
+            assert f"action.{game.name}.{game.action_text(action)}" in ENGLISH
+
+
+def test_a_message_in_a_message_is_said_in_the_same_language() -> None:
+    told = message("event.wins", seat=2, rule=message("rule.lot"))
+    assert Language("en").render(told) == "Seat 2 wins the pool: a complete tie, by lot."
+    assert Language("it").render(told) == "Il posto 2 vince il piatto: del tutto pari, a sorte."
+    declared = message("event.declares", seat=1, accusi=(message("accuso.four", rank="A"), "x"))
+    assert Language("en").render(declared) == "Seat 1 declares: four A, x."
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Use one thread, as `seated_player`."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_move_of_a_network_takes_less_than_a_tenth_of_a_second() -> None:
+    game = load_game("tressette")
+    network = NetworkPlayer(
+        DenseNetwork(game.bits, game.actions, [256, 256, 256], False)
+    )  # shape of the default network
+    seats = (HUMAN, *["network"] * (game.seats - 1))
+    table, took = Table(Setup(game, seats, 7), lambda game, spec: network), []
+    while not table.hand.over:
+        before, by_person = time.perf_counter(), table.person_to_move
+        table.play(choice(table)) if by_person else table.reply()
+        took += [] if by_person else [time.perf_counter() - before]
+    assert len(took) == 30
+    assert sorted(took)[len(took) * 9 // 10 - 1] < seconds(0.1)  # the first moves compile
+
+
+def test_a_search_is_compiled_when_it_sits_down(monkeypatch: pytest.MonkeyPatch, one_thread: None) -> None:
+    """By replay and play-outs, as for a hint; the first tricks alone would not start a search."""
+    replayed: list[int] = []
+
+    class Watched(WorldSimulator):
+        def log_likelihood(self, worlds: States, *how: Any) -> NDArray[np.float64]:
+            replayed.append(int(worlds["plays"].min()))
+            return super().log_likelihood(worlds, *how)
+
+    monkeypatch.setattr("busso.tressette.search.network_search.WorldSimulator", Watched)
+    player = seated_player(load_game("tressette"), "search:champion:samples:4")
+    assert isinstance(player, SearchPlayer) and replayed == [8] and player.simulator.rows > 100

@@ -1,6 +1,7 @@
 """Views: their content, and no hidden information."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,15 @@ from busso.cards.compiled.splitmix import stream
 from busso.cards.game import Game, States, load_game
 from busso.cards.hand import Hand, Move
 from busso.cards.own.files import game_with
-from busso.play.language import Language
+from busso.play.language import Language, message
 from busso.play.table.session import Session
 from busso.play.table.table import Setup, Table
-from busso.play.views import events, page, result, view
-from busso.play.views.spike import showdown
-from busso.play.views.tressette import dealt
-from busso.spike.cards import VALUES
+from busso.play.views import events, page, position, result, view
+from busso.play.views.spike import costs, endings, showdown, sums_after
+from busso.play.views.tressette import TressetteView, cards_of, dealt, facts, task, trick_of
+from busso.spike.cards import BUY, FOLD, MATCH, NO_BUY, VALUES
 from tests.blackjack.hidden import reshuffle_hidden as hidden_in_blackjack
-from tests.play.people import choice, play_on, sit_down
+from tests.play.people import choice, play_on, reply, sit_down, step
 from tests.sette_mezzo.hidden import reshuffle_hidden as hidden_in_sette_mezzo
 from tests.spike.hidden import reshuffle_hidden as hidden_in_spike
 from tests.tiny_game import FILE
@@ -206,3 +207,136 @@ def test_a_game_without_a_view_of_its_own_is_played_through_the_generic_one() ->
         else:
             table.reply()
     assert legal == {("pass", "bet")} and sum(table.score.totals) == 0
+
+
+EMPTY = TressetteView(
+    seat=1,
+    turn=1,
+    leader=0,
+    hand=(("3D", "4D"), (), ("AS",), ()),
+    legal=("AS",),
+    trick=((0, "2S"),),
+    tricks=(1, 2),
+    thirds=(0, 0),
+    points=(0, 0),
+    last_trick=((2, "4C"), (3, "5C"), (0, "2C"), (1, "7B")),
+    last_taker=0,
+    signals=(),
+    voids=((), (), ("C",), ("D", "S")),
+    accusi=((), (), (), ()),
+    cards_left=(6, 7, 7, 7),
+)
+
+
+def test_places_go_round_from_the_viewer() -> None:
+    trick = trick_of(EMPTY)
+    assert [(place.seat, place.card) for place in trick.places] == [(1, None), (2, None), (3, None), (0, "2S")]
+    assert [place.leads for place in trick.places] == [False, False, False, True] and trick.places[3].highest
+    assert trick.number == 4 and not trick.complete
+
+
+def test_a_complete_trick_lies_there_until_the_next_is_led() -> None:
+    led, before = trick_of(EMPTY, last=True), trick_of(replace(EMPTY, trick=(), leader=0, turn=0))
+    assert led == before and led.complete and led.number == 3
+    assert [(place.seat, place.card, place.leads, place.highest) for place in led.places] == [
+        (1, "7B", False, False),
+        (2, "4C", True, False),
+        (3, "5C", False, False),
+        (0, "2C", False, True),
+    ]
+    first = replace(EMPTY, trick=(), last_trick=(), tricks=(0, 0))
+    assert trick_of(first, last=True).number == 1 and not trick_of(first, last=True).complete
+
+
+def test_what_one_may_do() -> None:
+    assert task(EMPTY) == message("tressette_screen.follow", suit="spade")
+    assert task(replace(EMPTY, trick=((0, "2B"),))) == message("tressette_screen.free", suit="bastoni")
+    assert task(replace(EMPTY, trick=())) == message("tressette_screen.lead")
+    assert cards_of(EMPTY) == ["3D", "4D", "AS"]
+
+
+def test_what_is_known_of_a_seat() -> None:
+    said = ((2, "D", "volo"), (2, "S", "busso"), (2, "B", "busso"), (2, "C", "busso"), (3, "B", "striscio"))
+    declared = (message("accuso.three", rank="A", suit="denari"), message("accuso.four", rank="3"))
+    told = replace(EMPTY, signals=said, accusi=((), (), declared, ()))
+    language = Language("en")
+    # Declarations about a suit that has been played out are dropped.
+    assert list(map(language.render, facts(told, 2))) == ["no C", "volo D", "busso S B", "3 × A, no D", "4 × 3"]
+    assert list(map(language.render, facts(told, 3))) == ["no D S", "striscio B"]
+    assert facts(told, 0) == []
+    assert facts(replace(told, cards_left=(0, 0, 0, 0)), 3) == [
+        message("tressette_screen.said", suits="B", signal="striscio")
+    ]
+
+
+def test_a_position_is_what_the_seat_saw_with_all_hands_open() -> None:
+    session = sit_down("seed=7")
+    table, before = session.table, {}
+    while not reply(table).hand.over:
+        before[len(table.hand.moves) + 1] = view(table.hand, 0), table.hand.state.copy()
+        table.play(choice(table))
+    language = Language("en")
+    for number, (seen, state) in before.items():
+        then = table.hand.until(number - 1)
+        assert view(then, 0) == seen and (then.state == state).all() and len(table.hand.moves) == 40
+        lines = position(language, table.hand, number, 0)
+        opened = lines[lines.index(language.say("review_screen.open")) + 1 :][:4]
+        held = [card for suit in seen.hand for card in suit]
+        assert [card for card in opened[0].split()[1:] if "(" not in card] == held
+        assert sum(line.count("(") for line in opened) == number - 1
+        assert all(f"({card})" in " ".join(opened) for _, card in seen.trick)
+
+
+def test_endings_are_what_the_credits_say() -> None:
+    """By showdown, by folding, and with a second pot."""
+    table, found = sit_down("game=spike", "hands=9", "seed=5", "sabacc_pot=true").table, []
+    while not table.hand.over:
+        seen, prices = view(table.hand, 0), costs(table.hand)
+        if table.person_to_move:
+            folds = FOLD in table.hand.legal and len(table.hand.moves) % 7 == 6
+            table.play(FOLD if folds else MATCH if MATCH in table.hand.legal else NO_BUY)
+        else:
+            table.reply()
+        move = table.hand.moves[-1]
+        for end in endings(table.hand, move):
+            shows = [each for each in events(table.hand, move) if each.key == "event.shows"]
+            assert [each.values["seat"] for each in shows] == [k for k, seat in enumerate(end.seats) if seat.cards]
+            for each in shows:
+                assert sum(end.seats[int(each.values["seat"])].cards) == int(each.values["sum"])
+            assert (end.rule is None) == (not shows) and (not shows or len(end.dice) == 3)
+            both = bool(shows) and sum(end.seats[end.winner].cards) == 0
+            assert end.won == seen.pool + prices.get(move.action, 0) + (seen.second_pot if both else 0)
+            assert sum(seat.credits for seat in end.seats) == 100 - (0 if both else seen.second_pot)
+            found.append(end)
+    assert {end.rule is None for end in found} == {True, False}
+    assert [end.number for end in found] == list(range(1, int(table.hand.state[0]["hands_played"]) + 1))
+    assert [seat.credits for seat in found[-1].seats] == [seat.credits for seat in view(table.hand, 0).seats]
+
+
+def test_what_an_action_costs_is_what_it_takes() -> None:
+    table, seen = sit_down("game=spike", "seats=3", "credits=8", "seed=6").table, 0
+    while not table.hand.over:
+        prices, before = costs(table.hand), table.hand.state[0]["credits"].copy()
+        for action, price in prices.items():
+            other = Hand(table.game, table.hand.seeds, table.hand.state)
+            seat = other.play(action).seat
+            if other.state[0]["hands_played"] == table.hand.state[0]["hands_played"]:
+                assert int(before[seat]) - int(other.state[0]["credits"][seat]) == price
+                seen |= 1 << action
+        step(table)
+    assert seen >> MATCH & 1 and seen >> BUY & 1 and not seen >> FOLD & 1
+
+
+def test_sums_after_are_the_sums_after() -> None:
+    table, seen = sit_down("game=spike", "seed=6").table, set()
+    while not table.hand.over:
+        if table.turn == 0:
+            sums = sums_after(view(table.hand, 0))
+            for action, total in sums.items():
+                other = Hand(table.game, table.hand.seeds, table.hand.state)
+                other.play(action)
+                assert view(other, 0).sum == total
+                seen.add(action)
+            assert bool(sums) == (BUY not in table.hand.legal and MATCH not in table.hand.legal)
+        table.play(BUY) if table.person_to_move and BUY in table.hand.legal else step(table)
+    assert len(seen) == 4

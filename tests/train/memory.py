@@ -17,6 +17,7 @@ from busso.train.rollout.transitions import LambdaTransitions
 from busso.train.run.folder import RunFolder
 from busso.train.run.runner import Runner
 from busso.train.trainer import DqnTrainer
+from busso.tressette import GAME
 from tests.train.runs import settings
 
 ROWS = 20_000  # added at a time
@@ -39,14 +40,14 @@ def transitions(words: int) -> LambdaTransitions:
 def seen(trainer: DqnTrainer) -> dict[str, Any]:
     """Return values that a restored buffer and the saved one have in common."""
     replay = trainer.replay
-    columns = (replay._data[name] for name in ("action", "target"))
+    columns = (replay.state_dict()["rows"][name] for name in ("action", "target"))
     total = sum(float(column.numpy().sum(dtype=np.float64)) for column in columns)  # without copying them
     return {"peak": peak(), "buffer": replay.nbytes, "inserted": replay.inserted, "total": total}
 
 
 def save(trainer: DqnTrainer, runner: Runner, folder: RunFolder) -> dict[str, Any]:
     """Fill the buffer one and a half times, then save it twice while more is added."""
-    replay, some = trainer.replay, transitions(trainer._game.words)
+    replay, some = trainer.replay, transitions(GAME.words)
     while replay.inserted < 1.5 * replay.capacity:
         replay.add(some)
     for _ in range(2):

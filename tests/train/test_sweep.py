@@ -128,11 +128,6 @@ def test_all_are_checked_before_the_first(
     assert not begun and not list(tmp_path.iterdir())
 
 
-def test_several_values_without_it_name_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["seed=0,1"]) == 2
-    assert "several values need --multirun" in capsys.readouterr().err
-
-
 def test_every_run_is_trained_and_again_complete(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [*SHORT, f"runs={tmp_path}", "name=g", "learner.lr=0.001,0.002", "--multirun"]
     assert main(arguments) == 0

@@ -8,24 +8,40 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
+from busso.cards.compiled.bits import lowest
 from busso.cards.compiled.splitmix import stream
-from busso.cards.game import load_game
+from busso.cards.game import States, load_game
 from busso.cards.hand import Hand
 from busso.cards.players import named_player
 from busso.command.settings.checks import SettingsError
-from busso.command.settings.compose import compose
 from busso.command.settings.game import game_defaults
 from busso.evaluate.recorded import RecordedHand, recorded_hands
 from busso.evaluate.review import __main__ as review
 from busso.evaluate.review import grader as grades
-from busso.evaluate.review.grader import grader_of
-from busso.evaluate.review.settings import ReviewSettings
+from busso.evaluate.review.advisers import GRADES, THE_ONE, ActionValue, Limits, adviser_of, judged_of, limits_of
+from busso.evaluate.review.grader import Grader, grader_of
 from busso.evaluate.solve.solution import solve
 from busso.train.tabular.algorithms import evaluate_policy
+from busso.tressette.search import endgame as cheating
+from busso.tressette.search.endgame import (
+    Cheating,
+    EndgameAdviser,
+    ExactOptions,
+    KnownHands,
+    possible_hands,
+    tricks_left,
+)
+from busso.tressette.search.network_search import SearchPlayer, TressetteSearchOptions
+from busso.tressette.search.worlds import one_of_each_run, runs_of
 from tests.errors import error_about, key_of
+from tests.evaluate.test_search import network
 from tests.spike import hidden as spike_hidden
 from tests.tressette import hidden as tressette_hidden
+from tests.tressette.search.table_talk import hands_of, moment_of
+from tests.tressette.table import GAME
 
 CPU = torch.device("cpu")
 RESHUFFLE = {"tressette": tressette_hidden.reshuffle_hidden, "spike": spike_hidden.reshuffle_hidden}
@@ -147,9 +163,10 @@ def test_a_file_with_damaged_lines(capsys: pytest.CaptureFixture[str], tmp_path:
 
 def graded(path: Path, *overrides: str) -> list[grades.ReviewedHand]:
     """Return the hands of a file that a review with these settings grades."""
-    settings = compose(ReviewSettings, "review", [f"file={path}", *overrides])
-    there, found = review._read(settings), list[grades.Reviewed]()
-    review._review(settings, there, review._graders(settings, there), found)
+    found, tallies = list[grades.Reviewed](), grades.tallies
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grades, "tallies", lambda reviewed: found.extend(reviewed) or tallies(reviewed))
+        assert review.main([str(path), *overrides]) == 0
     return [each for each in found if isinstance(each, grades.ReviewedHand)]
 
 
@@ -230,7 +247,7 @@ def test_a_review_never_replaces_its_records(
     capsys: pytest.CaptureFixture[str], tressette: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = tressette.read_text()
-    monkeypatch.setattr(review, "_review", None)  # all of these are reported before any grading
+    monkeypatch.setattr(grades, "decided", None)  # all of these are reported before any grading
     for to in (tressette, tressette.parent, tressette.parent / "none" / "x"):
         assert review.main([str(tressette), f"to={to}"]) == 2
         assert key_of(capsys.readouterr().err) == "to" and tressette.read_text() == before
@@ -263,3 +280,190 @@ def test_what_cannot_be_reviewed_is_one_line(
     assert review.main([each.format(empty=empty) for each in arguments]) == 2
     out, err = capsys.readouterr()
     assert out == "" and why in err and err.count("\n") == 1
+
+
+COSTS = st.floats(0, 20)
+
+
+@given(st.tuples(COSTS, COSTS, COSTS).map(sorted), COSTS, COSTS)
+def test_a_greater_cost_is_never_a_better_grade(limits: list[float], one: float, other: float) -> None:
+    found = Limits(*limits)
+    low, high = sorted((one, other))
+    assert GRADES.index(found.grade(low)) <= GRADES.index(found.grade(high))
+    assert [found.grade(limit) for limit in limits][2] in GRADES[:3] and found.grade(limits[2] + 1) == "blunder"
+
+
+@pytest.mark.parametrize("limits", [(1, 0.5, 2), (-0.1, 0, 1), (0, 1, float("inf")), (float("nan"), 1, 2)])
+def test_limits_that_do_not_rise_are_one_line(limits: tuple[float, float, float]) -> None:
+    with error_about(SettingsError, "grades"):
+        Limits(*limits)
+
+
+def test_limits_follow_what_the_game_counts() -> None:
+    spike = load_game("spike", {"bet": 10})
+    assert limits_of(spike, "credits") == Limits(0.5, 2.5, 10.0)
+    points = limits_of(load_game("tressette"), "points")
+    assert [points.grade(cost) for cost in (0.1, 1 / 3, 1.0, 1.01)] == list(GRADES)
+
+
+def hand_of_tressette() -> Hand:
+    game = load_game("tressette")
+    hand = Hand(game, stream(1, "test", 0, 1), game.deal(stream(3, "test", 0, 1)))
+    while not hand.over:
+        hand.play(hand.legal[0])
+    return hand
+
+
+class Says:
+    """Adviser whose successive looks return the pairs in `looks`: value of the first card, and of all others."""
+
+    unit = "points"
+
+    def __init__(self, *looks: tuple[float, float]) -> None:
+        self.looks = list(looks)
+        self.asked: list[int] = []
+
+    def values(self, game: object, state: np.ndarray, generator: np.ndarray) -> np.ndarray:
+        self.asked.append(int(generator[0]))
+        first, others = self.looks.pop(0)
+        mask = int(game.legal(state)[0])  # type: ignore[attr-defined]
+        legal = [action for action in range(40) if mask >> action & 1]
+        found = np.full(40, np.nan)
+        found[legal] = others
+        found[legal[0]] = first
+        return found
+
+
+@pytest.mark.parametrize(
+    ("looks", "cost", "grade"),
+    [
+        ([(5.0, 4.0)], 0.0, "best"),  # the first card is played
+        ([(4.8, 5.0)], 0.2, "fine"),
+        ([(3.0, 5.0), (4.4, 5.0)], 0.6, "mistake"),  # the second look counts
+        ([(3.0, 5.0), (5.5, 5.0)], 0.0, "best"),  # the first look was noise
+        ([(3.0, 5.0), (2.0, 5.0)], 3.0, "blunder"),
+    ],
+)
+def test_what_seems_bad_is_looked_at_again(looks: list[tuple[float, float]], cost: float, grade: str) -> None:
+    adviser, hand = Says(*looks), hand_of_tressette()
+    grader = Grader("says", adviser, limits_of(hand.game, "points"))
+    judged = grader.judge(hand, 0)
+    assert judged is not None and judged.cost == pytest.approx(cost) and grader.grade(judged) == grade
+    assert adviser.looks == [] and len(set(adviser.asked)) == len(looks)  # fresh samples each time
+    assert (judged.best.action == judged.action) == (grade == "best")
+
+
+def test_no_choice_and_no_value() -> None:
+    hand = hand_of_tressette()
+    move = hand.moves[0]
+    assert judged_of(0, move, [ActionValue(move.action, 3.0)]) is None
+    other = next(action for action in range(40) if action != move.action)
+    unknown = judged_of(0, move, [ActionValue(other, 3.0), ActionValue(move.action, None)])
+    assert unknown is not None and unknown.cost is None
+    assert Grader("says", Says(), Limits(0, 1, 2)).grade(unknown) is None
+
+
+SEEDS = stream(1, "endgame", 0, 1)
+
+
+def positions(count: int, plays: int, seed: int = 2, options: dict[str, Any] | None = None) -> States:
+    """Return positions of random games after `plays` cards."""
+    game, random = GAME.configure(options or {}), np.random.default_rng(seed)
+    states = game.deal(stream(seed, "positions", 0, count))
+    for _ in range(plays):
+        masks = [int(mask) for mask in game.legal(states)]
+        cards = [int(random.choice([card for card in range(40) if mask >> card & 1])) for mask in masks]
+        game.apply(states, np.array(cards, np.uint8))
+    return states
+
+
+@pytest.mark.parametrize("options", [{}, {"accusi": True, "signals": True}])
+def test_all_hands_that_there_can_be(options: dict[str, Any]) -> None:
+    several = 0
+    for state in positions(12, 31, options=options):
+        worlds = possible_hands(state.reshape(1), 100_000)
+        assert worlds is not None
+        found, moment = [hands_of(world["hands"]) for world in worlds], moment_of(state)
+        assert len(found) == len(set(found))
+        assert set(found) == {hands for hands in moment.all_deals() if moment.agrees(hands)}
+        several += len(found) > 1
+    assert several > 5
+
+
+def test_values_are_means_over_all_of_them() -> None:
+    adviser = EndgameAdviser(ExactOptions(tricks=3, samples=100_000))
+    open_hands = Cheating(cheating.CheatingOptions(tricks=3))
+    for state in positions(6, 33):
+        worlds = possible_hands(state.reshape(1), 100_000)
+        assert worlds is not None
+        found = adviser.values(GAME, state.reshape(1), SEEDS)
+        each = [open_hands.values(GAME, world.reshape(1), SEEDS) for world in worlds]
+        assert found == pytest.approx(np.mean(each, axis=0), nan_ok=True)
+
+
+def test_nothing_is_known_before_the_last_tricks() -> None:
+    adviser = EndgameAdviser(ExactOptions(tricks=2))
+    early, late = positions(1, 28), positions(1, 32)
+    assert tricks_left(early) == 3 and tricks_left(late) == 2 and tricks_left(positions(1, 33)) == 2
+    assert np.isnan(adviser.values(GAME, early, SEEDS)).all()
+    legal = int(GAME.legal(late)[0])
+    assert np.flatnonzero(~np.isnan(adviser.values(GAME, late, SEEDS))).tolist() == [
+        card for card in range(40) if legal >> card & 1
+    ]
+
+
+def test_hands_that_are_known_are_solved_and_others_left_to_who_grades() -> None:
+    class Other:
+        unit = "points"
+
+        def values(self, game: Any, state: States, generator: Any) -> Any:
+            return np.full(40, 7.25)
+
+    adviser, exact = KnownHands(Other()), EndgameAdviser(ExactOptions(tricks=4, samples=1))
+    known = 0
+    for state in positions(30, 37):
+        found = adviser.values(GAME, state.reshape(1), SEEDS)
+        if possible_hands(state.reshape(1), 1) is None:
+            assert (found == 7.25).all()
+        else:
+            known += 1
+            assert found == pytest.approx(exact.values(GAME, state.reshape(1), SEEDS), nan_ok=True)
+    assert 3 < known < 30
+
+
+@pytest.mark.parametrize("options", [{}, {"signals": True}])
+def test_cards_of_a_run_are_those_of_which_a_search_tries_one(options: dict[str, Any]) -> None:
+    game, runs = GAME.configure(options), 0
+    for plays in (0, 9, 14, 22, 27):
+        states = positions(20, plays, options=options)
+        masks = game.legal(states)
+        values = np.random.default_rng(plays).random((20, 40), np.float32)
+        kept = np.zeros(20, np.uint64)
+        one_of_each_run(states, np.arange(20), masks, values, kept)
+        for k, state in enumerate(states):
+            run = np.full(40, 9)
+            runs_of(state, masks[k], run)
+            for number in range(run.max() + 1):
+                alike = np.flatnonzero(run == number)
+                (tried,) = [card for card in alike if int(kept[k]) >> int(card) & 1]
+                assert values[k, tried] == values[k, alike].max()
+                runs += alike.size > 1
+            assert ((run >= 0) == [bool(int(masks[k]) >> card & 1) for card in range(40)]).all()
+    assert runs > 20
+
+
+def test_a_search_says_what_every_legal_card_is_worth() -> None:
+    player = SearchPlayer(GAME, network(), TressetteSearchOptions(samples="8"))
+    adviser = adviser_of(GAME, player)
+    assert adviser is not None and adviser.unit == "points"
+    for state in positions(12, 14):
+        found = adviser.values(GAME, state.reshape(1), SEEDS)
+        mask = GAME.legal(state.reshape(1))[0]
+        legal = [card for card in range(40) if int(mask) >> card & 1]
+        if len(legal) > 1:
+            assert (
+                np.flatnonzero(~np.isnan(found)).tolist() == legal
+                and ((found[legal] >= 0) & (found[legal] <= 11)).all()
+            )
+        else:
+            assert legal == [lowest(mask)] and THE_ONE.size == 1

@@ -1,22 +1,30 @@
-"""Tournaments: seatings, output files, and errors."""
+"""Tournaments: seatings, players by name, matches, output files, and errors."""
 
 import csv
+import dataclasses
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from busso.cards.compiled.splitmix import stream
-from busso.cards.duplicate import duel
-from busso.cards.game import load_game
-from busso.cards.players import named_player
+from busso.cards.duplicate import Outcome, Plays, duel, duel_of
+from busso.cards.game import Game, PlayerKind, load_game
+from busso.cards.match import play_matches
+from busso.cards.play import Player
+from busso.cards.players import PolicyPlayer, SampleOptions, named_player
+from busso.command.settings.checks import SettingsError
 from busso.evaluate.replay import replay_file
 from busso.evaluate.tournament.__main__ import main
+from busso.play.table.seats import seated_player
 from busso.train.network.q_network import NetworkPlayer
 from busso.train.players.load import player_from_text
+from busso.train.players.resolve import resolve
 from busso.train.run import checkpoint
 from busso.train.run.checkpoint import CheckpointError
 from busso.tressette import GAME
@@ -185,3 +193,119 @@ def test_network_of_another_shape_is_refused(runs: Path, tmp_path: Path) -> None
     for settings in (wide, 3):
         with error_about(CheckpointError, tmp_path / "a.pt"):
             player_from_text(GAME, changed(runs, tmp_path / "a.pt", settings=settings), CPU)
+
+
+ACCUSI = load_game("tressette", {"accusi": True})
+MATCH = ["match=21", "deals=24", "game.accusi=true", "processes=1"]
+
+
+def pair(folder: Path) -> dict[str, float]:
+    (only,) = json.loads((folder / "results.json").read_text())["pairs"]
+    return only
+
+
+def test_a_tournament_of_matches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*MATCH, f"folder={tmp_path}", "records=5", "batch_deals=7"]) == 0
+    table = " ".join(capsys.readouterr().out.split())
+    assert "tressette, matches to 21, 24 duplicate deals" in table and "matches won by first" in table
+    players = named_player(ACCUSI, "greedy"), named_player(ACCUSI, "random")
+
+    def played(plays: Plays) -> Outcome:
+        matches = play_matches(ACCUSI, plays.seeds, players, plays.sides, 21)
+        return matches.results(), np.ones(plays.sides.shape, np.bool_)
+
+    duel = duel_of(ACCUSI, played, stream(7, "tournament", 0, 24))
+    found = pair(tmp_path)
+    assert found["first_won"] == duel.win_rate.mean and found["first_won_low"] == duel.win_rate.low
+    assert (found["first_result"], found["second_result"]) == (duel.own.mean(), duel.other.mean())
+    results = list(replay_file(tmp_path / "games.jsonl"))
+    assert not [result for result in results if "error" in result]
+    ends = {result["match"]: result["score"] for result in results}
+    assert len(ends) == 2 * 5
+    there, back = ends["greedy - random, deal 4, play 1"], ends["greedy - random, deal 4, play 2"]
+    assert ((there[0] + back[1]) / 2, (there[1] + back[0]) / 2) == (duel.own[3], duel.other[3])
+
+
+def test_records_change_no_result(tmp_path: Path) -> None:
+    for name, records in (("with", "24"), ("without", "0")):
+        assert main([*MATCH, f"folder={tmp_path / name}", f"records={records}"]) == 0
+    assert pair(tmp_path / "with") == pair(tmp_path / "without")
+
+
+NO_MATCH = {
+    "match=20": "match: tressette is played to one of 11, 21, 31, 41, not 20; null plays single games",
+    "match=x": "match: expected an integer, not x",
+    "game=spike": "match: spike is not played in matches to a score; null plays single games",
+    "seating=one_against_many": "seating: one_against_many needs seats that each play for themselves",
+}
+
+
+@pytest.mark.parametrize("override", NO_MATCH)
+def test_bad_match_is_one_line(override: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    overrides = [each for each in MATCH if override != "game=spike" or not each.startswith("game.")]
+    assert main([*overrides, f"folder={tmp_path}", override]) == 2
+    error = capsys.readouterr().err
+    assert NO_MATCH[override] in error and error.count("\n") == 1
+
+
+def test_a_folder_is_of_matches_to_one_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [*MATCH, f"folder={tmp_path}", "deals=2", "players=[greedy,random,study_heuristic]"]
+    assert main(arguments) == 0
+    assert "% of matches won by the row" in " ".join(capsys.readouterr().out.split())
+    assert main([*arguments, "match=11"]) == 2
+    assert key_of(capsys.readouterr().err) == "match"
+
+
+def test_players_made_of_a_network(trained_run: TrainedRuns) -> None:
+    """`name:RUN:key=value` passes options and network to the kind's constructor."""
+    made: list[tuple[Any, ...]] = []
+
+    def make(game: Game, *given: Any) -> Player:
+        made.append(given)
+        return named_player(game, "greedy")
+
+    game = dataclasses.replace(GAME, kinds={"seek": PlayerKind(SampleOptions, make, of_network=True)})
+    run = trained_run()
+    assert isinstance(player_from_text(game, f"seek:{run}:samples:5", CPU), PolicyPlayer)
+    ((options, network, *others),) = made
+    assert options == SampleOptions(5) and others == ["points_and_win", False]
+    assert network.values(GAME.observe(GAME.deal(torch.arange(3).numpy().astype("uint64")))).shape == (3, 40)
+    for text, says, hint in (
+        ("seek:samples:5", "seek:samples:5", "seek:runs/tressette/default"),
+        ("seek", "seek", "seek:runs/tressette/default"),
+        (f"seek:{run}:samples:0", "samples", ""),
+        ("nobody", "nobody", f"available: random, {', '.join(GAME.policies)}, champion, seek:RUN, or a run folder"),
+    ):
+        with error_about(SettingsError, "players", says, hint):
+            player_from_text(game, text, CPU)
+
+
+def test_another_file_is_another_player(
+    tmp_path: Path, trained_run: TrainedRuns, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The journal must not mix two networks of one name: files are identified by content."""
+
+    def sha256(text: str) -> str:
+        return resolve(GAME, text).sha256
+
+    run = trained_run()
+    before = sha256(str(run))
+    assert len(before) == 64 and sha256(f"search:{run}:samples:1") == before
+    assert sha256("greedy") == sha256("monte_carlo:samples:2") == ""
+    out = [f"players=[{run},random]", "deals=4", f"folder={tmp_path / 'out'}"]
+    assert main(out) == 0
+    best = run / "checkpoints" / "best.pt"
+    checkpoint.save(best, checkpoint.load(best) | {"score": 2.0, "least": 2.0})
+    assert sha256(str(run)) != before
+    capsys.readouterr()
+    assert main(out) == 2
+    line = capsys.readouterr().err
+    assert key_of(line) == "players" and str(run) in line
+
+
+@pytest.mark.parametrize("name", ["blackjack", "sette_mezzo", "spike"])
+@pytest.mark.parametrize("load", [lambda game, text: player_from_text(game, text, CPU, "opponents"), seated_player])
+def test_search_is_proposed_where_it_can_play_alone(name: str, load: Callable[[Game, str], Player]) -> None:
+    with error_about(SettingsError, "opponents", "nobody", "or a run folder") as error:
+        load(load_game(name), "nobody")
+    assert ("champion, search:RUN" in error.value.hint) == ("search" in error.value.hint) == (name == "spike")

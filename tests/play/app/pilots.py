@@ -15,6 +15,7 @@ from busso.command.settings.game import with_game_options
 from busso.command.settings.quoting import given as given_by
 from busso.play.app.application import TableApp
 from busso.play.app.table import TableScreen
+from busso.play.table.choices import Choices
 from busso.play.table.settings import PlaySettings
 from tests.limits import seconds
 from tests.play.people import play_on, sit_down
@@ -70,6 +71,11 @@ async def asked(pilot: Pilot[int], *keys: str) -> TableScreen:
     table = table_of(pilot)
     await wait(pilot, "a turn", lambda: table.may_act or (table.table.hand.over and table.is_quiet))
     return table
+
+
+def choices_of(app: TableApp) -> dict[str, Choices]:
+    """Return the choices of the menu by game, as far as they are loaded."""
+    return app.menu._choices
 
 
 def text_of(app: TableApp) -> str:

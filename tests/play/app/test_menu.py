@@ -1,6 +1,7 @@
 """Menu by keys and mouse: the chosen game starts, and impossible choices give one line."""
 
 import itertools
+import signal
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,10 @@ from busso.play.app.watch import WatchScreen
 from busso.play.app.widgets.help import HelpScreen
 from busso.play.language import LANGUAGES, texts_of
 from busso.play.table.settings import PlaySettings
-from tests.play.app.pilots import LARGE, SMALL, on_screen, seated, text_of, wait
+from tests.limits import seconds
+from tests.play.app.pilots import LARGE, SMALL, choices_of, on_screen, seated, text_of, wait
+from tests.play.conftest import Piped
+from tests.play.terminals import Terminal
 
 ENGLISH, ITALIAN = texts_of("en"), texts_of("it")
 
@@ -30,7 +34,7 @@ async def ready(pilot: Pilot[int], *keys: str) -> Form:
     """Press keys; return the settings on the right once they are shown."""
     app = pilot.app
     await pilot.press(*keys)
-    await wait(pilot, "the menu", lambda: app.screen is app.menu and len(app.menu._choices) == 4)
+    await wait(pilot, "the menu", lambda: app.screen is app.menu and len(choices_of(app)) == 4)
     return app.menu.query_one(Form)
 
 
@@ -99,16 +103,16 @@ async def test_a_table_by_mouse_alone(pilot: Pilot[int]) -> None:
 
 @on_screen(opened=in_menu)
 async def test_a_row_of_two_changes_at_once_and_opponents_apart_get_rows(pilot: Pilot[int]) -> None:
-    form = await ready(pilot)
+    await ready(pilot)
     await at(pilot, "game.accusi", "enter")
-    assert pilot.app.screen is pilot.app.menu and form._rows[form.highlighted].value == "true"
+    assert pilot.app.screen is pilot.app.menu and choices_of(pilot.app)["tressette"].row("game.accusi").value == "true"
     await at(pilot, "opponents")
     await pilot.press("left", "left")  # past the champion, which comes first, to the end
     assert "each seat apart" in text_of(pilot.app)
     await at(pilot, "seat.3", "enter", "end", "enter")
     await at(pilot, "match", "right")
     assert "a second person" in text_of(pilot.app)
-    chosen = pilot.app.menu._choices["tressette"].overrides()
+    chosen = choices_of(pilot.app)["tressette"].overrides()
     assert chosen == ["game=tressette", "game.accusi=true", "opponents=['greedy','human']", "match=11"]
 
 
@@ -145,7 +149,7 @@ async def test_a_bad_player_is_one_line_and_everything_stays(pilot: Pilot[int], 
     await pilot.press("enter", "p")
     await wait(pilot, "the reason", lambda: "✗" in text_of(pilot.app))
     await ready(pilot)
-    assert says in text_of(pilot.app) and pilot.app.menu._choices["tressette"].row("partner").value == spec
+    assert says in text_of(pilot.app) and choices_of(pilot.app)["tressette"].row("partner").value == spec
 
 
 @on_screen("game=spike opponents=[cautious,cautious]")
@@ -223,10 +227,10 @@ async def test_nothing_is_cut_off_in_the_menu(pilot: Pilot[int], lang: str) -> N
         entries.highlighted = entries.get_option_index(game)
         await pilot.pause()
         said = text_of(pilot.app)
-        assert form._rows
-        for row in form._rows:
-            assert texts[f"menu.row.{row.key.removeprefix('game.')}"] in said, (width, game)
-            assert form._line(row).plain in said, (width, game)
+        assert form.options
+        for option in form.options:
+            assert texts[f"menu.row.{str(option.id).removeprefix('game.')}"] in said, (width, game)
+            assert option.prompt.plain in said, (width, game)
         assert texts["menu.play"] in said and f"q {texts['menu_key.end']}" in said
         assert form.max_scroll_y == 0
 
@@ -239,3 +243,48 @@ async def test_rules_that_are_longer_than_the_menu_scroll(pilot: Pilot[int]) -> 
     reading.scroll_end(animate=False)
     await pilot.pause()
     assert pilot.app.menu.query_one("#rules", Static).region.bottom <= reading.region.bottom
+
+
+RESUME = "Saved: resume with busso play save=saves/sette_mezzo-3.json"
+
+
+def test_it_starts_in_the_menu_and_ends(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path)
+    terminal.wait_for("Corellian Spike")
+    terminal.wait_for("as the opponents")
+    terminal.press("q")
+    assert terminal.end() == 0 and "Traceback" not in terminal.said
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_table_is_saved_and_the_last_line_says_how_to_go_on(number: int, tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path, "game=sette_mezzo", "seed=3")
+    terminal.wait_for("Your turn")
+    terminal.process.send_signal(number)
+    assert terminal.end() == 0 and "Traceback" not in terminal.said
+    assert terminal.said.rstrip().endswith(RESUME)
+    assert [path.name for path in (tmp_path / "saves").iterdir()] == ["sette_mezzo-3.json"]
+
+
+@pytest.mark.slow
+def test_a_lost_connection_keeps_the_table(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path, "game=sette_mezzo", "seed=3")
+    terminal.wait_for("Your turn")
+    terminal.hang_up()
+    terminal.process.wait(seconds(30))
+    assert [path.name for path in (tmp_path / "saves").iterdir()] == ["sette_mezzo-3.json"]
+
+
+def test_a_terminal_of_lines_alone_gets_lines(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path, "game=sette_mezzo", "seed=3", term="dumb")
+    terminal.wait_for("Type ? or help for all commands.")
+    terminal.wait_for("Your turn, seat 0:")
+    terminal.press("quit\n")
+    assert terminal.end() == 0 and "\x1b" not in terminal.said and RESUME in terminal.said
+
+
+def test_a_pipe_gets_lines_and_the_application_says_that_it_needs_a_terminal(piped: Piped) -> None:
+    assert piped("quit\n", "game=sette_mezzo", "seed=3")[1].startswith("busso: Sette e mezzo, seed 3.")
+    said = "error: ui: app needs a terminal for input and output; use ui=plain for pipes\n"
+    assert piped("", "ui=app") == (2, "", said)

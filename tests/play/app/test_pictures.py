@@ -1,17 +1,23 @@
 """Appearance of the screens, kept as pictures."""
 
+import asyncio
+import runpy
 from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+from busso.command.conf_folder import own_games
 from busso.play.blackjack_lab.learning import LearningProcess, Subject
 from busso.spike.cards import BUY, DISCARD, FOLD, NO_BUY
 from tests.play.app.pilots import LARGE, SMALL, application, asked, seated, wait
 from tests.play.app.test_menu import in_menu, ready
 from tests.play.app.test_spike import settled
+from tests.play.people import ROOT
 
 
 async def in_the_menu(pilot: Pilot[int], *keys: str) -> None:
@@ -86,3 +92,24 @@ def test_pictures(name: str, snap_compare: Callable[..., bool]) -> None:
     overrides, size, moment, *given = PICTURES[name]
     app = (application if "game=" in overrides else in_menu)(*overrides.split())
     assert snap_compare(app, terminal_size=size, run_before=lambda pilot: moment(pilot, *given))
+
+
+@pytest.fixture(scope="module")
+def pictures() -> SimpleNamespace:
+    return SimpleNamespace(**runpy.run_path(str(ROOT / "docs" / "pictures.py")))
+
+
+def test_the_same_picture_each_time(pictures: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = asyncio.run(pictures.take("sette_mezzo", tmp_path / "first")).read_text()
+    assert first.startswith("<svg") and "Sette" in first and "56.8%" in first  # exact odds with seed 3
+    assert asyncio.run(pictures.take("sette_mezzo", tmp_path / "second")).read_text() == first
+    assert not (tmp_path / "saves").exists()
+
+
+def test_there_is_a_picture_of_each_game_and_readme_shows_it(pictures: SimpleNamespace) -> None:
+    readme = (ROOT / "README.md").read_text()
+    for name in pictures.PICTURES:
+        assert (ROOT / "docs" / "pictures" / f"{name}.svg").read_text().startswith("<svg")
+        assert f"docs/pictures/{name}.svg" in readme
+    assert set(own_games()) <= set(pictures.PICTURES)

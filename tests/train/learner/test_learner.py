@@ -1,7 +1,11 @@
-"""Update: targets by hand, target networks, and a toy problem that must be solved."""
+"""Update: targets by hand, target networks, a toy problem, learning rate, Muon, and threads."""
 
 import copy
 import math
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,13 +13,27 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from busso.train.learner.learner import Bootstrap, Learner, masked_max, td_target
+from busso.cards.compiled.splitmix import stream
+from busso.cards.game import load_game
+from busso.train.api import open_trainer
+from busso.train.learner.learner import Bootstrap, Learner, epsilon, linear, masked_max, td_target, with_learner_threads
+from busso.train.learner.muon import Muon, orthogonal
 from busso.train.learner.replay_buffer import NStepBatch, ReplayBuffer
 from busso.train.network.q_network import DenseNetwork
 from busso.train.rollout.transitions import LambdaTransitions, NStepTransitions, transitions_for
-from busso.train.settings.dqn import LearnerSettings, Targets
+from busso.train.rollout.worker import one_side, player_names, seating
+from busso.train.run.folder import RunFolder
+from busso.train.settings.dqn import (
+    SIDE,
+    LearnerSettings,
+    PhaseSettings,
+    Targets,
+    TrainSettings,
+)
+from busso.train.settings.resolve import value_at
 from tests.chips import Chip, emulated_chip
 from tests.train.defaults import lambda_targets, learner_settings, network_targets
+from tests.train.runs import TrainedRuns, folder, settings
 
 CPU = torch.device("cpu")
 
@@ -224,9 +242,10 @@ def test_state_restores_the_next_updates_bit_for_bit(chip: Chip) -> None:
 def test_values_targets_and_errors_are_float32_in_every_format(discount: float, chip: Chip) -> None:
     """Values are 1001, returns 1, errors 1000 or 1001 - (1 + 1001); bfloat16 has no number between 1000 and 1004."""
     it = filled(learner(formatted(chip, loss="mse", batch_size=32)), discount)
-    it.replay._data["n_step_return"].fill_(1.0)
-    it.replay._data["discount"].fill_(discount)
-    it.replay._data["successor"][it.replay.size - 1] = -1  # the last row has a successor, too, if others have
+    stored = it.replay.state_dict()["rows"]
+    stored["n_step_return"].fill_(1.0)
+    stored["discount"].fill_(discount)
+    stored["successor"][-1] = -1  # the last row has a successor, too, if others have
     for network in (it.online, bootstrap(it).network):
         torch.nn.init.zeros_(network.head.weight)
         torch.nn.init.constant_(network.head.bias, 1001.0)
@@ -265,7 +284,7 @@ def test_an_update_reads_nothing_back_from_the_device(targets: Targets) -> None:
         with Readings() as readings:
             it.update()
             assert readings.count == 0
-            assert it._sums[0].item() >= 0 and readings.count == 1  # the counter works
+            assert torch.zeros(1).item() == 0 and readings.count == 1  # the counter works
 
 
 @pytest.mark.gpu
@@ -278,3 +297,175 @@ def test_an_update_never_waits_for_the_gpu() -> None:
         it.update()
     finally:
         torch.cuda.set_sync_debug_mode("default")
+
+
+def test_epsilon_falls_linearly() -> None:
+    """Without decay it is at its end."""
+    found = [*(epsilon(spent, 1.0, 0.05, 0.2) for spent in (0, 0.05, 0.1, 0.2, 1.0)), epsilon(0, 1.0, 0.1, 0)]
+    assert found == pytest.approx([1.0, 0.7625, 0.525, 0.05, 0.05, 0.1])
+
+
+def test_linear_is_clamped() -> None:
+    assert [linear(2, 1, share) for share in (-1, 0, 0.25, 1, 2)] == [2, 2, 1.75, 1, 1]
+
+
+TRESSETTE = load_game("tressette")
+
+PHASES = [
+    PhaseSettings(1000, {"study_heuristic": 0.7, "random": 0.3}),
+    PhaseSettings(3000, {"study_heuristic": 1.0}),
+    PhaseSettings(None, {"network": 1.0}),
+]
+
+
+def test_seats_follow_the_phases() -> None:
+    names = player_names(PHASES)
+    assert names == ["network", "study_heuristic", "random"]
+    seats = seating(PHASES, names, 0, stream(1, "episodes", 0, 4000), TRESSETTE)
+    first, second, third = seats[:1000], seats[1000:3000], seats[3000:]
+    assert (first == 1).mean() == pytest.approx(0.7, abs=0.03)
+    assert (first == 2).mean() == pytest.approx(0.3, abs=0.03)
+    assert (second == 1).all() and (third == 0).all()
+
+
+def test_seats_of_an_episode_do_not_depend_on_the_batch() -> None:
+    names = player_names(PHASES)
+    whole = seating(PHASES, names, 0, stream(1, "episodes", 0, 4000), TRESSETTE)
+    for first, count in ((0, 10), (990, 20), (2999, 2), (3500, 500)):
+        part = seating(PHASES, names, first, stream(1, "episodes", first, count), TRESSETTE)
+        assert np.array_equal(part, whole[first : first + count])
+
+
+def test_seats_of_one_episode_are_drawn_apart() -> None:
+    half = [PhaseSettings(None, {"network": 0.5, "random": 0.5})]
+    seats = seating(half, ["network", "random"], 0, stream(1, "episodes", 0, 4000), TRESSETTE)
+    assert len(np.unique(seats, axis=0)) == 16
+
+
+def test_a_side_is_drawn_for_the_whole_game() -> None:
+    """The network keeps one side, the other seats have one player; before and after that, every seat is drawn."""
+    mix = {"network": 0.5, "random": 0.3, "greedy": 0.2}
+    phases = [PhaseSettings(1000, {"greedy": 1.0}), PhaseSettings(None, mix, SIDE)]
+    names, seeds = player_names(phases), stream(1, "episodes", 0, 5000)
+    seats = seating(phases, names, 0, seeds, TRESSETTE)
+    assert (seats[:1000] == names.index("greedy")).all()
+    games, others = seats[1000:], one_side(TRESSETTE, seeds[1000:]) == 1
+    assert (games[~others] == 0).all()
+    guests = games[others].reshape(-1, 2)
+    assert (guests[:, 0] == guests[:, 1]).all()
+    found = [np.mean(guests[:, 0] == names.index(name)) for name in mix]
+    assert found == pytest.approx(list(mix.values()), abs=0.03)
+    assert np.array_equal(seats[990:1010], seating(phases, names, 990, seeds[990:1010], TRESSETTE))
+
+
+@pytest.fixture(autouse=True)
+def _torch_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def cpus(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    monkeypatch.setattr("busso.base.system.cpus", lambda: number)
+
+
+def threads_of(chosen: TrainSettings) -> object:
+    return with_learner_threads(chosen).learner.threads
+
+
+@pytest.mark.parametrize(
+    ("number", "overrides", "threads"),
+    [
+        (2, ["rollout=ray"], 1),
+        (3, ["rollout=ray"], 1),
+        (4, ["rollout=ray"], 2),
+        (64, ["rollout=ray"], 2),
+        (64, ["rollout=local"], 1),
+        (8, ["rollout=ray", "rollout.workers=6"], 2),
+        (8, ["rollout=ray", "rollout.workers=7"], 1),
+        (8, ["rollout=ray", "rollout.workers=12"], 1),
+        (8, ["rollout=ray", "rollout.workers=12", "rollout.nodes=2"], 2),
+        (8, ["rollout=ray", "rollout.workers=13", "rollout.nodes=2"], 1),
+        (64, ["rollout=ray", "learner.threads=3"], 3),
+        (2, ["rollout=local", "learner.threads=3"], 3),
+    ],
+)
+def test_the_number_of_a_new_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, overrides: list[str], threads: int
+) -> None:
+    cpus(monkeypatch, number)
+    assert threads_of(settings(tmp_path, *overrides)) == threads
+
+
+def test_a_resumed_run_keeps_the_number(
+    tmp_path: Path, trained_run: TrainedRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained_run("episodes=64", runs=tmp_path)
+    config = folder(tmp_path) / "config.yaml"
+    assert "\n  threads: 1\n" in config.read_text(), "the number, not auto"
+    assert re.search(r"^device: (cpu|cuda:\d+)$", config.read_text(), re.M)
+    config.write_text(config.read_text().replace("\n  threads: 1\n", "\n  threads: 2\n"))  # learner.threads=2
+    local = settings(tmp_path)
+    cpus(monkeypatch, 2)
+    with RunFolder(local) as held, open_trainer(local, held) as trainer:
+        assert torch.get_num_threads() == 2 and value_at(asdict(trainer.settings), "learner.threads") == 2
+    elsewhere = replace(local, rollout=replace(local.rollout, kind="ray"))
+    assert (threads_of(local), threads_of(elsewhere), threads_of(replace(local, name="another"))) == (2, 1, 1)
+
+
+def of(matrix: torch.Tensor, factor: float = 1.0) -> tuple[Muon, torch.nn.Linear]:
+    layer = torch.nn.Linear(*reversed(matrix.shape))
+    with torch.no_grad():
+        layer.weight.zero_()
+    layer.weight.grad, layer.bias.grad = matrix.clone(), torch.ones_like(layer.bias)
+    return Muon(torch.nn.Sequential(layer), factor, torch.float32), layer
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (3, 7), (7, 3)])
+def test_singular_values_become_about_one(shape: tuple[int, int]) -> None:
+    """The singular vectors are kept, so the product with their transposes is diagonal."""
+    torch.manual_seed(1)
+    u, s, v = torch.linalg.svd(torch.randn(2, *shape), full_matrices=False)
+    s = s.clamp(min=0.2)
+    turned = u.mT @ orthogonal(u @ torch.diag_embed(s) @ v) @ v.mT
+    values = turned.diagonal(dim1=1, dim2=2)
+    assert torch.allclose(turned, torch.diag_embed(values), atol=1e-5)
+    assert float(values.min()) > 0.65 and float(values.max()) < 1.25
+    assert not orthogonal(torch.zeros(1, *shape)).any()
+
+
+def test_a_step_by_hand() -> None:
+    """A rank-one gradient: 0.2 * sqrt(4) * 0.1 times a singular value of 1 after five polynomials."""
+    gradient = torch.zeros(4, 4)
+    gradient[1, 2] = -3.0
+    muon, layer = of(gradient, factor=0.5)
+    muon.step(0.1)
+    x = 1.0
+    for _ in range(5):
+        x = 3.4445 * x - 4.7750 * x**3 + 2.0315 * x**5
+    assert layer.weight[1, 2].item() == pytest.approx(0.5 * 0.2 * 2 * 0.1 * x, rel=1e-4)
+    assert layer.weight.count_nonzero() == 1
+    assert layer.weight.grad is None and layer.bias.grad.all()  # type: ignore[union-attr]
+    # The momentum alone has the same direction, so the next step has the same length.
+    layer.weight.grad = torch.zeros_like(layer.weight)
+    muon.step(0.1)
+    assert layer.weight[1, 2].item() == pytest.approx(2 * 0.5 * 0.2 * 2 * 0.1 * x, rel=1e-4)
+
+
+def learned(settings: LearnerSettings, updates: int) -> Learner:
+    each = filled(learner(settings), discount=0.5)
+    for _ in range(updates):
+        each.update()
+    return each
+
+
+def test_hidden_matrices_are_muons_and_the_rest_is_adams() -> None:
+    """With a step of almost 0, hidden matrices stay the same and everything else learns as without Muon."""
+    how = {"precision": "float32", "batch_size": 32, "ema_decay": 0.0}
+    still = learned(learner_settings(**how, muon=1e-30), 1)
+    adam, begun = (learned(learner_settings(**how), updates) for updates in (1, 0))
+    for name, weights in still.online.state_dict().items():
+        hidden = name.startswith("body") and weights.ndim == 2
+        other = begun if hidden else adam
+        assert torch.equal(weights, other.online.state_dict()[name]), name
+        assert hidden or not torch.equal(weights, begun.online.state_dict()[name]), name

@@ -1,14 +1,20 @@
-"""End of a run, due events, and the pace of learning: by hand, with fake clocks."""
+"""End of a run, due events, the pace of learning, and its progress: by hand, with fake clocks."""
+
+import io
 
 import numpy as np
 import pytest
+from rich.console import Console
 
+from busso.cards.duplicate import Duel
+from busso.command import console as progress
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose
 from busso.train.requests import DqnCounters, RateLimiter
 from busso.train.run.budget import Budget
 from busso.train.run.curves import Rates
 from busso.train.run.every import ROWS, SHARE, Every
+from busso.train.run.progress import Display, Status
 from busso.train.settings.dqn import DEFAULT_MINUTES, TrainSettings
 from tests.errors import error_about
 from tests.train.defaults import learner_settings
@@ -198,3 +204,43 @@ def test_weights_may_be_older_where_more_is_in_flight() -> None:
     assert limiter.max_weights_age(10_000, 4, counters) == 10_000
     assert limiter.max_weights_age(10_000, 1000, counters) == 80_000
     assert limiter.max_weights_age(10_000, 1000, DqnCounters()) == 10_000
+
+
+AT, RATES = Status(12_345, "episodes", 493_800, 678), (98_765.4, 43.2)
+DUELS = {"random": Duel(np.array([0.75, 1.0]), np.ones(2), np.zeros(2))}
+WON = "games won against: random 87.5%"
+
+
+def test_a_terminal_shows_rates_time_left_and_the_last_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(
+        progress, "plain_console", lambda **_: Console(file=screen, force_terminal=True, width=120, color_system=None)
+    )
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with Display("tressette/test") as display:
+        display.evaluated(DUELS)
+        display.show(AT, 0.25, RATES, 90.0)
+        display.say("a line")
+    counts = ("12,345 episodes  493,800 env steps  678 updates", "98,765 env steps/s  43 updates/s")
+    for text in ("tressette/test", *counts, "1:30", WON, "a line"):
+        assert text in screen.getvalue()
+
+
+def test_plain_lines_elsewhere(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.0)
+    with Display("a/b") as display:
+        display.show(AT, 0.25, RATES, 90.0)
+        display.show(Status(3, "iterations", 4_000), 0.5, (12.0, 0.0), None)
+        display.evaluated(DUELS)
+    assert capsys.readouterr().err.splitlines() == [
+        "a/b  25%  12,345 episodes  493,800 env steps  678 updates  98,765 env steps/s  43 updates/s  1:30 left",
+        "a/b  50%  3 iterations  4,000 env steps  12 env steps/s",
+        f"evaluation, {WON}",
+    ]
+
+
+def test_the_first_look_is_a_line_that_stays(capsys: pytest.CaptureFixture[str]) -> None:
+    with Display("a/b") as display:
+        display.first_look("after 1 minute", {**DUELS, "greedy": DUELS["random"]})
+        display.first_look("after 1 minute", {})
+    assert capsys.readouterr().err.splitlines() == ["after 1 minute: 87.5% against random, 87.5% against greedy"]

@@ -1,9 +1,10 @@
-"""Two trainers on one run, on file systems with and without effective locks."""
+"""Two trainers on one run, with and without effective locks; results valid for its checkpoint."""
 
 import itertools
 import json
 import os
 import shlex
+import shutil
 import signal
 import threading
 import time
@@ -15,13 +16,23 @@ from typing import Any
 import pytest
 import torch
 
+import busso
 from busso.base import lock
 from busso.base.lock import read_owner
+from busso.cards.game import load_game
 from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import as_yaml
+from busso.evaluate.export.source import open_source
+from busso.evaluate.report.of_runs import scores_of
+from busso.evaluate.report.runs import seeds_beside
 from busso.train.__main__ import main
-from busso.train.run import checkpoint
+from busso.train.run import checkpoint, results
 from busso.train.run.folder import RunFolder, RunInUseError
+from busso.train.run.read import load_run, objective
+from busso.train.run.results import read_results
 from busso.train.run.runner import Runner
+from busso.train.run.tensorboard import FOLDER, finish
+from busso.train.settings.dqn import TrainSettings
 from tests.base.test_lock import AWAY, put
 from tests.errors import error_about, key_of
 from tests.train.runs import TrainedRuns, settings, small
@@ -127,9 +138,11 @@ def test_a_look_at_a_run_waits_for_nothing(tmp_path: Path, restarted: Callable[[
 def test_the_hint_of_a_changed_setting_can_be_typed(tmp_path: Path) -> None:
     phases = "[{until: 100, mix: {random: 0.5, greedy: 0.5}}, {until: null, mix: {random: 1}}]"
     before = settings(tmp_path, f"opponents.phases={phases}")
-    found = checkpoint.LoadedCheckpoint(tmp_path, {"settings": asdict(before)}, {})
+    path = checkpoint.path_for(before.folder / "checkpoints", 64)
+    path.parent.mkdir(parents=True)
+    checkpoint.save(path, {"settings": asdict(before)})
     with error_about(SettingsError, "opponents.phases") as error:
-        RunFolder(settings(tmp_path))._compare(found)
+        RunFolder(settings(tmp_path)).newest()
     (typed,) = shlex.split(error.value.hint.partition("resume it with ")[2])
     assert settings(tmp_path, typed) == before
 
@@ -143,3 +156,87 @@ def test_a_run_that_is_moved_is_the_same_run(tmp_path: Path, trained_run: Traine
     assert main(small(tmp_path / "b", "name=other", "episodes=128")) == 0
     assert main(small(tmp_path / "c", f"hydra.run.dir={moved}", "episodes=192")) == 0
     assert checkpoint.listed(moved / "checkpoints")[0].stem == "episode_000000000192" and not (tmp_path / "c").exists()
+
+
+ROWS = {"random": {"deals": 8, "win_rate": [0.5, 0.1]}}
+
+
+def write(folder: Path, done: int) -> None:
+    about = {"id": "a", "checkpoint": checkpoint.path_for(folder, done).name, "env_steps": 40 * done}
+    (folder / results.FILE).write_text(json.dumps({"_run": about} | ROWS))
+
+
+def add_checkpoint(folder: Path, done: int) -> Path:
+    path = checkpoint.path_for(folder / "checkpoints", done)
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    return path
+
+
+@pytest.mark.parametrize(("older", "newer"), [(64, 128), (10**12 - 64, 10**12)])
+def test_results_of_the_newest_checkpoint_count(tmp_path: Path, older: int, newer: int) -> None:
+    assert read_results(tmp_path) is None
+    for done in (older, newer):
+        add_checkpoint(tmp_path, done)
+    write(tmp_path, newer)
+    assert read_results(tmp_path) == ROWS
+    write(tmp_path, older)
+    assert read_results(tmp_path) is None
+
+
+def test_where_the_checkpoints_were_deleted_results_count(tmp_path: Path) -> None:
+    """As after a finished trial of a study."""
+    write(tmp_path, 64)
+    assert read_results(tmp_path) == ROWS
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{", "3", '{"_run": {}}', '{"_run": 7}', "\0", '{"_run": {"id": "../x", "checkpoint": "a", "env_steps": 1}}'],
+)
+def test_a_damaged_file_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / results.FILE).write_text(text)
+    add_checkpoint(tmp_path, 64)
+    with error_about(SettingsError, tmp_path / results.FILE, "damaged"):
+        read_results(tmp_path)
+
+
+@pytest.fixture
+def run(trained_run: TrainedRuns) -> Path:
+    """Train a run to its end, with settings that name the folder of the copy."""
+    folder = trained_run()
+    (folder / "config.yaml").write_text(as_yaml(of(folder)))
+    return folder
+
+
+def of(run: Path) -> TrainSettings:
+    return settings(run.parents[1])
+
+
+def results_everywhere(run: Path) -> list[bool]:
+    """Return whether each reader finds results in the run."""
+    other = shutil.copytree(run, run.parent / "other_seed")
+    (other / "config.yaml").write_text((run / "config.yaml").read_text().replace("\nseed: 1\n", "\nseed: 2\n"))
+    beside = seeds_beside(load_run(other))
+    shutil.rmtree(other)
+    shown = run / FOLDER / "results.json"
+    shown.unlink(missing_ok=True)
+    finish(run, 1)
+    return [
+        scores_of(load_run(run)) != {},
+        load_run(run).results != {},
+        len(beside) == 1,
+        busso.load_run(run).results != {},
+        open_source(str(run), load_game("tressette")).results != {},
+        shown.exists(),
+    ]
+
+
+def test_every_reader_knows_of_which_checkpoint_results_are(run: Path) -> None:
+    assert all(results_everywhere(run))
+    assert objective(of(run))[0] >= 0
+    newest = checkpoint.listed(run / "checkpoints")[0]
+    shutil.copy(newest, checkpoint.path_for(newest.parent, 10**6))
+    assert not any(results_everywhere(run))
+    with pytest.raises(busso.BussoError):
+        objective(of(run))

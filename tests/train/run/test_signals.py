@@ -1,4 +1,4 @@
-"""Signals that request a stop, as a process gets them: a closed terminal, and `nohup`."""
+"""Signals that request a stop, as a process gets them; memory of a checkpoint."""
 
 import os
 import pty
@@ -13,6 +13,7 @@ import pytest
 import busso
 from busso.train.run.signals import StopRequest
 from tests.limits import seconds
+from tests.train.memory import over_buffer
 
 # Prints "ready", waits for a signal like a run, and prints how it ends.
 WAITS = """
@@ -81,3 +82,17 @@ def test_nohup_stays_nohup(tmp_path: Path) -> None:
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=seconds(30))
     assert process.returncode == 128 + signal.SIGTERM
+
+
+ROWS = 2_500_000  # 125 bytes each
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+def test_a_checkpoint_takes_as_much_as_the_buffer(tmp_path: Path) -> None:
+    """A write allocates the copy; a read allocates the file, then its content."""
+    saving, saved = over_buffer("save", tmp_path, ROWS)
+    loading, loaded = over_buffer("load", tmp_path, ROWS)
+    # Fluctuations in the smaller process are up to a fifth of this buffer.
+    assert saved["buffer"] > 200e6 and 1.8 < saving <= 2.3 and 1.8 < loading <= 2.3
+    assert (loaded["inserted"], loaded["total"]) == (saved["inserted"], saved["total"])

@@ -49,6 +49,7 @@ SHIPS = "raise ValueError(f'ships {shipped(None, False)}\\nthe cause')"
         ("", "os._exit(1)", EXIT_REQUEUE, "did not start", "the raylet had no room"),  # like Ray when its raylet dies
         (BELOW_UV, SHIPS, 2, "did not start: ships None", "the cause"),  # by a setting
     ],
+    ids=["ended", "refused"],
 )
 def test_a_start_that_fails_may_be_tried_again_unless_a_setting_forbids_it(
     tmp_path: Path, supervisor_runs: Callable[[str], None], before: str, fails: str, code: int, says: str, logged: str
