@@ -76,16 +76,13 @@ class DqnTrainer:
 
     @property
     def counters(self) -> DqnCounters:
-        """Counters of the run."""
         return self.requests.counters
 
     @property
     def progress(self) -> Status:
-        """Progress of the run."""
         return Status(self.counters.episodes, "episodes", self.counters.env_steps, self.learner.updates)
 
     def describe(self) -> str:
-        """Describe the learner's device and number format."""
         where = torch.cuda.get_device_name(self._device) if self._device.type == "cuda" else "CPU"
         return f"{LEARNER_ON}{where} in {str(self.learner.online.format).removeprefix('torch.')}"
 

@@ -27,7 +27,7 @@ from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.run import RunSettings
 
 
-def load_from_file(game: Game, player: ResolvedPlayer, device: torch.device, key: str = "players") -> Player:
+def load_from_file(game: Game, player: ResolvedPlayer, device: torch.device, key: str) -> Player:
     """Return a new player in a file; networks use `device`.
 
     Raises SettingsError naming `key` for a file of another game, CheckpointError for a damaged file.
@@ -40,7 +40,9 @@ def load_from_file(game: Game, player: ResolvedPlayer, device: torch.device, key
     if player.path.suffix == champion.SUFFIX:
         return load_champion(game, player.path, device, key)[0]
     path, state = checkpoint.load_named(player.path)
-    return _learned_player(game, path, state) if holds_table(state) else load_network(game, path, state, device, key)[0]
+    if holds_table(state):
+        return _learned_player(game, path, state, key)
+    return load_network(game, path, state, device, key)[0]
 
 
 def _with_network(game: Game, player: ResolvedPlayer, device: torch.device, key: str) -> Player:
@@ -110,7 +112,7 @@ def _network_player(
     return NetworkPlayer(network)
 
 
-def check_name(game: Game, settings: RunSettings, path: Path, key: str = "players") -> None:
+def check_name(game: Game, settings: RunSettings, path: Path, key: str) -> None:
     """Raise SettingsError if a run was for another game."""
     if settings.game_name not in plays_as(game):
         name = settings.game_name
@@ -118,7 +120,7 @@ def check_name(game: Game, settings: RunSettings, path: Path, key: str = "player
         raise SettingsError(key, f"{path} plays {name}, not {game.name}", f"use game={typed}")
 
 
-def check_game(game: Game, settings: RunSettings, path: Path, key: str = "players") -> None:
+def check_game(game: Game, settings: RunSettings, path: Path, key: str) -> None:
     """Raise SettingsError naming `key` if a run was for another game or incompatible game options."""
     check_name(game, settings, path, key)
     trained = settings.load_game().options
@@ -131,17 +133,17 @@ def holds_table(state: Mapping[str, Any]) -> bool:
     return "visits" in state
 
 
-def _learned_player(game: Game, path: Path, state: dict[str, Any]) -> TablePlayer:
+def _learned_player(game: Game, path: Path, state: dict[str, Any], key: str) -> TablePlayer:
     """Return the greedy player of a table of action values; it plays the first legal action in unvisited states."""
     from busso.train.tabular.algorithms import learned_policy
     from busso.train.tabular.trainer import load_model, table_of
 
     table = table_of(path, state)
-    check_game(game, table.settings, path)
+    check_game(game, table.settings, path, key)
     if table.settings.policy is not None:
         holds = f"{path} contains values of the policy {table.settings.policy}, learned by {table.settings.algo}"
         hint = "name a run of algo=q_learning or one of the named players"
-        raise SettingsError("players", f"{holds} and does not choose actions", hint)
+        raise SettingsError(key, f"{holds} and does not choose actions", hint)
     model = load_model(table.settings)
     return TablePlayer(model.index, learned_policy(model.mdp, table.values))
 
@@ -158,10 +160,8 @@ def _table_player(game: Game, path: Path, key: str) -> TablePlayer:
 def check_players(settings: TrainSettings) -> dict[str, str]:
     """Load all players in files of a run, and try those in Python files, before anything starts.
 
-    Return the sha256 of each that it learns with, by name.
-
-    Raises SettingsError naming the key for a player that is missing, for another game, named twice, or the run itself,
-    and CheckpointError for a damaged file.
+    Return the sha256 of each that it learns with, by name. Raises SettingsError naming the key for a player that is
+    missing, for another game, named twice, or the run itself, and CheckpointError for a damaged file.
     """
     game, cpu, digests = settings.load_game(), torch.device("cpu"), dict[str, str]()
     for key, names in settings.players.items():

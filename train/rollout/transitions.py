@@ -141,27 +141,6 @@ def next_decisions(game: Games, seat: NDArray[np.uint8], shape: Any) -> NDArray[
 
 
 @njit(nogil=True)
-def n_step_sum(
-    k: int, following: NDArray[Any], earned: Floats, final: np.float32, discounts: Discounts, n_step: int
-) -> tuple[float, float, int]:
-    """Return decision `k`'s return, its discount and the decision to bootstrap from, or -1; see `n_step_returns`.
-
-    Products of two float32 are exact in float64, so all CPUs compute the same bits, with or without fused operations.
-    """
-    at, total, weight = k, 0.0, 1.0
-    for _ in range(n_step):
-        then = following[at]
-        after = final if then < 0 else earned[then]
-        total += np.float64(np.float32(weight)) * np.float64(after - earned[at])
-        weight *= discounts[int(after != earned[at])]
-        at = then
-        if then < 0:
-            weight = 0.0
-            break
-    return total, weight, at
-
-
-@njit(nogil=True)
 def n_step_returns(
     following: NDArray[np.int64],
     earned: Floats,
@@ -177,10 +156,20 @@ def n_step_returns(
     `earned` is the seat's reward before the decision and `final` its total, so a reward is the difference between two
     decisions of the same seat. The last three arguments are written: return, discount of what follows (0 past the
     end), and the offset in rows to the decision to bootstrap from (0 past the end). Sutton and Barto (2018), equation
-    7.1.
+    7.1. Products of two float32 are exact in float64, so all CPUs compute the same bits, with or without fused
+    operations.
     """
     for k in range(following.size):
-        total, weight, at = n_step_sum(k, following, earned, final[k], discounts, n_step)
+        at, total, weight = k, 0.0, 1.0
+        for _ in range(n_step):
+            then = following[at]
+            after = final[k] if then < 0 else earned[then]
+            total += np.float64(np.float32(weight)) * np.float64(after - earned[at])
+            weight *= discounts[int(after != earned[at])]
+            at = then
+            if then < 0:
+                weight = 0.0
+                break
         n_step_return[k] = total
         discount[k] = weight
         successor[k] = at - k if at >= 0 else 0

@@ -25,11 +25,6 @@ _SEATING, _SIDE = 0x5EA7, 0x51DE
 _ROUNDING = 1e-4  # rounding error of sums of float32 rewards, relative to their size
 
 
-def seated_players(settings: TrainSettings) -> list[str]:
-    """Return the players of the training games, the network first."""
-    return player_names(phases_of(settings))
-
-
 def phases_of(settings: TrainSettings) -> list[PhaseSettings]:
     """Return the phases of a run; one phase against a single opponent."""
     if settings.opponents.only is None:
@@ -81,10 +76,7 @@ def one_side(game: Game, seeds: NDArray[np.uint64]) -> NDArray[np.uint8]:
 
 def player_names(phases: Sequence[PhaseSettings]) -> list[str]:
     """Return the players of all phases, the network first."""
-    names = [NETWORK]
-    for phase in phases:
-        names += [name for name in phase.mix if name not in names]
-    return names
+    return list(dict.fromkeys([NETWORK, *(name for phase in phases for name in phase.mix)]))
 
 
 def _rows_of_phases(
@@ -122,27 +114,19 @@ def episode_return(totals: NDArray[np.float32], own: NDArray[np.bool_], occupied
     return EpisodeReturn(math.nan if zero else float(earned.mean()), absolute)
 
 
-def seeds_and_seats(
-    settings: TrainSettings, game: Game, names: Sequence[str], request: RolloutRequest
-) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-    """Return the seed of each game of a request, and its seating as indices into `names`; the same for every worker."""
-    name = f"episodes, attempt {request.attempt}" if request.attempt else "episodes"
-    seeds = stream(settings.seed, name, request.first, request.count)
-    return seeds, seating(phases_of(settings), names, request.first, seeds, game)
-
-
 class RolloutWorker:
     """Worker that plays requests with the newest loaded weights; networks run on `device`."""
 
     def __init__(self, settings: TrainSettings, device: torch.device) -> None:
         self._settings = settings
-        self._device = device
         self._game = settings.load_game()
         self._reward = self._game.rewards[settings.reward_name(self._game)]
         self.network = inference_network(self._game, settings, device)
-        self._names = seated_players(settings)
+        self._names = player_names(phases_of(settings))
         self._player = NetworkPlayer(self.network, keeps_values=isinstance(settings.target, LambdaReturns))
-        self._players: list[Player] = [self._player, *map(self._other, self._names[1:])]
+        key = "opponents.phases.mix" if settings.opponents.only is None else "opponents.only"
+        others = [player_from_text(self._game, name, device, key) for name in self._names[1:]]
+        self._players: list[Player] = [self._player, *others]
         self.version = -1  # version of the weights
         self.rounds = 0  # rounds of moves in all batches so far, by which a stalled worker is detected
 
@@ -152,15 +136,13 @@ class RolloutWorker:
             self.network.load_state_dict(weights)
             self.version = version
 
-    def _other(self, name: str) -> Player:
-        key = "opponents.phases.mix" if self._settings.opponents.only is None else "opponents.only"
-        return player_from_text(self._game, name, self._device, key)
-
     def play(self, request: RolloutRequest) -> Rollout:
         """Play a request. The same request with the same weights gives the same rollout."""
         settings, targets = self._settings, self._settings.target
         values = isinstance(targets, LambdaReturns)
-        seeds, seats = seeds_and_seats(settings, self._game, self._names, request)
+        name = f"episodes, attempt {request.attempt}" if request.attempt else "episodes"
+        seeds = stream(settings.seed, name, request.first, request.count)
+        seats = seating(phases_of(settings), self._names, request.first, seeds, self._game)
         self._player.epsilon = request.epsilon
         own, learned = seats == 0, learned_seats(settings, seats, request.first)
         if values and len(self._names) > 1:

@@ -227,15 +227,12 @@ class BatchQTrainer:
 
     @property
     def progress(self) -> Status:
-        """Progress of the run."""
         return Status(self.counters.iteration, "iterations", self.counters.env_steps, self.counters.updates)
 
     def describe(self) -> str:
-        """Describe the algorithm and its table."""
         return f"{self.settings.algo} in a table of {self._numbering.listed.size - 1:,} states"
 
     def open_metrics(self, folder: Path) -> Metrics:
-        """Open the curves of the run."""
         return Metrics(folder, (), as_yaml(self.settings), self.counters.env_steps, scalars=SCALARS)
 
     def begin(self, runner: Runner) -> None:
@@ -245,23 +242,19 @@ class BatchQTrainer:
         self._save_policy_if_due()
 
     def step(self) -> None:
-        """Run one iteration."""
         self._row = self._iterate()
         self._save_policy_if_due()
 
     def log_row(self) -> dict[str, float]:
-        """Return the curves of the last iteration."""
         seen, changed = self._row["table/visited"], self._row["table/changed"]
         self._runner.display.remember("table", f"{seen:,} states visited, {changed:,} actions changed")
         log.info("iteration %d: %s", self.counters.iteration, self._row)
         return self._row
 
     def complete(self) -> bool:
-        """Return whether all iterations are done."""
         return self.budget.episodes_left(self.counters.iteration) == 0
 
     def worth_another_start(self) -> bool:
-        """Return whether this start has made progress."""
         return self.counters.iteration > self._began
 
     def _iterate(self) -> dict[str, float]:
@@ -309,7 +302,6 @@ class BatchQTrainer:
         save_policy(path, self._game, self.policy)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return everything that the rest of the run depends on."""
         return {
             "settings": asdict(self.settings),
             "values": torch.from_numpy(self.values),

@@ -118,15 +118,12 @@ class TabularTrainer:
 
     @property
     def progress(self) -> Status:
-        """Progress of the run."""
         return Status(self.counters.episodes, "episodes", self.counters.env_steps)
 
     def describe(self) -> str:
-        """Describe the algorithm and its table."""
         return f"{self.settings.algo} in a table of {self.model.states:,} states"
 
     def open_metrics(self, folder: Path) -> Metrics:
-        """Open the curves of the run."""
         return Metrics(folder, (), as_yaml(self.settings), self.counters.env_steps, scalars=SCALARS)
 
     def begin(self, runner: Runner) -> None:
@@ -138,15 +135,12 @@ class TabularTrainer:
         self._rates.per_second(self.counters.env_steps, 0)
 
     def complete(self) -> bool:
-        """Return whether all episodes are played or the time is up."""
         return self.budget.episodes_left(self.counters.episodes) == 0 or self.budget.time_is_up()
 
     def worth_another_start(self) -> bool:
-        """Return whether this start has made progress."""
         return self.counters.episodes > self._began
 
     def errors(self) -> Errors:
-        """Return the current table's errors."""
         return self.exact.errors(self.values, self.visits, self.settings.min_visits)
 
     def step(self) -> None:
@@ -167,7 +161,6 @@ class TabularTrainer:
         self.budget.add(seconds)
 
     def log_row(self) -> dict[str, float]:
-        """Return the errors of the table and the progress."""
         counters, errors = self.counters, self.errors()
         per_second, _ = self._rates.per_second(counters.env_steps, 0)
         self._runner.display.remember("greatest error", f"{errors.greatest:.5f}")
@@ -176,7 +169,6 @@ class TabularTrainer:
         return dict(zip(SCALARS, (*row, counters.episodes, per_second), strict=True))
 
     def state_dict(self) -> dict[str, Any]:
-        """Return everything that the rest of the run depends on."""
         return {
             "settings": asdict(self.settings),
             "counters": asdict(self.counters),

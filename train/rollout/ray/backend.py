@@ -24,21 +24,8 @@ from busso.cards.duplicate import Duel
 from busso.cards.play import Stop, never
 from busso.command.settings.checks import SettingsError
 from busso.train.rollout.backend import BackendLostError
-from busso.train.rollout.ray import private
-from busso.train.rollout.ray.messages import (
-    ASKED,
-    INSTEAD,
-    SLOTS,
-    Command,
-    Evaluate,
-    Free,
-    Layout,
-    Order,
-    Publish,
-    Slot,
-    Submit,
-    WeightArrays,
-)
+from busso.train.rollout.ray import messages, private
+from busso.train.rollout.ray.messages import ASKED, INSTEAD, Layout, Slot, WeightArrays
 from busso.train.rollout.ray.supervisor import GRACE_SECONDS, KILL_SECONDS
 from busso.train.rollout.request import Rollout, RolloutRequest, Weights
 from busso.train.rollout.transitions import transitions_for
@@ -60,14 +47,14 @@ class RayProcess:
     retry may help. A cluster started here has a private folder, which is removed with it.
     """
 
-    def __init__(self, order: Order, says: Path, patience: float, hear: Callable[..., None]) -> None:
+    def __init__(self, order: messages.Order, says: Path, patience: float, hear: Callable[..., None]) -> None:
         if importlib.util.find_spec("ray") is None:
             raise SettingsError(ASKED, "ray is not installed", f"use {INSTEAD}")
         self.failure: Exception | None = None
         self._started = False
         self._says, self._patience, self._on_message = says, patience, hear
         self._see = "" if str(says) == os.devnull else f", see {says}"
-        self._outbox: queue.SimpleQueue[Command | Order | None] = queue.SimpleQueue()
+        self._outbox: queue.SimpleQueue[messages.Command | messages.Order | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._start()
         self._outbox.put(order)
@@ -84,7 +71,7 @@ class RayProcess:
         told = private.environment(self._folder) if self._folder else {}
         mine, theirs = socket.socketpair()
         lifeline, self._lifeline = os.pipe()
-        files = [shared_file() for _ in range(SLOTS)]
+        files = [shared_file() for _ in range(messages.SLOTS)]
         self.slots = [Slot(file) for file in files]
         inherited = [lifeline, theirs.fileno(), *files]
         path = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(ROOT)])
@@ -115,7 +102,7 @@ class RayProcess:
         self._socket, self._files = mine, files
         self._channel = Connection(os.dup(mine.fileno()))
 
-    def say(self, command: Command) -> None:
+    def say(self, command: messages.Command) -> None:
         """Queue a command without waiting for the receiver."""
         self._outbox.put(command)
 
@@ -234,7 +221,7 @@ class RayBackend:
         self._out = 0  # requests in flight
         self._evaluating = 0
         self._published = 0.0
-        order = Order(settings.rollout, settings.learner.cpu_threads, pickle.dumps(settings), describe_nodes)
+        order = messages.Order(settings.rollout, settings.learner.cpu_threads, pickle.dumps(settings), describe_nodes)
         says = Path(os.devnull) if describe_nodes else settings.folder / _LOG
         self._process = RayProcess(order, says, self._rollout.heartbeat_seconds, self._on_message)
         self._process.listen()
@@ -262,10 +249,9 @@ class RayBackend:
     def publish(self, version: int, weights: Weights) -> None:
         """Send the weights to workers with the next heartbeat or request."""
         self._published = time.monotonic()
-        self._process.say(Publish(version, _arrays(weights)))
+        self._process.say(messages.Publish(version, _arrays(weights)))
 
     def workers(self) -> int:
-        """Return the number of workers that have started."""
         return self._workers
 
     def free_slots(self) -> int:
@@ -274,7 +260,7 @@ class RayBackend:
 
     def submit(self, request: RolloutRequest) -> None:
         self._out += 1
-        self._process.say(Submit(request))
+        self._process.say(messages.Submit(request))
 
     def ready(self, wait: bool) -> list[Rollout]:
         """Return the oldest finished rollout."""
@@ -286,14 +272,14 @@ class RayBackend:
             return []
         rollout, slot, layout = self._rollouts.popleft()
         arrays = self._process.slots[slot].read(layout)
-        self._process.say(Free(slot))
+        self._process.say(messages.Free(slot))
         self._out -= 1
         return [replace(rollout, transitions=self._kind._make(arrays))]
 
     def evaluate(self, tag: int, weights: Weights, stop_requested: Stop) -> None:
         """Start an evaluation, see `RolloutBackend`; `close` ends it."""
         self._evaluating += 1
-        self._process.say(Evaluate(tag, _arrays(weights)))
+        self._process.say(messages.Evaluate(tag, _arrays(weights)))
 
     def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
         if wait and self._evaluating:
@@ -314,7 +300,6 @@ class RayBackend:
         return self._description
 
     def close(self) -> None:
-        """End all processes started here."""
         self._process.close()
 
     def _wait(self, done: Callable[[], bool]) -> None:

@@ -19,20 +19,9 @@ from ray.exceptions import RayError, RayTaskError
 
 from busso.base.errors import UserError
 from busso.command.settings.checks import SettingsError
-from busso.train.rollout.ray import actors, private
+from busso.train.rollout.ray import actors, messages, private
 from busso.train.rollout.ray.connect import NotStartedError, alive_nodes, amounts, connect, describe_nodes, reserve
-from busso.train.rollout.ray.messages import (
-    HEALTH,
-    Arrays,
-    Command,
-    Evaluate,
-    Free,
-    Order,
-    Publish,
-    Slot,
-    Submit,
-    WeightArrays,
-)
+from busso.train.rollout.ray.messages import HEALTH, Arrays, Order, Slot, WeightArrays
 from busso.train.rollout.request import Rollout, RolloutRequest
 from busso.train.run.signals import ignore_signals
 
@@ -342,17 +331,17 @@ class Driver:
     def _end(self) -> None:
         self._ended = True
 
-    def _do(self, command: Command) -> None:
+    def _do(self, command: messages.Command) -> None:
         assert self._pool is not None  # it is made before the first event is handled
         match command:
-            case Free(slot):
+            case messages.Free(slot):
                 self._free.append(slot)
                 self._send_rollouts()
-            case Publish(version, weights):
+            case messages.Publish(version, weights):
                 self._pool.publish(version, weights)
-            case Submit(request):
+            case messages.Submit(request):
                 self._pool.submit(request)
-            case Evaluate(tag, weights):
+            case messages.Evaluate(tag, weights):
                 self._pool.evaluate(tag, weights)
             case _:
                 assert_never(command)

@@ -22,7 +22,7 @@ from busso.command.settings.checks import SettingsError
 from busso.train.rollout.backend import BackendLostError
 from busso.train.rollout.ray import actors, driver
 from busso.train.rollout.ray.backend import RayBackend
-from busso.train.rollout.ray.messages import Order, Slot
+from busso.train.rollout.ray.messages import Command, Order, Slot, Submit
 from busso.train.rollout.ray.supervisor import descendants
 from busso.train.rollout.request import EpisodeReturn, Rollout, RolloutRequest
 from busso.train.rollout.transitions import LambdaTransitions, NStepTransitions, Transitions
@@ -127,8 +127,8 @@ class Gone:
         self._on_message("hello", "who plays")
         self._on_message("workers", 4)
 
-    def say(self, name: str, *message: Any) -> None:
-        if name != "submit":
+    def say(self, command: Command) -> None:
+        if not isinstance(command, Submit):
             return
         for k, slot in enumerate(self.slots):
             rollout = Rollout(RolloutRequest(k, 1, 0.0), None, 3, 0, EpisodeReturn(0.0, 0.0))
