@@ -27,7 +27,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from busso.base.errors import EXIT_REQUEUE, UserError
@@ -81,7 +80,10 @@ class Owner:
 
     def __str__(self) -> str:
         job = f", job {self.job}" if self.job else ""
-        return _printable(f"process {self.pid} on {self.host}{job}, since {self.since}")
+        text = f"process {self.pid} on {self.host}{job}, since {self.since}"
+        return "".join(letter if letter.isprintable() else "?" for letter in text)[
+            :200
+        ]  # perhaps of another user's file
 
 
 def this_process() -> Owner:
@@ -178,11 +180,6 @@ def _namespace() -> str:
         return str((_PROC / "self/ns/pid").readlink())
     except OSError:
         return ""
-
-
-def _printable(text: str) -> str:
-    """Replace unprintable characters: the text may come from another user's file."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)[:200]
 
 
 os.register_at_fork(after_in_child=_held.clear)
@@ -292,7 +289,7 @@ class Lock:
         self.acquire()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
     def _take(self, watch: OwnerWatch) -> bool:

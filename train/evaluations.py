@@ -137,25 +137,20 @@ class Evaluations:
 
 
 def look(learner: Learner, replay: ReplayBuffer) -> tuple[dict[str, NDArray[Any]], dict[str, float]]:
-    """Return histograms of part of the buffer, and weight norms; both empty while the buffer is."""
-    return (_histograms(learner, replay), _norms(learner)) if replay.size else ({}, {})
+    """Return histograms of the buffer's actions, values and returns, and the Euclidean norm of each weight matrix.
 
-
-def _histograms(learner: Learner, replay: ReplayBuffer) -> dict[str, NDArray[Any]]:
-    """Return the played actions, their values and their returns. Waits for the device."""
+    Both are empty while the buffer is. Waits for the device.
+    """
+    if not replay.size:
+        return {}, {}
     batch = replay.spread(HISTOGRAM_ROWS)
     with torch.inference_mode():
-        values = learner.online(batch.observation)
-        played = values.gather(1, batch.action.long().unsqueeze(1)).squeeze(1)
-        found = {"values/played": played, "values/return": batch.returns, "actions/played": batch.action}
-    return {name: tensor.cpu().numpy() for name, tensor in found.items()}
-
-
-def _norms(learner: Learner) -> dict[str, float]:
-    """Return the Euclidean norm of each weight matrix by name."""
+        played = learner.online(batch.observation).gather(1, batch.action.long().unsqueeze(1)).squeeze(1)
+    found = {"values/played": played, "values/return": batch.returns, "actions/played": batch.action}
     matrices = [(name, each) for name, each in learner.online.named_parameters() if each.dim() > 1]
     sizes = torch.stack([torch.linalg.vector_norm(each.detach().float()) for _, each in matrices]).tolist()
-    return {f"weights/norm_of_{name}": size for (name, _), size in zip(matrices, sizes, strict=True)}
+    norms = {f"weights/norm_of_{name}": size for (name, _), size in zip(matrices, sizes, strict=True)}
+    return {name: tensor.cpu().numpy() for name, tensor in found.items()}, norms
 
 
 class BestNetwork:

@@ -227,9 +227,11 @@ class Learner:
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything that the next update depends on except the replay buffer."""
+        adam = self._adam.state_dict()
+        adam["param_groups"][0] |= {"lr": self.lr, "capturable": False}  # the same with and without a graph
         return {
             **{name: network.state_dict() for name, network in self._networks().items()},
-            "optimizer": self._optimizer_state(),
+            "optimizer": adam,
             "muon": self._muon.state_dict() if self._muon is not None else None,
             "random": random_state(self.online),
             "updates": self.updates,
@@ -249,12 +251,6 @@ class Learner:
         self.updates, self._summed = state["updates"], state["summed"]
         self._sums.copy_(state["sums"])
         restore_random_state(self.online, state["random"])
-
-    def _optimizer_state(self) -> dict[str, Any]:
-        """Return Adam's state, the same with and without a graph."""
-        state = self._adam.state_dict()
-        state["param_groups"][0] |= {"lr": self.lr, "capturable": False}
-        return state
 
     def _networks(self) -> dict[str, QNetwork]:
         """Return the existing networks by their names in checkpoints."""

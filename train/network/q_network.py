@@ -135,16 +135,6 @@ def fill_forced_moves(masks: NDArray[np.uint64], actions: Actions) -> NDArray[np
     return rows[:count]
 
 
-@njit
-def drawn_action(mask: np.uint64, generators: NDArray[np.uint64], game: int, epsilon: float) -> int:
-    """Return a random legal action with probability `epsilon`, else -1; epsilon 0 draws no number."""
-    if epsilon > 0:
-        bits = next_bits(generators, game)
-        if uniform(bits) < epsilon:
-            return random_legal(mask, mix(bits))
-    return -1
-
-
 @njit(nogil=True)
 def choose(
     values: NDArray[np.float32],
@@ -173,12 +163,14 @@ def choose(
             if values[k, action] > values[k, best]:
                 best = action
         actions[row] = best
-        drawn = drawn_action(mask, generators, games[row], epsilon)
-        if drawn >= 0:
-            actions[row] = drawn
-            if values[k, drawn] < values[k, best]:
-                explored[count] = row
-                count += 1
+        if epsilon > 0:  # else no number is drawn
+            bits = next_bits(generators, games[row])
+            if uniform(bits) < epsilon:
+                drawn = random_legal(mask, mix(bits))
+                actions[row] = drawn
+                if values[k, drawn] < values[k, best]:
+                    explored[count] = row
+                    count += 1
     return explored[:count]
 
 

@@ -118,13 +118,6 @@ def read_archive(path: Path, file: IO[bytes]) -> bytes:
     return data
 
 
-def check_format(path: Path) -> None:
-    """Raise OtherFormatError for a file of another version, OSError if it cannot be read."""
-    with path.open("rb") as file:
-        file.seek(max(0, os.fstat(file.fileno()).st_size - _LONGEST))
-        _last_line(path, file.read())
-
-
 def _last_line(path: Path, data: bytes) -> bytes:
     """Return the last line. Raises OtherFormatError if it names another format."""
     line = [b"", *data[-_LONGEST:].splitlines()][-1]
@@ -381,7 +374,9 @@ def refuse_other_formats(folder: Path) -> None:
     names = names_in(folder)
     set_aside_or_best = [folder / name for name in names if name == BEST or name.endswith(DAMAGED)]
     for path in [*listed(folder), *set_aside_or_best]:
-        check_format(path)
+        with path.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _LONGEST))
+            _last_line(path, file.read())
 
 
 def set_aside_others(folder: Path, run: str) -> None:

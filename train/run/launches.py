@@ -83,13 +83,9 @@ def this_program() -> dict[str, Any]:
 
 def this_hardware() -> dict[str, Any]:
     """Return the CPUs and bytes of memory that this process may use, and its GPUs."""
-    return {"cpu": _cpu(), "cpus": system.cpus(), "memory": system.memory(), "gpus": gpu_names()}
-
-
-def gpu_names() -> list[str]:
-    """Return the names of the GPUs that PyTorch sees, in its order."""
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    return [torch.cuda.get_device_name(k) for k in range(count)]
+    gpus = [torch.cuda.get_device_name(k) for k in range(count)]
+    return {"cpu": _cpu(), "cpus": system.cpus(), "memory": system.memory(), "gpus": gpus}
 
 
 def commit() -> str | None:

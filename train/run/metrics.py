@@ -1,7 +1,6 @@
 """Curves of a run by env_steps: TensorBoard events, and the same scalars in metrics.csv."""
 
 import csv
-import io
 import logging
 import math
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from busso.base.files import errors_name, rename_aside, write_atomic
+from busso.base.files import errors_name, rename_aside, write_csv
 from busso.train.run import checkpoint
 from busso.train.run.checkpoint import is_missing, with_retries
 from busso.train.run.curves import FILE, SCALARS, evaluation_scalars
@@ -41,21 +40,18 @@ class Metrics:
         # Repeated evaluations are in TensorBoard already, with the same results.
         self._on_tensorboard: set[int] = set()
         try:
-            old, lines = with_retries(partial(self._kept, env_steps, again)) if env_steps else ([], [])
+            old, rows = with_retries(partial(self._kept, env_steps, again)) if env_steps else ([], [])
         except OSError as error:
             raise checkpoint.UnreadableError.because(error, self._path) from None
         self._columns = old + [name for name in columns if name not in old]
-        end = b"," * (len(self._columns) - len(old)) + b"\r\n"
-        header = io.StringIO()
-        csv.writer(header).writerow(self._columns)
-        write_atomic(self._path, header.getvalue().encode() + b"".join(line.rstrip(b"\r\n") + end for line in lines))
+        write_csv(self._path, rows, self._columns)
         self._file = self._path.open("a", newline="", encoding="utf-8")
         self._rows = csv.DictWriter(self._file, self._columns, restval="", extrasaction="ignore")
         self._tensorboard = TensorBoardFiles(folder, config_text, columns, env_steps)
 
-    def _kept(self, env_steps: int, again: Sequence[int]) -> tuple[list[str], list[bytes]]:
+    def _kept(self, env_steps: int, again: Sequence[int]) -> tuple[list[str], list[dict[str, str]]]:
         """Return the file's columns, and its intact rows up to the checkpoint."""
-        columns, kept = _columns(self._path), []
+        columns, kept = _columns(self._path), list[dict[str, str]]()
         if columns:
             with self._path.open("rb") as file:
                 file.readline()
@@ -65,7 +61,7 @@ class Metrics:
                     if step in again and not row.get("rollout/episodes"):
                         self._on_tensorboard.add(step)
                     elif 0 <= step <= env_steps:
-                        kept.append(line)
+                        kept.append(row)
         return columns, kept
 
     def write(self, env_steps: int, scalars: Mapping[str, float]) -> None:

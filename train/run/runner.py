@@ -231,12 +231,8 @@ def start(
         if stop.signal is None and runner.given_up:
             log.info("pruned after %s", trainer.progress)
             return 0
-        return _interrupted(trainer, runner, folder, stop)
-
-
-def _interrupted(trainer: Trainer, runner: Runner, folder: RunFolder, stop: StopRequest) -> int:
-    assert stop.signal is not None  # only a signal ends a run early
-    at = trainer.progress
-    after = f"stopped by {signal.Signals(stop.signal).name} after {at.done:,} {at.unit}"
-    print(f"{after}; a checkpoint is in {folder.checkpoints}; the same command resumes", file=sys.stderr)
-    return stop.exit_code(again=runner.began and trainer.worth_another_start())
+        assert stop.signal is not None  # only a signal ends a run early
+        at = trainer.progress
+        after = f"stopped by {signal.Signals(stop.signal).name} after {at.done:,} {at.unit}"
+        print(f"{after}; a checkpoint is in {folder.checkpoints}; the same command resumes", file=sys.stderr)
+        return stop.exit_code(again=runner.began and trainer.worth_another_start())

@@ -79,7 +79,7 @@ class EventFile:
         self._write(Event(summary=summary), env_steps)
 
     def flush(self) -> None:
-        """Flush all events to the operating system."""
+        """Flush to the operating system, so that a killed run loses no point before its checkpoint."""
         self._file.flush()
 
     def close(self) -> None:
@@ -98,23 +98,23 @@ def _next_name(folder: Path) -> str:
     return f"events.out.tfevents.{seconds:010d}.{socket.gethostname()}.{os.getpid()}"
 
 
-class TensorBoardFiles:
-    """Writer of a run's TensorBoard files; `env_steps` is the resumed checkpoint's, else 0."""
+class TensorBoardFiles(EventFile):
+    """Event file of a start of a run; `env_steps` is the resumed checkpoint's, else 0."""
 
     def __init__(self, run: Path, settings: str, curves: Sequence[str], env_steps: int) -> None:
         folder = run / FOLDER
         if not env_steps:
             _forget(folder)
-        self._events = EventFile(folder, purge_step=env_steps + 1 if env_steps else 0)
+        super().__init__(folder, purge_step=env_steps + 1 if env_steps else 0)
         if not env_steps:
-            self._events.add(text("config", f"```yaml\n{settings}```"), 0)
-            self._events.add(custom_scalars(layout(curves)), 0)
-            self._events.add(_start(hyperparameters(settings)), 0)
+            self.add(text("config", f"```yaml\n{settings}```"), 0)
+            self.add(custom_scalars(layout(curves)), 0)
+            self.add(_start(hyperparameters(settings)), 0)
 
     def scalars(self, env_steps: int, scalars: Mapping[str, float]) -> None:
         """Write a point on each curve."""
         for name, value in scalars.items():
-            self._events.add(scalar(name, value), env_steps)
+            self.add(scalar(name, value), env_steps)
 
     def histograms(self, env_steps: int, values: Mapping[str, NDArray[Any]]) -> None:
         """Write histograms, with one bin per integer, omitting values that TensorBoard cannot show."""
@@ -123,15 +123,7 @@ class TensorBoardFiles:
             if array.size:
                 whole = array.dtype.kind in "iu"
                 bars = np.arange(int(array.min()), int(array.max()) + 2) - 0.5 if whole else _BARS
-                self._events.add(histogram(name, array, bars), env_steps)
-
-    def flush(self) -> None:
-        """Flush to the operating system, so that a killed run loses no point before its checkpoint."""
-        self._events.flush()
-
-    def close(self) -> None:
-        """Write everything to disk and close."""
-        self._events.close()
+                self.add(histogram(name, array, bars), env_steps)
 
 
 def finish(run: Path, env_steps: int) -> None:
