@@ -56,7 +56,7 @@ def examine(config: DictConfig) -> int:
         raise SettingsError("doctor", f"examines runs of algo=dqn only; {settings.algo} needs one CPU and no Ray")
     with Progress("measuring", None):
         findings = doctor.examine(settings)
-        starts = doctor.would_start(findings)
+        starts = all(finding.verdict != "error" for finding in findings)
         if starts and choose_device(settings.device).type == "cpu":
             settings = with_learner_threads(settings)
         measured = stages.measure(settings) if starts else None

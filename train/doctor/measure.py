@@ -62,18 +62,6 @@ class Scaling:
         return self.threads + max(1, math.ceil(self.updates * self.decisions / self.floor / self.worker))
 
 
-def scaling_screen(scaling: Scaling) -> Iterator[Table | str]:
-    """Yield a table with a row per number of CPUs, and a line with the number that is enough."""
-    table = Table("CPUs", "decisions/s", "updates/s", "limited by", title=f"rollout=ray, learner {scaling.where}")
-    for found in map(scaling.on, CPUS):
-        table.add_row(f"{found.cpus}", f"{found.decisions:,.0f}", f"{found.updates:,.1f}", found.limit)
-    yield table
-    yield (
-        f"{scaling.enough()} CPUs are enough for this learner: a worker plays {scaling.worker:,.0f} decisions/s, "
-        f"the learner makes {scaling.updates:,.1f} updates/s of {scaling.decisions:,.0f} decisions each"
-    )
-
-
 def workers_here(settings: TrainSettings) -> int:
     """Return the number of Ray workers on this node; 0 if the learner's process plays."""
     if settings.rollout.kind != "ray":
@@ -261,8 +249,16 @@ def screen(measured: Measured) -> Iterator[Table | str]:
         table.add_row(stage.name, f"{stage.decisions:,.0f}", f"{measured.busy(stage):.0%}", stage.how, mark)
     yield table
     yield measured.verdict()
-    if measured.scaling is not None:
-        yield from scaling_screen(measured.scaling)
+    if (scaling := measured.scaling) is None:
+        return
+    table = Table("CPUs", "decisions/s", "updates/s", "limited by", title=f"rollout=ray, learner {scaling.where}")
+    for found in map(scaling.on, CPUS):
+        table.add_row(f"{found.cpus}", f"{found.decisions:,.0f}", f"{found.updates:,.1f}", found.limit)
+    yield table
+    yield (
+        f"{scaling.enough()} CPUs are enough for this learner: a worker plays {scaling.worker:,.0f} decisions/s, "
+        f"the learner makes {scaling.updates:,.1f} updates/s of {scaling.decisions:,.0f} decisions each"
+    )
 
 
 def in_words(decisions: float) -> str:

@@ -140,8 +140,3 @@ def screen(findings: list[Finding], measured: stages.Measured | None) -> Iterato
     yield table
     if measured:
         yield from stages.screen(measured)
-
-
-def would_start(findings: list[Finding]) -> bool:
-    """Return whether a run would start."""
-    return all(finding.verdict != "error" for finding in findings)
