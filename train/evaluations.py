@@ -209,9 +209,7 @@ def report_best(
     if not settings.evaluation.opponents:
         return
     found = checkpoint.load_best(folder.checkpoints)
-    if (
-        found is not None and found.state.get(checkpoint.RUN_KEY) != folder.run_id
-    ):  # another run's, unreadable when this one began
+    if found and found.state.get(checkpoint.RUN_KEY) != folder.run_id:  # another run's, unreadable when this one began
         found = checkpoint.load_newest(folder.checkpoints, resuming=False)
     if found is None:
         raise checkpoint.CheckpointError(folder.path, "contains no checkpoint")
@@ -222,10 +220,8 @@ def report_best(
     game = settings.load_game()
     title = f"{settings.folder}, best network, duplicate deals"
     means = meaning_of_won(game, evaluation_seating(settings))
-    if settings.opponents.only in duels:
-        means += (
-            f"\na lower bound on the exploitability of {settings.opponents.only}: what this best response wins from it"
-        )
+    if (only := settings.opponents.only) in duels:
+        means += f"\na lower bound on the exploitability of {only}: what this best response wins from it"
     folder.write_results(results.of_duels(duels, game.unit), at.done, at.env_steps)
     with output_may_fail():
         result_console().print(results_table(title, game.unit, duels, means))

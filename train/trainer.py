@@ -56,9 +56,8 @@ class DqnTrainer:
         self._device = device
         self._game = settings.load_game()
         self.replay = build_replay(self._game, settings, device)
-        self.learner = Learner(
-            build_network(self._game, settings), self.replay, settings.learner, settings.target, device
-        )
+        network = build_network(self._game, settings)
+        self.learner = Learner(network, self.replay, settings.learner, settings.target, device)
         self.requests = RequestQueue(settings, rollouts, self.learner, self.budget)
         own = own_parts(settings.network.module, settings.learner.loss)
         self._watch = DivergenceMonitor(folder.checkpoints, folder.writer, own)
@@ -185,15 +184,14 @@ class DqnTrainer:
 
     def log_row(self) -> dict[str, float]:
         """Return the curves since the last row. Raises DivergedError."""
-        learner, env_steps = self.learner, self.counters.env_steps
-        steps, updates = self._rates.per_second(env_steps, learner.updates)
+        learner = self.learner
+        steps, updates = self._rates.per_second(self.counters.env_steps, learner.updates)
+        samples = learner.updates * self.settings.learner.batch_size
         row = {
             "train/lr": learner.lr,
             "train/updates": learner.updates,
             "replay/size": self.replay.size,
-            "replay/samples_per_insert": learner.updates
-            * self.settings.learner.batch_size
-            / max(1, self.counters.inserted),
+            "replay/samples_per_insert": samples / max(1, self.counters.inserted),
             "time/env_steps_per_second": steps,
             "time/updates_per_second": updates,
         }

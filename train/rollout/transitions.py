@@ -99,28 +99,22 @@ class TransitionRecorder:
         return _Round(*(np.concatenate([getattr(each, field.name) for each in rounds]) for field in fields(_Round)))
 
     def transitions(self, totals: Floats, discounts: Discounts, targets: Targets) -> Transitions:
-        """Return the batch's transitions, given `totals` `[games, seats]`; none if the deals decided every game."""
-        if isinstance(targets, LambdaReturns):
-            return self._lambda_transitions(totals, discounts, targets.td_lambda)
-        return self._n_step_transitions(totals, discounts, targets.n_step)
+        """Return the batch's transitions, given `totals` `[games, seats]`; none if the deals decided every game.
 
-    def _n_step_transitions(self, totals: Floats, discounts: Discounts, n_step: int) -> NStepTransitions:
+        Lambda returns pass through forced moves, from which nothing is learned.
+        """
         rows = self._columns()
+        following = next_decisions(rows.game, rows.seat, totals.shape)
         size, final = rows.action.size, totals[rows.game, rows.seat]
-        n_step_return, discount = np.empty(size, np.float32), np.empty(size, np.float32)
-        successor = np.empty(size, np.int32)
-        following = next_decisions(rows.game, rows.seat, totals.shape)
-        n_step_returns(following, rows.earned, final, discounts, n_step, n_step_return, discount, successor)
-        return NStepTransitions(rows.observation, rows.legal, rows.action, n_step_return, discount, successor)
-
-    def _lambda_transitions(self, totals: Floats, discounts: Discounts, lam: float) -> LambdaTransitions:
-        """Return the decisions that had a choice. Returns pass through forced moves, from which nothing is learned."""
-        rows = self._columns()
-        following = next_decisions(rows.game, rows.seat, totals.shape)
-        final, returns = totals[rows.game, rows.seat], np.empty(rows.action.size, np.float32)
-        lambda_returns(following, rows.greedy, rows.earned, final, rows.value, discounts, lam, returns)
-        kept = np.flatnonzero(~forced(rows.legal))
-        return LambdaTransitions(rows.observation[kept], rows.action[kept], returns[kept])
+        returns = np.empty(size, np.float32)
+        if isinstance(targets, LambdaReturns):
+            lam = targets.td_lambda
+            lambda_returns(following, rows.greedy, rows.earned, final, rows.value, discounts, lam, returns)
+            kept = np.flatnonzero(~forced(rows.legal))
+            return LambdaTransitions(rows.observation[kept], rows.action[kept], returns[kept])
+        discount, successor = np.empty(size, np.float32), np.empty(size, np.int32)
+        n_step_returns(following, rows.earned, final, discounts, targets.n_step, returns, discount, successor)
+        return NStepTransitions(rows.observation, rows.legal, rows.action, returns, discount, successor)
 
 
 def forced(legal: NDArray[np.uint64]) -> Flags:

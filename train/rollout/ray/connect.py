@@ -82,16 +82,14 @@ def reserve(cpus: int, workers: int) -> None:
 
 def describe_nodes() -> list[str]:
     """Return one line of resources per node."""
-    return [
-        f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']}): {_has(node['Resources'])}"
-        for node in alive_nodes()
-    ]
-
-
-def _has(resources_of_node: dict[str, float]) -> str:
-    gib = {name: resources_of_node.get(name, 0) / 2**30 for name in ("memory", "object_store_memory")}
-    counts = ", ".join(f"{resources_of_node.get(name, 0):g} {name}s" for name in ("CPU", "GPU"))
-    return f"{counts}, {gib['memory']:.1f} GiB of memory, {gib['object_store_memory']:.2f} GiB of object store"
+    lines = []
+    for node in alive_nodes():
+        has = node["Resources"]
+        counts = ", ".join(f"{has.get(name, 0):g} {name}s" for name in ("CPU", "GPU"))
+        memory, store = (has.get(name, 0) / 2**30 for name in ("memory", "object_store_memory"))
+        sizes = f"{memory:.1f} GiB of memory, {store:.2f} GiB of object store"
+        lines.append(f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']}): {counts}, {sizes}")
+    return lines
 
 
 def _own_cluster(rollout: RolloutSettings) -> dict[str, Any]:
