@@ -44,13 +44,10 @@ class Finding:
 
 def examine(settings: TrainSettings) -> list[Finding]:
     """Return all findings except speeds. The run would start if none has the verdict "error"."""
-    findings = [_versions(), *_gpus(settings), _cpus(settings), _memory(settings), _folder(settings)]
-    return findings + (_ray(settings) if settings.rollout.kind == "ray" else [])
-
-
-def _versions() -> Finding:
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES)
-    return Finding("versions", f"Python {platform.python_version()}, {versions}")
+    program = Finding("versions", f"Python {platform.python_version()}, {versions}")
+    findings = [program, *_gpus(settings), _cpus(settings), _memory(settings), _folder(settings)]
+    return findings + (_ray(settings) if settings.rollout.kind == "ray" else [])
 
 
 def _gpus(settings: TrainSettings) -> Iterator[Finding]:

@@ -31,7 +31,7 @@ from busso.train.network.q_network import DenseNetwork, QNetwork, learner_format
 from busso.train.run import checkpoint
 from busso.train.run.background_writer import BackgroundWriter
 from busso.train.run.checkpoint import not_finite
-from busso.train.settings.dqn import AUTO, LearnerSettings, RolloutSettings, TargetNetwork, Targets, TrainSettings
+from busso.train.settings.dqn import AUTO, LearnerSettings, TargetNetwork, Targets, TrainSettings
 from busso.train.settings.resolve import settings_of_run, value_at
 
 log = logging.getLogger("train")
@@ -338,21 +338,15 @@ def with_one_if_forked(settings: TrainSettings) -> TrainSettings:
 def with_learner_threads(settings: TrainSettings) -> TrainSettings:
     """Return the settings of a learner on CPUs with a number instead of `auto`.
 
-    With `rollout=local`, whose results depend on the number bit for bit, a resumed run keeps its last start's number.
+    With `rollout=local`, whose results depend on the number bit for bit, a resumed run keeps its last start's number,
+    unless this machine has fewer CPUs.
     """
     if settings.learner.threads != AUTO:
         return settings
-    threads = _kept_threads(settings) if settings.rollout.kind == "local" else _beside_workers(settings.rollout)
+    if settings.rollout.kind == "local":
+        kept = value_at(settings_of_run(settings.folder), "learner.threads")
+        threads = kept if isinstance(kept, int) and 1 <= kept <= system.cpus() else 1
+    else:  # a second one only if this node has a CPU for it in addition to those of the requested workers
+        workers = -(-(settings.rollout.workers or 1) // settings.rollout.nodes)
+        threads = 2 if system.cpus() >= max(CPUS_FOR_TWO, workers + 2) else 1
     return replace(settings, learner=replace(settings.learner, threads=threads))
-
-
-def _kept_threads(settings: TrainSettings) -> int:
-    """Return the thread count of the run's last start if this machine has as many CPUs, else 1."""
-    threads = value_at(settings_of_run(settings.folder), "learner.threads")
-    return threads if isinstance(threads, int) and 1 <= threads <= system.cpus() else 1
-
-
-def _beside_workers(rollout: RolloutSettings) -> int:
-    """Return 2 if this node has CPUs for them in addition to the requested workers, else 1."""
-    workers = -(-(rollout.workers or 1) // rollout.nodes)
-    return 2 if system.cpus() >= max(CPUS_FOR_TWO, workers + 2) else 1

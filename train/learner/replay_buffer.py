@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from busso.base.errors import InputError
@@ -76,8 +75,12 @@ class ReplayBuffer:
         start = self.inserted % self.capacity
         kept = min(rows, self.capacity)
         first = (start + rows - kept) % self.capacity
+        head = min(kept, self.capacity - first)
         for name, column in self._data.items():
-            _write_ring(column, first, _as_tensor(getattr(transitions, name)[rows - kept :]))
+            values = getattr(transitions, name)[rows - kept :]
+            values = torch.from_numpy(values.view(np.int64) if values.dtype == np.uint64 else values)
+            column[first : first + head].copy_(values[:head])
+            column[: kept - head].copy_(values[head:])
         self.inserted += rows
         self.size = min(self.size + rows, self.capacity)
 
@@ -176,13 +179,3 @@ def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> 
     if device.type != "cpu":
         return torch.zeros(shape, dtype=dtype, device=device)
     return torch.from_numpy(np.zeros(math.prod(shape) * dtype.itemsize, np.uint8)).view(dtype).view(shape)
-
-
-def _as_tensor(values: NDArray[Any]) -> Tensor:
-    return torch.from_numpy(values.view(np.int64) if values.dtype == np.uint64 else values)
-
-
-def _write_ring(column: Tensor, first: int, values: Tensor) -> None:
-    head = min(len(values), len(column) - first)
-    column[first : first + head].copy_(values[:head])
-    column[: len(values) - head].copy_(values[head:])
