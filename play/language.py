@@ -45,6 +45,10 @@ class Language:
         """Return the name of a game."""
         return self.texts.get(f"game.{name}", name)
 
+    def unit(self, name: str) -> str:
+        """Return the name of a unit of values."""
+        return self.texts.get(f"unit.{name}", name)
+
     def action(self, game: str, text: str) -> str:
         """Return the name of an action from its name in records; cards keep theirs."""
         return self.texts.get(f"action.{game}.{text}", text)

@@ -209,12 +209,10 @@ class PlainTable:
         if self.table.setup.match is not None:
             self._say("plain.match", score=self.table.setup.match)
 
-    def _viewer(self) -> int:
-        return self.table.turn if self.table.person_to_move and self.table.turn is not None else self.table.people[0]
-
     def _show(self, details: bool = True) -> None:
         """Print the table; with `details` also past signals and shown cards."""
-        seen = view(self.table.hand, self._viewer())
+        turn = self.table.turn if self.table.person_to_move else None
+        seen = view(self.table.hand, self.table.people[0] if turn is None else turn)
         self._print(page(self._language, self._name, seen, details))
 
     def _help(self) -> None:

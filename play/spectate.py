@@ -91,7 +91,7 @@ class Agents:
         """Return the adviser on a seat's actions: its own player, else the coach of the game."""
         name = scene.setup.seats[seat]
         if name not in self._own:
-            self._own[name] = adviser_of(scene.hand.game, self._table.player(name))
+            self._own[name] = adviser_of(scene.hand.game, self._table.players[name])
         return self._own[name] or self._coach.adviser
 
 
@@ -193,20 +193,15 @@ class WatchedGames:
         """Return whether hand `number`, from 0, exists; plays the hands before it, which may be slow."""
         return number >= 0 and self._source.scene(number) is not None
 
-    def step(self) -> bool:
-        """Advance by a move, after `think`; return False at the end of the hand."""
-        if self.following is None:
-            return False
-        self.scene = self._source.scene(self.number) or self.scene  # its score is known when it is over
-        self._show(self.at + 1)
-        return True
+    def step(self) -> None:
+        """Advance by a move, after `think`; at the end of the hand do nothing."""
+        if self.following is not None:
+            self.scene = self._source.scene(self.number) or self.scene  # its score is known when it is over
+            self._show(self.at + 1)
 
-    def back(self) -> bool:
-        """Go back by a move; return False at the beginning of the hand."""
-        if self.at == 0:
-            return False
-        self._show(self.at - 1)
-        return True
+    def back(self) -> None:
+        """Go back by a move; at the beginning of the hand do nothing."""
+        self._show(max(self.at - 1, 0))
 
     def go(self, number: int) -> None:
         """Go to the beginning of a hand that `find` has found."""
@@ -328,7 +323,7 @@ class Commentary:
         if not worths:
             return [say("watch.no_values")]
         played = None if self._watch.following is None else self._watch.following.action
-        head = say("watch.values", seat=turn, unit=self._language.texts.get(f"unit.{unit}", unit))
+        head = say("watch.values", seat=turn, unit=self._language.unit(unit))
         return [head, *bars(worths, unit, self._speech.action, played, width)]
 
 
@@ -336,8 +331,6 @@ def bars(
     worths: Sequence[ActionValue], unit: str, name: Callable[[int], str], following: int | None, width: int
 ) -> list[str]:
     """Format actions in rows, best first down the columns, with bars of their values; `following` is marked."""
-    if not worths:
-        return []
     names = [name(each.action) for each in worths]
     values = [value_text(each.value, unit) for each in worths]
     texts = [

@@ -31,7 +31,6 @@ class ActionBar(HorizontalGroup):
     """Legal actions as buttons of class `action`, named after the action, each with the digit that chooses it."""
 
     def show(self, actions: list[tuple[int, str]]) -> None:
-        """Replace the buttons by these."""
         wanted = [(str(action), f"{number} {text}") for number, (action, text) in enumerate(actions, start=1)]
         if wanted == [(button.name, str(button.label)) for button in self.query(Button)]:
             return
@@ -186,11 +185,9 @@ class BoardScreen(Screen[str]):
         return not (self._thinking or self._leaving)
 
     def title_text(self) -> str:
-        """Return the title."""
         raise NotImplementedError
 
     def prompt_text(self) -> str:
-        """Return the prompt."""
         raise NotImplementedError
 
     def legal(self) -> Sequence[int]:
@@ -206,7 +203,6 @@ class BoardScreen(Screen[str]):
         prompt.set_classes("-thinking" if self._thinking else "-yours" if self.is_quiet else "")
 
     def show_board(self) -> None:
-        """Show the viewer's board."""
         self.board.show(self.viewer, self.legal())
 
     def complain(self, line: str) -> None:

@@ -113,7 +113,6 @@ class Form(OptionList):
         self._rows: list[SettingRow] = []
 
     def show(self, choices: Choices) -> None:
-        """Show the rows of a game."""
         same = choices is self._choices
         self._choices, self._rows = choices, choices.rows()
         place = min(self.highlighted or 0, len(self._rows) - 1) if same else 0
@@ -168,7 +167,6 @@ class Form(OptionList):
         return self._language.texts.get(f"menu.row.{name}", name)
 
     def _text(self, row: SettingRow, value: str) -> str:
-        """Return the translated text of a value."""
         name, texts = _name(row.key), self._language.texts
         if value in ("", "null"):
             return texts.get(f"menu.empty.{name}", "-")
@@ -176,7 +174,6 @@ class Form(OptionList):
 
 
 def _name(key: str) -> str:
-    """Return a row's name in the texts."""
     return "seat_of" if key.startswith("seat.") else key.removeprefix("game.")
 
 
@@ -189,7 +186,6 @@ class SavesList(OptionList):
         self.tables: list[SavedTable] = []
 
     def show(self, tables: list[SavedTable]) -> None:
-        """Show these tables."""
         place, self.tables = self.highlighted or 0, tables
         self.clear_options()
         if not tables:
@@ -271,7 +267,7 @@ class MenuScreen(Screen[None]):
 
     def _options(self) -> list[Option | None]:
         say = self.language.say
-        games = [Option(self.language.texts.get(f"game.{name}", name), id=name) for name in self._games]
+        games = [Option(self.language.game(name), id=name) for name in self._games]
         saved = Option(say("menu.saved", number=len(self._saves)), id=_SAVED)
         return [*games, None, saved, Option(say("menu.file"), id=_FILE)]
 
@@ -321,7 +317,6 @@ class MenuScreen(Screen[None]):
         self.refuse(self._why)
 
     def _show_entry(self) -> None:
-        """Show the content of the entry on the left."""
         form, saves = self.query_one(Form), self.query_one(SavesList)
         choices = self._choices.get(self._entry)
         form.display = choices is not None
@@ -353,7 +348,6 @@ class MenuScreen(Screen[None]):
             self._show_entry()
 
     def on_descendant_focus(self) -> None:
-        """Update the explanation for the newly focused list."""
         self._say_about()
 
     @on(OptionList.OptionSelected, "#saves")

@@ -120,7 +120,6 @@ class TableServer(textual_server.Server):
         self._open: set[web.WebSocketResponse] = set()
 
     def application(self) -> web.Application:
-        """Return the web application."""
         app = web.Application(middlewares=[self._guard])
         app.add_routes(
             [

@@ -186,14 +186,12 @@ class TableScreen(BoardScreen):
             super().show_board()
 
     def title_text(self) -> str:
-        """Return the game, the players, the score and the seed."""
         setup, score, say = self.table.setup, self.table.match_score, self.language.say
         names = ", ".join(self.speech.seat_name(seat, self.viewer) for seat in range(len(setup.seats)))
         match = () if score is None else (say("plain.match_score", score=tuple(score), to=setup.match),)
         return " · ".join((self.language.game(self.table.game.name), names, *match, say("app.seed", seed=setup.seed)))
 
     def prompt_text(self) -> str:
-        """Return the prompt: the pending computation, or the task."""
         say, turn = self.language.say, self.table.turn
         if self.waits:
             return self.waits
@@ -258,9 +256,10 @@ class TableScreen(BoardScreen):
 
     def _is_busy(self) -> bool:
         """Return whether nothing can be done at the table now; the screen then shows it."""
-        if not self._covered and (self._thinking or self._pausing or self.waits):
+        busy = bool(self._thinking or self._pausing or self.waits)
+        if busy and not self._covered:
             self.refuse()
-        return bool(self._covered or self._thinking or self._pausing or self.waits)
+        return busy or self._covered
 
     def guarded(self, job: Callable[[], Any]) -> Any:
         """Return the result of a job that writes files; None after reporting a failed write."""
@@ -340,6 +339,5 @@ class TableScreen(BoardScreen):
             self.tell([self.language.say("plain.saved", file=path)])
 
     def saved_words(self) -> str:
-        """Save an unfinished table; return how to resume it, empty if there was nothing to save. Raises OSError."""
         saved = self.session.leave()
         return self.language.say("plain.left_saved", command=self.session.command(self.language.name)) if saved else ""

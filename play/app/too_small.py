@@ -16,7 +16,6 @@ class TooSmall(Widget):
         self._language = language
 
     def render(self) -> RenderResult:
-        """Render the terminal's size and the required size."""
         size = self.app.size
         wanted = {"width": LEAST_WIDTH, "height": LEAST_HEIGHT}
         return self._language.say("app.too_small", **wanted, columns=size.width, rows=size.height)

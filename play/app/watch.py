@@ -174,11 +174,9 @@ class WatchScreen(BoardScreen):
             widget.update("\n".join(lines))
 
     def title_text(self) -> str:
-        """Return the game, the players, the hand's title and the score of a match."""
         return self.commentary.title()
 
     def prompt_text(self) -> str:
-        """Return the prompt: the pending computation or the seat to move, and the keys of a spectator."""
         if self._thinking is None:
             return self.commentary.prompt()
         turn = self.table.hand.turn
@@ -248,7 +246,6 @@ class WatchScreen(BoardScreen):
         self.action_seat(self.viewer + 1)
 
     def _looked(self) -> None:
-        """Update the display of the same position."""
         if self._thinking:
             self.refresh_table()
         else:

@@ -90,10 +90,6 @@ class LearningProcess:
         self.decisions += learn(chosen.algo, self._simulator, seeds, self.values, self.visits, method)
         self.episodes += episodes
 
-    def explore(self, epsilon: float) -> None:
-        """Change the probability of a random action, keeping the table. Raises SettingsError."""
-        self.settings = replace(self.settings, epsilon=epsilon)
-
     def look(self) -> TableSnapshot:
         """Return a snapshot of the table with the exact values."""
         model, optimal = self._subject.model, self._subject.optimal
@@ -138,11 +134,6 @@ class BackgroundLearner:
     def running(self) -> bool:
         """True if it learns, or will once the rules are compiled."""
         return self._wanted.is_set() and not self._closed
-
-    @property
-    def preparing(self) -> bool:
-        """True while the rules are being compiled, before the first episode."""
-        return self.running and self.learned is None
 
     def start(self) -> None:
         """Start or resume learning."""

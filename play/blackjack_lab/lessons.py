@@ -98,7 +98,7 @@ class Lessons:
             if (process := self["ql"].process) is None:
                 self.reset("ql")  # it may be about to start with the old epsilon
             else:
-                process.explore(choices.epsilon)
+                process.settings = replace(process.settings, epsilon=choices.epsilon)
         if choices.policy != old.policy:
             self.reset("mc")
             self.reset("td")
@@ -146,14 +146,27 @@ class Lessons:
 
 
 def mark(learner: BackgroundLearner) -> str:
-    """Return a sign for running, paused or preparing."""
-    return PREPARES if learner.preparing else RUNS if learner.running else PAUSED
+    """Return a sign for running, paused or, while the rules are being compiled, preparing."""
+    if not learner.running:
+        return PAUSED
+    return PREPARES if learner.learned is None else RUNS
 
 
 def stats(language: Language, lessons: Lessons) -> str:
     """Return a header and a line for each method, 40 columns wide."""
-    heads = (f"{language.say(f'blackjack_screen.{name}'):>{width}}" for name, width in _COLUMNS.items())
-    return "\n".join(["".join(heads), *_lines(lessons)])
+    lines = ["".join(f"{language.say(f'blackjack_screen.{name}'):>{width}}" for name, width in _COLUMNS.items())]
+    for name in METHODS:
+        learner = lessons[name]
+        line = f"{name.upper()} {mark(learner)}"
+        if learner.learned is not None:
+            errors = learner.learned.errors
+            rate = figure(learner.per_second) if learner.running else "–"
+            line += (
+                f"{figure(learner.learned.episodes):>6}{rate:>6}{_small(errors.mean):>6}{_small(errors.greatest):>6}"
+            )
+            line += f"{_share(errors.optimal_share):>6}{_small(errors.loss, 5):>7}"
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def legend(language: Language, policy: str) -> str:
@@ -167,22 +180,6 @@ def speed_text(language: Language, speed: int) -> str:
     if speed == FULL:
         return language.say("blackjack_screen.full")
     return f"{speed // 1000}k/s" if speed >= 1000 else f"{speed}/s"
-
-
-def _lines(lessons: Lessons) -> list[str]:
-    found = []
-    for name in METHODS:
-        learner = lessons[name]
-        line = f"{name.upper()} {mark(learner)}"
-        if learner.learned is not None:
-            errors = learner.learned.errors
-            rate = figure(learner.per_second) if learner.running else "–"
-            line += (
-                f"{figure(learner.learned.episodes):>6}{rate:>6}{_small(errors.mean):>6}{_small(errors.greatest):>6}"
-            )
-            line += f"{_share(errors.optimal_share):>6}{_small(errors.loss, 5):>7}"
-        found.append(line)
-    return found
 
 
 def figure(number: float) -> str:

@@ -13,12 +13,11 @@ from busso.cards.packages import typed_game
 from busso.cards.player_specs import CHAMPION, POLICIES, player_names
 from busso.cards.presentation import presentation_of
 from busso.command.settings.checks import MAX_SEED, SettingsError
-from busso.command.settings.quoting import in_quotes
+from busso.command.settings.quoting import in_quotes, value_text
 from busso.play.table.seats import HUMAN, default_opponent
 
 RUNS = Path("runs")
 APART = "apart"  # each seat has its own opponent
-_NOTHING = "null"
 
 
 @dataclass(frozen=True)
@@ -36,15 +35,15 @@ class SettingRow:
 
 
 class Choices:
-    """Settings of a table of one game, chosen one by one; `runs` has trained agents. Raises UnknownGameError."""
+    """Settings of a table of one game, chosen one by one. Raises UnknownGameError."""
 
-    def __init__(self, name: str, runs: Path = RUNS) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
         self._game = load_game(name)
         self._defaults = asdict(self._game.options)
         self._options = dict(self._defaults)
         self._kinds = get_type_hints(type(self._game.options))
-        self._players = offered_players(self._game, runs)
+        self._players = offered_players(self._game)
         self._chosen: dict[str, str] = {}
 
     @property
@@ -54,7 +53,8 @@ class Choices:
 
     def rows(self) -> list[SettingRow]:
         """Return all settings, in display order."""
-        return [*self._who(), *self._what(), *self._option_rows(), *self._files()]
+        files = [SettingRow(key, self._chosen.get(key, ""), ("",)) for key in ("seed", "record")]
+        return [*self._who(), *self._what(), *self._option_rows(), *files]
 
     def row(self, key: str) -> SettingRow:
         """Return the setting of a key. Raises KeyError."""
@@ -78,7 +78,7 @@ class Choices:
     def overrides(self) -> list[str]:
         """Return the command-line overrides for this table."""
         found = [f"game={typed_game(self.name)}"]
-        found += [f"game.{k}={_written(v)}" for k, v in self._options.items() if v != self._defaults[k]]
+        found += [f"game.{k}={value_text(v)}" for k, v in self._options.items() if v != self._defaults[k]]
         if self._apart:
             found.append(f"opponents=[{','.join(in_quotes(self._sits(seat)) for seat in self._others)}]")
         elif opponents := self._chosen.get("opponents"):
@@ -109,14 +109,10 @@ class Choices:
 
     def _option_rows(self) -> Iterator[SettingRow]:
         for field in fields(self._game.options):
-            value = _written(self._options[field.name])
+            value = value_text(self._options[field.name])
             offered = [each for each in self._offered(field.name) if self._fits(field.name, each)]
             free = self._kinds[field.name] is not bool and get_origin(self._kinds[field.name]) is not Literal
-            yield SettingRow(f"game.{field.name}", value, tuple(map(_written, offered)), free)
-
-    def _files(self) -> Iterator[SettingRow]:
-        yield SettingRow("seed", self._chosen.get("seed", ""), ("",))
-        yield SettingRow("record", self._chosen.get("record", ""), ("",))
+            yield SettingRow(f"game.{field.name}", value, tuple(map(value_text, offered)), free)
 
     @property
     def _apart(self) -> bool:
@@ -184,9 +180,3 @@ def offered_players(game: Game, runs: Path = RUNS) -> tuple[str, ...]:
     searches = [f"{name}:{run}" for name in searching for run in [*shipped, *networks]]
     rules = [default_opponent(game), *game.policies, *player_names(game)]
     return tuple(dict.fromkeys([*first, *rules, *trained, *searches, HUMAN]))
-
-
-def _written(value: Any) -> str:
-    if value is None:
-        return _NOTHING
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -82,7 +82,8 @@ def restore(path: Path, saved: dict[str, Any]) -> Table:
     if setup.match is not None and (game.match is None or setup.match not in game.match.targets):
         raise _broken(path, f"match: {game.name} is not played to {setup.match}")
     table = Table(setup)
-    table.resume(saved["number"], score)
+    table.score = score
+    table.begin(saved["number"])
     try:
         _replay(table, saved["hands"])
     except ValueError as error:

@@ -64,7 +64,4 @@ def later(game: Game) -> States:
 
 def default_opponent(game: Game) -> str:
     """Return a game's default opponent: the last-named of its sound rule players, else `random`."""
-    for name in ("greedy", "cautious"):
-        if name in game.policies:
-            return name
-    return next(iter(game.policies), "random")
+    return next((name for name in ("greedy", "cautious", *game.policies) if name in game.policies), "random")

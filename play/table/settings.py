@@ -16,6 +16,7 @@ from busso.command.settings.checks import (
     check_numbers,
     check_one_of,
     check_range,
+    errors_about,
     require,
 )
 from busso.command.settings.quoting import Override, spelled
@@ -123,10 +124,8 @@ def check_match(settings: PlaySettings, game: Game) -> None:
     if settings.match is not None:
         from busso.cards.match import match_rules  # imports Numba, for which no menu waits
 
-        try:
+        with errors_about("match"):
             match_rules(game, settings.match)
-        except ValueError as error:
-            raise SettingsError("match", error) from None
 
 
 def check_same(path: Path, saved: dict[str, Any], settings: PlaySettings, given: Iterable[str], game: Game) -> None:

@@ -40,15 +40,10 @@ class Speech:
         """Return the message that a file cannot be written, and why."""
         return self.language.say("plain.not_saved", file=error.filename or "", why=error.strerror or error)
 
-    def unit(self) -> str:
-        """Return the unit of the game's results."""
-        unit = self.table.game.unit
-        return self.language.texts.get(f"unit.{unit}", unit)
-
     def value_unit(self) -> str:
         """Return the unit of the coach's values; empty without any."""
         adviser = self.coach.adviser
-        return "" if adviser is None else self.language.texts.get(f"unit.{adviser.unit}", adviser.unit)
+        return "" if adviser is None else self.language.unit(adviser.unit)
 
     def value(self, value: float | None) -> str:
         """Format a value of the coach; `?` if unknown."""
@@ -105,7 +100,7 @@ class Speech:
             key = "plain.score_alone" if alone else "plain.score_by_seat" if each else "plain.score"
             found.append(say(key, games=score.games, wins=tuple(score.wins), ties=score.ties))
             totals = tuple(f"{total:g}" for total in score.totals)
-            found.append(say("plain.totals", totals=totals, unit=self.unit()))
+            found.append(say("plain.totals", totals=totals, unit=self.language.unit(table.game.unit)))
         return found
 
 

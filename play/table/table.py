@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any
 
-import numpy as np
-
 from busso.cards.compiled.splitmix import derive, stream
 from busso.cards.game import Game
 from busso.cards.hand import Hand, Move
@@ -65,7 +63,7 @@ class Table:
             match_rules(setup.game, setup.match)
         self.setup, self.game = setup, setup.game
         names = dict.fromkeys(name for name in setup.seats if name != HUMAN)
-        self._players = {name: player_of(setup.game, name) for name in names}
+        self.players = {name: player_of(setup.game, name) for name in names}
         self.score = Score(wins=[0] * len(self.game.teams), totals=[0.0] * self.game.seats)
         self.number = 0  # index of the current game or match
         self.begin(0)
@@ -74,23 +72,14 @@ class Table:
         """Deal the first hand of a game or match, which follows from the seed and its number, from 0."""
         self.number = number
         self.score_before = copy.deepcopy(self.score)  # without this game
-        seeds = stream(self.setup.seed, "play", number, 1)
-        self.matches = Matches(self.game, seeds, self.setup.match) if self.setup.match is not None else None
+        self._seeds = stream(self.setup.seed, "play", number, 1)
+        self.matches = Matches(self.game, self._seeds, self.setup.match) if self.setup.match is not None else None
         self.hands: list[Hand] = []  # of this game or match
         self.records: list[dict[str, Any]] = []  # of finished hands
         self._deal()
 
-    def resume(self, number: int, score: Score) -> None:
-        """Begin game or match `number` with the score of those before it."""
-        self.score = score
-        self.begin(number)
-
     def _deal(self) -> None:
-        if self.matches is not None:
-            seeds, states = self.matches.deal()
-        else:
-            seeds = stream(self.setup.seed, "play", self.number, 1)
-            states = self.game.deal(seeds)
+        seeds, states = (self._seeds, self.game.deal(self._seeds)) if self.matches is None else self.matches.deal()
         self.hand = Hand(self.game, seeds, states)
         self.hands.append(self.hand)
         if self.hand.over:
@@ -141,17 +130,13 @@ class Table:
         """Let the player to move play. Raises ValueError if it is no player's turn."""
         if self.turn is None or self.person_to_move:
             raise ValueError("it is not a player's turn")
-        player = self._players[self.setup.seats[self.turn]]
+        player = self.players[self.setup.seats[self.turn]]
         player.begin(derive(self.hand.seeds, _REPLIES + len(self.hand.moves)))
         try:
             action = int(player.act(self.hand.decisions())[0])
         except IllegalActionError as error:
             raise error.with_seed(self.hand.seeds[0]) from error
         return self.play(action)
-
-    def player(self, name: str) -> Player:
-        """Return the player of that name at this table."""
-        return self._players[name]
 
     def undo(self) -> bool:
         """Go back to the latest decision of a person in this hand; return False if there is none or it is over."""
@@ -172,8 +157,7 @@ class Table:
         self.records.append(in_match(record, name, self.setup.match or 0, *place))
         self.matches.add(self.hand.state)
         if self.game_over:
-            results = np.asarray(self.matches.results()[0], np.float64).tolist()
-            self.score.add(results, self.game.teams, occupied)
+            self.score.add(self.matches.results()[0].tolist(), self.game.teams, occupied)
 
 
 @dataclass

@@ -14,8 +14,6 @@ from busso.play.language import Language, Message, message
 class GenericView:
     """View of a seat; `rows` are its knowledge by the game's own presentation or the generic one."""
 
-    seat: int
-    turn: int | None
     rows: tuple[Row, ...]
     legal: tuple[str, ...]
 
@@ -23,7 +21,7 @@ class GenericView:
 def view(hand: Hand, seat: int) -> GenericView:
     """Return the view of the seat."""
     rows = tuple(presentation_of(hand.game).rows(hand, seat))
-    return GenericView(seat, hand.turn, rows, legal_texts(hand) if hand.turn == seat else ())
+    return GenericView(rows, legal_texts(hand) if hand.turn == seat else ())
 
 
 def legal_texts(hand: Hand) -> tuple[str, ...]:

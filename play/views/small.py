@@ -20,8 +20,6 @@ class SmallView:
     when the other side stops.
     """
 
-    seat: int
-    turn: int | None
     legal: tuple[str, ...]
     cards: tuple[str, ...]
     counts: str
@@ -51,8 +49,6 @@ class SmallGame:
         state, (cards, shown) = hand.state[0], shown_cards(hand, self.side)
         own, other = (self.text(int(state[name])) for name in self.counts)
         return SmallView(
-            seat=seat,
-            turn=hand.turn,
             legal=generic.legal_texts(hand),
             cards=cards,
             counts=own,

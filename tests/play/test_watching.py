@@ -38,8 +38,11 @@ def looked_at(*overrides: str) -> WatchedGames:
 def played_out(watch: WatchedGames) -> None:
     while not watch.table.hand.over:
         watch.think()
-        assert watch.step()
-    assert not watch.step()
+        at = watch.at
+        watch.step()
+        assert watch.at == at + 1
+    watch.step()  # there is no further move
+    assert watch.at == len(watch.table.hand.moves)
 
 
 def recorded(path: Path, *overrides: str, games: int = 3) -> list[list[str]]:
@@ -78,18 +81,20 @@ def test_agents_play_as_at_a_table_of_players(name: str) -> None:
 def test_the_way_back_is_the_way_forth() -> None:
     watch = looked_at("watch=agents", "seed=7", "opponents=random", "partner=greedy")
     assert watch.table.setup.seats == ("greedy", "random", "greedy", "random")
-    assert not watch.back() and watch.following is None
+    watch.back()  # there is no earlier move
+    assert watch.at == 0 and watch.following is None
     seen = [view(watch.table.hand, 0)]
     for _ in range(9):
         watch.think()
         watch.step()
         seen.append(view(watch.table.hand, 0))
     for k in range(8, -1, -1):
-        assert watch.back() and view(watch.table.hand, 0) == seen[k] and watch.following is not None
-    assert not watch.back()
+        watch.back()
+        assert view(watch.table.hand, 0) == seen[k] and watch.following is not None
     for k in range(1, 10):
         watch.think()  # a position is evaluated only once
-        assert watch.step() and view(watch.table.hand, 0) == seen[k]
+        watch.step()
+        assert view(watch.table.hand, 0) == seen[k]
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -211,6 +216,5 @@ def test_bars() -> None:
     assert "a 2.00 █" in cells[0] and "▸c 1.00 █" in line and "b 0.00 ▏" in line and "d    ?" in line
     assert max(map(len, bars(worths, "points", lambda action: "x" * 60, None, 78))) <= 78
     assert len(bars(worths, "points", lambda action: "x" * 60, None, 78)) == 4
-    assert bars([], "points", str, None, 78) == []
     full = bars([ActionValue(0, 1.0), ActionValue(1, 1.0)], "result", "ab".__getitem__, None, 78)[0]
     assert full.count("█") == 2 * 24 and "+1.000" in full

@@ -125,7 +125,6 @@ class GameScreen(TableScreen):
         self._look()
 
     def _look(self) -> None:
-        """Update the display of the learners."""
         if not self.is_mounted:
             return
         for name in METHODS:
@@ -138,14 +137,12 @@ class GameScreen(TableScreen):
         self.query_one(Lab).show(self.lessons, self.method, self.quantity, self._here(), said)
 
     def _here(self) -> tuple[str, int, int] | None:
-        """Return the table cell of the pending decision."""
         state = self.table.hand.state[0]
         if self.table.hand.over:
             return None
         return place_of(int(state["sum"]), bool(state["soft"]), int(state["open_rank"]))
 
     def _changed(self) -> None:
-        """Handle a new choice of the table's content."""
         self._said = []
         self._look()
 
@@ -237,5 +234,4 @@ class GameScreen(TableScreen):
 
 
 def _after(each: str, names: Sequence[str]) -> str:
-    """Return the next name, wrapping around."""
     return names[(names.index(each) + 1) % len(names)]

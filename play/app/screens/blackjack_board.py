@@ -146,7 +146,6 @@ class Chip(Lines):
     """Button as wide as its text that takes no focus: Enter is for the next game."""
 
     async def on_click(self) -> None:
-        """Run the command."""
         await self.run_action(f"screen.{action_of(self.id or '')}")
 
 
@@ -198,7 +197,6 @@ class GameBoard(Board):
             yield Lab(self.language)
 
     def draw(self, seen: SmallView) -> None:
-        """Show the cards, the sums and the outcome."""
         say, counts = self.language.say, seen.other_counts
         dealer = "blackjack_screen.dealer" if counts is None else "blackjack_screen.dealer_open"
         player = "blackjack_screen.player_soft" if seen.soft else "blackjack_screen.player"

@@ -161,11 +161,9 @@ class GameBoard(Board):
         return self.language.say(f"spike_screen.{name}", **values)
 
     def stays_longer(self, move: Move) -> bool:
-        """Return True when dice fall."""
         return any(told.key.startswith("event.dice") for told in events(self.table.hand, move))
 
     def draw(self, seen: SpikeView) -> None:
-        """Show the table, or the end of a hand."""
         text = SpikeText(self.language, self.screen.has_class("-roomy"))
         names = [self.speech.seat_name(seat, self.viewer) for seat in range(len(self.table.setup.seats))]
         self.screen.set_class(self.end is not None, "-over")
@@ -180,7 +178,6 @@ class GameBoard(Board):
         own.update(text.own(seen, self._notes()))
 
     def _notes(self) -> list[str]:
-        """Return the odds, and the meaning of the numbers on the buttons."""
         notes = [self._say("worths")] if self.worths else []
         if self.odds:
             chance = f"{100 * self.odds[0].chances['showdown']:.1f}%"
@@ -188,7 +185,6 @@ class GameBoard(Board):
         return notes
 
     def _button(self, action: int) -> str:
-        """Return the name of an action, and its effect."""
         letter, price = self.LETTERS[action], costs(self.table.hand).get(action)
         if action == MATCH:
             first = self._say("match" if price else "check", letter=letter)
@@ -230,7 +226,6 @@ class GameScreen(TableScreen):
         self.run_worker(lambda: compile_rules(hand), thread=True)  # for the first showdown
 
     def title_text(self) -> str:
-        """Return the game, its number of seats and the seed."""
         say = self.language.say
         seats = len(view(self.table.hand, self.viewer).seats)
         seed = say("app.seed", seed=self.table.setup.seed)

@@ -75,7 +75,7 @@ def card_box(
     return _box(lines, width, frame, (above, below), style, "dim" if barred and not chosen else "")
 
 
-def empty_box(large: bool, sign: str = "") -> Content:
+def empty_box(large: bool, sign: str) -> Content:
     """Draw the place of a card not yet played."""
     width = (LARGE if large else SMALL) - 2
     lines = [sign.center(width), ""] if not large else ["", sign.center(width), "", ""]
@@ -180,7 +180,6 @@ class GameBoard(Board):
         return []
 
     def stays_longer(self, move: Move) -> bool:
-        """Return True for a complete trick."""
         return int(move.after["plays"][0]) % SEATS == 0
 
     @property
@@ -189,8 +188,7 @@ class GameBoard(Board):
         return self.table.hand, len(self.table.hand.moves)
 
     @property
-    def match(self) -> tuple[int, list[int]] | None:
-        """Target and score of the match."""
+    def match(self) -> Match | None:
         score, to = self.table.match_score, self.table.setup.match
         return None if score is None or to is None else (to, score)
 
@@ -263,7 +261,6 @@ class GameBoard(Board):
             self.redraw()
 
     def turn_last_trick(self) -> None:
-        """Switch between the last trick and the table."""
         self._last = None if self._last == self.position else self.position
         self.redraw()
 

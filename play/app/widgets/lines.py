@@ -47,11 +47,11 @@ def _row(cards: Sequence[str], tall: bool) -> list[str]:
     return [("┌" + "─" * width + "┐") * len(cards), *rows, ("└" + "─" * width + "┘") * len(cards)]
 
 
-def beside(*blocks: Sequence[str], gap: int = 2) -> list[str]:
+def beside(*blocks: Sequence[str]) -> list[str]:
     """Place blocks of lines side by side, each as wide as its longest line."""
     height = max(map(len, blocks))
     padded = []
     for block in blocks:
         width = max(map(len, block), default=0)
         padded.append([line.ljust(width) for line in [*block, *[""] * (height - len(block))]])
-    return [(" " * gap).join(lines).rstrip() for lines in zip(*padded, strict=True)]
+    return ["  ".join(lines).rstrip() for lines in zip(*padded, strict=True)]
