@@ -42,15 +42,11 @@ def recorded_hands(path: Path) -> Iterator[RecordedHand | InvalidRecord]:
     for line, record, found in replay_records(path):
         if isinstance(found, ValueError):
             yield InvalidRecord(line, one_line(str(found)))
-        else:
-            yield from _numbered(line, record, *found)
-
-
-def _numbered(line: int, record: dict[str, Any], hands: list[Hand], outcome: dict[str, Any]) -> Iterator[RecordedHand]:
-    names = tuple(map(one_line, record.get("names", ())))  # untrusted text
-    match: dict[str, Any] = {}
-    if "match" in record:
-        match = {"to": record["to"], "before": tuple(record["score"]), "after": tuple(outcome["score"])}
-    for part, hand in enumerate(hands, start=1):
-        hand.seeds = stream(line, "recorded", part - 1, 1)  # for the samples of advisers
-        yield RecordedHand(hand, line, part, len(hands), names=names, **match)
+            continue
+        names = tuple(map(one_line, record.get("names", ())))  # untrusted text
+        match: dict[str, Any] = {}
+        if "match" in record:
+            match = {"to": record["to"], "before": tuple(record["score"]), "after": tuple(found.outcome["score"])}
+        for part, hand in enumerate(found.hands, start=1):
+            hand.seeds = stream(line, "recorded", part - 1, 1)  # for the samples of advisers
+            yield RecordedHand(hand, line, part, len(found.hands), names=names, **match)

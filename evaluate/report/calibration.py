@@ -104,7 +104,7 @@ def _by_stage(watched: ObservedGames, rows: NDArray[np.int64], value: Numbers, o
 
 def _draw(found: Reliability, by_stage: dict[str, float], unit: str) -> str:
     with style():
-        figure, axes = new_figure(3.1, 1, 2, gridspec_kw={"width_ratios": (1, 1)})
+        figure, axes = new_figure(3.1, 1, 2)
         left, right = axes[0]
         half = np.nan_to_num(found.half_width)
         low = float(min(found.value.min(), (found.outcome - half).min()))

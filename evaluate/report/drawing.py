@@ -72,10 +72,10 @@ def style() -> AbstractContextManager[None]:
     return mpl.rc_context(_RC)
 
 
-def new_figure(height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, NDArray[Any]]:
+def new_figure(height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, NDArray[Any]]:
     """Return a figure as wide as the page and its axes `[rows, columns]`; `height` is in inches."""
     figure = Figure(figsize=(_WIDTH, height), layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False, **options)
+    return figure, figure.subplots(rows, columns, squeeze=False)
 
 
 def to_svg(figure: Figure, name: str) -> str:
@@ -110,7 +110,9 @@ def draw_panels(name: str, panels: Sequence[Panel], x_label: str, columns: int =
         for axis in axes.flat[len(panels) :]:
             axis.set_axis_off()
         if len(names) > 1:
-            _legend(figure, axes.flat[0], names)
+            handles = [mpl.lines.Line2D([], [], **look(number)) for number in range(len(names))]
+            columns = max(1, min(len(names), 110 // (max(map(len, names)) + 8)))
+            figure.legend(handles, names, loc="outside lower left", ncols=columns)
         return to_svg(figure, name)
 
 
@@ -136,13 +138,6 @@ def _spans_much(panel: Panel) -> bool:
     """Return whether all values are positive and span a factor above 30."""
     values = np.concatenate([line.y for line in panel.lines.values()])
     return bool(values.min() > 0 and values.max() > 30 * values.min())
-
-
-def _legend(figure: Figure, axis: Axes, names: Sequence[str]) -> None:
-    handles = [mpl.lines.Line2D([], [], **look(number)) for number in range(len(names))]
-    longest = max(map(len, names))
-    columns = max(1, min(len(names), 110 // (longest + 8)))
-    figure.legend(handles, names, loc="outside lower left", ncols=columns)
 
 
 def short(value: float) -> str:

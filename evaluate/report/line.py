@@ -14,7 +14,7 @@ def with_runs(arguments: Sequence[str]) -> list[str]:
 
     Raises SettingsError if runs are given both with and without `run=`.
     """
-    runs = [each for each in arguments if _is_run(each)]
+    runs = [each for each in arguments if "=" not in each or "/" in each.partition("=")[0]]
     others = [each for each in arguments if each not in runs]
     if not runs:
         return others
@@ -22,11 +22,6 @@ def with_runs(arguments: Sequence[str]) -> list[str]:
         raise SettingsError("run", f"given twice, as run= and by itself ({runs[0]})", "leave one out")
     quoted = ",".join(map(json.dumps, runs))  # names with `=` or blanks need quotes for Hydra
     return [f"run=[{quoted}]", *others]
-
-
-def _is_run(argument: str) -> bool:
-    key, equals, _ = argument.partition("=")
-    return not equals or "/" in key
 
 
 def runs_of(setting: object) -> list[str]:

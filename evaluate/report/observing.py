@@ -50,12 +50,9 @@ def load_agent(run: Run) -> Agent:
     if not isinstance(settings, TrainSettings):
         return Agent(game, player_from_text(game, str(run.folder), _CPU), None, reward, (1.0, 1.0))
     network, _ = load_trained(game, run.folder, _CPU, "run")
-    opponent = (
-        None
-        if settings.opponents.only is None
-        else player_from_text(game, settings.opponents.only, _CPU, "opponents.only")
-    )
-    return Agent(game, network, network, reward, settings.learner.discounts, opponent, settings.opponents.only or "")
+    only = settings.opponents.only
+    opponent = None if only is None else player_from_text(game, only, _CPU, "opponents.only")
+    return Agent(game, network, network, reward, settings.learner.discounts, opponent, only or "")
 
 
 @dataclass(frozen=True)

@@ -123,5 +123,5 @@ def _sections(watched: ObservedGames, wanted: ReportOptions, say: Say) -> list[S
     ]
     if own is not None:
         say(f"solving the last {wanted.tricks} tricks")
-        found += own.sections(watched, wanted.tricks, wanted.seed)
+        found.append(own.section(watched, wanted.tricks, wanted.seed))
     return [section for section in found if section is not None]

@@ -100,10 +100,6 @@ class Comparison:
         own, other = self._means(kind), self._means(self.baseline)
         return [own[seed] - other[seed] for seed in own if seed in other and kind is not self.baseline]
 
-    def _difference(self, kind: SeedGroup) -> str:
-        pairs = self._pairs(kind)
-        return self._text(*over_seeds(pairs), sign="+") if pairs else ""
-
     def _text(self, value: float, half: float, sign: str = "") -> str:
         if any(run.errors for run in self.baseline.runs):
             return f"{value:{sign}.6f}" + ("" if isnan(half) else f" ± {half:.6f}")
@@ -118,7 +114,9 @@ class Comparison:
             seeds = sum(bool(self.scores[run.folder]) for run in kind.runs)
             known = f"{seeds}" if seeds == len(kind.runs) else f"{seeds} of {len(kind.runs)}"
             cells = (self._cell(kind, column) for column in self.columns)
-            rows.append((f"`{kind.name}`", self._settings(kind), *cells, self._difference(kind), known))
+            pairs = self._pairs(kind)
+            difference = self._text(*over_seeds(pairs), sign="+") if pairs else ""
+            rows.append((f"`{kind.name}`", self._settings(kind), *cells, difference, known))
         return TextTable(columns, rows, left=(0, 1), marked=(self.rows.index(self.baseline),))
 
     def _settings(self, kind: SeedGroup) -> str:
@@ -134,16 +132,13 @@ class Comparison:
 
     def note(self) -> str:
         """Return the explanation below the table."""
-        if any(run.errors for run in self.baseline.runs):
-            what = "Errors are exact for the table that was learned"
-        else:
-            what = "Games won on " + (
-                f"{self.deals:,} duplicate deals" if self.deals else "the duplicate deals of each run"
-            )
+        deals = f"{self.deals:,} duplicate deals" if self.deals else "the duplicate deals of each run"
+        of_tables = any(run.errors for run in self.baseline.runs)
+        what = "Errors are exact for the table that was learned" if of_tables else f"Games won on {deals}"
         text = (
             f"{what}. After ± is the 95% interval over seeds, by Student's t; in brackets, a run's own over its deals. "
+            "Differences compare runs with the same seed; one is significant if its interval excludes 0."
         )
-        text += "Differences compare runs with the same seed; one is significant if its interval excludes 0."
         text += "".join(f" {sentence}" for sentence in self._warnings())
         if len(self.kinds) > 2:
             text += " The best of many runs is partly luck: train it again with another seed."

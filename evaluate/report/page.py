@@ -88,11 +88,8 @@ def to_html(report: Report) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"prose": _prose, "cell": _cell, "anchor": anchor, "drawing": Markup}
-    environment.tests |= {name: _is_a(kind) for name, kind in _KINDS.items()}
+    environment.tests |= {"text": _is_a(Text), "table": _is_a(TextTable), "figure": _is_a(Figure)}
     return visible(environment.get_template(_TEMPLATE).render(report=report, version=__version__))
-
-
-_KINDS = {"text": Text, "table": TextTable, "figure": Figure}
 
 
 def _is_a(kind: type) -> Callable[[object], bool]:

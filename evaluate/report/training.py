@@ -49,16 +49,12 @@ def facts(run: Run, seeds: int) -> dict[str, str]:
     found["seeds"] = str(run.settings.seed) if seeds == 1 else f"{seeds}, of which {run.settings.seed}"
     steps = run.counters.get("env_steps") or max((steps[-1] for steps, _ in run.curves().values()), default=0)
     found["decisions"] = f"{int(steps):,}"
-    if seconds := _seconds(run):
+    if seconds := float(run.counters.get("seconds", 0.0)):
         found["training time"] = in_words(seconds)
         found["decisions a second"] = f"{steps / seconds:,.0f}"
     if not run.results:
         found["state"] = "not finished"
     return found
-
-
-def _seconds(run: Run) -> float:
-    return float(run.counters.get("seconds", 0.0))
 
 
 def in_words(seconds: float) -> str:
@@ -93,18 +89,14 @@ def origin_section(run: Run) -> Section | None:
     """Return the section on program and machine; None if the run has no record of them."""
     if not run.launches:
         return None
-    rows = [(*_of_launch(launch), str(launch.get("learner", ""))) for launch in _distinct(run.launches)]
+    seen: dict[str, dict[str, Any]] = {}
+    for launch in run.launches:
+        on = [launch.get(key) for key in ("version", "commit", "changed", "machine", "learner")]
+        seen.setdefault(str(on), launch)
+    rows = [(*_of_launch(launch), str(launch.get("learner", ""))) for launch in seen.values()]
     columns = ("started", "busso", "commit", "CPU", "CPUs", "memory", "GPUs", "what learns")
     caption = f"Starts: {len(run.launches)}; of several on the same machine with the same program the first."
     return Section("Program and machine", [TextTable(columns, rows, caption, left=tuple(range(len(columns))))])
-
-
-def _distinct(launches: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    seen: dict[str, dict[str, Any]] = {}
-    for launch in launches:
-        on = [launch.get(key) for key in ("version", "commit", "changed", "machine", "learner")]
-        seen.setdefault(str(on), launch)
-    return list(seen.values())
 
 
 def _of_launch(launch: dict[str, Any]) -> tuple[str, ...]:
@@ -164,17 +156,14 @@ def _limits(run: Run, settings: TrainSettings) -> Iterator[Block]:
 
 def curves_section(runs: Sequence[Run]) -> Section | None:
     """Return the section of evaluations over decisions and time, and learning curves; runs differ only in the seed."""
-    games = [
-        Panel("games won", _evaluations(runs, "win_rate", axis), "", "percent") for axis in (by_decisions, by_minutes)
-    ]
     blocks: list[Block] = []
-    if games[0].lines:
-        figures = (("won-by-decisions", games[0], "decisions"), ("won-by-time", games[1], "minutes of training"))
-        for name, panel, label in figures:
-            if any(len(line.x) > 1 for line in panel.lines.values()):
-                svg = draw_panels(name, [panel], label, columns=1)
-                says = f"Games won in evaluation over {label}."
-                blocks.append(Figure(svg, says, says + (f" {BAND}" if len(runs) > 1 else "")))
+    axes = (("won-by-decisions", by_decisions, "decisions"), ("won-by-time", by_minutes, "minutes of training"))
+    for name, axis, label in axes:
+        lines = _evaluations(runs, axis)
+        if any(len(line.x) > 1 for line in lines.values()):
+            svg = draw_panels(name, [Panel("games won", lines, "", "percent")], label, columns=1)
+            says = f"Games won in evaluation over {label}."
+            blocks.append(Figure(svg, says, says + (f" {BAND}" if len(runs) > 1 else "")))
     curves = [(band(runs, name), title, form) for name, title, form in _LEARNING]
     if learning := [Panel(title, {"": line}, "", form) for line, title, form in curves if line is not None]:
         svg = draw_panels("learning", learning, "decisions")
@@ -182,8 +171,8 @@ def curves_section(runs: Sequence[Run]) -> Section | None:
     return Section("Curves", blocks) if blocks else None
 
 
-def _evaluations(runs: Sequence[Run], what: str, axis: Axis) -> dict[str, Line]:
-    lines = {f"against {name}": band(runs, evaluation_scalar(what, name), axis) for name in runs[0].opponents}
+def _evaluations(runs: Sequence[Run], axis: Axis) -> dict[str, Line]:
+    lines = {f"against {name}": band(runs, evaluation_scalar("win_rate", name), axis) for name in runs[0].opponents}
     return {name: line for name, line in lines.items() if line is not None}
 
 

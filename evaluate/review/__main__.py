@@ -32,12 +32,8 @@ _MOST_ERRORS = 10  # printed one by one; the review lists all
 
 def _with_file(arguments: Sequence[str]) -> list[str]:
     """Return the arguments with `games.jsonl` as `file=games.jsonl`."""
-    return [_as_setting(each) for each in arguments]
-
-
-def _as_setting(argument: str) -> str:
-    is_file = "=" not in argument or Path(argument).is_file()
-    return f"file={in_quotes(argument)}" if is_file else argument
+    files = [each for each in arguments if "=" not in each or Path(each).is_file()]
+    return [f"file={in_quotes(each)}" if each in files else each for each in arguments]
 
 
 @settings_command(ReviewSettings, "review", given=_with_file)

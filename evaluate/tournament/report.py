@@ -11,7 +11,7 @@ from busso.base.files import write_atomic, write_csv
 from busso.cards.duplicate import ONE_AGAINST_MANY, Duel, decimals, meaning_of_won, share_text
 from busso.cards.game import Game
 from busso.evaluate.tournament.batches import Timing
-from busso.evaluate.tournament.ratings import Rating, Ratings, rate
+from busso.evaluate.tournament.ratings import Ratings, rate
 from busso.evaluate.tournament.schedule import PairState
 from busso.evaluate.tournament.settings import Pair, TournamentSettings
 
@@ -160,19 +160,14 @@ def _matrix(results: Results, ratings: Ratings) -> Table:
     names = [row.player for row in ratings.rows]
     for number in range(1, len(names) + 1):
         table.add_column(str(number), justify="right")
-    shares = _shares(results)
-    for number, name in enumerate(names, start=1):
-        table.add_row(str(number), name, *(shares.get((name, other), "") for other in names))
-    return table
-
-
-def _shares(results: Results) -> dict[Pair, str]:
     shares: dict[Pair, str] = {}
     for r in results.pairings:
         shares[r.first, r.second] = f"{100 * r.first_won:.1f} ±{100 * r.first_won_interval:.1f}"
         if results.settings.seating != ONE_AGAINST_MANY:
             shares[r.second, r.first] = f"{100 * (1 - r.first_won):.1f} ±{100 * r.first_won_interval:.1f}"
-    return shares
+    for number, name in enumerate(names, start=1):
+        table.add_row(str(number), name, *(shares.get((name, other), "") for other in names))
+    return table
 
 
 def _players_table(results: Results, ratings: Ratings) -> Table:
@@ -185,13 +180,9 @@ def _players_table(results: Results, ratings: Ratings) -> Table:
     for column in ("Elo, 95% interval", "won", "ms a decision", "ms of CPU", "decisions", "forced"):
         table.add_column(column, justify="right")
     for number, row in enumerate(ratings.rows, start=1):
-        spent = results.spent[row.player]
-        table.add_row(str(number), row.player, _elo(row), f"{row.won:.1%}", *_times(spent))
+        elo = f"{row.elo:+.0f} ({row.low:+.0f} to {row.high:+.0f})"
+        table.add_row(str(number), row.player, elo, f"{row.won:.1%}", *_times(results.spent[row.player]))
     return table
-
-
-def _elo(row: Rating) -> str:
-    return f"{row.elo:+.0f} ({row.low:+.0f} to {row.high:+.0f})"
 
 
 def _times(spent: Timing) -> tuple[str, ...]:

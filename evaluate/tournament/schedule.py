@@ -86,10 +86,8 @@ class PairState:
     @property
     def spent(self) -> tuple[Timing, Timing]:
         """Cost of each player's decisions in the batches that count."""
-        return (
-            sum((part.spent[0] for part in self.parts), Timing()),
-            sum((part.spent[1] for part in self.parts), Timing()),
-        )
+        first, second = (sum((part.spent[side] for part in self.parts), Timing()) for side in (0, 1))
+        return first, second
 
     @property
     def needed(self) -> int:

@@ -16,6 +16,7 @@ from busso.command.settings.checks import (
     SettingsError,
     check_numbers,
     check_one_of,
+    errors_about,
     require,
 )
 from busso.command.settings.game import GameSettings
@@ -94,10 +95,8 @@ def check_game(settings: TournamentSettings, game: Game) -> None:
             match_rules(game, settings.match)
         except ValueError as error:
             raise SettingsError("match", error, "null plays single games") from None
-    try:
+    with errors_about("seating"):
         seatings(game, settings.seating)
-    except ValueError as error:
-        raise SettingsError.of(error, "seating") from None
 
 
 def pairs_of(settings: TournamentSettings, players: Iterable[str]) -> list[Pair]:

@@ -1,1 +1,1 @@
-"""Game-specific parts of reports: the module named after a game has `blocks` and `sections`."""
+"""Game-specific parts of reports: the module named after a game has `blocks` and `section`."""

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from busso.cards.duplicate import Estimate, estimate
-from busso.cards.game import States
 from busso.evaluate.report.drawing import COLOURS, Numbers, new_figure, style, to_svg
 from busso.evaluate.report.observing import ObservedGames, rules_choose, stacked
 from busso.evaluate.report.page import Block, Figure, Section, Text, TextTable
@@ -17,7 +16,6 @@ from busso.tressette.solver.double_dummy import new_table, solved_values
 
 _ANYBODY = "a card at random"
 _KINDS = ("3", "2", "ace", "king, horse or jack", "4 to 7")
-__all__ = ["blocks", "sections"]
 
 
 @dataclass(frozen=True)
@@ -39,16 +37,11 @@ class EndgameDecisions:
         return estimate(np.bincount(self.game, self.regret[name], self.games).astype(np.float64))
 
 
-def solved(states: States) -> Numbers:
-    """Return the points of the team to move after each card with best play, `[states, cards]`; -1 if illegal."""
-    return solved_values(states, np.arange(states.size), new_table()).astype(np.float64)
-
-
 def solve_endgame(watched: ObservedGames, tricks: int, seed: int) -> EndgameDecisions:
     """Solve every decision with a choice in the last `tricks` with all hands open."""
     left = (CARDS - watched.states["plays"].astype(np.int64) + SEATS - 1) // SEATS
     rows = np.flatnonzero((left <= tricks) & (watched.choices > 1))
-    values = solved(watched.states[rows])
+    values = solved_values(watched.states[rows], np.arange(rows.size), new_table()).astype(np.float64)
     legal = watched.legal[rows]
     best = np.where(legal, values, -np.inf).max(axis=1)
     matters = best > np.where(legal, values, np.inf).min(axis=1)
@@ -167,25 +160,14 @@ def _is_highest(watched: ObservedGames, rows: NDArray[np.int64]) -> NDArray[np.b
     return none
 
 
-def kind_of(cards: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the kind of each card as an index of `_KINDS`."""
-    strength = cards % RANKS
-    return np.select([strength == THREE, strength == TWO, strength == ACE, strength >= 4], [0, 1, 2, 3], 4)
-
-
 def _played_by_trick(watched: ObservedGames) -> Figure:
     shares = np.zeros((2 * TRICKS, len(_KINDS)))
-    plays = watched.states["plays"].astype(np.int64)
+    plays, strength = watched.states["plays"].astype(np.int64), watched.action % RANKS
+    kind = np.select([strength == THREE, strength == TWO, strength == ACE, strength >= 4], [0, 1, 2, 3], 4)
     row = 2 * (plays // SEATS) + (plays % SEATS != 0)
-    np.add.at(shares, (row, kind_of(watched.action)), 1)
+    np.add.at(shares, (row, kind), 1)
     shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1)
     names = [f"trick {k + 1}" for k in range(TRICKS)]
     panels = {"led": (names, shares[0::2]), "followed with": (names, shares[1::2])}
     svg = stacked("cards-by-trick", panels, _KINDS)
     return Figure(svg, "Kinds of cards led and followed with in each trick.", "Cards played, by trick.")
-
-
-def sections(watched: ObservedGames, tricks: int, seed: int) -> list[Section]:
-    """Return the section on the last `tricks`, solved; empty if no decision in them mattered."""
-    found = section(watched, tricks, seed)
-    return [] if found is None else [found]
