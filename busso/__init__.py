@@ -43,12 +43,10 @@ _MODULES = {
     **dict.fromkeys(("Tournament", "choose", "duel", "load_player", "solve", "tournament"), "busso.players"),
     **dict.fromkeys(("export", "load_run", "train_agent"), "busso.runs"),
     "Run": "busso.train.run.read",
-    **{
-        "Duel": "busso.cards.duplicate",
-        "Game": "busso.cards.game",
-        "Player": "busso.cards.play",
-        "BussoError": "busso.base.errors",
-    },
+    "Duel": "busso.cards.duplicate",
+    "Game": "busso.cards.game",
+    "Player": "busso.cards.play",
+    "BussoError": "busso.base.errors",
 }
 _ELSEWHERE = {"BussoError": "InputError"}  # names that differ in their modules
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from busso.base.bounds import plain, whole
 from busso.cards.compiled.bits import unpack
 from busso.cards.game import Game, States
-from busso.command.settings.checks import SettingsError, require
+from busso.command.settings.checks import SettingsError, errors_about, require
 from busso.command.settings.game import as_game, load_configured_game
 from busso.command.settings.untrusted import trust_game
 
@@ -109,8 +109,6 @@ def step(game: Game | str, states: States, actions: ArrayLike) -> NDArray[np.boo
         raise SettingsError("actions", f"expected {wanted}, not {chosen.dtype} {chosen.shape}")
     if not ((chosen >= 0) & (chosen < game.actions)).all():
         raise SettingsError("actions", f"0 to {game.actions - 1}, the actions of {game.name}")
-    try:
+    with errors_about("actions"):
         game.apply(states, chosen.astype(np.uint8), games)
-    except ValueError as error:
-        raise SettingsError("actions", error) from None
     return game.over(states)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -158,17 +157,16 @@ def plays_of(game: Game, seeds: NDArray[np.uint64], seating: str = ALTERNATE) ->
 
 def duel(game: Game, first: Player, second: Player, seeds: NDArray[np.uint64], seating: str = ALTERNATE) -> Duel:
     """Play `first` against `second` on the deals `seeds`, once per row of `seatings`. Raises ValueError without any."""
-    return duel_of(game, partial(_played, game, first, second), seeds, seating)
+    from busso.cards.play import play  # imports Numba, which reading results does not need
+
+    def played(plays: Plays) -> Outcome:
+        states, _ = play(game, plays.seeds, [first, second], plays.sides)
+        return game.returns(states), game.occupied(states)
+
+    return duel_of(game, played, seeds, seating)
 
 
 Outcome = tuple[NDArray[np.float32], NDArray[np.bool_]]  # results of games and taken seats, `[games, seats]`
-
-
-def _played(game: Game, first: Player, second: Player, plays: Plays) -> Outcome:
-    from busso.cards.play import play  # imports Numba, which reading results does not need
-
-    states, _ = play(game, plays.seeds, [first, second], plays.sides)
-    return game.returns(states), game.occupied(states)
 
 
 def duel_of(

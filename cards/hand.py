@@ -28,12 +28,12 @@ class Move:
 
 
 class Hand:
-    """Deal in play, from the state `[1]` after the deal; everything drawn during it follows from `seeds`, `[1]`."""
+    """Deal in play, from the state `[1]` after the deal, `start`; all that is drawn follows from `seeds`, `[1]`."""
 
     def __init__(self, game: Game, seeds: NDArray[np.uint64], start: States) -> None:
         self.game, self.seeds = game, seeds
         self.moves: list[Move] = []
-        self._start = start.copy()
+        self.start = start.copy()
         self._look()
 
     def _look(self) -> None:
@@ -41,14 +41,9 @@ class Hand:
         self._mask = 0 if self.over else int(self.game.legal(self.state)[0])
 
     @property
-    def start(self) -> States:
-        """The deal, `[1]`."""
-        return self._start
-
-    @property
     def state(self) -> States:
         """The current position, `[1]`."""
-        return self.moves[-1].after if self.moves else self._start
+        return self.moves[-1].after if self.moves else self.start
 
     @property
     def turn(self) -> int | None:
@@ -102,7 +97,7 @@ class Hand:
 
     def record(self) -> dict[str, Any]:
         """Return the hand as a record for `busso.evaluate.replay`."""
-        return self.game.record(self._start[0], self.actions)
+        return self.game.record(self.start[0], self.actions)
 
 
 class Replayed(NamedTuple):

@@ -25,14 +25,12 @@ _MOST_HANDS = 10_000
 _MOST_POINTS = 1_000_000
 
 
-class _Loops(NamedTuple):
-    lead: Callable[..., None]  # (states, seats)
-    scores: Callable[..., None]  # (states, out): adds to `out[hands, teams]`
-    openers: Callable[..., None]  # (states, out)
-
-
 @cache
-def _loops(score_one: Callable[..., int], opener_one: Callable[..., int], lead_one: Callable[..., None]) -> _Loops:
+def _loops(
+    score_one: Callable[..., int], opener_one: Callable[..., int], lead_one: Callable[..., None]
+) -> tuple[Callable[..., None], ...]:
+    """Compile `lead(states, seats)`, `scores(states, out)`, adding to `out[hands, teams]`, `openers(states, out)`."""
+
     @njit(nogil=True)
     def lead(states: Any, seats: Any) -> None:
         for k in range(states.size):
@@ -49,7 +47,7 @@ def _loops(score_one: Callable[..., int], opener_one: Callable[..., int], lead_o
         for k in range(states.size):
             out[k] = opener_one(states[k])
 
-    return _Loops(lead, scores, openers)
+    return lead, scores, openers
 
 
 def match_rules(game: Game, target: int) -> MatchRules:
@@ -79,7 +77,7 @@ class Matches:
     def __init__(self, game: Game, seeds: NDArray[np.uint64], target: int) -> None:
         rules = match_rules(game, target)
         self._game, self._seeds, self._target = game, seeds, target
-        self._loops = _loops(rules.score, rules.opener, rules.lead)
+        self._lead, self._add_scores, self._find_openers = _loops(rules.score, rules.opener, rules.lead)
         self._openers = np.zeros(seeds.size, np.uint8)
         self.running: Games = np.arange(seeds.size)
         self.number = 0
@@ -91,14 +89,14 @@ class Matches:
         seeds = derive(self._seeds[self.running], _HANDS + self.number)
         states = self._game.deal(seeds)
         if self.number:
-            self._loops.lead(states, (self._openers[self.running] + 1) % self._game.seats)
+            self._lead(states, (self._openers[self.running] + 1) % self._game.seats)
         return seeds, states
 
     def add(self, ended: States) -> None:
         """Score the hands dealt last, in their final states."""
         points, openers = self.scores[self.running], np.empty(self.running.size, np.uint8)
-        self._loops.scores(ended, points)
-        self._loops.openers(ended, openers)
+        self._add_scores(ended, points)
+        self._find_openers(ended, openers)
         self.scores[self.running], self._openers[self.running] = points, openers
         self.number += 1
         self.hands[self.running] = self.number
@@ -196,7 +194,7 @@ class RecordedMatches:
         hands, result = game.read(record)
         told, added = _told(game, record, result)
         before = expected or told
-        if _is_over(before.score, before.to):
+        if decided(np.array([before.score]), before.to)[0]:
             raise InputError(
                 "match", f"{name!r} was already over at {before.score}; hand {told.number} does not belong to it"
             )
@@ -240,7 +238,3 @@ def _expect_first(told: _Hand) -> None:
         raise InputError("hand", f"{told.number} is the first of this match, not 1")
     if any(told.score):
         raise InputError("score", f"{told.score} before the first hand")
-
-
-def _is_over(score: list[int], to: int) -> bool:
-    return bool(decided(np.array([score]), to)[0])

@@ -43,7 +43,7 @@ class Multisets(NamedTuple):
 
 def multisets(values: Sequence[int], max_total: int) -> Multisets:
     """Return the multisets of kinds with these (positive) values and a total of at most `max_total`."""
-    found = [()] if not values else _bounded(tuple(values), max_total)
+    found = _bounded(tuple(values), max_total)
     weights = np.array(values, np.int64)
     counts = np.array(sorted(found, key=lambda held: (int(np.dot(held, weights)), held)), np.int64)
     at = {tuple(held): index for index, held in enumerate(counts.tolist())}

@@ -30,14 +30,6 @@ class Row:
         return (" " if self.cards else ", ").join(self.items)
 
 
-def state_text(game: Game, state: np.void) -> str:
-    """Describe a state of a game with a model in a few words; return "" for other games."""
-    if game.model is None:
-        return ""
-    model = game.model(game.options, next(iter(game.rewards)))
-    return model.state_text(int(model.index(state)))
-
-
 def _observed(hand: Hand, seat: int) -> Iterator[Row]:
     """Yield the observation bits of a seat in groups of eight; the game's own table explains them."""
     words = hand.game.observe(hand.state, seats=np.array([seat], np.uint8))[0]
@@ -84,8 +76,7 @@ class Presentation:
     """Presentation of a game beyond its rules; every part has a default that suits any game.
 
     - `rows(hand, seat)`: the position as that seat may see it, as rows of text;
-    - `situation(game, state, seat)`: the same in a few words; `short(text)`: a short name of an action;
-    - `played`: the name of one game, such as "a hand";
+    - `short(text)`: a short name of an action;
     - `phases`: parts of a game, in order, by which decisions are counted; `phase(states)`: the phase of each state;
     - `judging`: the judges of decisions, and their units;
     - `units(game)`: by reward, the unit of its values and how much of the unit one reward is worth;
@@ -93,17 +84,12 @@ class Presentation:
     """
 
     rows: Callable[[Hand, int], Iterable[Row]] = _observed
-    situation: Callable[[Game, np.void, int], str] = lambda game, state, seat: state_text(game, state)
     short: Callable[[str], str] = str
-    played: str = "a game"
     phases: tuple[str, ...] = ("whole game",)
     phase: Callable[[States], NDArray[np.int64]] = lambda states: np.zeros(states.size, np.int64)
     judging: Judging = Judging()
     units: Callable[[Game], Mapping[str, tuple[str, float]]] = lambda game: {}
     offered: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-
-
-_GENERIC = Presentation()
 
 
 def presentation_of(game: Game) -> Presentation:
@@ -112,7 +98,7 @@ def presentation_of(game: Game) -> Presentation:
         found: Presentation = game.presentation
         return found
     module = own_module(package_of(game.name), "presentation")
-    return _GENERIC if module is None else module.PRESENTATION
+    return Presentation() if module is None else module.PRESENTATION
 
 
 def own_module(package: str, name: str) -> ModuleType | None:

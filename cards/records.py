@@ -80,14 +80,6 @@ def integer(record: dict[str, Any], name: str, low: int, high: int) -> int:
     return value
 
 
-def boolean(record: dict[str, Any], name: str, default: bool) -> bool:
-    """Return a Boolean field, or `default` if it is missing. Raises ValueError naming it."""
-    value = record.get(name, default)
-    if not isinstance(value, bool):
-        raise InputError(name, f"{value!r} is neither true nor false")
-    return value
-
-
 def check_names(record: dict[str, Any], seats: int) -> None:
     """Raise ValueError unless `names`, the players of the seats, is missing or has a string per seat."""
     if "names" in record:

@@ -16,10 +16,6 @@ FACES = MAX_VALUE - MIN_VALUE + 1
 PURE_SABACC, PRIME_SABACC, YEE_HAA = 3, 2, 1
 
 
-def _values() -> list[int]:
-    return [value for value in range(MIN_VALUE, MAX_VALUE + 1) for _ in range(copies(value))]
-
-
 def copies(value: int) -> int:
     """Return the number of cards of a value; 0 for an unknown value."""
     if not MIN_VALUE <= value <= MAX_VALUE:
@@ -27,7 +23,7 @@ def copies(value: int) -> int:
     return 2 if value == 0 else 3
 
 
-VALUES = np.array(_values(), np.int8)
+VALUES = np.array([value for value in range(MIN_VALUE, MAX_VALUE + 1) for _ in range(copies(value))], np.int8)
 NO_CARD = np.uint8(255)
 RAISE, MATCH, FOLD, BUY, NO_BUY, DISCARD, SWAP_SPIKE, SWAP_LOWER, SWAP_HIGHER = range(9)
 ACTIONS = 9

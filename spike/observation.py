@@ -55,11 +55,7 @@ HANDS_LEFT = FIRST + MAX_SEATS
 BITS = HANDS_LEFT + 10
 
 
-def _level_table() -> NDArray[np.uint8]:
-    return np.searchsorted(LEVELS, np.arange(LEVELS[-1] + 1), side="right").astype(np.uint8)
-
-
-_LEVEL_OF = _level_table()
+_LEVEL_OF = np.searchsorted(LEVELS, np.arange(LEVELS[-1] + 1), side="right").astype(np.uint8)
 # The first card of each value with three cards, and the first zero; see `_counts`.
 _FIRST_OF_THREE = np.uint64(sum(1 << card for card in (*range(0, 30, 3), *range(32, CARDS, 3))))
 _FIRST_ZERO = np.uint64(1 << 30)

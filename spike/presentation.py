@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from busso.cards.game import Game, States
 from busso.cards.hand import Hand
 from busso.cards.presentation import Judging, Presentation, Row
-from busso.spike.cards import NO_CARD, VALUES, card_sum, signed, value_of
+from busso.spike.cards import VALUES, card_sum, signed, value_of
 from busso.spike.rules import owed
 from busso.spike.search import showdown_odds
 from busso.spike.state import BET, BUYING, EXCHANGE, ROUNDS, discarded, public_seat, rolls
@@ -48,17 +48,6 @@ def _shown(card: int) -> list[str]:
     return [] if value is None else [signed(value)]
 
 
-def _situation(game: Game, state: np.void, seat: int) -> str:
-    values = " ".join(f"{VALUES[int(card)]:+d}" for card in state["hands"][seat])
-    spike, bought = int(state["spikes"][seat]), int(state["bought"])
-    text = f"hand {int(state['hands_played']) + 1}, round {state['round']}: {values}"
-    if spike != NO_CARD:
-        text += f", spike {VALUES[spike]:+d}"
-    if bought != NO_CARD and state["phase"] in (BUYING, EXCHANGE):
-        text += f", bought {VALUES[bought]:+d}"
-    return f"{text}; pool {state['pool']}, own {state['credits'][seat]}"
-
-
 def _short(action: str) -> str:
     return action.replace("swap with the ", "swap ").removesuffix(" hand card").removesuffix(" card")
 
@@ -72,13 +61,8 @@ def _units(game: Game) -> Mapping[str, tuple[str, float]]:
     return {"stack": ("credits", float(game.blank["start_credits"])), "credits": ("credits", 1.0)}
 
 
-def _odds(state: States, generator: NDArray[np.uint64]) -> Mapping[str, float]:
-    return {"showdown": showdown_odds(state, _SAMPLES_OF_ODDS, generator)}
-
-
 PRESENTATION = Presentation(
     rows=_rows,
-    situation=_situation,
     short=_short,
     phases=tuple(f"round {k}, {phase}" for k in range(ROUNDS + 1) for phase in _PHASES.values()),
     phase=_phase,
@@ -90,7 +74,7 @@ PRESENTATION = Presentation(
             {reward: (*unit, 0.0) for reward, unit in _units(game).items()} | {"win": ("wins", 1.0, 0.0)}
         ),
         unrecorded=("credits", "hands", "rotate"),
-        odds=_odds,
+        odds=lambda state, generator: {"showdown": showdown_odds(state, _SAMPLES_OF_ODDS, generator)},
     ),
     units=_units,
     offered={

@@ -20,8 +20,6 @@ from busso.spike.cards import ACTION_TEXT, ACTIONS, CARDS, MAX_VALUE, MIN_VALUE,
 from busso.spike.rules import apply, next_hand, open_hand, over, proceed
 from busso.spike.state import MAX_CREDITS, MAX_SEATS, ROUNDS, STATE, Options, blank, settle
 
-_WORD = 2**64
-
 
 def record(start: np.void, actions: list[int]) -> dict[str, Any]:
     """Return the record of a match from its first deal and the actions in order; a match of one hand is a hand."""
@@ -172,7 +170,7 @@ def _start(record: dict[str, Any], players: int, options: Options) -> np.void:
     state["dice"] = _parse_dice(record)
     state["lot"] = integer(record, "tie_break", 0, 65_535)
     state["first"] = integer({"first": 0, **record}, "first", 0, players - 1)
-    state["shuffle"] = np.uint64(integer({"shuffle": 0, **record}, "shuffle", 0, _WORD - 1))
+    state["shuffle"] = np.uint64(integer({"shuffle": 0, **record}, "shuffle", 0, 2**64 - 1))
     return state[0]
 
 

@@ -6,7 +6,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.cards.game import Game, States
+from busso.cards.game import States
 from busso.cards.hand import Hand
 from busso.cards.presentation import Judging, Presentation, Row
 from busso.tressette.cards import SUIT_NAMES, by_suit, card_text
@@ -49,11 +49,6 @@ def _points(thirds: int) -> str:
     return f"{whole}{('', '⅓', '⅔')[rest]}" if whole or not rest else ("", "⅓", "⅔")[rest]
 
 
-def _situation(game: Game, state: np.void, seat: int) -> str:
-    lying = " ".join(card_text(card) for _, card in latest_tricks(state)[1])
-    return f"trick {min(int(state['plays']) // SEATS + 1, TRICKS)}: {lying or 'leads'}"
-
-
 def _trick(states: States) -> NDArray[np.int64]:
     number: NDArray[np.int64] = states["plays"].astype(np.int64) // SEATS
     return number
@@ -61,8 +56,6 @@ def _trick(states: States) -> NDArray[np.int64]:
 
 PRESENTATION = Presentation(
     rows=_rows,
-    situation=_situation,
-    played="a hand",
     phases=tuple(f"trick {k + 1}" for k in range(TRICKS)),
     phase=_trick,
     judging=Judging(

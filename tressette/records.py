@@ -8,7 +8,7 @@ from busso.base.errors import InputError
 from busso.cards.compiled.bits import bit
 from busso.cards.game import load_game
 from busso.cards.hand import NO_SEEDS, Hand, Replayed
-from busso.cards.records import boolean, field, integer, list_of, parse_at
+from busso.cards.records import field, integer, list_of, parse_at
 from busso.tressette.cards import CARDS, RANKS, SUIT_NAMES, card_text, parse_card
 from busso.tressette.rules import SEATS, TRICKS, begin, declared_points, points
 
@@ -27,7 +27,10 @@ def read(record: dict[str, Any]) -> Replayed:
     If seats declare, the result includes the points of each team's accusi. Raises ValueError naming the field, or the
     play (counted from 1) and the rule it breaks.
     """
-    game = load_game("tressette", {"accusi": boolean(record, "accusi", default=False)})
+    accusi = record.get("accusi", False)
+    if not isinstance(accusi, bool):
+        raise InputError("accusi", f"{accusi!r} is neither true nor false")
+    game = load_game("tressette", {"accusi": accusi})
     state = np.array([game.blank])
     state[0]["hands"] = _hands(record)
     begin(state[0], integer(record, "leader", 0, SEATS - 1))

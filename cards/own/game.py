@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -80,7 +79,7 @@ def game(  # noqa: PLR0913 - six functions, and what has a default
         return {**({"record": _recorder(lambda: made, new)} if keeps_seed else {}), **(varying(new) if varying else {})}
 
     made = Game(
-        name=name or own_name(2),
+        name=name or own_name(),
         options=chosen,
         blank_for=_blank_for(dtype, put_options or _by_names),
         rules=rules,
@@ -111,7 +110,7 @@ def variant(of: Game, name: str | None = None, **changes: Any) -> Game:
     """
     if changes.keys() & {"rules", "blank_for", "options"} and not changes.keys() >= {"record", "read"}:
         raise InputError("variant", "other rules need their own records", "pass record= and read=, or use game(...)")
-    called = name or own_name(2)
+    called = name or own_name()
 
     def renamed(record: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
         return lambda start, actions: record(start, actions) | {"game": called}
@@ -123,7 +122,9 @@ def variant(of: Game, name: str | None = None, **changes: Any) -> Game:
 
     def read(found: dict[str, Any]) -> Replayed:
         hands, outcome = of.read(found | {"game": of.name})
-        return Replayed([_played_as(made, hand) for hand in hands], outcome)
+        for hand in hands:
+            hand.game = made.configure(asdict(hand.game.options))
+        return Replayed(hands, outcome)
 
     if "policies" in changes:
         changes["policies"] = _by_name(changes["policies"])
@@ -132,14 +133,9 @@ def variant(of: Game, name: str | None = None, **changes: Any) -> Game:
     return made
 
 
-def _played_as(made: Game, hand: Hand) -> Hand:
-    hand.game = made.configure(dataclasses.asdict(hand.game.options))
-    return hand
-
-
-def own_name(depth: int = 1) -> str:
-    """Return the default name of a game made in the caller's module: `war` in ./war.py, `kuhn` in the package kuhn."""
-    module = str(sys._getframe(depth).f_globals.get("__name__", ""))
+def own_name() -> str:
+    """Return the default name of a game made where the caller is called: `war` in ./war.py, `kuhn` in package kuhn."""
+    module = str(sys._getframe(2).f_globals.get("__name__", ""))
     return module.removeprefix(f"{PREFIX}.").partition(".")[0].strip("_")
 
 
@@ -236,10 +232,6 @@ def _presented(actions: tuple[str, ...], sees: Layout, unit: str, scale: float, 
         for block in sees.blocks:
             yield Row(block.label, block.texts(words, actions), cards=not (block.is_number or block.things))
 
-    def situation(game: Game, state: np.void, seat: int) -> str:
-        words = game.observe(state.reshape(1), seats=np.array([seat], np.uint8))[0]
-        return "; ".join(f"{block.label} {' '.join(block.texts(words, actions))}" for block in sees.blocks)
-
     def judged(game: Game) -> Mapping[str, tuple[str, float, float]]:
         """Convert one `result` to the game's unit: what one side gains, the others lose together."""
         worth = scale if sides == 1 else 2 * scale * (sides - 1) / sides
@@ -248,7 +240,6 @@ def _presented(actions: tuple[str, ...], sees: Layout, unit: str, scale: float, 
     ahead = (unit, scale) if sides == 1 else (f"{unit} more than the others", 2 * scale)
     return Presentation(
         rows=rows,
-        situation=situation,
         units=lambda game: {"result": ahead, "win": ("wins minus losses", 1.0)},
         judging=Judging(units=judged),
     )

@@ -123,7 +123,6 @@ def reshuffle_hidden(states, seat, random):
 
 PRESENTATION = Presentation(
     rows=rows,
-    situation=lambda game, state, seat: f"own card {CARD_TEXT[state['cards'][seat]]}",
     phases=("first action", "second action", "third action"),
     phase=lambda states: states["moves"].astype(np.int64),
     units=lambda game: {"result": ("chips", 1.0)},

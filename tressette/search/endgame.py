@@ -104,8 +104,7 @@ class EndgameAdviser:
         worlds = possible_hands(state, self._options.samples)
         if worlds is None:
             worlds = sampled_states(state, _THE_ONE, self._options.samples, generator.copy())
-        values = solved_values(worlds, np.arange(worlds.size), self._table).mean(axis=0).astype(np.float64)
-        return np.where(values < 0, np.nan, values)
+        return solved_values(worlds, np.arange(worlds.size), self._table).mean(axis=0).astype(np.float64)
 
 
 class KnownHands:
@@ -117,8 +116,7 @@ class KnownHands:
 
     def values(self, game: Game, state: States, generator: NDArray[np.uint64]) -> NDArray[np.float64]:
         if tricks_left(state) <= _KNOWN_TRICKS and (worlds := possible_hands(state, 1)) is not None:
-            values = solved_values(worlds, _THE_ONE, self._table)[0].astype(np.float64)
-            return np.where(values < 0, np.nan, values)
+            return solved_values(worlds, _THE_ONE, self._table)[0].astype(np.float64)
         return self._adviser.values(game, state, generator)
 
 

@@ -322,7 +322,7 @@ def _solve_all(states: Any, games: Any, table: TranspositionTable, out: NDArray[
 
 
 def solved_values(states: States, games: Games, table: TranspositionTable) -> NDArray[np.float32]:
-    """Return the mover's team points after each card, with best play of all, `[games, cards]`; -1 if illegal."""
+    """Return the mover's team points after each card, with best play of all, `[games, cards]`; NaN if illegal."""
     out = np.empty((games.size, CARDS), np.float32)
     _solve_all(states, games, table, out)
-    return out
+    return np.where(out < 0, np.nan, out)

@@ -78,7 +78,7 @@ def test_many_positions_are_solved_as_one_is() -> None:
     values = solved_values(states, some, table)
     assert values.dtype == np.float32 and values.shape == (3, 40)
     for row, state in zip(values, states[some], strict=True):
-        assert row.max() == mine(state, solve(state, table))
+        assert np.nanmax(row) == mine(state, solve(state, table))
         assert [card for card in range(40) if row[card] >= 0] == [
             card for card in range(40) if int(GAME.legal(state.reshape(1))[0]) >> card & 1
         ]
