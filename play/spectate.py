@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,8 @@ from busso.cards.game import Game
 from busso.cards.hand import Hand, Move
 from busso.cards.presentation import Adviser
 from busso.command.settings.checks import SettingsError
-from busso.command.settings.game import game_defaults, load_configured_game
+from busso.command.settings.game import load_configured_game
+from busso.command.settings.trusted import group_of
 from busso.evaluate.recorded import InvalidRecord, RecordedHand, recorded_hands
 from busso.evaluate.review.advisers import ActionValue, adviser_of, worths_by
 from busso.play.language import Message, message
@@ -117,7 +118,7 @@ class RecordedGames:
         game = scene.hand.game
         key = (game.name, repr(game.options))
         if key not in self._coaches:
-            self._coaches[key] = Coach(game, settings_of(game), self._hint)
+            self._coaches[key] = Coach(game, group_of(game), self._hint)
         return self._coaches[key].adviser
 
     def more(self) -> None:
@@ -127,11 +128,6 @@ class RecordedGames:
 
 
 HandSource = Agents | RecordedGames
-
-
-def settings_of(game: Game) -> dict[str, Any]:
-    """Return the settings group `game` of a game."""
-    return game_defaults(game.name) | asdict(game.options)
 
 
 class RecordError(UserError):
@@ -209,7 +205,7 @@ class WatchedGames:
         self.number = number
         self._show(0)
         if board_of(self.game) != board_of(self.coach.game):  # the next board uses this coach and this seat
-            self.coach = Coach(self.game, settings_of(self.game), None)
+            self.coach = Coach(self.game, group_of(self.game), None)
             self.viewer = self.viewer if self.viewer < self.game.seats else 0
 
     def worths(self) -> tuple[str, list[ActionValue]]:
@@ -252,7 +248,7 @@ def _open_records(path: Path, settings: PlaySettings, given: Given) -> WatchedGa
             raise SettingsError(key, f"the games of {path} are already recorded", f"leave {key} out")
     hands = read_hands(path)
     game = hands[0].hand.game
-    coach = Coach(game, settings_of(game), None)
+    coach = Coach(game, group_of(game), None)
     viewer = settings.seat if settings.seat < game.seats else 0
     return WatchedGames(RecordedGames(path, hands, settings.hint), coach, viewer, settings.pace)
 

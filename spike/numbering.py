@@ -25,7 +25,6 @@ _BLOCK = SUMS * FACES * LEVELS * LEVELS
 TERMINAL = _FIRST_BLOCK + ROUNDS * DECISIONS * _BLOCK
 STATES = TERMINAL + 1
 PUBLISHED_CREDITS = 50
-_TERMINAL_TEXT = "00000000"
 
 
 @njit
@@ -60,7 +59,7 @@ def episode(state: Any) -> int:
 def text(number: int) -> str:
     """Return the eight digits of a state; 00000000 for the terminal one."""
     if number == TERMINAL:
-        return _TERMINAL_TEXT
+        return "00000000"
     place, levels = divmod(number, LEVELS * LEVELS)
     return f"{_first_six(place)}{levels:02d}"
 

@@ -12,7 +12,7 @@ from busso.cards.hand import Hand
 from busso.cards.player_specs import PlayerSpec, read_options
 from busso.cards.presentation import Adviser, Row, presentation_of
 from busso.command.settings.checks import SettingsError
-from busso.command.settings.game import game_defaults
+from busso.command.settings.trusted import group_of
 from busso.evaluate.recorded import InvalidRecord, RecordedHand
 from busso.evaluate.review.advisers import (
     BEST,
@@ -119,7 +119,7 @@ def _solver(game: Game, spec: PlayerSpec) -> Adviser:
     if game.model is not None and spec.who == EXACT:
         if spec.options:
             raise SettingsError("by", f"exact has no options for {game.name}")
-        return ExactAdviser(game_defaults(game.name) | asdict(game.options))
+        return ExactAdviser(group_of(game))
     solver = presentation_of(game).judging.solvers.get(spec.who)
     if solver is None:
         there = "an exact solution" if spec.who == EXACT else "a solver of open cards"

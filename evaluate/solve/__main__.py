@@ -16,8 +16,6 @@ from busso.command.console import Progress
 from busso.command.settings.checks import SettingsError
 from busso.evaluate.solve.solution import Solved, advice, game_text, hands_text, solve, write_states
 
-_DEFAULT_GAME = "sette_mezzo"
-
 
 @dataclass
 class SolveSettings:
@@ -41,7 +39,7 @@ class SolveSettings:
         return [str(card) for card in self.player] if isinstance(self.player, list) else [str(self.player)]
 
 
-@settings_command(SolveSettings, "solve", default_game=_DEFAULT_GAME)
+@settings_command(SolveSettings, "solve", default_game="sette_mezzo")
 def main(settings: SolveSettings) -> None:
     """Run the dialogue, compare a table, list the hands that follow from a start, or print the whole solution."""
     with Progress("solving", None, "rounds") as progress:

@@ -301,8 +301,7 @@ class MenuScreen(Screen[None]):
     def _look_for_saves(self) -> None:
         from busso.play.table.saves import saved_tables
 
-        tables = saved_tables()
-        self.app.call_from_thread(self._found, tables)
+        self.app.call_from_thread(self._found, saved_tables())
 
     def _found(self, tables: list[SavedTable]) -> None:
         self._saves = tables

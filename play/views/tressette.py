@@ -66,6 +66,7 @@ def view(hand: Hand, seat: int) -> TressetteView:
     """Return the view of the seat."""
     state = hand.state[0]
     (last_trick, trick), voids = map(_texts, latest_tricks(state)), known_voids(state)
+    winner = int(state["last_taker"]) % 2 if hand.over else None  # of the last trick's point
     return TressetteView(
         seat=seat,
         turn=hand.turn,
@@ -75,7 +76,7 @@ def view(hand: Hand, seat: int) -> TressetteView:
         trick=trick,
         tricks=tuple(state["tricks"].tolist()),
         thirds=tuple(state["thirds"].tolist()),
-        points=tuple(int(state["thirds"][team]) // 3 + _took_last(hand, team) for team in range(2)),
+        points=tuple(int(state["thirds"][team]) // 3 + (team == winner) for team in range(2)),
         last_trick=last_trick,
         last_taker=None if state["last_taker"] == NO_SEAT else int(state["last_taker"]),
         signals=tuple((seat, SUIT_TEXT[suit], word) for seat, suit, word in latest_signals(state)),
@@ -83,10 +84,6 @@ def view(hand: Hand, seat: int) -> TressetteView:
         accusi=tuple(declarations(int(state["accusi"][other])) for other in range(SEATS)),
         cards_left=tuple(10 - int(state["played"][other]).bit_count() for other in range(SEATS)),
     )
-
-
-def _took_last(hand: Hand, team: int) -> int:
-    return int(hand.over and int(hand.state[0]["last_taker"]) % 2 == team)
 
 
 def dealt(hand: Hand) -> tuple[tuple[tuple[str, ...], ...], ...]:

@@ -200,7 +200,8 @@ class GameBoard(Board):
         trick = trick_of(seen, self._last == self.position)
         for where, place in enumerate(trick.places):
             label = self._label(place, where, trick, seen)
-            self.query_one(f"#{_PLACES[where]}", SeatPlace).show(place, label, self._large, self._sign(place, seen))
+            sign = "" if place.seat != seen.turn else "?" if seen.turn in self.table.people else "…"
+            self.query_one(f"#{_PLACES[where]}", SeatPlace).show(place, label, self._large, sign)
         names = [self.speech.seat_name(seat, self.viewer) for seat in range(SEATS)]
         self.query_one("#known", Static).update(panel(self.language, seen, trick, names, self.match))
         self._draw_hand(seen)
@@ -214,11 +215,6 @@ class GameBoard(Board):
             notes.append(say("tressette_screen.takes" if trick.complete else "tressette_screen.highest"))
         lines += notes if where in (TOP, BOTTOM) else [" · ".join(notes)]
         return Content.assemble((lines[0], "bold $text-accent" if moves else ""), *(f"\n{line}" for line in lines[1:]))
-
-    def _sign(self, place: Place, seen: TressetteView) -> str:
-        if place.seat != seen.turn:
-            return ""
-        return "?" if seen.turn in self.table.people else "…"
 
     def _draw_hand(self, seen: TressetteView) -> None:
         cards, legal = cards_of(seen), seen.legal if self.legal else ()
