@@ -162,11 +162,9 @@ def _gpu(request: pytest.FixtureRequest) -> None:
 @pytest.fixture
 def no_trusted_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget the users' files that are named before and during a test."""
-    from busso.base import own_files
-    from busso.cards import packages
+    from tests.own.examples import forget_trusted_files
 
-    monkeypatch.setattr(own_files, "_trusted", {})
-    monkeypatch.setattr(packages, "_games", {})
+    forget_trusted_files(monkeypatch)
 
 
 @pytest.fixture(params=CHIPS)

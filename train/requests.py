@@ -1,5 +1,7 @@
 """Requests of a run: which episodes are played next, when, and with which weights; its counters and rate limiter."""
 
+from __future__ import annotations
+
 import logging
 import math
 from dataclasses import asdict, dataclass, replace
@@ -15,122 +17,6 @@ _FLIGHTS = 4  # weights may be older than the limit by this multiple of the cred
 log = logging.getLogger("train")
 UPDATES_AT_ONCE = 16  # between two polls of the rollouts
 _NOTABLE = 1.25  # factor of change in samples per insert that is logged
-
-
-@dataclass
-class DqnCounters:
-    """Progress of a run, saved with every checkpoint."""
-
-    episodes: int = 0  # whose transitions have been inserted
-    env_steps: int = 0  # decisions in these episodes
-    inserted: int = 0  # transitions of these episodes, fewer than env_steps where forced moves are not learned from
-    next_episode: int = 0  # first episode that has not been requested
-    rollouts: int = 0  # received
-    seconds: float = 0.0  # of training, over all starts of the run
-    evaluated: int = -1  # env_steps of the newest evaluated weights
-    return_sum: float = 0.0  # of the episode returns since the last log row, without those that are 0 by construction
-    return_count: int = 0
-    absolute_return_sum: float = 0.0  # of all episodes since the last log row
-    row_episodes: int = 0
-    row_env_steps: int = 0  # decisions in these episodes
-    forgiven: float = 0.0  # updates that were due but will never be made (RateLimiter, rule 4)
-    lag_sum: int = 0  # age of the rollouts' weights in updates, since the last log row
-    lag_count: int = 0
-    too_old: int = 0  # requests that are played again because their weights were too old
-    idle_starts: int = 0  # consecutive starts that ended before anything was played or learned
-
-    def count(self, rollout: Rollout, updates: int) -> None:
-        """Count a rollout received after `updates` updates."""
-        self.rollouts += 1
-        self.episodes += rollout.request.count
-        self.env_steps += rollout.decisions
-        self.inserted += len(rollout.transitions.action)
-        self.row_episodes += rollout.request.count
-        self.row_env_steps += rollout.decisions
-        mean, absolute = rollout.episode_return
-        self.absolute_return_sum += absolute * rollout.request.count
-        if not math.isnan(mean):
-            self.return_sum += mean * rollout.request.count
-            self.return_count += rollout.request.count
-        self.lag_sum += updates - rollout.weights_version
-        self.lag_count += 1
-
-    def log_row(self) -> dict[str, float]:
-        """Return the rollout curves since the last row and reset them."""
-        row = {
-            "rollout/episode_return": _ratio(self.return_sum, self.return_count),
-            "rollout/absolute_return": _ratio(self.absolute_return_sum, self.row_episodes),
-            "rollout/episode_length": _ratio(self.row_env_steps, self.row_episodes),
-            "rollout/episodes": float(self.episodes),
-            "rollout/too_old": float(self.too_old),
-            "time/weights_lag": _ratio(self.lag_sum, self.lag_count),
-        }
-        self.return_sum, self.return_count, self.lag_sum, self.lag_count = 0.0, 0, 0, 0
-        self.absolute_return_sum, self.row_episodes, self.row_env_steps = 0.0, 0, 0
-        return row
-
-
-def _ratio(total: float, count: int) -> float:
-    return total / count if count else math.nan
-
-
-@dataclass(frozen=True)
-class RateLimiter:
-    """Ratio of updates to new transitions, like the rate limiters of Reverb and Acme.
-
-    1. Credit. A transition inserted into the replay buffer earns `replay_ratio` updates.
-    2. Backlog. The updates due are the credit so far, less the updates made and those forgiven by rule 4. None is due
-       while the buffer has fewer than `learning_starts` transitions, as it can after a run is resumed.
-    3. Back-pressure. The backlog is full at one rollout's mean credit per worker. Above that no games are requested,
-       and workers wait for the learner.
-    4. Falling ratio, if `floor` is below 1. A rollout that would overfill the backlog keeps only the credit that fits,
-       but at least the share `floor`. The rest is forgiven: those updates are never made. Workers then wait at twice
-       the full backlog, which is reached only at the lowest ratio.
-    """
-
-    learner: LearnerSettings
-    capacity: int  # of the replay buffer
-    floor: float = 1.0  # minimum share of its credit that a rollout keeps
-
-    @property
-    def replay_ratio(self) -> float:
-        """Updates per new transition."""
-        return self.learner.samples_per_insert / self.learner.batch_size
-
-    @property
-    def falls(self) -> bool:
-        """True if rule 4 applies."""
-        return self.floor < 1
-
-    def updates_due(self, counters: DqnCounters, held: int, updates: int) -> int:
-        """Return the backlog after `updates` updates, with `held` transitions in the buffer (rule 2)."""
-        if held < min(self.learner.learning_starts, self.capacity):
-            return 0
-        return max(0, int(counters.inserted * self.replay_ratio - counters.forgiven) - updates)
-
-    def mean_credit(self, counters: DqnCounters) -> float:
-        """Return the mean updates earned by a rollout of this run, before forgiveness."""
-        return counters.inserted / counters.rollouts * self.replay_ratio if counters.rollouts else 0.0
-
-    def full_backlog(self, workers: int, counters: DqnCounters) -> float:
-        """Return the updates due at which the backlog is full (rule 3)."""
-        return self.mean_credit(counters) * workers
-
-    def most_due(self, workers: int, counters: DqnCounters) -> float:
-        """Return the updates due above which no games are requested (rules 3 and 4)."""
-        return self.full_backlog(workers, counters) * (2 if self.falls else 1)
-
-    def forgiven(self, rows: int, due: int, full: float) -> float:
-        """Return the updates that a rollout of `rows` forgoes, with `due` before it and a `full` backlog (rule 4)."""
-        credit = rows * self.replay_ratio
-        return credit - min(credit, max(self.floor * credit, full - due))
-
-    def max_weights_age(self, limit: int, in_flight: int, counters: DqnCounters) -> float:
-        """Return the maximum age in updates of a rollout's weights: `limit`, or more with many requests in flight.
-
-        On a large cluster all other requests return while one is played, so its rollouts are older but no worse.
-        """
-        return max(limit, _FLIGHTS * in_flight * self.mean_credit(counters))
 
 
 class RequestQueue:
@@ -247,3 +133,119 @@ class RequestQueue:
         self.counters = DqnCounters(**state["counters"])
         self._forgiven, self._inserted = self.counters.forgiven, self.counters.inserted
         self.unplayed = [RolloutRequest(first, count, 0.0, attempt) for first, count, attempt in state["open_requests"]]
+
+
+@dataclass
+class DqnCounters:
+    """Progress of a run, saved with every checkpoint."""
+
+    episodes: int = 0  # whose transitions have been inserted
+    env_steps: int = 0  # decisions in these episodes
+    inserted: int = 0  # transitions of these episodes, fewer than env_steps where forced moves are not learned from
+    next_episode: int = 0  # first episode that has not been requested
+    rollouts: int = 0  # received
+    seconds: float = 0.0  # of training, over all starts of the run
+    evaluated: int = -1  # env_steps of the newest evaluated weights
+    return_sum: float = 0.0  # of the episode returns since the last log row, without those that are 0 by construction
+    return_count: int = 0
+    absolute_return_sum: float = 0.0  # of all episodes since the last log row
+    row_episodes: int = 0
+    row_env_steps: int = 0  # decisions in these episodes
+    forgiven: float = 0.0  # updates that were due but will never be made (RateLimiter, rule 4)
+    lag_sum: int = 0  # age of the rollouts' weights in updates, since the last log row
+    lag_count: int = 0
+    too_old: int = 0  # requests that are played again because their weights were too old
+    idle_starts: int = 0  # consecutive starts that ended before anything was played or learned
+
+    def count(self, rollout: Rollout, updates: int) -> None:
+        """Count a rollout received after `updates` updates."""
+        self.rollouts += 1
+        self.episodes += rollout.request.count
+        self.env_steps += rollout.decisions
+        self.inserted += len(rollout.transitions.action)
+        self.row_episodes += rollout.request.count
+        self.row_env_steps += rollout.decisions
+        mean, absolute = rollout.episode_return
+        self.absolute_return_sum += absolute * rollout.request.count
+        if not math.isnan(mean):
+            self.return_sum += mean * rollout.request.count
+            self.return_count += rollout.request.count
+        self.lag_sum += updates - rollout.weights_version
+        self.lag_count += 1
+
+    def log_row(self) -> dict[str, float]:
+        """Return the rollout curves since the last row and reset them."""
+        row = {
+            "rollout/episode_return": _ratio(self.return_sum, self.return_count),
+            "rollout/absolute_return": _ratio(self.absolute_return_sum, self.row_episodes),
+            "rollout/episode_length": _ratio(self.row_env_steps, self.row_episodes),
+            "rollout/episodes": float(self.episodes),
+            "rollout/too_old": float(self.too_old),
+            "time/weights_lag": _ratio(self.lag_sum, self.lag_count),
+        }
+        self.return_sum, self.return_count, self.lag_sum, self.lag_count = 0.0, 0, 0, 0
+        self.absolute_return_sum, self.row_episodes, self.row_env_steps = 0.0, 0, 0
+        return row
+
+
+def _ratio(total: float, count: int) -> float:
+    return total / count if count else math.nan
+
+
+@dataclass(frozen=True)
+class RateLimiter:
+    """Ratio of updates to new transitions, like the rate limiters of Reverb and Acme.
+
+    1. Credit. A transition inserted into the replay buffer earns `replay_ratio` updates.
+    2. Backlog. The updates due are the credit so far, less the updates made and those forgiven by rule 4. None is due
+       while the buffer has fewer than `learning_starts` transitions, as it can after a run is resumed.
+    3. Back-pressure. The backlog is full at one rollout's mean credit per worker. Above that no games are requested,
+       and workers wait for the learner.
+    4. Falling ratio, if `floor` is below 1. A rollout that would overfill the backlog keeps only the credit that fits,
+       but at least the share `floor`. The rest is forgiven: those updates are never made. Workers then wait at twice
+       the full backlog, which is reached only at the lowest ratio.
+    """
+
+    learner: LearnerSettings
+    capacity: int  # of the replay buffer
+    floor: float = 1.0  # minimum share of its credit that a rollout keeps
+
+    @property
+    def replay_ratio(self) -> float:
+        """Updates per new transition."""
+        return self.learner.samples_per_insert / self.learner.batch_size
+
+    @property
+    def falls(self) -> bool:
+        """True if rule 4 applies."""
+        return self.floor < 1
+
+    def updates_due(self, counters: DqnCounters, held: int, updates: int) -> int:
+        """Return the backlog after `updates` updates, with `held` transitions in the buffer (rule 2)."""
+        if held < min(self.learner.learning_starts, self.capacity):
+            return 0
+        return max(0, int(counters.inserted * self.replay_ratio - counters.forgiven) - updates)
+
+    def mean_credit(self, counters: DqnCounters) -> float:
+        """Return the mean updates earned by a rollout of this run, before forgiveness."""
+        return counters.inserted / counters.rollouts * self.replay_ratio if counters.rollouts else 0.0
+
+    def full_backlog(self, workers: int, counters: DqnCounters) -> float:
+        """Return the updates due at which the backlog is full (rule 3)."""
+        return self.mean_credit(counters) * workers
+
+    def most_due(self, workers: int, counters: DqnCounters) -> float:
+        """Return the updates due above which no games are requested (rules 3 and 4)."""
+        return self.full_backlog(workers, counters) * (2 if self.falls else 1)
+
+    def forgiven(self, rows: int, due: int, full: float) -> float:
+        """Return the updates that a rollout of `rows` forgoes, with `due` before it and a `full` backlog (rule 4)."""
+        credit = rows * self.replay_ratio
+        return credit - min(credit, max(self.floor * credit, full - due))
+
+    def max_weights_age(self, limit: int, in_flight: int, counters: DqnCounters) -> float:
+        """Return the maximum age in updates of a rollout's weights: `limit`, or more with many requests in flight.
+
+        On a large cluster all other requests return while one is played, so its rollouts are older but no worse.
+        """
+        return max(limit, _FLIGHTS * in_flight * self.mean_credit(counters))

@@ -5,16 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from busso.base import own_files
-from busso.cards import packages
-
 Write = Callable[[str, str], str]
 
 
 @pytest.fixture(autouse=True)
-def nothing_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_files, "_trusted", {})
-    monkeypatch.setattr(packages, "_games", {})
+def nothing_named(no_trusted_files: None) -> None:
+    """Begin each test without named files."""
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ import torch
 
 import busso
 from busso.base import own_files
-from busso.cards import packages
 from busso.cards.hand import Hand
 from busso.command.settings.compose import compose
 from busso.command.settings.quoting import given
@@ -29,7 +28,7 @@ from busso.play.table.settings import PlaySettings
 from busso.train.__main__ import main as train
 from busso.train.run import folder as sources
 from busso.train.sweep import sweep_name
-from tests.own.examples import TRICKS, WAR
+from tests.own.examples import TRICKS, WAR, forget_trusted_files
 from tests.train.runs import SMALL
 
 ROOT = Path(__file__).parents[2]
@@ -78,8 +77,7 @@ def test_a_command_reads_what_is_of_the_game_that_is_typed(
     command: str, arguments: list[str], made: str, here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
 ) -> None:
     """From a subfolder too. Without the file, one line says what to type."""
-    monkeypatch.setattr(own_files, "_trusted", {})
-    monkeypatch.setattr(packages, "_games", {})
+    forget_trusted_files(monkeypatch)
     assert called(command, *arguments) != 0
     assert "game=./war.py" in capsys.readouterr().err
     Path(made).unlink(missing_ok=True)  # a review without records still writes a page
@@ -131,8 +129,7 @@ def test_it_is_played_saved_and_resumed_by_the_line_that_says_so(
     assert "hand: 3D 1C 2C 3C 1S 2S 3S 4S 5S 5B" in said and "own tricks: 0" in said
     command = said.splitlines()[-1].partition("busso play ")[2]
     assert command.startswith("game=./war.py ") and ("network=" in command) == bool(network)
-    own_files._trusted.clear()  # as in the next process
-    packages._games.clear()
+    forget_trusted_files(monkeypatch)
     monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
     assert called("play", *shlex.split(command), "ui=plain") == 0
     assert f"Seat 1: {opponent}." in capsys.readouterr().out

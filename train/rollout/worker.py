@@ -3,6 +3,8 @@
 `train/rollout/ray/` wraps both as actors.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 
@@ -23,6 +25,80 @@ from busso.train.settings.dqn import NETWORK, SEAT, SIDE, LambdaReturns, PhaseSe
 
 _SEATING, _SIDE = 0x5EA7, 0x51DE
 _ROUNDING = 1e-4  # rounding error of sums of float32 rewards, relative to their size
+
+
+class RolloutWorker:
+    """Worker that plays requests with the newest loaded weights; networks run on `device`."""
+
+    def __init__(self, settings: TrainSettings, device: torch.device) -> None:
+        self._settings = settings
+        self._game = settings.load_game()
+        self._reward = self._game.rewards[settings.reward_name(self._game)]
+        self.network = inference_network(self._game, settings, device)
+        self._names = player_names(phases_of(settings))
+        self._player = NetworkPlayer(self.network, keeps_values=isinstance(settings.target, LambdaReturns))
+        key = "opponents.phases.mix" if settings.opponents.only is None else "opponents.only"
+        others = [player_from_text(self._game, name, device, key) for name in self._names[1:]]
+        self._players: list[Player] = [self._player, *others]
+        self.version = -1  # version of the weights
+        self.rounds = 0  # rounds of moves in all batches so far, by which a stalled worker is detected
+
+    def load(self, version: int, weights: Weights) -> None:
+        """Use these weights from now on; loading the same version again is free."""
+        if version != self.version:
+            self.network.load_state_dict(weights)
+            self.version = version
+
+    def play(self, request: RolloutRequest) -> Rollout:
+        """Play a request. The same request with the same weights gives the same rollout."""
+        settings, targets = self._settings, self._settings.target
+        values = isinstance(targets, LambdaReturns)
+        name = f"episodes, attempt {request.attempt}" if request.attempt else "episodes"
+        seeds = stream(settings.seed, name, request.first, request.count)
+        seats = seating(phases_of(settings), self._names, request.first, seeds, self._game)
+        self._player.epsilon = request.epsilon
+        own, learned = seats == 0, learned_seats(settings, seats, request.first)
+        if values and len(self._names) > 1:
+            learned = own  # the network computes no values at others' decisions
+        recorder, decided = TransitionRecorder(self._game), 0
+
+        def watch(decisions: Decisions, actions: Actions, earned: NDArray[np.float32]) -> None:
+            nonlocal decided
+            self.rounds += 1
+            if learned is not None:
+                rows = np.flatnonzero(learned[decisions.games, decisions.seats])
+                if rows.size < actions.size:
+                    decisions, actions = decisions.of(rows), actions[rows]
+            games, player = decisions.games, self._player
+            if games.size:
+                lambda_inputs = (player.greedy[games], player.value[games]) if values else ()
+                recorder.watch(decisions, actions, earned, *lambda_inputs)
+                decided += games.size
+
+        states, totals = play(self._game, seeds, self._players, seats, self._reward, watch, observed=True)
+        transitions = recorder.transitions(totals, settings.learner.discounts, targets)
+        occupied = self._game.occupied(states)
+        return Rollout(request, transitions, decided, self.version, episode_return(totals, own, occupied))
+
+
+class Evaluator:
+    """Evaluation of the network on duplicate deals against players that do not learn."""
+
+    def __init__(self, settings: TrainSettings, device: torch.device) -> None:
+        self._settings = settings
+        self._game = settings.load_game()
+        self._network = inference_network(self._game, settings, device)
+        key, opponents = "evaluation.opponents", settings.evaluation.opponents
+        self._opponents = {name: player_from_text(self._game, name, device, key) for name in opponents}
+
+    def duels(self, weights: Weights, stream_name: str, deals: int, stop: Stop = never) -> dict[str, Duel]:
+        """Play each opponent on deals of the seed stream `stream_name`. Raises StoppedError soon after `stop()`."""
+        self._network.load_state_dict(weights)
+        player = StoppablePlayer(NetworkPlayer(self._network), stop)
+        seeds = stream(self._settings.seed, stream_name, 0, deals)
+        seating = evaluation_seating(self._settings)
+        others = {name: stoppable(self._game, name, other, stop) for name, other in self._opponents.items()}
+        return {name: duel(self._game, player, other, seeds, seating) for name, other in others.items()}
 
 
 def phases_of(settings: TrainSettings) -> list[PhaseSettings]:
@@ -114,60 +190,6 @@ def episode_return(totals: NDArray[np.float32], own: NDArray[np.bool_], occupied
     return EpisodeReturn(math.nan if zero else float(earned.mean()), absolute)
 
 
-class RolloutWorker:
-    """Worker that plays requests with the newest loaded weights; networks run on `device`."""
-
-    def __init__(self, settings: TrainSettings, device: torch.device) -> None:
-        self._settings = settings
-        self._game = settings.load_game()
-        self._reward = self._game.rewards[settings.reward_name(self._game)]
-        self.network = inference_network(self._game, settings, device)
-        self._names = player_names(phases_of(settings))
-        self._player = NetworkPlayer(self.network, keeps_values=isinstance(settings.target, LambdaReturns))
-        key = "opponents.phases.mix" if settings.opponents.only is None else "opponents.only"
-        others = [player_from_text(self._game, name, device, key) for name in self._names[1:]]
-        self._players: list[Player] = [self._player, *others]
-        self.version = -1  # version of the weights
-        self.rounds = 0  # rounds of moves in all batches so far, by which a stalled worker is detected
-
-    def load(self, version: int, weights: Weights) -> None:
-        """Use these weights from now on; loading the same version again is free."""
-        if version != self.version:
-            self.network.load_state_dict(weights)
-            self.version = version
-
-    def play(self, request: RolloutRequest) -> Rollout:
-        """Play a request. The same request with the same weights gives the same rollout."""
-        settings, targets = self._settings, self._settings.target
-        values = isinstance(targets, LambdaReturns)
-        name = f"episodes, attempt {request.attempt}" if request.attempt else "episodes"
-        seeds = stream(settings.seed, name, request.first, request.count)
-        seats = seating(phases_of(settings), self._names, request.first, seeds, self._game)
-        self._player.epsilon = request.epsilon
-        own, learned = seats == 0, learned_seats(settings, seats, request.first)
-        if values and len(self._names) > 1:
-            learned = own  # the network computes no values at others' decisions
-        recorder, decided = TransitionRecorder(self._game), 0
-
-        def watch(decisions: Decisions, actions: Actions, earned: NDArray[np.float32]) -> None:
-            nonlocal decided
-            self.rounds += 1
-            if learned is not None:
-                rows = np.flatnonzero(learned[decisions.games, decisions.seats])
-                if rows.size < actions.size:
-                    decisions, actions = decisions.of(rows), actions[rows]
-            games, player = decisions.games, self._player
-            if games.size:
-                lambda_inputs = (player.greedy[games], player.value[games]) if values else ()
-                recorder.watch(decisions, actions, earned, *lambda_inputs)
-                decided += games.size
-
-        states, totals = play(self._game, seeds, self._players, seats, self._reward, watch, observed=True)
-        transitions = recorder.transitions(totals, settings.learner.discounts, targets)
-        occupied = self._game.occupied(states)
-        return Rollout(request, transitions, decided, self.version, episode_return(totals, own, occupied))
-
-
 def evaluation_seating(settings: TrainSettings) -> str:
     """Return the seating of the network and an opponent in evaluations; see `busso.cards.duplicate.seatings`.
 
@@ -175,23 +197,3 @@ def evaluation_seating(settings: TrainSettings) -> str:
     """
     one = settings.opponents.only is not None and len(settings.load_game().teams) > 2
     return ONE_AGAINST_MANY if one else ALTERNATE
-
-
-class Evaluator:
-    """Evaluation of the network on duplicate deals against players that do not learn."""
-
-    def __init__(self, settings: TrainSettings, device: torch.device) -> None:
-        self._settings = settings
-        self._game = settings.load_game()
-        self._network = inference_network(self._game, settings, device)
-        key, opponents = "evaluation.opponents", settings.evaluation.opponents
-        self._opponents = {name: player_from_text(self._game, name, device, key) for name in opponents}
-
-    def duels(self, weights: Weights, stream_name: str, deals: int, stop: Stop = never) -> dict[str, Duel]:
-        """Play each opponent on deals of the seed stream `stream_name`. Raises StoppedError soon after `stop()`."""
-        self._network.load_state_dict(weights)
-        player = StoppablePlayer(NetworkPlayer(self._network), stop)
-        seeds = stream(self._settings.seed, stream_name, 0, deals)
-        seating = evaluation_seating(self._settings)
-        others = {name: stoppable(self._game, name, other, stop) for name, other in self._opponents.items()}
-        return {name: duel(self._game, player, other, seeds, seating) for name, other in others.items()}

@@ -47,6 +47,91 @@ _PLAYING = ("acting", "evaluating")  # weights for play in a state; they follow 
 RUN_KEY = "run"  # key of the id in the states that a run saves
 
 
+class CheckpointError(UserError):
+    """Checkpoint that is missing, damaged or of another run; the message names the file and the remedy."""
+
+
+class MissingError(CheckpointError):
+    """Missing checkpoint."""
+
+
+class UnreadableError(CheckpointError):
+    """Checkpoint that cannot be read now but may be intact."""
+
+    exit_code = EXIT_REQUEUE
+
+    @classmethod
+    def because(cls, error: OSError, path: Path) -> UnreadableError:
+        """Return the error for an OSError; `path` is used if the OSError names no file."""
+        problem = f"cannot be read ({error.strerror or error}); nothing was changed"
+        return cls(error.filename or path, problem, "check that the disk is mounted, then repeat the command")
+
+
+def save(path: Path, state: dict[str, Any], allowed: Callable[[], None] = lambda: None) -> None:
+    """Write `state` to a temporary file, sync it and rename it to `path`.
+
+    Raises CheckpointError if writing fails, and whatever `allowed` raises just before the renaming; `path` is then
+    unchanged. A view is written with its whole storage.
+    """
+    try:
+        with replacing(path, allowed) as temporary, temporary.open("wb") as file:
+            write_archive(file, state)
+    except OSError as error:
+        problem = f"cannot be written ({error.strerror})"
+        raise CheckpointError(path, problem, "free some space or choose another disk with runs=FOLDER") from error
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Load a checkpoint onto the CPU.
+
+    Raises CheckpointError if it is damaged or of a diverged network, MissingError if it does not exist, UnreadableError
+    if it cannot be read, and OtherFormatError for one of another version.
+    """
+    try:
+        return with_retries(partial(_load, path))
+    except OSError as error:
+        raise UnreadableError.because(error, path) from None
+
+
+@dataclass(frozen=True)
+class LoadedCheckpoint:
+    """Intact checkpoint, and the problems of those preferred to it."""
+
+    path: Path
+    state: dict[str, Any]
+    problems: dict[Path, str]
+
+
+def load_newest(folder: Path, first: str | None = None, resuming: bool = True) -> LoadedCheckpoint | None:
+    """Return the newest intact checkpoint, or the file named `first` if it exists and is intact.
+
+    Returns None if there are no files. Raises CheckpointError if all are damaged, so that nothing is discarded
+    silently; UnreadableError if one that counts cannot be read; and OtherFormatError if one that counts, or with
+    `resuming` any, is of another version.
+    """
+    try:
+        return with_retries(partial(_newest, folder, first, resuming))
+    except OSError as error:
+        raise UnreadableError.because(error, folder) from None
+
+
+def load_best(folder: Path) -> LoadedCheckpoint | None:
+    """Return a run's best checkpoint if it is intact, else the newest intact one. Raises like `load_newest`."""
+    return load_newest(folder, first=BEST, resuming=False)
+
+
+def load_named(path: Path) -> tuple[Path, dict[str, Any]]:
+    """Load a checkpoint file or a run folder's best; warn of damaged ones. Raises CheckpointError if none is intact."""
+    if not path.is_dir():
+        return path, load(path)
+    found = load_best(path / "checkpoints")
+    if found is None:
+        raise CheckpointError(path, "contains no checkpoint", "train it first")
+    for problem in found.problems.values():
+        log.warning("%s; %s is used", problem, found.path)
+    return found.path, found.state
+
+
 def with_retries(read: Callable[[], T]) -> T:
     """Return the value of `read`, retrying after each of WAITS. Raises its last OSError."""
     for wait in WAITS:
@@ -192,52 +277,6 @@ def not_finite(state: object, path: str = "") -> str | None:
     return next((found for name, item in items if (found := not_finite(item, name))), None)
 
 
-class CheckpointError(UserError):
-    """Checkpoint that is missing, damaged or of another run; the message names the file and the remedy."""
-
-
-class MissingError(CheckpointError):
-    """Missing checkpoint."""
-
-
-class UnreadableError(CheckpointError):
-    """Checkpoint that cannot be read now but may be intact."""
-
-    exit_code = EXIT_REQUEUE
-
-    @classmethod
-    def because(cls, error: OSError, path: Path) -> UnreadableError:
-        """Return the error for an OSError; `path` is used if the OSError names no file."""
-        problem = f"cannot be read ({error.strerror or error}); nothing was changed"
-        return cls(error.filename or path, problem, "check that the disk is mounted, then repeat the command")
-
-
-def save(path: Path, state: dict[str, Any], allowed: Callable[[], None] = lambda: None) -> None:
-    """Write `state` to a temporary file, sync it and rename it to `path`.
-
-    Raises CheckpointError if writing fails, and whatever `allowed` raises just before the renaming; `path` is then
-    unchanged. A view is written with its whole storage.
-    """
-    try:
-        with replacing(path, allowed) as temporary, temporary.open("wb") as file:
-            write_archive(file, state)
-    except OSError as error:
-        problem = f"cannot be written ({error.strerror})"
-        raise CheckpointError(path, problem, "free some space or choose another disk with runs=FOLDER") from error
-
-
-def load(path: Path) -> dict[str, Any]:
-    """Load a checkpoint onto the CPU.
-
-    Raises CheckpointError if it is damaged or of a diverged network, MissingError if it does not exist, UnreadableError
-    if it cannot be read, and OtherFormatError for one of another version.
-    """
-    try:
-        return with_retries(partial(_load, path))
-    except OSError as error:
-        raise UnreadableError.because(error, path) from None
-
-
 def _load(path: Path) -> dict[str, Any]:
     """Load a checkpoint without retries. Raises OSError if it cannot be read."""
     try:
@@ -288,28 +327,6 @@ def path_for(folder: Path, episodes: int) -> Path:
     return folder / CHECKPOINTS.name(episodes)
 
 
-@dataclass(frozen=True)
-class LoadedCheckpoint:
-    """Intact checkpoint, and the problems of those preferred to it."""
-
-    path: Path
-    state: dict[str, Any]
-    problems: dict[Path, str]
-
-
-def load_newest(folder: Path, first: str | None = None, resuming: bool = True) -> LoadedCheckpoint | None:
-    """Return the newest intact checkpoint, or the file named `first` if it exists and is intact.
-
-    Returns None if there are no files. Raises CheckpointError if all are damaged, so that nothing is discarded
-    silently; UnreadableError if one that counts cannot be read; and OtherFormatError if one that counts, or with
-    `resuming` any, is of another version.
-    """
-    try:
-        return with_retries(partial(_newest, folder, first, resuming))
-    except OSError as error:
-        raise UnreadableError.because(error, folder) from None
-
-
 def _newest(folder: Path, first: str | None, resuming: bool) -> LoadedCheckpoint | None:
     """Return as `load_newest`, without retries. Raises OSError if a file cannot be read."""
     if resuming:
@@ -326,23 +343,6 @@ def _newest(folder: Path, first: str | None, resuming: bool) -> LoadedCheckpoint
         problem = f"none of its checkpoints can be used: {'; '.join(problems.values())}"
         raise CheckpointError(folder, problem, "restore one, or start with name=...")
     return None
-
-
-def load_best(folder: Path) -> LoadedCheckpoint | None:
-    """Return a run's best checkpoint if it is intact, else the newest intact one. Raises like `load_newest`."""
-    return load_newest(folder, first=BEST, resuming=False)
-
-
-def load_named(path: Path) -> tuple[Path, dict[str, Any]]:
-    """Load a checkpoint file or a run folder's best; warn of damaged ones. Raises CheckpointError if none is intact."""
-    if not path.is_dir():
-        return path, load(path)
-    found = load_best(path / "checkpoints")
-    if found is None:
-        raise CheckpointError(path, "contains no checkpoint", "train it first")
-    for problem in found.problems.values():
-        log.warning("%s; %s is used", problem, found.path)
-    return found.path, found.state
 
 
 def set_aside(path: Path) -> Path:

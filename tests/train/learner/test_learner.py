@@ -30,7 +30,7 @@ from busso.train.settings.dqn import (
     Targets,
     TrainSettings,
 )
-from busso.train.settings.resolve import value_at
+from busso.train.settings.resolve import PreparedRun, value_at
 from tests.chips import Chip, emulated_chip
 from tests.train.defaults import lambda_targets, learner_settings, network_targets
 from tests.train.runs import TrainedRuns, folder, settings
@@ -407,7 +407,7 @@ def test_a_resumed_run_keeps_the_number(
     config.write_text(config.read_text().replace("\n  threads: 1\n", "\n  threads: 2\n"))  # learner.threads=2
     local = settings(tmp_path)
     cpus(monkeypatch, 2)
-    with RunFolder(local) as held, open_trainer(local, held) as trainer:
+    with RunFolder(local) as held, open_trainer(PreparedRun(local), held) as trainer:
         assert torch.get_num_threads() == 2 and value_at(asdict(trainer.settings), "learner.threads") == 2
     elsewhere = replace(local, rollout=replace(local.rollout, kind="ray"))
     assert (threads_of(local), threads_of(elsewhere), threads_of(replace(local, name="another"))) == (2, 1, 1)
