@@ -1,5 +1,6 @@
 """Hydra application of `busso train`, which trains one run from the composed settings."""
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -28,7 +29,7 @@ class Checks(Callback):
     def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Check the settings of a single run."""
         with _ending():
-            folder = str(OmegaConf.select(config, "hydra.run.dir"))
+            folder = os.path.abspath(str(OmegaConf.select(config, "hydra.run.dir")))  # noqa: PTH100 - as Hydra's output_dir
             _prepared[folder] = _check(config, list(config.hydra.overrides.task), folder)
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""Settings as dataclasses, composed by Hydra from conf/ and checked once."""
+"""Composition of settings by Hydra from conf/ and the command line into dataclasses, which check them."""
 
 from __future__ import annotations
 

@@ -4,12 +4,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import torch
 
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import as_yaml
+from busso.train import app
 from busso.train.__main__ import main
 from busso.train.network.build import build_network
 from busso.train.rollout.backend import LocalBackend
@@ -121,6 +123,18 @@ SHAPES = ["network.hidden=[24]", "network.symmetric=true"]
 @pytest.fixture(scope="module")
 def first(trained_run: TrainedRuns) -> Path:
     return trained_run(*SHAPES, "episodes=64", "evaluation.every_episodes=1000")
+
+
+def test_a_run_is_prepared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before Hydra writes anything; from any folder, with a relative one for the runs."""
+    monkeypatch.chdir(tmp_path)
+    prepared = mock.Mock(side_effect=app.prepare_run)
+    monkeypatch.setattr(app, "prepare_run", prepared)
+    for _ in range(2):  # the second time the run is complete
+        assert main(small(Path("runs"), "episodes=32")) == 0
+    assert prepared.call_count == 2
+    assert main(["-m", "seed=1,2", *small(Path("runs"), "episodes=32")]) == 0
+    assert prepared.call_count == 6  # all together before the first, and each before it begins
 
 
 def shaped(chosen: ResolvedSettings) -> ResolvedSettings:
