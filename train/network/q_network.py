@@ -36,7 +36,7 @@ def fastest_format(device: torch.device) -> torch.dtype:
     """
     if device.type == "cuda":
         capable = torch.cuda.is_bf16_supported(including_emulation=False)
-    else:  # private: PyTorch 2.11 has no public call, get_capabilities, for it
+    else:  # private; the public get_capabilities of PyTorch 2.13 was not looked for in 2.11, which busso serves, too
         capable = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
     return torch.bfloat16 if capable else torch.float32
 
