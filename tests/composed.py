@@ -14,7 +14,9 @@ from hydra.core.utils import JobRuntime
 from omegaconf import DictConfig, OmegaConf
 
 from busso.command.settings import compose
+from busso.command.settings.game import load_configured_game
 from busso.command.settings.quoting import parsed
+from busso.command.settings.trusted import group_of
 
 _PATH = re.compile(r"(\w+)=(/[\w./-]+)")  # pytest's folder names
 _OF_FILES = ("searchpath", ".py", "./")  # games and settings in files, which tests change
@@ -62,3 +64,8 @@ def _is_of_conf(override: str) -> bool:
     """Return whether an override only selects files of busso's conf/."""
     found = parsed(override)
     return not (compose.CONF / found.key).is_dir() or (compose.CONF / found.key / f"{found.value}.yaml").exists()
+
+
+def game_defaults(name: str) -> dict[str, Any]:
+    """Return the settings group `game` with the defaults of a game."""
+    return group_of(load_configured_game({"name": name}))

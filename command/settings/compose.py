@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 @runtime_checkable
 class SettingsOfAlgorithms(Protocol):
-    """Settings of a run, which a saved file, or a choice such as rollout=local, may lack: those of conf/ apply."""
+    """Settings of a run: a key that a saved file, or a choice such as rollout=local, lacks has its value in conf/."""
 
     @classmethod
     def defaults(cls, algo: str) -> dict[str, Any]:

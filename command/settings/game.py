@@ -12,7 +12,6 @@ from busso.cards.game import Game, load_game
 from busso.cards.own.files import try_options
 from busso.command.settings.checks import SettingsError, check_one_of
 from busso.command.settings.quoting import given, key_of
-from busso.command.settings.trusted import group_of
 from busso.command.settings.untrusted import check_game, trust_game
 
 
@@ -54,11 +53,6 @@ def as_game(game: Game | str, *of_it: object) -> Game:
         if not isinstance(states, np.ndarray) or states.dtype != game.dtype or states.ndim != 1:
             raise SettingsError("states", f"expected what deal returns for {game.name}, not {type(states).__name__}")
     return game
-
-
-def game_defaults(name: str) -> dict[str, Any]:
-    """Return the group `game` with the defaults of a game. Raises SettingsError for an unknown one."""
-    return group_of(load_configured_game({"name": name}))
 
 
 def with_game_options(overrides: Sequence[str], default: str, schema: type[Any]) -> list[str]:

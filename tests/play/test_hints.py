@@ -8,12 +8,12 @@ from busso.cards.game import load_game
 from busso.cards.hand import Hand
 from busso.cards.players import named_player
 from busso.command.settings.checks import SettingsError
-from busso.command.settings.game import game_defaults
 from busso.evaluate.review.advisers import ActionValue, Evaluation
 from busso.evaluate.solve.solution import solve
 from busso.play.table.hints import Coach, Coaching
 from busso.spike.search import showdown_odds
 from busso.train.tabular.algorithms import evaluate_policy
+from tests.composed import game_defaults
 from tests.errors import error_about
 from tests.play.people import choice, reply, sit_down
 from tests.spike.hidden import reshuffle_hidden as deal_anew

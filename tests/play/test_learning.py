@@ -7,12 +7,13 @@ from busso.blackjack.model import sums_to_decide
 from busso.cards.compiled.splitmix import stream
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import settings_from_dict
-from busso.command.settings.game import game_defaults, load_configured_game
+from busso.command.settings.game import load_configured_game
 from busso.play.blackjack_lab.learning import FULL, METHODS, BackgroundLearner, LearningProcess, Subject
 from busso.play.blackjack_lab.lessons import LessonChoices, Lessons, adjusted, typed
 from busso.play.blackjack_lab.value_table import COLUMNS, QUANTITIES, block, place_of, short, summed
 from busso.train.settings.tabular import TabularSettings
 from busso.train.tabular.algorithms import Method, learn, of_game
+from tests.composed import game_defaults
 from tests.errors import error_about
 from tests.limits import until
 

@@ -17,7 +17,6 @@ from busso.cards.game import States, load_game
 from busso.cards.hand import Hand
 from busso.cards.players import named_player
 from busso.command.settings.checks import SettingsError
-from busso.command.settings.game import game_defaults
 from busso.evaluate.recorded import RecordedHand, recorded_hands
 from busso.evaluate.review import __main__ as review
 from busso.evaluate.review import grader as grades
@@ -36,6 +35,7 @@ from busso.tressette.search.endgame import (
 )
 from busso.tressette.search.network_search import SearchPlayer, TressetteSearchOptions
 from busso.tressette.search.worlds import one_of_each_run, runs_of
+from tests.composed import game_defaults
 from tests.errors import error_about, key_of
 from tests.evaluate.test_search import network
 from tests.spike import hidden as spike_hidden

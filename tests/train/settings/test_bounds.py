@@ -15,12 +15,13 @@ from busso.cards.game import load_game
 from busso.command.conf_folder import CONF, own_games, values_of_conf
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose, settings_from_dict
-from busso.command.settings.game import game_defaults, load_configured_game
+from busso.command.settings.game import load_configured_game
 from busso.train.settings.dqn import Targets, TrainSettings
 from busso.train.settings.tabular import BatchQSettings, TabularSettings
 from busso.train.tune.settings import TuneSettings
 from busso.tressette.search.endgame import ExactOptions
 from docs.settings import SCHEMAS
+from tests.composed import game_defaults
 from tests.errors import error_about
 
 # Required settings of a command.

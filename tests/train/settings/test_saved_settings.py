@@ -9,12 +9,12 @@ import yaml
 from busso.command.conf_folder import CONF, own_games
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose, settings_from_dict
-from busso.command.settings.game import game_defaults
 from busso.train.__main__ import main
 from busso.train.run import checkpoint
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import AnyRunSettings, changes
 from busso.train.settings.tabular import BatchQSettings, TabularSettings
+from tests.composed import game_defaults
 from tests.errors import error_about
 from tests.train.defaults import lambda_targets, network_targets, rollout_settings
 from tests.train.runs import settings, small
