@@ -1,3 +1,3 @@
 """Version of busso."""
 
-__version__ = "1.0.0"  # the only place: pyproject.toml and `busso --version` read it
+__version__ = "1.1.0"  # the only place: pyproject.toml and `busso --version` read it

@@ -121,8 +121,9 @@ def play_matches(
     target: int,
     watch: Watch | None = None,
     hand_over: HandOver | None = None,
+    private: NDArray[np.uint64] | None = None,
 ) -> Matches:
-    """Play a match per seed to its end; `players`, `seating` and `watch` are as in `busso.cards.play.play`.
+    """Play a match per seed to its end; `players`, `seating`, `watch` and `private` are as in `busso.cards.play.play`.
 
     The hands of all running matches are played side by side: `watch` receives those of `Matches.running`, and
     `hand_over` the matches before the hand is scored, with its states as dealt and at the end.
@@ -131,7 +132,8 @@ def play_matches(
     while matches.running.size:
         hand_seeds, states = matches.deal()
         dealt = states.copy() if hand_over else states
-        ended, _ = play(game, hand_seeds, players, seating[matches.running], watch=watch, states=states)
+        own = hand_seeds if private is None else derive(private[matches.running], _HANDS + matches.number)
+        ended, _ = play(game, hand_seeds, players, seating[matches.running], watch=watch, states=states, private=own)
         if hand_over is not None:
             hand_over(matches, dealt, ended)
         matches.add(ended)

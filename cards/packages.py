@@ -1,7 +1,9 @@
 """Location of games: packages of busso, files that a user named (`busso.base.own_files`), or installed packages."""
 
+import hashlib
 import sys
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from busso.base import own_files
@@ -19,6 +21,19 @@ def package_of(game: str) -> str:
     if file := game_file(game):
         return f"{own_files.PREFIX}.{file.name}"
     return f"busso.{game}" if is_ours(game) else game
+
+
+def source_digest(package: str) -> str:
+    """Return the digest of all Python sources of a package or module, as they lie on the disk now."""
+    spec = find_spec(package)
+    assert spec is not None and spec.origin is not None
+    files = [Path(spec.origin)]
+    for folder in spec.submodule_search_locations or ():
+        files = sorted(Path(folder).rglob("*.py"))
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def is_ours(game: str) -> bool:

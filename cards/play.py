@@ -107,21 +107,23 @@ def play(
     watch: Watch | None = None,
     observed: bool = False,
     states: States | None = None,
+    private: NDArray[np.uint64] | None = None,
 ) -> tuple[States, NDArray[np.float32]]:
     """Play one game per seed to its end; `seating[game, seat]` is the index in `players` of the player in that seat.
 
     Returns the final states and each seat's total `reward`, `[games, seats]` (zeros without one). `watch` is called
     before each round of actions with the decisions of the running games, their actions, and the rewards so far;
     `observed` computes the observations once for the players and `watch`. The deal follows from the seed alone, unless
-    `states` holds fresh deals, which are then played in place; each player's generators follow from the seeds and its
-    index. Raises OwnCodeError for a game that has not ended after `MOST_MOVES` moves.
+    `states` holds fresh deals, which are then played in place; each player's generators follow from its index and
+    `private`, one number per game, by default the seeds. Raises OwnCodeError for a game that has not ended after
+    `MOST_MOVES` moves.
     """
     if states is None:
         states = game.deal(seeds)
     totals = np.zeros((seeds.size, game.seats), np.float32)
     advance = reward_loop(game.rules.apply, reward) if reward is not None else None
     for index, player in enumerate(players):
-        player.begin(derive(seeds, index))
+        player.begin(derive(seeds if private is None else private, index))
     running = np.flatnonzero(~game.over(states))
     for _ in range(MOST_MOVES):
         if not running.size:

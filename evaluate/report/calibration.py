@@ -6,7 +6,7 @@ from math import isnan
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.cards.duplicate import NORMAL_95
+from busso.cards.duplicate import student_95
 from busso.cards.presentation import presentation_of
 from busso.evaluate.report.drawing import COLOURS, Numbers, new_figure, style, to_svg
 from busso.evaluate.report.observing import ObservedGames
@@ -47,7 +47,9 @@ def _bin(value: Numbers, outcome: Numbers, game: NDArray[np.int64]) -> tuple[flo
     mean = float(outcome.mean())
     _, row = np.unique(game, return_inverse=True)
     by_game = np.bincount(row, outcome - mean)
-    half = NORMAL_95 * float(np.sqrt((by_game**2).sum())) / value.size if by_game.size > 1 else float("nan")
+    games, half = by_game.size, float("nan")
+    if games > 1:
+        half = student_95(games - 1) * float(np.sqrt((by_game**2).sum() * games / (games - 1))) / value.size
     return float(value.mean()), mean, half, value.size
 
 

@@ -9,7 +9,7 @@ from statistics import mean, stdev
 
 from rich.table import Table as ScreenTable
 
-from busso.cards.duplicate import NORMAL_95, Estimate, share_text
+from busso.cards.duplicate import Estimate, share_text, student_95
 from busso.command.settings.quoting import value_text
 from busso.evaluate.report.drawing import Line, Panel, draw_panels
 from busso.evaluate.report.page import Figure, Report, Section, Text, TextTable
@@ -24,8 +24,6 @@ _MOST_PANELS = 4
 _ALIKE = 1.05  # a larger ratio of episodes in equal time means that one of the runs was slowed down
 _LEARNING = (("train/loss", "loss"), ("error/mean", "mean error"), ("error/greatest", "greatest error"))
 _LESS_IS_BETTER = ("loss", "mean error", "greatest error")
-# Two-sided 95% quantiles of Student's t with 1, 2, ... degrees of freedom.
-_STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 
 
 def scores_of(run: Run) -> Scores:
@@ -37,15 +35,7 @@ def over_seeds(values: Sequence[float]) -> tuple[float, float]:
     """Return the mean and the half-width of its 95% interval over seeds, by Student's t; NaN for a single seed."""
     if len(values) < 2:
         return mean(values), nan
-    return mean(values), _student(len(values) - 1) * stdev(values) / sqrt(len(values))
-
-
-def _student(freedom: int) -> float:
-    """Return the quantile: from the table, or by two terms of the Cornish-Fisher expansion (within 0.003)."""
-    if freedom <= len(_STUDENT):
-        return _STUDENT[freedom - 1]
-    z = NORMAL_95
-    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    return mean(values), student_95(len(values) - 1) * stdev(values) / sqrt(len(values))
 
 
 @dataclass(frozen=True)

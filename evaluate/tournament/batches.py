@@ -15,6 +15,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from busso.base.errors import UserError
 from busso.base.system import end_with_parent
+from busso.cards import packages
 from busso.cards.compiled.splitmix import stream
 from busso.cards.duplicate import Duel, Outcome, Plays, duel_of
 from busso.cards.game import Game
@@ -106,28 +108,40 @@ class TournamentWorker:
     """Worker that plays batches; each player is loaded on first use and plays a warm-up game before it is timed.
 
     A player whose file has changed since the start of the tournament is refused: every process must play the same one.
+    So is other code of busso or of the game; `code` has digests by package or file, as they were at the start.
     """
 
     def __init__(self, settings: TournamentSettings, players: Mapping[str, ResolvedPlayer], game: Game) -> None:
         self.settings, self.players, self.game = settings, players, game
         if settings.device not in _NOT_NAMED:
-            _ = self._device  # reject a missing device at once, even if no network plays
+            _ = self.device  # reject a missing device at once, even if no network plays
+        self.of_networks = any(player.path for player in players.values())
+        self.code = _code(game, players, self.of_networks)
         self._loaded: dict[str, Player] = {}
         self._warmed: set[str] = set()
 
     @cached_property
-    def _device(self) -> torch.device:
+    def device(self) -> torch.device:
         """Device of networks. Tournaments of rule players never use it, so they do not import PyTorch."""
         import torch
 
         torch.set_num_threads(self.settings.threads)
         return choose_device(self.settings.device)
 
+    @property
+    def number_format(self) -> dict[str, str]:
+        """Number format in which networks play, which depends on the CPU; empty without any."""
+        if not self.of_networks:
+            return {}
+        from busso.train.network.q_network import fastest_format
+
+        return {"networks": str(fastest_format(self.device)).removeprefix("torch.")}
+
     def load(self, name: str) -> Player:
         """Load a player. Raises SettingsError if its file has changed, and as `load_resolved`."""
         if name not in self._loaded:
             found = self.players[name]
-            self._loaded[name] = load_resolved(self.game, found, lambda: self._device)
+            self._loaded[name] = load_resolved(self.game, found, lambda: self.device)
             if found.sha256 != found.sha256_now():
                 raise SettingsError(
                     "players",
@@ -148,9 +162,8 @@ class TournamentWorker:
             if self.settings.match is not None:
                 return self._play_matches(batch, timed, plays, self.settings.match, lines)
             recorder = Recorder(self.game, plays.seeds.size) if batch.records else None
-            states, _ = play(
-                self.game, plays.seeds, timed, plays.sides, watch=None if recorder is None else recorder.watch
-            )
+            watch = None if recorder is None else recorder.watch
+            states, _ = play(self.game, plays.seeds, timed, plays.sides, watch=watch, private=plays.private)
             if recorder is not None:
                 lines.extend(self._lines(batch, plays, recorder))
             return self.game.returns(states), self.game.occupied(states)
@@ -183,7 +196,9 @@ class TournamentWorker:
         ]
         history = MatchHistory(self.game, target, names)
         watch, hand_over = (history.watch, history.hand_over) if batch.records else (None, None)
-        matches = play_matches(self.game, plays.seeds, players, plays.sides, target, watch, hand_over)
+        matches = play_matches(
+            self.game, plays.seeds, players, plays.sides, target, watch, hand_over, private=plays.private
+        )
         lines.extend([] for _ in plays.counted if batch.records)
         for index, hands, sides in zip(row.tolist(), history.hands, plays.sides.tolist(), strict=True):
             if hands:
@@ -200,6 +215,23 @@ class TournamentWorker:
         return player
 
 
+def _code(game: Game, players: Mapping[str, ResolvedPlayer], of_networks: bool) -> dict[str, str]:
+    """Return digests of the code that plays: packages of busso and of the game, and the user's files by name.
+
+    Files with players are not among them: each player has the digest of its own file.
+    """
+    own = packages.game_file(game.name)
+    files = [] if own is None else [own]
+    names = ["busso.cards"] if own is not None else ["busso.cards", packages.package_of(game.name)]
+    if of_networks:
+        names.append("busso.train.network")
+        of_players = {player.code for player in players.values()}
+        files += [each for each in packages.without_game() if each.path not in of_players]
+    return {name: packages.source_digest(name) for name in names} | {
+        Path(file.path).name: file.sha256 for file in files
+    }
+
+
 class ProcessLostError(UserError):
     """Loss of a worker process; finished batches are in the folder, and the same command plays the rest."""
 
@@ -214,7 +246,7 @@ class Executor:
         self, worker: TournamentWorker, count: int, seconds_left: Callable[[], float] = lambda: math.inf
     ) -> None:
         self._worker, self._count, self._seconds_left = worker, count, seconds_left
-        self._plays_with = pickle.dumps((worker.settings, worker.players))
+        self._plays_with = pickle.dumps((worker.settings, worker.players, worker.code))
         self.pool: ProcessPoolExecutor | None = None
 
     @property
@@ -272,8 +304,11 @@ def play_batches(plays_with: bytes, batch: Batch) -> Played:
 
 @cache
 def _worker(plays_with: bytes) -> TournamentWorker:
-    settings, players = pickle.loads(plays_with)
-    return TournamentWorker(settings, players, load_configured_game(settings.game))
+    settings, players, code = pickle.loads(plays_with)
+    worker = TournamentWorker(settings, players, load_configured_game(settings.game))
+    if changed := [name for name, digest in worker.code.items() if code[name] != digest]:
+        raise SettingsError("code", f"{changed[0]} has changed since the tournament began", "start it again")
+    return worker
 
 
 def _begin(parent: int) -> None:

@@ -20,7 +20,9 @@ from busso.evaluate.tournament.batches import Batch, Played, Timing
 log = logging.getLogger("evaluate")
 
 ABOUT, BATCHES, LOCK = "tournament.json", "batches.jsonl", ".lock"
-PLAYERS, CODE = DIGESTS = "players", "code"  # keys of `about`: digests of files by name
+# Keys of `about` with entries by name that a later start may add to, but not change: digests of files and of sources,
+# and the number format of networks.
+PLAYERS, CODE, FORMAT = ADDED = "players", "code", "number_format"
 _OTHER_FOLDER = "choose another folder"
 
 
@@ -71,16 +73,16 @@ class Journal:
         before = about_of(self.folder)
         now = json.loads(json.dumps(about))
         for key in now if before else ():
-            if key in DIGESTS:
-                _check_digests(self.folder, key, before.get(key, {}), now[key])
+            if key in ADDED:
+                _check_added(self.folder, key, before.get(key, {}), now[key])
             elif before.get(key) != now[key]:
                 raise SettingsError(
                     key,
                     f"the games in {self.folder} were played with {_text(before.get(key))}, not {_text(now[key])}",
                     _OTHER_FOLDER,
                 )
-        digests = {key: before.get(key, {}) | now.get(key, {}) for key in DIGESTS}
-        write_atomic(path, json.dumps(now | digests, indent=2) + "\n")
+        added = {key: before.get(key, {}) | now.get(key, {}) for key in ADDED}
+        write_atomic(path, json.dumps(now | added, indent=2) + "\n")
 
     def _read(self) -> Iterator[Played]:
         path = self.folder / BATCHES
@@ -107,16 +109,21 @@ def about_of(folder: Path) -> dict[str, Any]:
         about = json.loads(path.read_bytes()) if path.exists() else {}
     except ValueError:
         about = None
-    if not isinstance(about, dict) or not all(isinstance(about.get(key, {}), dict) for key in DIGESTS):
+    if not isinstance(about, dict) or not all(isinstance(about.get(key, {}), dict) for key in ADDED):
         raise SettingsError("folder", f"{path} is damaged", _OTHER_FOLDER)
     return about
 
 
-def _check_digests(folder: Path, key: str, before: Mapping[str, str], now: Mapping[str, str]) -> None:
-    for name, digest in now.items():
-        if before.get(name, digest) != digest:
-            file = name if key == CODE else f"the file of {name}"
-            raise SettingsError(key, f"{file} has changed since the games in {folder}", _OTHER_FOLDER)
+def _check_added(folder: Path, key: str, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    for name, value in now.items():
+        if (then := before.get(name, value)) == value:
+            continue
+        if key == FORMAT:
+            problem, hint = f"{name} played in {then} in {folder}, and here play in {value}", "or resume on such a CPU"
+        else:
+            what = f"the file of {name}" if key == PLAYERS else name
+            problem, hint = f"{what} has changed since the games in {folder}", ""
+        raise SettingsError(key, problem, f"{_OTHER_FOLDER}, {hint}".removesuffix(", "))
 
 
 def _text(value: Any) -> str:

@@ -1,6 +1,6 @@
 """Run of a tournament, from settings to tables."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
@@ -12,18 +12,16 @@ from typing import Any
 
 from busso.base import system
 from busso.base.files import create_unused
-from busso.cards import packages
 from busso.cards.game import Game
 from busso.command.console import Progress, plain_console, result_console
 from busso.command.settings.game import load_configured_game
 from busso.evaluate.tournament import report
 from busso.evaluate.tournament.batches import Executor, Played, TournamentWorker, lost
-from busso.evaluate.tournament.journal import CODE, Journal, about_of, not_writable
+from busso.evaluate.tournament.journal import CODE, FORMAT, PLAYERS, Journal, about_of, not_writable
 from busso.evaluate.tournament.report import Pairing
 from busso.evaluate.tournament.schedule import Plan, Schedule
 from busso.evaluate.tournament.settings import AUTO, Pair, TournamentSettings, check_game, pairs_of
-from busso.train.players.resolve import ResolvedPlayer, resolve_all
-from busso.train.run.device import choose_device
+from busso.train.players.resolve import resolve_all
 from busso.version import __version__
 
 
@@ -66,7 +64,7 @@ def play_pairs(
     settings = worker.settings
     plan = Plan(settings.most_deals, settings.batch_for(worker.players.values()), settings.half_width, settings.records)
     schedule = Schedule(pairs, plan)
-    journal = Journal(folder, about(settings, worker.game, worker.players))
+    journal = Journal(folder, about(worker))
     try:
         for played in journal.played:
             if schedule.known(played.batch):
@@ -85,9 +83,9 @@ def _say(line: str) -> None:
     plain_console(stderr=True).print(line, highlight=False)
 
 
-def about(settings: TournamentSettings, game: Game, players: Mapping[str, ResolvedPlayer]) -> dict[str, Any]:
-    """Return the settings that decide the results, as kept by `Journal`, without the number of deals."""
-    files = {name: player.sha256 for name, player in players.items()}
+def about(worker: TournamentWorker) -> dict[str, Any]:
+    """Return what decides the results, as kept by `Journal`, without the number of deals."""
+    settings, game, players = worker.settings, worker.game, worker.players
     return {
         "busso": __version__,
         "game": {"name": game.name, **asdict(game.options)},
@@ -95,22 +93,11 @@ def about(settings: TournamentSettings, game: Game, players: Mapping[str, Resolv
         "seating": settings.seating,
         "seed": settings.seed,
         "batch_deals": settings.batch_for(players.values()),
-        "device": choose_device(settings.device).type if any(player.path for player in players.values()) else "cpu",
-        "players": files,
-        CODE: _code(game, players),
+        "device": worker.device.type if worker.of_networks else "cpu",
+        PLAYERS: {name: player.sha256 for name, player in players.items()},
+        CODE: worker.code,
+        FORMAT: worker.number_format,
     }
-
-
-def _code(game: Game, players: Mapping[str, ResolvedPlayer]) -> dict[str, str]:
-    """Return the digests of the user's files with the game and with networks, by the names of the files.
-
-    Files with players are not among them: each player has the digest of its own file.
-    """
-    own = [packages.game_file(game.name)]
-    if any(player.path for player in players.values()):
-        of_players = {player.code for player in players.values()}
-        own += [each for each in packages.without_game() if each.path not in of_players]
-    return {Path(each.path).name: each.sha256 for each in own if each is not None}
 
 
 def executor_for(worker: TournamentWorker, schedule: Schedule) -> Executor:
@@ -118,8 +105,7 @@ def executor_for(worker: TournamentWorker, schedule: Schedule) -> Executor:
     settings = worker.settings
     if settings.processes != AUTO:
         return Executor(worker, int(settings.processes))
-    of_files = any(player.path for player in worker.players.values())
-    on_gpu = of_files and choose_device(settings.device).type == "cuda"
+    on_gpu = worker.of_networks and worker.device.type == "cuda"
     # One process can saturate a GPU, and each more takes GPU memory.
     return Executor(worker, 1 if on_gpu else system.cpus() // settings.threads, schedule.seconds_left)
 

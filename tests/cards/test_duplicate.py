@@ -15,9 +15,11 @@ from busso.cards.duplicate import (
     estimate,
     estimate_share,
     meaning_of_won,
+    plays_of,
     seatings,
 )
 from busso.cards.game import load_game
+from busso.cards.match import play_matches
 from busso.cards.play import play
 from busso.cards.players import RandomPlayer, named_player
 from tests.cards.test_play import Recorder
@@ -28,11 +30,57 @@ TRESSETTE = load_game("tressette")
 
 
 def test_estimate() -> None:
-    """1, 2, 3, 4 have mean 5/2 and variance 5/3, so the half-width is 1.96 * sqrt(5/12)."""
+    """1, 2, 3, 4 have mean 5/2 and variance 5/3; the quantile for three degrees of freedom is 3.182446."""
     result = estimate(np.array([1.0, 2.0, 3.0, 4.0]))
     assert result.mean == 2.5
-    assert result.half_width == pytest.approx(1.959964 * 0.6454972, rel=1e-6)
-    assert str(result) == "2.500 ± 1.265"
+    assert result.half_width == pytest.approx(3.182446 * 0.6454972, rel=1e-6)
+    assert str(result) == "2.500 ± 2.054"
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second"), [("tressette", "greedy", "random"), ("spike", "random", "random")]
+)
+def test_intervals_of_margins_hold_the_truth(name: str, first: str, second: str) -> None:
+    """Margins of 20,000 deals are the whole population; with the normal quantile, 81% of intervals of 3 deals held."""
+    game = load_game(name)
+    result = duel(game, named_player(game, first), RandomPlayer(), stream(4, "truth", 0, 20_000))
+    margins, random = result.own - result.other, np.random.default_rng(5)
+    truth = float(margins.mean())
+    for deals in (3, 4, 8, 16):
+        found = [estimate(some) for some in random.choice(margins, (4000, deals))]
+        held = np.mean([each.low <= truth <= each.high for each in found])
+        assert 0.94 <= held <= 0.96, deals
+
+
+def test_the_plays_of_a_deal_are_independent_but_for_the_cards() -> None:
+    """With the same random numbers for a player's choices in both plays, margins correlate by 0.32."""
+    game = load_game("spike")
+    plays = plays_of(game, stream(9, "plays", 0, 4000))
+    states, _ = play(game, plays.seeds, [RandomPlayer(), RandomPlayer()], plays.sides, private=plays.private)
+    returns = game.returns(states)
+    margins = np.where(plays.sides[:, 0] == 0, 1, -1) * (returns[:, 0] - returns[:, 1])
+    assert np.array_equal(plays.seeds[:4000], plays.seeds[4000:])
+    assert abs(np.corrcoef(margins[:4000], margins[4000:])[0, 1]) < 0.06
+
+
+class SeenSeeds(RandomPlayer):
+    """Random player that keeps the seeds of its batches."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seeds: list[np.ndarray] = []
+
+    def begin(self, seeds: np.ndarray) -> None:
+        self.seeds.append(seeds)
+        super().begin(seeds)
+
+
+def test_the_plays_of_a_match_have_their_own_numbers() -> None:
+    """In the first hand, of both plays of two deals: all differ, and so do the players'."""
+    plays, players = plays_of(TRESSETTE, stream(9, "plays", 0, 2)), [SeenSeeds(), SeenSeeds()]
+    play_matches(TRESSETTE, plays.seeds, players, plays.sides, 11, private=plays.private)
+    hands = [np.concatenate([player.seeds[k] for player in players]) for k in (0, 1)]
+    assert np.unique(np.concatenate(hands)).size == sum(hand.size for hand in hands) and hands[0].size == 8
 
 
 def test_share_of_deals_all_won() -> None:
@@ -199,8 +247,9 @@ def test_duel_compares_what_each_makes_of_the_same_deals(name: str, first: str) 
     found = duel(game, players[0], players[1], seeds)
     alone = []
     for index in (0, 1):
-        # The generators of a player depend on its index, so `play` gets both.
-        states, _ = play(game, seeds, players, np.full((seeds.size, 1), index, np.uint8))
+        # The generators of a player depend on its index, so `play` gets both, and on the play.
+        private = plays_of(game, seeds).private[index * seeds.size :][: seeds.size]
+        states, _ = play(game, seeds, players, np.full((seeds.size, 1), index, np.uint8), private=private)
         alone.append(game.returns(states)[:, 0])
     assert (found.own == alone[0]).all() and (found.other == alone[1]).all()
     assert (found.wins == (np.sign(alone[0] - alone[1]) + 1) / 2).all()

@@ -97,12 +97,14 @@ def test_blackjack(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     optimal = next(line for line in lines if line.startswith("optimal play over all deals"))
     win, tie, lose, expected = (float(part.rsplit(" ", 1)[1]) for part in optimal.split(": ", 1)[1].split(", "))
     assert expected > float(policies["hit_below_17"])
-    # Ties lose, and nothing is discounted, whatever discount tables learn with.
+    assert "equal sums 0." in optimal and "tie" not in optimal
+    # Equal sums lose, and nothing is discounted, whatever discount tables learn with.
     assert "discount" not in lines[0] and expected == pytest.approx(win - tie - lose, abs=2e-6)
     with (tmp_path / "states.csv").open() as file:
         rows = list(csv.DictReader(file))
     for row in rows:
-        assert float(row["expected"]) == pytest.approx(float(row["win"]) - float(row["tie"]) - float(row["lose"]))
+        lost = float(row["equal sums"]) + float(row["lose"])
+        assert float(row["expected"]) == pytest.approx(float(row["win"]) - lost)
     for name in ("policy_hard", "policy_soft", "values_hard", "values_soft"):
         assert imread(tmp_path / f"optimal_{name}.png").std() > 0.05
 

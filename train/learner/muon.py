@@ -55,9 +55,11 @@ def _shape(matrix: Tensor) -> tuple[int, ...]:
 
 
 def orthogonal(matrices: Tensor) -> Tensor:
-    """Return `[n, rows, columns]` matrices with the same singular vectors and singular values of about 1 (0.7 to 1.2).
+    """Return `[n, rows, columns]` matrices with the same singular vectors and singular values near 1.
 
-    Applies a polynomial of degree five five times (Jordan et al., 2024). Zero matrices stay zero.
+    Applies a polynomial of degree five five times (Jordan et al., 2024). It ends with 0.68 to 1.21 for singular values
+    above 1/500 of the matrix's norm; smaller ones stay smaller. Of Gaussian matrices of 128 x 128, 14% are below 0.7.
+    Zero matrices stay zero.
     """
     tall = matrices.shape[1] > matrices.shape[2]
     x = matrices.mT if tall else matrices

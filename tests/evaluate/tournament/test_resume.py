@@ -18,18 +18,20 @@ import psutil
 import pytest
 
 from busso.base import lock
+from busso.cards import packages
 from busso.cards.game import load_game
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose
 from busso.evaluate.tournament import run as command
 from busso.evaluate.tournament.__main__ import main
-from busso.evaluate.tournament.batches import Batch, Executor, Played, ProcessLostError, TournamentWorker
+from busso.evaluate.tournament.batches import Batch, Executor, Played, ProcessLostError, TournamentWorker, play_batches
 from busso.evaluate.tournament.journal import ABOUT, BATCHES, LOCK, Journal
 from busso.evaluate.tournament.schedule import Plan, Schedule
 from busso.evaluate.tournament.settings import TournamentSettings
 from busso.train.players.resolve import TRAINED, ResolvedPlayer, resolve_all
 from busso.train.run.checkpoint import CheckpointError
 from tests.base.test_lock import AWAY, put
+from tests.chips import emulated_chip
 from tests.errors import error_about
 from tests.evaluate.tournament.parts import played
 from tests.limits import until
@@ -152,6 +154,56 @@ def test_a_player_whose_file_has_changed_is_refused(tmp_path: Path) -> None:
         Journal(tmp_path, about | {"players": {"runs/x": "another"}})
     assert json.loads((tmp_path / ABOUT).read_text())["players"] == {"runs/x": "one", "greedy": "", "runs/y": "two"}
     Journal(tmp_path, about).close()  # the rejected one has released the folder
+
+
+def test_other_code_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Games before and after a rule player changed would be one result; more players of the same code may join."""
+    arguments = ["game=blackjack", "deals=8", f"folder={tmp_path}"]
+    assert main([*arguments, "players=[hit_below_14,random]"]) == 0
+    assert main([*arguments, PLAYERS]) == 0
+    before = (tmp_path / "results.csv").read_bytes()
+    capsys.readouterr()
+    monkeypatch.setattr(packages, "source_digest", lambda package: f"changed {package}")
+    assert main([*arguments[:1], "deals=16", arguments[2], PLAYERS]) == 2
+    says = f"error: code: busso.cards has changed since the games in {tmp_path}; choose another folder\n"
+    assert capsys.readouterr().err == says and (tmp_path / "results.csv").read_bytes() == before
+
+
+def test_a_digest_of_sources_follows_every_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "some_game"
+    (package / "inner").mkdir(parents=True)
+    for path in ("__init__.py", "rules.py", "inner/__init__.py"):
+        (package / path).write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    digests = [packages.source_digest("some_game")]
+    for path, text in (("rules.py", "A = 1"), ("inner/policies.py", "B = 2"), ("table.txt", "no code")):
+        (package / path).write_text(text)
+        digests.append(packages.source_digest("some_game"))
+    assert len(set(digests[:3])) == 3 and digests[3] == digests[2]
+
+
+def test_another_number_format_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Networks play in bfloat16 where the CPU has it, which changes 2% of deals. Rule players may join."""
+    arguments = ["deals=4", f"folder={tmp_path}"]
+    with emulated_chip("bfloat16"):
+        assert main([*arguments, "players=[champion,random]"]) == 0
+    with emulated_chip("float32_pytorch"):
+        assert main([*arguments, "players=[greedy,random]"]) == 0
+        assert main([*arguments, "players=[champion,random]"]) == 2
+    says = f"error: number_format: networks played in bfloat16 in {tmp_path}, and here play in float32; choose another "
+    assert says + "folder, or resume on such a CPU\n" in capsys.readouterr().err
+
+
+def test_a_process_with_other_code_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after `git pull` between the start of a tournament and that of a worker process."""
+    settings = small_settings()
+    worker = TournamentWorker(settings, resolve_all(load_game("blackjack"), settings.players), load_game("blackjack"))
+    plays_with = Executor(worker, 2)._plays_with
+    monkeypatch.setattr(packages, "source_digest", lambda package: f"changed {package}")
+    with error_about(SettingsError, "code", "busso.cards", hint="again"):
+        play_batches(plays_with, Batch(("hit_below_14", "random"), 0, 4))
 
 
 def test_who_lost_the_folder_writes_no_batch(tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ def test_a_tournament_of_matches(tmp_path: Path, capsys: pytest.CaptureFixture[s
     players = named_player(ACCUSI, "greedy"), named_player(ACCUSI, "random")
 
     def played(plays: Plays) -> Outcome:
-        matches = play_matches(ACCUSI, plays.seeds, players, plays.sides, 21)
+        matches = play_matches(ACCUSI, plays.seeds, players, plays.sides, 21, private=plays.private)
         return matches.results(), np.ones(plays.sides.shape, np.bool_)
 
     duel = duel_of(ACCUSI, played, stream(7, "tournament", 0, 24))
