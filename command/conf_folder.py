@@ -76,6 +76,13 @@ def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return {**under, **both}
 
 
+def value_at(values: Any, key: str) -> Any:
+    """Return the value of a dotted key in nested dictionaries, None if it is missing."""
+    for part in key.split("."):
+        values = values.get(part) if isinstance(values, dict) else None
+    return values
+
+
 def _defaults(file: Path) -> list[Any]:
     return (yaml.safe_load(file.read_text(encoding="utf-8")) or {}).get("defaults", [])
 

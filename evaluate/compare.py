@@ -37,7 +37,7 @@ BASELINE = "baseline"  # as an opponent: the baseline's run with the same seed
 class CompareSettings:
     """Settings of `busso compare`; documented in conf/compare.yaml."""
 
-    run: Any
+    run: Annotated[Any, str]  # or a list of them
     folder: str | None
     baseline: str | None
     deals: Annotated[int | None, Bounds(2, MAX_DEALS, words=(None,))]

@@ -22,7 +22,7 @@ from omegaconf import DictConfig
 from busso.command.app import job, parted, run_app
 from busso.command.main import command
 from busso.command.settings.checks import SettingsError
-from busso.command.settings.compose import from_config
+from busso.command.settings.compose import for_schema, from_config
 from busso.train.api import prepare_run
 from busso.train.app import train
 from busso.train.run.device import choose_device
@@ -36,10 +36,10 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command line and return the exit code."""
     flags, words = parted(arguments)
     if words[:1] == ["doctor"]:
-        return run_app("doctor", examine, [*flags, *words[1:]])
+        return run_app("doctor", examine, [*flags, *for_schema(SCHEMAS, words[1:])])
     set_up_launchers()
     with until_end:
-        return run_app("train", train, arguments)
+        return run_app("train", train, [*flags, *for_schema(SCHEMAS, words)])
 
 
 @job

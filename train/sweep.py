@@ -29,6 +29,7 @@ from busso.base.system import end_with_parent, heard
 from busso.command.app import CommandEnd, added_folders
 from busso.command.settings.checks import SettingsError, require
 from busso.command.settings.compose import refused_by_name
+from busso.command.settings.text import as_typed
 from busso.train.run.signals import StopRequest
 
 _NAME, _DEFAULT_NAME, _MAX_NAME = "name", "default", 240  # bytes, below the limit of 255
@@ -41,14 +42,14 @@ _stopped: int | None = None  # exit code of the signal received by a job of this
 _told = list[int]()  # signals already relayed to joblib's workers
 
 
-def sweep_name(name: str, swept: str) -> str:
+def sweep_name(name: object, swept: str) -> str:
     """Return a sweep's run name, such as `wide,learner.lr=0.001,seed=2`: the given name, then the values.
 
     `swept` is Hydra's override_dirname. A value of `row` appears without its key.
     """
     values = re.sub(r"\d+\.\d{6,}(e-?\d+)?", lambda found: f"{float(found[0]):.6g}", re.sub(r"\brow=", "", swept))
     values = re.sub(r"(?<==)(?:[^,=]*/)?([^,=/]+)\.py\b", r"\1", values)  # a Python file by its stem
-    text = ",".join(part for part in ("" if name == _DEFAULT_NAME else name, values) if part) or name
+    text = ",".join(part for part in ("" if name == _DEFAULT_NAME else f"{name}", values) if part) or f"{name}"
     plain = re.sub(r"[^A-Za-z0-9._=,+-]+", "_", re.sub(r"[\[\]{}()'\" ]", "", text))
     if len(plain) <= _MAX_NAME:
         return plain
@@ -105,7 +106,8 @@ def _check_all(
 ) -> dict[str, Sequence[str]]:
     """Check the runs of a grid and return their overrides by folder."""
     loader = GlobalHydra.instance().config_loader()
-    params = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
+    params = as_typed([f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()])
+    config.hydra.sweeper.params = {key: value for key, _, value in (each.partition("=") for each in params)}
     swept = [*OverridesParser.create(loader).parse_overrides(params), *overrides]
     found = dict[str, Sequence[str]]()
     for number, job in enumerate(itertools.product(*_values_by_key(swept))):

@@ -65,8 +65,8 @@ def for_schema(
 ) -> Sequence[str]:
     """Return the overrides for Hydra; consume those that only name a game, network or player of files to be read.
 
-    With a `default_game`, the game's options need no `game.` prefix. Raises SettingsError for a game that does not
-    load.
+    Text settings stay as typed. With a `default_game`, the game's options need no `game.` prefix. Raises SettingsError
+    for a game that does not load.
     """
     own = {field.name for field in fields(schema)} if isinstance(schema, type) else {"game", "algo"}  # type: ignore[arg-type]
     if default_game is not None and overrides and isinstance(schema, type):
@@ -76,8 +76,10 @@ def for_schema(
     if isinstance(schema, type) and "network" not in own:  # the network is that of the runs that the command reads
         overrides = [each for each in overrides if not trust_network(each)]
     if "game" not in own:  # the command reads files, which may be of the named game
-        return [each for each in overrides if not _names_code(each)]
-    return overrides
+        overrides = [each for each in overrides if not _names_code(each)]
+    from busso.command.settings.text import as_typed  # imports Hydra, for which `import busso` does not wait
+
+    return as_typed(overrides, *([schema] if isinstance(schema, type) else schema.values()))
 
 
 def from_config(schema: type[T] | Mapping[str, type[T]], config: DictConfig) -> T:

@@ -29,7 +29,7 @@ _MOST_TRICKS = 7
 class ReportSettings:
     """Settings of `busso report`; documented in conf/report.yaml."""
 
-    run: Any
+    run: Annotated[Any, str]  # or a list of them
     seeds: bool
     folder: str | None
     games: Annotated[int, Bounds(2, MAX_DEALS)]

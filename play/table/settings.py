@@ -36,7 +36,7 @@ class PlaySettings:
     """Settings of `busso play`, which conf/play.yaml explains."""
 
     game: dict[str, Any]
-    opponents: Any
+    opponents: Annotated[Any, str]  # or a list of them
     partner: str | None
     seat: Annotated[int, Bounds(0, MAX_SEATS - 1)]
     match: Annotated[int | None, Bounds(1, MAX_TARGET, words=(None,))]

@@ -87,6 +87,21 @@ def test_every_run_has_its_settings_and_a_folder_of_its_own(tmp_path: Path, begu
     assert [run.settings.folder for run in begun] == [tmp_path / "a", tmp_path / "b"]
 
 
+def test_a_swept_text_stays_as_typed(tmp_path: Path, begun: list[PreparedRun]) -> None:
+    (tmp_path / "experiment").mkdir()
+    swept = "# @package _global_\nhydra: {sweeper: {params: {name: '1.10,12e4567'}}}\n"
+    (tmp_path / "experiment" / "mine.yaml").write_text(swept)
+    for typed, names in (
+        (["name=7", "seed=1,2"], ["7,seed=1", "7,seed=2"]),
+        (["name=1.10,1_000"], ["1.10", "1_000"]),
+        ([f"hydra.searchpath=[{tmp_path}]", "experiment=mine"], ["1.10", "12e4567"]),
+        (["name=range(2)"], ["0", "1"]),
+    ):
+        assert main([f"runs={tmp_path}", "-m", *typed]) == 0
+        assert [run.settings.folder.name for run in begun] == names
+        begun.clear()
+
+
 def test_every_row_differs_from_the_recipe() -> None:
     """The command line overrides the settings that all rows share."""
     recipe, *rows = [settings_of([f"row={row}", "episodes=640"]) for row in ("recipe", *sorted(set(ROWS) - {"recipe"}))]
@@ -209,6 +224,14 @@ def test_a_job_that_is_too_short_is_not_requeued_for_ever(
     with StopRequest():
         signal.raise_signal(signal.SIGUSR1)
         assert main([f"runs={tmp_path}", "-m", "seed=1,2"]) == code and not begun
+
+
+def test_a_task_of_an_array_keeps_text(
+    tmp_path: Path, begun: list[PreparedRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "1")
+    assert main(["-m", "hydra/launcher=array", "name=1.10,12e4567", f"runs={tmp_path}"]) == 0
+    assert [run.settings.name for run in begun] == ["12e4567"]
 
 
 ARRAY = ["-m", "hydra/launcher=array", "learner.lr=1e-3,3e-4", "seed=0,1"]

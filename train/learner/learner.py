@@ -21,6 +21,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from busso.base import system
 from busso.cards.compiled.jit import default_folder
+from busso.command.conf_folder import value_at
 from busso.command.settings.checks import SettingsError
 from busso.train.learner.cuda_graph import GraphedStep, graphed
 from busso.train.learner.muon import Muon
@@ -32,7 +33,7 @@ from busso.train.run import checkpoint
 from busso.train.run.background_writer import BackgroundWriter
 from busso.train.run.checkpoint import not_finite
 from busso.train.settings.dqn import AUTO, LearnerSettings, TargetNetwork, Targets, TrainSettings
-from busso.train.settings.resolve import settings_of_run, value_at
+from busso.train.settings.resolve import settings_of_run
 
 log = logging.getLogger("train")
 _HELPS = "a smaller learner.lr or learner.grad_clip, smaller rewards (game.reward) or learner.precision=float32"

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from busso.base import own_files
 from busso.cards.packages import typed_game
-from busso.command.conf_folder import choices_with
+from busso.command.conf_folder import choices_with, value_at
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose, settings_from_dict
 from busso.command.settings.quoting import Override, assigned, given
@@ -43,13 +43,6 @@ def changes(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> dict[
         elif a != b:
             found[prefix + key] = (a, b)
     return found
-
-
-def value_at(values: Any, key: str) -> Any:
-    """Return the value of a dotted key in nested dictionaries, None if it is missing."""
-    for part in key.split("."):
-        values = values.get(part) if isinstance(values, dict) else None
-    return values
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,10 @@ from omegaconf import DictConfig
 from busso.command.app import job, parted, run_app, typed
 from busso.command.main import command
 from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import for_schema
 from busso.train.settings.dqn import TrainSettings
-from busso.train.tune.settings import as_params, search_of
+from busso.train.settings.resolve import SCHEMAS
+from busso.train.tune.settings import TuneSettings, as_params, search_of
 
 
 @command
@@ -38,7 +40,8 @@ def main(arguments: Sequence[str]) -> int:
         import hydra_plugins.hydra_optuna_sweeper  # noqa: F401
     except ImportError:  # files in conf/search/ name this plugin but set only its params
         ConfigStore.instance().store("optuna", {"params": {}}, group="hydra/sweeper")
-    return run_app("tune", tune, [*(each for each in flags if each not in ("-m", "--multirun")), *as_params(overrides)])
+    flags = [each for each in flags if each not in ("-m", "--multirun")]
+    return run_app("tune", tune, [*flags, *as_params(for_schema({**SCHEMAS, "tune": TuneSettings}, overrides))])
 
 
 @job

@@ -13,12 +13,12 @@ from rich.table import Table
 from busso.base.files import write_atomic, write_csv
 from busso.cards.duplicate import decimals
 from busso.cards.packages import typed_game
-from busso.command.conf_folder import CONF
+from busso.command.conf_folder import CONF, value_at
 from busso.command.console import output_may_fail, result_console
 from busso.command.settings.quoting import key_of
 from busso.train.run.read import objective_meaning
 from busso.train.settings.dqn import TrainSettings
-from busso.train.settings.resolve import changes, defaults_of, value_at
+from busso.train.settings.resolve import changes, defaults_of
 from busso.train.settings.run import MACHINE_KEYS
 from busso.train.tune.settings import as_plain
 from busso.train.tune.study import HALF_WIDTH, WHY, Study, run_of, values_of

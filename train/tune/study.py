@@ -21,10 +21,11 @@ from optuna.trial import FrozenTrial, TrialState
 from busso.base.lock import InUseError, Lock, earlier_start
 from busso.cards.compiled.splitmix import stream
 from busso.cards.play import Stop, StoppedError, never
+from busso.command.conf_folder import value_at
 from busso.command.settings.checks import SettingsError
 from busso.train.run.folder import CHANGEABLE
 from busso.train.run.read import Direction
-from busso.train.settings.resolve import changes, value_at
+from busso.train.settings.resolve import changes
 from busso.train.settings.run import BUDGET_KEYS
 from busso.train.tune.settings import Search, value_of
 

@@ -15,6 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import load_game
+from busso.command.conf_folder import value_at
 from busso.train.api import open_trainer
 from busso.train.learner.learner import Bootstrap, Learner, epsilon, linear, masked_max, td_target, with_learner_threads
 from busso.train.learner.muon import Muon, orthogonal
@@ -30,7 +31,7 @@ from busso.train.settings.dqn import (
     Targets,
     TrainSettings,
 )
-from busso.train.settings.resolve import PreparedRun, value_at
+from busso.train.settings.resolve import PreparedRun
 from tests.chips import Chip, emulated_chip
 from tests.train.defaults import lambda_targets, learner_settings, network_targets
 from tests.train.runs import TrainedRuns, folder, settings

@@ -1,12 +1,18 @@
-"""Every experiment composes, and every bad setting gives one line that names its key."""
+"""Every experiment composes, text stays as typed, and every bad setting gives one line that names its key."""
+
+from pathlib import Path
 
 import pytest
 
 from busso.command.conf_folder import CONF
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose
+from busso.command.settings.text import as_typed
+from busso.evaluate.compare import CompareSettings
+from busso.runs import _overrides
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import settings_of
+from busso.train.settings.run import RunSettings
 from tests.errors import error_about
 
 
@@ -32,6 +38,41 @@ def test_published_hyperparameters() -> None:
         (None, {"network": 1.0}),
     ]
     assert [(phase.until, phase.mix) for phase in s.opponents.phases] == phases
+
+
+@pytest.mark.parametrize("text", ["12e4567", "1.10", "1_000", "007", "-1e-3", ".5", "inf", "true"])
+def test_text_that_looks_like_a_number_stays_as_typed(text: str, tmp_path: Path) -> None:
+    """On the command line, in Python and in files."""
+    typed = settings_of([f"runs={text}", f"+network.init_from={text}"])
+    assert isinstance(typed, TrainSettings) and (typed.runs, typed.network.init_from) == (text, text)
+    assert compose(CompareSettings, "compare", [f"run=[a, {text} ]"]).run == ["a", text]
+    assert settings_of(list(_overrides({"runs": text, "seed": 12}))).runs == text
+    for group, lines in (
+        ("experiment", f"# @package _global_\nruns: {text}\nseed: 12\n"),
+        ("rollout", f"defaults: [ray]\nkind: {text}\n"),
+        ("run", f"# @package _global_\nrun: [a, {text}]\n"),
+    ):
+        (tmp_path / group).mkdir()
+        (tmp_path / group / "mine.yaml").write_text(lines)
+    folder = f"hydra.searchpath=[{tmp_path}]"
+    read = settings_of([folder, "experiment=mine"])
+    assert (read.runs, read.seed) == (text, 12)
+    assert compose(CompareSettings, "compare", [folder, "+run=mine"]).run == ["a", text]
+    with error_about(SettingsError, "rollout.kind") as caught:
+        settings_of([folder, "rollout=mine"])
+    assert f"not {text!r}" in str(caught.value)
+
+
+def test_numbers_and_words_beside_text_are_read_by_hydra() -> None:
+    settings = settings_of(["learner.threads=2", "learner.lr=1e-4", "network.init_from=null", "minutes=.5"])
+    assert isinstance(settings, TrainSettings)
+    assert (settings.learner.threads, settings.learner.lr, settings.minutes) == (2, 1e-4, 0.5)
+    assert settings.network.init_from is None
+    assert as_typed(["name=choice(7,a,'8')", "name=range(1,3)", "seed=7,8"], RunSettings) == [
+        "name=choice('7',a,'8')",
+        "name=range(1,3)",
+        "seed=7,8",
+    ]
 
 
 # Numbers out of bounds: see test_bounds.py.
