@@ -6,6 +6,12 @@
 #   sbatch --array=0-2 slurm/sweep.sh name=wide network.hidden=[512,512] 'seed=range(3)'
 #   sbatch --array=3,5 slurm/sweep.sh learner.lr=1e-3,3e-4 seed=0,1,2,3      # only combinations 3 and 5, counted from 0
 #
+# A grid larger than the cluster's MaxArraySize (scontrol show config) takes several arrays; the offset is added to the
+# number of the task:
+#
+#   sbatch --array=0-999 slurm/sweep.sh 'seed=range(2000)'
+#   sbatch --array=0-999 slurm/sweep.sh 'seed=range(2000)' hydra.launcher.offset=1000
+#
 # Each run folder is runs/<game>/<its values>, with name= before them if given. The same command resumes unfinished
 # runs. A job that waits for all tasks writes a table to runs/<game>/compare-<job>/ and to its log; `.venv/bin/busso
 # compare 'runs/tressette/learner.lr=*'` shows it at any time.

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import cast
 
@@ -32,6 +32,7 @@ from busso.command.settings.compose import refused_by_name
 from busso.command.settings.text import as_typed
 from busso.train.run.signals import StopRequest
 
+Job = Sequence[str]  # overrides of a run
 _NAME, _DEFAULT_NAME, _MAX_NAME = "name", "default", 240  # bytes, below the limit of 255
 _EXCLUDED = "hydra.job.config.override_dirname.exclude_keys"
 _SUBMITIT, _ARRAY = "submitit", "array"
@@ -79,19 +80,28 @@ def prepare(config: DictConfig, check: Callable[[DictConfig, Sequence[str], str]
     # As typed: `name='lr${learner.lr}'` differs between runs.
     typed = cast("list[str]", OmegaConf.to_container(config.hydra.overrides.task, resolve=False))
     sweeper, launcher = (config.hydra.runtime.choices[f"hydra/{name}"] for name in ("sweeper", "launcher"))
-    with refused_by_name(typed, "train", added_folders(config.hydra)):
+    refused = partial(refused_by_name, typed, "train", added_folders(config.hydra))
+    with refused():
         overrides = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(typed)
         fixed = {each.key_or_group for each in overrides if not each.is_sweep_override()} | {_NAME}
         config.hydra.overrides.hydra.append(f"{_EXCLUDED}={sorted(fixed)}")
+        grid = _grid(config, overrides) if sweeper == "basic" else {}
+    if launcher == _ARRAY:
+        require(sweeper == "basic", "hydra/sweeper", f"basic with hydra/launcher={_ARRAY}", sweeper)
+        grid = _of_array(config, grid)
+    with refused():
         if sweeper == "basic":
-            jobs = _check_all(config, overrides, check)
+            jobs = _checked(config, grid, check)
         else:  # settings common to all jobs of a search
-            require(launcher != _ARRAY, "hydra/sweeper", f"basic with hydra/launcher={_ARRAY}", sweeper)
             same = [text for each, text in zip(overrides, typed, strict=True) if not each.is_sweep_override()]
             composed = GlobalHydra.instance().config_loader().load_sweep_config(config, same)
             check(composed, same, f"{composed.hydra.sweep.dir}/search")
+    if launcher == _ARRAY and "SLURM_ARRAY_TASK_ID" not in os.environ:
+        print("\n".join(jobs))
+        raise CommandEnd
     if launcher == _ARRAY:
-        _keep_own_of_array(config, jobs)
+        (config.hydra.overrides.task,) = jobs.values()
+        config.hydra.sweeper.params = None
     elif launcher.startswith(_SUBMITIT):
         _make_private(str(config.hydra.launcher.submitit_folder))
         until_end.enter_context(_relayed({signal.SIGINT, signal.SIGUSR1, signal.SIGHUP}, _leave))
@@ -101,16 +111,39 @@ def prepare(config: DictConfig, check: Callable[[DictConfig, Sequence[str], str]
         until_end.enter_context(_relayed(set(StopRequest.SIGNALS), _tell_workers))
 
 
-def _check_all(
-    config: DictConfig, overrides: list[Override], check: Callable[[DictConfig, Sequence[str], str], object]
-) -> dict[str, Sequence[str]]:
-    """Check the runs of a grid and return their overrides by folder."""
-    loader = GlobalHydra.instance().config_loader()
+def _grid(config: DictConfig, overrides: list[Override]) -> dict[int, Job]:
+    """Return the overrides of each combination, by number. Raises SettingsError."""
     params = as_typed([f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()])
     config.hydra.sweeper.params = {key: value for key, _, value in (each.partition("=") for each in params)}
-    swept = [*OverridesParser.create(loader).parse_overrides(params), *overrides]
-    found = dict[str, Sequence[str]]()
-    for number, job in enumerate(itertools.product(*_values_by_key(swept))):
+    parsed = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(params)
+    return dict(enumerate(itertools.product(*_values_by_key([*parsed, *overrides]))))
+
+
+def _of_array(config: DictConfig, grid: dict[int, Job]) -> dict[int, Job]:
+    """Return the combination of this Slurm array task, by its number from 0; outside an array, all.
+
+    The number is that of the task, plus `hydra.launcher.offset`. Raises SettingsError if the array exceeds the grid.
+    """
+    with open_dict(config):
+        offset = config.hydra.launcher.pop("offset")
+    require(isinstance(offset, int) and offset >= 0, "hydra.launcher.offset", "an integer from 0", offset)
+    task, last = (os.environ.get(f"SLURM_ARRAY_TASK_{name}", "") for name in ("ID", "MAX"))
+    if (most := offset + int(last or task or 0)) >= len(grid):
+        problem = f"the sweep has {len(grid)} combinations, 0 to {len(grid) - 1}, but the array goes to {most}"
+        fits = (
+            f"submit with --array=0-{len(grid) - 1 - offset} or a subset" if offset < len(grid) else "lower the offset"
+        )
+        raise SettingsError("--array", problem, fits)
+    return {offset + int(task): grid[offset + int(task)]} if task else grid
+
+
+def _checked(
+    config: DictConfig, grid: Mapping[int, Job], check: Callable[[DictConfig, Sequence[str], str], object]
+) -> dict[str, Job]:
+    """Check the runs of a grid, given by number, and return their overrides by folder."""
+    loader = GlobalHydra.instance().config_loader()
+    found = dict[str, Job]()
+    for number, job in grid.items():
         composed = loader.load_sweep_config(config, list(job))
         with open_dict(composed):
             composed.hydra.job.id = composed.hydra.job.num = number
@@ -133,23 +166,6 @@ def _values_by_key(overrides: Sequence[Override]) -> list[list[str]]:
         else:
             raise SettingsError(each.key_or_group, "an interval is not a list of values", "write values, as in a,b,c")
     return list(found.values())
-
-
-def _keep_own_of_array(config: DictConfig, jobs: Mapping[str, Sequence[str]]) -> None:
-    """Keep only the grid run of this Slurm array task; outside an array, print all folders and exit.
-
-    The task's number is the run's, from 0; the array may be a subset. Raises SettingsError if it exceeds the grid.
-    """
-    task = os.environ.get("SLURM_ARRAY_TASK_ID")
-    if task is None:
-        print("\n".join(jobs))
-        raise CommandEnd
-    last = int(os.environ.get("SLURM_ARRAY_TASK_MAX", task))
-    if last >= len(jobs):
-        problem = f"the sweep has {len(jobs)} combinations, 0 to {len(jobs) - 1}, but the array goes to {last}"
-        raise SettingsError("--array", problem, f"submit with --array=0-{len(jobs) - 1} or a subset")
-    config.hydra.overrides.task = list(jobs.values())[int(task)]
-    config.hydra.sweeper.params = None
 
 
 def _make_private(pattern: str) -> None:

@@ -10,8 +10,10 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra_plugins.hydra_joblib_launcher import _core
 from joblib.externals.loky.process_executor import TerminatedWorkerError
+from omegaconf import DictConfig
 
 from busso.command.conf_folder import CONF
 from busso.command.settings.checks import SettingsError
@@ -246,6 +248,35 @@ def test_a_task_of_an_array(
     monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")
     monkeypatch.setenv("SLURM_ARRAY_TASK_MAX", "3")
     assert main([*ARRAY, f"runs={tmp_path}"]) == code and begun == [1]
+
+
+def test_a_task_of_an_array_composes_its_own_combination_only(
+    tmp_path: Path, begun: list[PreparedRun], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An offset is for a grid that is larger than the cluster's largest array."""
+    composed, load = list[list[str]](), ConfigLoaderImpl.load_sweep_config
+
+    def counted(loader: ConfigLoaderImpl, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
+        composed.append(sweep_overrides)
+        return load(loader, master_config, sweep_overrides)
+
+    monkeypatch.setattr(ConfigLoaderImpl, "load_sweep_config", counted)
+    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "1")
+    monkeypatch.setenv("SLURM_ARRAY_TASK_MAX", "1")
+    line = [*ARRAY, f"runs={tmp_path}", "hydra.launcher.offset=2"]
+    assert main(line) == 0
+    (run,) = begun
+    assert (run.settings.learner.lr, run.settings.seed) == (3e-4, 1)
+    assert composed and all("learner.lr=0.0003" in job and "seed=1" in job for job in composed)
+    composed.clear()
+    monkeypatch.setenv("SLURM_ARRAY_TASK_MAX", "2")
+    assert main(line) == 2 and not composed
+    assert "0 to 3, but the array goes to 4; submit with --array=0-1 or" in capsys.readouterr().err
+    monkeypatch.delenv("SLURM_ARRAY_TASK_ID")
+    monkeypatch.delenv("SLURM_ARRAY_TASK_MAX")
+    assert main(line) == 0 and len(capsys.readouterr().out.splitlines()) == 4  # for the table
+    assert main([*line[:-1], "hydra.launcher.offset=-1"]) == 2
+    assert "error: hydra.launcher.offset: expected an integer from 0" in capsys.readouterr().err
 
 
 def test_every_task_of_an_array_that_is_numbered_from_1_refuses(
