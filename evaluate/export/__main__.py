@@ -4,9 +4,10 @@ For other programs the file is ONNX; it is compared with the network before it r
 format=safetensors it is for busso, and loading it runs no code. A model card is written beside it.
 
 example:
-  busso export run=champion game=spike input=bits to=spike-agent
+  busso export run=champion game=spike to=spike-agent
 """
 
+import json
 import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -84,6 +85,8 @@ def export(settings: ExportSettings, game_is_named: bool = False) -> tuple[Path,
         exported = onnx_file.values_of(model, source.game, form)
         apart = onnx_file.difference(source.network, exported, onnx_file.observations(source.game, ROWS))
         write_atomic(file, model)
+        # For JavaScript, whose onnxruntime does not give the metadata of a model.
+        write_atomic(folder / f"{file.name}.json", json.dumps(onnx_file.metadata(source, form)) + "\n")
     else:
         file, form, apart = folder / CHAMPION_FILE, None, None
         champion.write(file, found.settings, found.weights, found.about, found.version)

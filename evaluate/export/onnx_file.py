@@ -27,7 +27,7 @@ from busso.version import __version__
 
 OBSERVATION, VALUES = "observation", "values"  # names of the input and of the output
 TOLERANCE = 1e-5  # of a value; relative, where it is greater than 1
-OPSET, IR = 18, 9  # what onnxruntime reads since 1.14, of 2023
+OPSET, IR = 18, 8  # onnxruntime 1.14, of 2023, reads both; IR 9 needs 1.15
 KEY = "busso"  # of the metadata
 _ORDER = {
     PACKED: "bit k is bit k % 64, the lowest is 0, of word k // 64; bits after the last are not looked at",
@@ -66,17 +66,22 @@ def model_of(source: ExportSource, form: str) -> bytes:
     model = _traced(source, form)
     model.ir_version, model.producer_name, model.producer_version = IR, "busso", __version__
     model.doc_string = f"{source.title}: play the legal action of the greatest value; {KEY!r} in the metadata says more"
-    helper.set_model_props(model, {KEY: json.dumps(_metadata(source, form))})
+    helper.set_model_props(model, {KEY: json.dumps(metadata(source, form))})
     onnx.checker.check_model(model, full_check=True)
     return bytes(model.SerializeToString())
 
 
-def _metadata(source: ExportSource, form: str) -> dict[str, Any]:
-    game = source.game
+def metadata(source: ExportSource, form: str) -> dict[str, Any]:
+    """Return all that a program needs to play by the file, and an observation by which to check a runtime."""
+    game, words = source.game, observations(source.game, 1)
     return {
         "game": {"name": game.name, "options": asdict(game.options)},
         "observation": {"form": form, "bits": game.bits, "order": _ORDER[form], "layout": layout_of(game)},
         "actions": [game.action_text(action) for action in range(game.actions)],
+        "check": {
+            "bits": np.flatnonzero(unpack(words, game.bits)).tolist(),  # those that are set
+            "values": [round(value, 7) for value in _wanted(source.network, words)[0].tolist()],
+        },
         "settings": shaping(source.found.settings),
         "about": source.found.about,
         "results": dict(source.results),
@@ -166,9 +171,14 @@ def difference(network: QNetwork, exported: Values, words: Words) -> float:
 
     Below it, the chosen actions differ only where the best two values are within twice the tolerance.
     """
-    with torch.inference_mode():
-        wanted = network(torch.from_numpy(words.view(np.int64))).numpy()
+    wanted = _wanted(network, words)
     apart = np.abs(exported(words) - wanted)
     if not (apart <= TOLERANCE * np.maximum(1, np.abs(wanted))).all():  # also where one is no number
         raise ExportError("export", f"the exported values are up to {apart.max():.1e} from those of the network")
     return float(apart.max())
+
+
+def _wanted(network: QNetwork, words: Words) -> NDArray[np.float32]:
+    with torch.inference_mode():
+        values: NDArray[np.float32] = network(torch.from_numpy(words.view(np.int64))).numpy()
+    return values

@@ -21,6 +21,7 @@ import onnx
 import pytest
 import torch
 import yaml
+from onnx.reference import ReferenceEvaluator
 
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import Game, load_game
@@ -98,6 +99,25 @@ def test_a_champion_plays_the_same_in_decisions_of_games(game: str, champions: C
         values = onnx_file.values_of(champions(game, form), source.game, form)
         assert difference(source.network, values, words) <= 1e-5, form
         assert np.array_equal(np.where(legal, values(words), -np.inf).argmax(1), played), form
+
+
+@pytest.mark.parametrize("game", ["tressette", "spike"])
+def test_any_runtime_computes_the_default_form_and_is_checked(
+    game: str, champions: Callable[[str, str], bytes]
+) -> None:
+    form = compose(ExportSettings, "export", []).input
+    source, model = open_source("champion", load_game(game)), onnx.load_from_string(champions(game, form))
+    assert model.ir_version == 8  # onnxruntime 1.14 refuses 9
+    operators = {node.op_type for node in model.graph.node}
+    assert not {each for each in operators if each.startswith("Bit")}  # OpenVINO computes BitShift wrongly
+    assert model.graph.input[0].type.tensor_type.elem_type == onnx.TensorProto.FLOAT
+    check = onnx_file.metadata(source, form)["check"]
+    observation = np.zeros((1, source.game.bits), np.float32)
+    observation[0, check["bits"]] = 1
+    (by_another,) = ReferenceEvaluator(model).run(None, {"observation": observation})
+    assert np.abs(by_another - check["values"]).max() < 1e-5
+    cut = observations(source.game, 1) & np.uint64(2**32 - 1)  # what OpenVINO makes of packed words
+    assert np.abs(torch_values(source, cut) - check["values"]).max() > 0.05
 
 
 def decisions_of_games(game: Game) -> tuple[Any, Any]:
@@ -197,7 +217,7 @@ def beside(run: Path) -> tuple[Path, str]:
 
 def test_a_run_is_exported_beside_itself(run: Path, beside: tuple[Path, str]) -> None:
     folder, said = beside
-    assert sorted(path.name for path in folder.iterdir()) == ["README.md", "model.onnx"]
+    assert sorted(path.name for path in folder.iterdir()) == ["README.md", "model.onnx", "model.onnx.json"]
     assert str(folder / "model.onnx") in said and "10,000 observations" in said and str(folder / "README.md") in said
     front = front_of(folder / "README.md")
     assert front["license"] == "mit" and front["library_name"] == "busso"
@@ -230,25 +250,33 @@ def test_the_command_on_a_card_trains_the_same(overrides: list[str]) -> None:
 
 
 def test_the_code_on_a_card_runs(
-    few: None, run: Path, beside: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    few: None,
+    run: Path,
+    beside: tuple[Path, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main([f"run={run}", "input=bits", f"to={tmp_path}"]) == 0
+    assert main([f"run={run}", "input=packed", f"to={tmp_path}"]) == 0
+    capsys.readouterr()
     for folder in (beside[0], tmp_path):
         (code,) = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.S)
         names = dict[str, Any]()
         monkeypatch.chdir(folder)
         exec(code, names)
         assert names["values"].shape == (1, 40) and 0 <= names["action"][0] < 40
+        assert float(capsys.readouterr().out) < 1e-5  # of the check of a runtime
 
 
 def test_the_metadata_is_enough_to_play_by(beside: tuple[Path, str]) -> None:
     model = onnx.load(beside[0] / "model.onnx")
     (about,) = [json.loads(each.value) for each in model.metadata_props if each.key == "busso"]
+    assert json.loads((beside[0] / "model.onnx.json").read_text()) == about  # for JavaScript
     game = load_game(about["game"]["name"], about["game"]["options"])
     assert about["actions"] == [game.action_text(action) for action in range(40)]
     observation = about["observation"]
-    assert (observation["form"], observation["bits"]) == (PACKED, 918)
-    assert "own hand" in observation["layout"] and "lowest" in observation["order"] and "greatest" in model.doc_string
+    assert (observation["form"], observation["bits"]) == (BITS, 918)
+    assert "own hand" in observation["layout"] and "column k" in observation["order"] and "greatest" in model.doc_string
     assert about["settings"]["network"]["hidden"] == [16, 16] and about["about"]["decisions"][0] > 0
     assert about["results"]["random"]["deals"] == 8
 
@@ -303,17 +331,18 @@ BLOCKED = "import runpy, sys; sys.modules['torch'] = None; sys.argv = sys.argv[1
 def test_the_example_plays_without_torch(
     champions: Callable[[str, str], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    packed, bits = tmp_path / "model.onnx", tmp_path / "bits.onnx"
+    packed, bits = tmp_path / "packed.onnx", tmp_path / "model.onnx"
     packed.write_bytes(champions("tressette", PACKED))
+    bits.write_bytes(champions("tressette", BITS))
     example = ROOT / "examples" / "play_onnx.py"
-    call = [sys.executable, "-c", BLOCKED, str(example), str(packed), "random"]
+    call = [sys.executable, "-c", BLOCKED, str(example), str(bits), "random"]
     found = subprocess.run(
         call, check=False, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
     )
     assert found.returncode == 0, found.stderr
     won = float(re.findall(r"won (0\.\d+) ±", found.stdout)[0])
     assert won > 0.8  # 89.8% by its card
-    bits.write_bytes(champions("tressette", BITS))
-    monkeypatch.setattr(sys, "argv", [str(example), str(bits)])
-    with pytest.raises(SystemExit, match="input=packed"):
+    monkeypatch.setattr(sys, "argv", [str(example), str(packed)])
+    with redirect_stdout(io.StringIO()) as said:
         runpy.run_path(str(example))
+    assert said.getvalue() == found.stdout
