@@ -42,15 +42,17 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
       (`[num_envs, seats]`) has those of every seat.
     - Autoreset is SAME_STEP: when a game ends, `terminations` is true, the observation is the first of the next game,
       and `info["final_obs"][k]` the final one of the seat that moved last; `info["returns"]` (`[num_envs, seats]`) has
-      the results in the game's unit where `info["_returns"]` is true. Games are never truncated.
+      the results in the game's unit where `info["_returns"]` is true. Games are never truncated. With
+      `autoreset_mode="Disabled"` a finished game stays until `reset(options={"reset_mask": finished})`.
     - `reset(seed=s)`: environment k plays the game of seed s + k, or of `s[k]`, and the games that follow from it, as
-      in the other environments. It also reseeds the players.
+      in the other environments; where `s[k]` is None its next game follows. It also reseeds the players.
     - A game that ends before the learner's first decision ends with the next step, whatever the action.
 
     `learner` is a seat or seats of one team, by default the team of seat 0. `others` is one player for all other seats,
     or a mapping from seat to player: a name, with options as in "monte_carlo:samples:20", or a
     `busso.cards.play.Player` not used by another environment. `step` raises ValueError, and plays nothing, if an action
-    is illegal. Returned arrays are copies.
+    is illegal; with `strict=False` the next legal action replaces it, as in `SoloEnv`, and `info["played"]`
+    (`[num_envs]`) has the actions that were played. Returned arrays are copies.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
@@ -62,9 +64,14 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
         learner: Learner = None,
         others: Others = "random",
         reward: str | None = None,
+        strict: bool = True,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.SAME_STEP,
         **options: Any,
     ) -> None:
         self.game = game_with(game, options)
+        self.strict = strict
+        self.autoreset_mode = autoreset(autoreset_mode)
+        self.metadata = self.metadata | {"autoreset_mode": self.autoreset_mode}
         self.num_envs = num_envs = whole("num_envs", num_envs, 1, _MAX_ENVS)
         self.learner = seats_of_learner(self.game, learner)
         self._learns = np.isin(np.arange(self.game.seats), self.learner)
@@ -88,24 +95,39 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
         self._dealt = np.zeros(num_envs, np.uint64)  # games dealt since then
 
     def reset(
-        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observations, dict[str, Any]]:
-        """Deal a game in every environment; `options` is ignored. Raises ValueError for bad seeds."""
+        """Deal all games, or those of `options["reset_mask"]`. Raises ValueError for bad seeds."""
+        games = self._asked(options, seed) if self._first.size else self._all
         if seed is not None:
             first = self._seeds(seed)
             super().reset(seed=int(first[0]))
             self._begin(first)
         elif not self._first.size:
-            self._begin(self.np_random.integers(0, SEEDS, self.num_envs, np.uint64))
-        self._deal(self._all)
-        return self._seen()
+            self._begin(self._next_seeds())
+        self._deal(games)
+        return self._seen(np.setdiff1d(np.flatnonzero(self.game.over(self.states)), games))
 
-    def _seeds(self, seed: int | Sequence[int]) -> NDArray[np.uint64]:
+    def _asked(self, options: dict[str, Any] | None, seed: Any) -> Games:
+        mask = (options or {}).get("reset_mask")
+        if mask is None:
+            return self._all
+        if seed is not None or np.shape(mask) != (self.num_envs,):
+            raise InputError("reset_mask", f"expected {self.num_envs} booleans, and no seed")
+        return np.flatnonzero(mask)
+
+    def _seeds(self, seed: int | Sequence[int | None]) -> NDArray[np.uint64]:
         if not isinstance(seed, Sequence | np.ndarray):
             return np.uint64(check_seed(seed)) + self._all.astype(np.uint64)
         if len(seed) != self.num_envs:
             raise InputError("seed", f"expected one for each of {self.num_envs} environments, not {len(seed)}")
-        return np.array([check_seed(one) for one in seed], np.uint64)
+        following = self._next_seeds()
+        return np.array([following[k] if one is None else check_seed(one) for k, one in enumerate(seed)], np.uint64)
+
+    def _next_seeds(self) -> NDArray[np.uint64]:
+        if self._first.size:
+            return later_seeds(self._first, self._dealt)
+        return self.np_random.integers(0, SEEDS, self.num_envs, np.uint64)
 
     def _begin(self, first: NDArray[np.uint64]) -> None:
         self._first = first
@@ -144,11 +166,16 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
         self._totals[:] = 0
         ended = np.flatnonzero(over)
         final = self._final(ended)
-        if ended.size:
+        if ended.size and self.autoreset_mode is AutoresetMode.SAME_STEP:
             self._deal(ended)
-        observations, info = self._seen()
+            ended = ended[:0]
+        observations, info = self._seen(ended)
         rewards = earned[:, list(self.learner)].mean(axis=1)
-        return observations, rewards, over, np.zeros(self.num_envs, np.bool_), info | {"rewards": earned} | final
+        info |= {"rewards": earned} | final
+        if not self.strict:
+            info["played"] = np.array(actions)
+            info["played"][running] = chosen
+        return observations, rewards, over, np.zeros(self.num_envs, np.bool_), info
 
     def _checked(self, actions: NDArray[Any]) -> tuple[Games, NDArray[np.uint8]]:
         """Return the undecided games and their actions. Raises ValueError if one is illegal."""
@@ -162,13 +189,17 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
             raise InputError("actions", f"expected integers from 0 to {self.game.actions - 1}, not {wrong[0]}")
         running = np.flatnonzero(self._legal)
         played = chosen[running].astype(np.uint8)
+        if not self.strict:
+            played = next_legal(self._legal[running], played)
         self.game.check(self.states, running, played, self._legal[running])
         return running, played
 
-    def _seen(self) -> tuple[Observations, dict[str, Any]]:
+    def _seen(self, ended: Games) -> tuple[Observations, dict[str, Any]]:
+        """Return what the seats to move see, in games that have ended and stay the seats that moved last."""
         seats: NDArray[np.uint8] = self.states["turn"].copy()
         self._legal = self.game.legal(self.states)
         seats[(self._legal == 0) & ~self._learns[seats]] = self.learner[0]
+        seats[ended] = self._seats_now[ended]
         self._seats_now = seats
         mask = self.action_masks()
         seen = self._unpacked(self.game.observe(self.states, seats=seats), self.game.bits)
@@ -188,16 +219,34 @@ class SeatsVectorEnv(VectorEnv[Observations, NDArray[np.int64], NDArray[Any]]):
         """Return `info` about the finished games, before new ones are dealt."""
         if not ended.size:
             return {}
+        returns = np.zeros((self.num_envs, self.game.seats), np.float32)
+        returns[ended] = self.game.returns(self.states, ended)
+        which = np.zeros(self.num_envs, np.bool_)
+        which[ended] = True
+        final = {"returns": returns, "_returns": which}
+        if self.autoreset_mode is AutoresetMode.DISABLED:
+            return final
         seen = self._unpacked(self.game.observe(self.states, ended, self._seats_now[ended]), self.game.bits)
         observations = np.full(self.num_envs, None, object)
         for row, game in enumerate(ended):
             mask = np.zeros(self.game.actions, np.int8)
             observations[game] = {"observation": seen[row], "action_mask": mask}
-        returns = np.zeros((self.num_envs, self.game.seats), np.float32)
-        returns[ended] = self.game.returns(self.states, ended)
-        which = np.zeros(self.num_envs, np.bool_)
-        which[ended] = True
-        return {"final_obs": observations, "_final_obs": which, "returns": returns, "_returns": which.copy()}
+        return final | {"final_obs": observations, "_final_obs": which.copy()}
+
+
+def autoreset(mode: str | AutoresetMode) -> AutoresetMode:
+    """Return the mode, given by itself or by its text. Raises ValueError unless batches have it."""
+    for known in (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED):
+        if mode in (known, known.value):
+            return known
+    raise InputError("autoreset_mode", f"expected SameStep or Disabled, not {mode!r}")
+
+
+def next_legal(legal: NDArray[np.uint64], actions: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the actions, or where one is illegal the next legal one, counting upwards and wrapping to 0."""
+    upwards = legal >> actions << actions
+    among = np.where(upwards != 0, upwards, legal)
+    return np.bitwise_count((among & -among) - np.uint64(1))
 
 
 def seats_of_learner(game: Game, learner: Learner) -> tuple[int, ...]:

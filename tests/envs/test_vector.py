@@ -6,7 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
-from gymnasium.wrappers.vector import RecordEpisodeStatistics
+from gymnasium.wrappers.vector import FlattenObservation, RecordEpisodeStatistics
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +17,7 @@ from busso.cards.game import load_game
 from busso.cards.play import Actions, Decisions, play
 from busso.envs.observation_player import ObservationPlayer
 from busso.envs.solo import SoloEnv
-from busso.envs.vector import SeatsVectorEnv
+from busso.envs.vector import SeatsVectorEnv, next_legal
 from tests.errors import error_about
 
 
@@ -181,6 +181,82 @@ def test_what_is_no_batch_of_actions_is_refused_and_changes_nothing() -> None:
             env.step(wrong)
         assert np.array_equal(env.states, before)
     env.step(good)
+
+
+def test_the_next_legal_action_is_played_for_one_that_is_not() -> None:
+    env = SeatsVectorEnv("tressette", num_envs=64, others=LOWEST, strict=False)
+    rng = np.random.default_rng(1)
+    seen, _ = env.reset(seed=1)
+    replaced = 0
+    for _ in range(20):
+        tried = rng.integers(0, 40, 64)
+        legal = seen["action_mask"]
+        wanted = [
+            next(k % 40 for k in range(each, each + 40) if legal[game, k % 40]) for game, each in enumerate(tried)
+        ]
+        seen, _, _, _, info = env.step(tried)
+        assert info["played"].tolist() == wanted
+        replaced += (info["played"] != tried).sum()
+    assert replaced > 640
+    assert next_legal(np.array([1 << 63, 1], np.uint64), np.array([63, 63], np.uint8)).tolist() == [63, 0]
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.DISABLED, "Disabled"])
+def test_without_autoreset_a_game_stays_until_it_is_reset(mode: Any) -> None:
+    """The games are those of the default mode, and what it calls the final observation is then the observation."""
+    kinds = {"game": "spike", "num_envs": 8, "learner": [1], "others": LOWEST}
+    same, env = SeatsVectorEnv(**kinds), SeatsVectorEnv(**kinds, autoreset_mode=mode)
+    assert (same.autoreset_mode, env.autoreset_mode) == (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED)
+    assert env.metadata["autoreset_mode"] is AutoresetMode.DISABLED is not same.metadata["autoreset_mode"]
+    (seen, _), (wanted, _) = env.reset(seed=3), same.reset(seed=3)
+    ended = 0
+    for _ in range(60):
+        assert all(np.array_equal(seen[key], wanted[key]) for key in seen)
+        seen, *results, info = env.step(lowest(seen))
+        wanted, *expected, told = same.step(lowest(wanted))
+        over = expected[1]
+        assert all(np.array_equal(*pair) for pair in zip(results, expected, strict=True)) and "final_obs" not in info
+        assert np.array_equal(info["seat"][~over], told["seat"][~over])
+        if over.any():
+            ended += over.sum()
+            assert np.array_equal(info["returns"], told["returns"])
+            assert all(
+                np.array_equal(seen["observation"][k], told["final_obs"][k]["observation"]) for k in over.nonzero()[0]
+            )
+            part = np.zeros(8, bool)
+            part[over.nonzero()[0][0]] = True
+            before = seen["observation"]
+            seen, _ = env.reset(options={"reset_mask": part})
+            assert np.array_equal(seen["observation"][~part], before[~part])
+            seen, _ = env.reset(options={"reset_mask": over & ~part})
+    assert ended > 8
+    for seed, mask in ((None, [True]), (1, over)):
+        with error_about(InputError, "reset_mask"):
+            env.reset(seed=seed, options={"reset_mask": mask})
+    with error_about(InputError, "autoreset_mode", "SameStep or Disabled"):
+        SeatsVectorEnv("spike", autoreset_mode="NextStep")
+
+
+def test_gymnasiums_wrappers_of_observations_need_a_mode_without_autoreset() -> None:
+    with pytest.raises(ValueError, match="NEXT_STEP or DISABLED"):
+        FlattenObservation(gymnasium.make_vec("busso/Blackjack-v0", num_envs=2))
+    flat = FlattenObservation(gymnasium.make_vec("busso/Blackjack-v0", num_envs=2, autoreset_mode="Disabled"))
+    assert flat.reset(seed=1)[0].shape == (2, 93 + 2)
+
+
+def test_a_batch_keeps_the_games_of_those_without_a_seed() -> None:
+    """None is Gymnasium's word for an environment that goes on with its own games."""
+    env = SeatsVectorEnv("tressette", num_envs=2, others=LOWEST)
+    env.reset(seed=[4, 9])
+    first = env.states.copy()
+    env.reset()
+    second = env.states.copy()
+    env.reset(seed=[4, 9])
+    env.reset(seed=[5, None])
+    assert env.states[1] == second[1] and env.states[0] not in (first[0], second[0])
+    env.reset(seed=[4, 9])
+    assert np.array_equal(env.states, first)
+    SeatsVectorEnv("tressette", num_envs=2).reset(seed=[None, 5])
 
 
 def test_made_by_name_and_wrapped_as_usual() -> None:
