@@ -40,6 +40,14 @@ def test_modules_and_targets_in_commands_exist() -> None:
     assert all(re.search(rf"^{target}:", makefile, re.M) for target in targets)
 
 
+def test_the_page_of_other_systems_names_every_finding_and_tests_that_exist() -> None:
+    page = (ROOT / "docs" / "explanation" / "behaviour.md").read_text()
+    shown = re.findall(r"`([^`]+)`", " ".join(re.findall(r"^\|.*\| (`.*`) \|$", page, re.M)))
+    tests = {name for name in shown if "/" in name}
+    assert tests and all((ROOT / name).exists() for name in tests)
+    assert {*shown} - tests == {script.stem for script in (ROOT / "findings").iterdir()}
+
+
 HOWTO = ROOT / "docs" / "howto"
 SHORT = [line for line in SMALL if not line.startswith(("evaluation.opponents", "episodes="))] + ["episodes=64"]
 
