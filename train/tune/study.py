@@ -5,19 +5,22 @@ attempt is another trial with the same values and evaluations.
 """
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from itertools import chain, product
+from pathlib import Path
 from typing import Any
 
 import optuna
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution, distribution_to_json
 from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend
+from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 from optuna.trial import FrozenTrial, TrialState
 
+from busso.base.files import errors_name
 from busso.base.lock import InUseError, Lock, earlier_start
 from busso.cards.compiled.splitmix import stream
 from busso.cards.play import Stop, StoppedError, never
@@ -42,6 +45,29 @@ _CHANGEABLE = tuple(set(CHANGEABLE) - set(BUDGET_KEYS))
 _CHANGEABLE_GROUPS = ("rollout.", "checkpoint.")
 
 
+class _Journal(JournalFileBackend):
+    """Optuna's journal, whose errors name the file."""
+
+    def append_logs(self, logs: list[dict[str, Any]]) -> None:
+        with errors_name(Path(self._file_path)):
+            super().append_logs(logs)
+
+
+class _JournalLock(JournalFileSymlinkLock):
+    """Lock on the journal. Its owner cuts a line left incomplete by a full disk, which Optuna would continue."""
+
+    def acquire(self) -> bool:
+        super().acquire()
+        with Path(self._lock_target_file).open("rb+") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - 1))
+            if file.read() not in (b"", b"\n"):
+                file.seek(0)
+                whole = file.truncate(file.read().rfind(b"\n") + 1)
+                print(f"{file.name}: its last line was incomplete, so {size - whole} bytes were cut", file=sys.stderr)
+        return True
+
+
 class Study:
     """Trials of a search in all processes. Raises SettingsError for a study of another search."""
 
@@ -53,9 +79,13 @@ class Study:
         self._claim = self._claim_on(0)  # claim on this process's run, until its result is known
         self._busy: set[int] = set()  # runs being trained outside the study
         optuna.logging.set_verbosity(optuna.logging.WARNING)
+        journal = str((self._folder / JOURNAL).absolute())
+        lock, link = _JournalLock(journal), Path(f"{journal}.lock")
         with self._locked():
+            if not link.exists():  # Optuna would wait forever for an owner whose link leads nowhere
+                link.unlink(missing_ok=True)
             self._study = optuna.create_study(
-                storage=JournalStorage(JournalFileBackend(str(self._folder / JOURNAL))),
+                storage=JournalStorage(_Journal(journal, lock)),
                 study_name=search.settings.study,
                 direction=direction,
                 load_if_exists=True,
@@ -99,9 +129,11 @@ class Study:
         """Release a trial that was stopped normally: any process may resume it, but not this one if `busy`."""
         if busy:
             self._busy.add(run_of(trial))
-        if self._claim.still_own():
-            trial.set_user_attr(STARTS, 0)
-        self._claim.release()
+        try:
+            if self._claim.still_own():
+                trial.set_user_attr(STARTS, 0)
+        finally:
+            self._claim.release()
 
     def end(
         self,
@@ -169,7 +201,7 @@ class Study:
         seed = int(stream(self.search.base.seed, "tune", len(trials), 1)[0] % 2**32)
         sampler = optuna.samplers.TPESampler(n_startup_trials=self.search.settings.startup, seed=seed)
         copy = optuna.create_study(sampler=sampler, direction=self._study.direction)  # in memory, for sampling only
-        copy.add_trials(each for each in trials if each.state.is_finished())
+        copy.add_trials(trials)  # also those that run, whose neighbours the sampler avoids
         given = {} if trials else _given_values(self.search)
         tried = [values_of(each.params) for each in trials]
         drawn = (copy.ask(self.search.dimensions).params | given for _ in range(PROPOSALS))

@@ -1,12 +1,17 @@
 """`busso tune` for its user: a study started, stopped, shared, resumed, and finished."""
 
 import csv
+import errno
+import json
+import math
+import os
 import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from copy import deepcopy
+from itertools import combinations
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -18,9 +23,11 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.exceptions import UpdateFinishedTrialError
+from optuna.storages.journal import JournalFileSymlinkLock
 from optuna.trial import TrialState
 
 from busso.base import lock
+from busso.command.main import failure_of
 from busso.command.settings.checks import SettingsError
 from busso.train.__main__ import main as train
 from busso.train.learner.learner import DivergedError
@@ -264,6 +271,91 @@ def test_errors_of_trials(
         assert command.main(typed(tmp_path, LR, trials, "pruner=none")) == code
     report.show(study(tmp_path, trials, "pruner=none"))
     assert sorted(row["state"].partition(":")[0] for row in rows(tmp_path)) == states
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_full_disk_fails_no_trial(named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither in a checkpoint nor elsewhere, however often."""
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def fails(*_: Any) -> int:
+        if not named:
+            raise full
+        raise checkpoint.CheckpointError("x.pt", "cannot be written") from full
+
+    monkeypatch.setattr("busso.train.tune.trial.train", fails)
+    for _ in range(3):
+        assert command.main(typed(tmp_path, LR, "trials=1", "pruner=none")) == 2
+    monkeypatch.setattr("busso.train.tune.trial.train", lambda *_: 0)
+    monkeypatch.setattr("busso.train.tune.trial.objective", lambda _: (0.5, 0.1))
+    assert command.main(typed(tmp_path, LR, "trials=1", "pruner=none")) == 0
+    assert [row["state"] for row in rows(tmp_path)] == ["complete"]
+
+
+def test_a_line_that_a_full_disk_left_incomplete_is_cut(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """At the next start, and while other processes run the study."""
+    found = study(tmp_path)
+    found.end(trial_of(found), 0.5, 0.1)
+    journal = folder(tmp_path) / studies.JOURNAL
+    os.truncate(journal, journal.stat().st_size - 60)
+    again = study(tmp_path)
+    assert capsys.readouterr().err.startswith(f"{journal}: its last line was incomplete, so ")
+    trial = trial_of(again, run=0)  # its result was lost
+    with journal.open("a") as file:
+        file.write('{"op_code":8,"worker')
+    again.end(trial, 0.4, 0.1)
+    assert [each.value for each in study(tmp_path).best] == [0.4]
+    assert all(json.loads(line) for line in journal.read_text().splitlines())
+
+
+def test_an_append_that_fails_names_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = study(tmp_path)
+    trial = trial_of(found)
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch, pytest.raises(OSError) as caught:
+        patch.setattr(os, "fsync", full)
+        found.end(trial, 0.5, 0.1)
+    assert failure_of(caught.value) == (f"{folder(tmp_path) / studies.JOURNAL}: No space left on device", 2)
+
+
+def test_a_killed_owner_of_the_journal_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Optuna looks at the time of the journal through the owner's link, also with a relative `runs`."""
+    monkeypatch.chdir(tmp_path)
+    owners, link, release = set[Path](), folder(tmp_path) / "journal.log.lock", JournalFileSymlinkLock.release
+    monkeypatch.setattr(
+        JournalFileSymlinkLock, "release", lambda lock: owners.add(Path(lock._lock_file).readlink()) or release(lock)
+    )
+    trial_of(study(Path()))
+    assert owners == {folder(tmp_path) / studies.JOURNAL}
+    link.symlink_to("tressette/small/journal.log")  # as earlier versions left it
+    assert study(Path()).trials
+
+
+def test_searchers_at_once_do_not_propose_neighbours(tmp_path: Path) -> None:
+    """The sampler knows the running trials; with the finished ones only, the mean distance here is 0.20."""
+    found = study(tmp_path, "learner.gamma=interval(0.5,1.0)", "startup=5")
+    dimensions = found.search.dimensions
+
+    def point(params: dict[str, Any]) -> tuple[float, float]:
+        return (math.log10(params["learner.lr"]) + 4) / 2, 2 * params["learner.gamma"] - 1
+
+    trials = list[optuna.trial.FrozenTrial]()
+    for _ in range(20):
+        params = found._proposed(trials)
+        assert params is not None
+        value = -math.dist(point(params), (0.6, 0.6))
+        trials.append(optuna.create_trial(params=params, distributions=dimensions, value=value, user_attrs={"run": 0}))
+    at_once = []
+    for _ in range(6):
+        params = found._proposed(trials)
+        assert params is not None
+        at_once.append(point(params))
+        trials.append(optuna.create_trial(params=params, distributions=dimensions, state=TrialState.RUNNING))
+    distance = sum(math.dist(a, b) for a, b in combinations(at_once, 2)) / 15
+    assert distance > 0.35
 
 
 @pytest.mark.slow
