@@ -55,7 +55,6 @@ class SettingsOfAlgorithms(Protocol):
 def compose(schema: type[T] | Mapping[str, type[T]], config_name: str, overrides: Sequence[str]) -> T:
     """Compose conf/<config_name>.yaml with overrides; a mapping has a schema for each `algo`. Raises SettingsError."""
     overrides = for_schema(schema, [in_full(with_escapes(with_home(each))) for each in overrides])
-    trust_games(overrides)
     with refused_by_name(overrides, config_name):
         return from_config(schema, _composed(config_name, overrides))
 
@@ -77,6 +76,7 @@ def for_schema(
         overrides = [each for each in overrides if not trust_network(each)]
     if "game" not in own:  # the command reads files, which may be of the named game
         overrides = [each for each in overrides if not _names_code(each)]
+    trust_games(overrides)  # whose options may be text
     from busso.command.settings.text import as_typed  # imports Hydra, for which `import busso` does not wait
 
     return as_typed(overrides, *([schema] if isinstance(schema, type) else schema.values()))

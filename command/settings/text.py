@@ -15,8 +15,7 @@ from hydra.plugins.config_source import ConfigResult
 from omegaconf import OmegaConf
 
 from busso.command.conf_folder import value_at
-from busso.command.settings.quoting import given, key_of
-from busso.command.settings.untrusted import trust_game
+from busso.command.settings.quoting import key_of
 
 _TEXT = (str, str | None, list[str])
 _NUMBER = r"[+-]?(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:e[+-]?\d[\d_]*)?|[+-]?(?:inf|nan)|true|false"
@@ -64,34 +63,20 @@ class FileConfigSource(file_config_source.FileConfigSource):
         return found
 
 
-def as_typed(overrides: Sequence[str], *schemas: Hashable) -> list[str]:
+def as_typed(overrides: Sequence[str], *schemas: Any, prefix: str = "") -> list[str]:
     """Quote what Hydra would read as numbers in the text settings of these schemas, in the command line and in files.
 
     Settings that are text in an earlier call are so in later ones.
     """
-    FileConfigSource.known = FileConfigSource.known.union(*(text_keys(schema) for schema in schemas))
+    FileConfigSource.known = FileConfigSource.known.union(*(text_keys(schema, prefix) for schema in schemas))
     SourcesRegistry.instance().types["file"] = FileConfigSource
-    keys = FileConfigSource.known | _text_options(overrides)
-    return [_quoted(each) if re.sub(r"\.\d+$", "", key_of(each)) in keys else each for each in overrides]
+    known = FileConfigSource.known
+    return [_quoted(each) if re.sub(r"\.\d+$", "", key_of(each)) in known else each for each in overrides]
 
 
 def _quoted(override: str) -> str:
     key, equals, value = override.partition("=")
     return key + equals + _ELEMENT.sub(lambda found: found[1] or f"{found[2]}'{found[3]}'", value)
-
-
-def _text_options(overrides: Sequence[str]) -> set[str]:
-    """Return the keys of the options that are text in the game that the overrides choose."""
-    chosen = given(overrides)
-    if not any(key.startswith("game.") for key in chosen) or "game" not in chosen:
-        return set()
-    from busso.cards.game import load_game  # imports NumPy, for which --help does not wait
-
-    try:
-        options = load_game(trust_game(str(chosen["game"].value))).options
-    except ValueError:
-        return set()  # several games of a sweep, or one whose problem is reported when the settings are composed
-    return {f"game.{name}" for name, value in vars(options).items() if isinstance(value, str)}
 
 
 def _has_number(value: Any) -> bool:

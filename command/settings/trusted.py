@@ -79,11 +79,13 @@ def _store(choice: str) -> None:
 
     from busso.cards.game import load_game
     from busso.cards.own.files import recipe_of_game
+    from busso.command.settings.text import as_typed
 
     game = load_game(trust_game(choice))
     folder, _, name = choice.rpartition("/")
     parts = "/".join(["", *(part for part in folder.split("/") if part)])
     store = ConfigStore.instance()
+    as_typed((), type(game.options), prefix="game.")
     own = dict(recipe_of_game(game.name))
     target = _target_of(game, own.pop("target", {}))
     recipe = _base_recipe(game)

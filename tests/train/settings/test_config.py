@@ -14,6 +14,7 @@ from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import settings_of
 from busso.train.settings.run import RunSettings
 from tests.errors import error_about
+from tests.tiny_game import FILE
 
 
 def experiments() -> list[str]:
@@ -63,11 +64,21 @@ def test_text_that_looks_like_a_number_stays_as_typed(text: str, tmp_path: Path)
     assert f"not {text!r}" in str(caught.value)
 
 
+def test_a_text_option_of_a_game_of_ones_own_stays_as_typed(tmp_path: Path) -> None:
+    source = Path(FILE).read_text().replace("options=Options,", "options=Options, put_options=write,")
+    source = source.replace("    bet: ", '    label: str = "a"\n    bet: ')
+    write = "def write(state, options):\n    state['bet'] = options.bet\n\n\n"
+    (tmp_path / "poker.py").write_text(source.replace("GAME = game(", f"{write}GAME = game("))
+    settings = settings_of([f"game={tmp_path}/poker.py", "game.label=1.10", "game.bet=5"])
+    assert (settings.game["label"], settings.game["bet"]) == ("1.10", 5)
+
+
 def test_numbers_and_words_beside_text_are_read_by_hydra() -> None:
     settings = settings_of(["learner.threads=2", "learner.lr=1e-4", "network.init_from=null", "minutes=.5"])
     assert isinstance(settings, TrainSettings)
     assert (settings.learner.threads, settings.learner.lr, settings.minutes) == (2, 1e-4, 0.5)
     assert settings.network.init_from is None
+    assert as_typed(["game=blackjack", "game.decks=2"])[1] == "game.decks=2"  # an integer or a word
     assert as_typed(["name=choice(7,a,'8')", "name=range(1,3)", "seed=7,8"], RunSettings) == [
         "name=choice('7',a,'8')",
         "name=range(1,3)",
@@ -105,6 +116,13 @@ BAD = {
     "learner.lr": "learner.lr",
     "=": "",
 }
+
+
+@pytest.mark.parametrize(("game", "has_champion"), [("tressette", True), ("blackjack", False)])
+def test_a_champion_is_listed_where_there_is_one(game: str, has_champion: bool) -> None:
+    with error_about(SettingsError, "evaluation.opponents") as caught:
+        settings_of([f"game={game}", "algo=dqn", "evaluation.opponents=[nobody]"])
+    assert ("champion" in caught.value.hint) == has_champion
 
 
 @pytest.mark.parametrize("override", BAD)
