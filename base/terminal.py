@@ -22,6 +22,9 @@ _COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u2
 _MARKUP = re.compile(r"(\\.|(?<!`)`[^`\n]+`(?!`))|`+|\][(\[:]|<(?=[A-Za-z/!?])")
 
 
+OUTPUT = "standard output"  # as the file of an error
+
+
 class OutputStream:
     """Standard output: unencodable characters become `?`, and a closed stream raises OSError, as a full one does."""
 
@@ -53,8 +56,10 @@ class OutputStream:
     def _as_os_error(self) -> Iterator[None]:
         try:
             yield
+        except OSError as error:
+            raise OSError(error.errno, error.strerror or str(error), OUTPUT) from None
         except ValueError as error:  # it is closed
-            raise OSError(errno.EBADF, str(error)) from None
+            raise OSError(errno.EBADF, str(error), OUTPUT) from None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

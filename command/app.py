@@ -20,7 +20,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from busso.base.errors import EXIT_REQUEUE, UserError
 from busso.base.files import with_home
-from busso.base.terminal import one_line
+from busso.base.terminal import OUTPUT, one_line
 from busso.command.commands import documented
 from busso.command.conf_folder import CONF, explained_settings
 from busso.command.main import Main, command, failure_of
@@ -204,7 +204,7 @@ def _named(error: OSError | BrokenProcessPool) -> Exception:
         return SettingsError(
             "hydra/launcher", problem, "resume with the same command; hydra.launcher.n_jobs=N runs fewer at a time"
         )
-    if error.filename is None:
+    if error.filename in (None, OUTPUT):
         return error
     problem = f"cannot use {error.filename} ({error.strerror})"
     return SettingsError("hydra.run.dir", problem, "choose another with runs=... or hydra.run.dir=...")

@@ -50,9 +50,12 @@ def main() -> int:
     if not arguments or arguments[0] not in COMMANDS:
         try:
             return _introduce(arguments)
-        except BrokenPipeError:  # `busso.command.main` handles this, but --help should not wait for its imports
+        except OSError as error:  # `busso.command.main` handles this, but --help should not wait for its imports
             discard_output(sys.stdout.fileno())
-            return 128 + 13
+            if isinstance(error, BrokenPipeError):
+                return 128 + 13
+            print(f"error: standard output: {error.strerror}", file=sys.stderr)
+            return 2
     run(COMMANDS[arguments[0]], arguments[1:])
     return 0
 

@@ -216,6 +216,14 @@ def test_the_table_of_a_folder_with_an_apostrophe(tmp_path: Path, short_folder: 
     assert "\nfolder='it\\'s/compare-7'\n" in found.stdout
 
 
+def test_scripts_keep_their_line_ends_in_a_checkout_on_windows(tmp_path: Path) -> None:
+    command = ["git", "-c", "core.autocrlf=true", "checkout-index", "--all", f"--prefix={tmp_path}/"]
+    subprocess.run(command, cwd=ROOT, check=True)
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_symlink()]
+    scripts = [path for path in files if path.read_bytes().startswith(b"#!")]
+    assert len(scripts) > 10 and not [path for path in scripts if b"\r" in path.read_bytes()]
+
+
 def test_site_settings_with_the_line_ends_of_windows(tmp_path: Path) -> None:
     (tmp_path / "slurm").mkdir()
     (tmp_path / "slurm" / "lib").symlink_to(ROOT / "slurm" / "lib")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from busso.base.files import write_atomic
+from busso.base.files import errors_name, write_atomic
 from busso.base.lock import InUseError, Lock, in_job
 from busso.cards.duplicate import Duel
 from busso.command.settings.checks import SettingsError
@@ -60,12 +60,14 @@ class Journal:
     def add(self, played: Played) -> None:
         """Append a batch to the file. Raises LostError if another process has taken over the folder."""
         self._lock.require_own()
-        self._file.write(_line(played))
-        self._file.flush()
+        with errors_name(self.folder / BATCHES):
+            self._file.write(_line(played))
+            self._file.flush()
 
     def close(self) -> None:
         """Release the folder."""
-        self._file.close()
+        with errors_name(self.folder / BATCHES):
+            self._file.close()
         self._lock.release()
 
     def _check(self, about: Mapping[str, Any]) -> None:

@@ -39,6 +39,10 @@ _LIFELINE = Path(__file__).with_name("lifeline.py")
 _SECONDS_TO_SAVE = 20.0  # after which a table is killed
 _SECONDS_TO_END = 5.0  # additionally, for the processes to exit
 _FONT_SIZES = range(6, 73)
+_WRONG = (
+    f"403: wrong address. Open the address that busso printed, with its secret, on {HOST} or localhost. A proxy "
+    "changes the address: use the ssh command printed beside it.\n"
+)
 _HEADERS = {
     # Load nothing from and send nothing to other sites, and forbid framing by other pages.
     "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
@@ -139,7 +143,7 @@ class TableServer(textual_server.Server):
         known = hmac.compare_digest(given, self.token.encode())
         local = request.host.rsplit(":", 1)[0] in _NAMES
         if not (known and local and origin in (None, f"http://{request.host}")):
-            return web.Response(status=403, text="403: wrong address\n", headers=_HEADERS)
+            return web.Response(status=403, text=_WRONG, headers=_HEADERS)
         response = await handler(request)
         if not response.prepared:
             response.headers.update(_HEADERS)

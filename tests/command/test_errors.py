@@ -25,6 +25,7 @@ from busso.train.rollout.backend import BackendLostError
 from busso.train.run.checkpoint import CheckpointError
 from busso.train.settings.dqn import LearnerSettings
 from busso.train.settings.resolve import settings_of
+from tests.pages import ROOT
 
 
 def test_the_line_is_key_problem_and_way_out() -> None:
@@ -168,6 +169,14 @@ def test_a_standard_error_that_is_full_ends_nothing() -> None:
     with Path("/dev/full").open("w") as full:
         found = subprocess.run([sys.executable, "-c", FAILS], check=False, stdout=subprocess.PIPE, stderr=full)
     assert (found.returncode, found.stdout) == (3, b"results\n")
+
+
+@pytest.mark.parametrize("line", ["--help", "train --cfg job", "replay tests/golden/records.jsonl"])
+def test_a_standard_output_that_is_full_is_named(line: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "busso", *line.split()]
+        found = subprocess.run(command, check=False, stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+    assert (found.returncode, found.stderr) == (2, "error: standard output: No space left on device\n")
 
 
 def test_nothing_on_the_screen_is_markup(capsys: pytest.CaptureFixture[str]) -> None:

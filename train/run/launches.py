@@ -76,9 +76,11 @@ def checkpoints_of(folder: Path) -> list[Path]:
 
 
 def this_program() -> dict[str, Any]:
-    """Return the versions and the commit of a clone; `changed` if its files differ from the commit."""
+    """Return the versions, and of a clone the commit; `changed` if its files differ from it. Unknown ones are None."""
     found = {"version": __version__, "python": platform.python_version(), "torch": torch.__version__}
-    return found | {"commit": commit(), "changed": _git("diff", "--quiet", "HEAD") is None}
+    own = commit()
+    changes = own and _git("status", "--porcelain", "--untracked-files=no")
+    return found | {"commit": own, "changed": None if changes is None else bool(changes)}
 
 
 def this_hardware() -> dict[str, Any]:
@@ -97,7 +99,8 @@ def commit() -> str | None:
 
 def _git(*arguments: str) -> str | None:
     """Return git's output in the program's folder; None if git fails, as outside a clone."""
-    command = ["git", "-C", str(Path(__file__).parent), *arguments]
+    # Git refuses another owner's clone, whose code this process runs all the same.
+    command = ["git", "-c", "safe.directory=*", "-C", str(Path(__file__).parent), *arguments]
     try:
         found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=_GIT_SECONDS)
     except (OSError, subprocess.SubprocessError):

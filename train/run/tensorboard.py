@@ -26,7 +26,7 @@ from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData, Sessi
 from tensorboard.summary.writer.record_writer import RecordWriter
 from torch.utils.tensorboard.summary import custom_scalars, histogram, scalar, text
 
-from busso.base.files import write_atomic
+from busso.base.files import errors_name, write_atomic
 from busso.command.settings.checks import SettingsError
 from busso.train.run.curves import evaluation_scalar
 from busso.train.run.results import read_results
@@ -68,7 +68,8 @@ class EventFile:
 
     def __init__(self, folder: Path, purge_step: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._file = (folder / _next_name(folder)).open("xb")
+        self._path = folder / _next_name(folder)
+        self._file = self._path.open("xb")
         self._records = RecordWriter(self._file)
         self._write(Event(file_version="brain.Event:2"), 0)
         self._write(Event(session_log=SessionLog(status=SessionLog.START)), purge_step)
@@ -80,15 +81,18 @@ class EventFile:
 
     def flush(self) -> None:
         """Flush to the operating system, so that a killed run loses no point before its checkpoint."""
-        self._file.flush()
+        with errors_name(self._path):
+            self._file.flush()
 
     def close(self) -> None:
         """Write everything to disk and close."""
-        self._file.close()
+        with errors_name(self._path):
+            self._file.close()
 
     def _write(self, event: Any, step: int) -> None:
         event.wall_time, event.step = time.time(), step
-        self._records.write(event.SerializeToString())
+        with errors_name(self._path):
+            self._records.write(event.SerializeToString())
 
 
 def _next_name(folder: Path) -> str:

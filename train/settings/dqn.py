@@ -12,7 +12,7 @@ from busso.base import own_files
 from busso.base.bounds import Bounds
 from busso.base.errors import InputError
 from busso.cards.game import Game
-from busso.cards.player_specs import CHAMPION, PlayerSpec, kind_and_options
+from busso.cards.player_specs import CHAMPION, PlayerSpec, champion_file, kind_and_options
 from busso.command.conf_folder import values_of_conf
 from busso.command.settings.checks import (
     MAX_COUNT,
@@ -211,7 +211,8 @@ def check_player(game: Game, key: str, text: str) -> None:
             alone = spec.of or CHAMPION
             raise InputError(spec, "a search with a network cannot play in training", f"use {alone}")
         if spec.path is None:
-            kind_and_options(game, spec, f", {CHAMPION}, or a run folder or checkpoint file")
+            shipped = f", {CHAMPION}" * (champion_file(game) is not None)
+            kind_and_options(game, spec, f"{shipped}, or a run folder or checkpoint file")
     except InputError as error:
         raise SettingsError(key, error) from None
 

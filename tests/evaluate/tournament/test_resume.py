@@ -1,5 +1,6 @@
 """A stopped tournament resumes and ends with the same files; several processes give the same results."""
 
+import errno
 import json
 import os
 import pickle
@@ -32,6 +33,7 @@ from busso.train.players.resolve import TRAINED, ResolvedPlayer, resolve_all
 from busso.train.run.checkpoint import CheckpointError
 from tests.base.test_lock import AWAY, put
 from tests.chips import emulated_chip
+from tests.disk import watched
 from tests.errors import error_about
 from tests.evaluate.tournament.parts import played
 from tests.limits import until
@@ -215,6 +217,20 @@ def test_who_lost_the_folder_writes_no_batch(tmp_path: Path) -> None:
         journal.add(played(unit, np.array([0.0, 0.5, 1.0])))
     journal.close()
     assert (tmp_path / BATCHES).read_bytes() == before
+
+
+def test_a_full_disk_names_the_file_of_batches(tmp_path: Path) -> None:
+    def full(path: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with watched(tmp_path) as disk:
+        journal = Journal(tmp_path, {"players": {}})
+        allowed, disk.refuse_write = disk.refuse_write, full
+        with pytest.raises(OSError) as caught:
+            journal.add(played(Batch(("a", "b"), 0, 3), np.array([0.0, 0.5, 1.0])))
+        disk.refuse_write = allowed
+        journal.close()
+    assert caught.value.filename == str(tmp_path / BATCHES)
 
 
 def test_batches_that_are_not_whole_are_left_out(tmp_path: Path) -> None:

@@ -274,6 +274,7 @@ FILES = {
     "best network": (r"/\.best\.pt", 0, "best.pt"),
     "config.yaml": (r"/\.config\.yaml", 0, "config.yaml"),
     "a row of metrics.csv": (r"/metrics\.csv", 0, "metrics.csv"),
+    "a point on a curve": (r"/events\.out", 3, "events.out"),
     "results.json": (r"small/\.results\.json", 0, "results.json"),
     "everything but the events, later": (r"^(?!.*events\.out)", 20, ""),
 }

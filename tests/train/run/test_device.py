@@ -307,6 +307,24 @@ def test_a_repository_around_an_installed_program_is_not_its_own(
     assert len(launches.commit() or "") == 40
 
 
+def test_another_owners_clone_is_recorded_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Git by itself refuses it as of dubious ownership. Without git, nothing is claimed."""
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
+    file = tmp_path / "launches.py"
+    file.write_text("")
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "first"]):
+        subprocess.run([*git, *arguments], check=True)
+    monkeypatch.setattr(launches, "__file__", str(file))
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    assert subprocess.run([*git, "rev-parse", "HEAD"], check=False, capture_output=True).returncode != 0
+    found = launches.this_program()
+    assert len(found["commit"] or "") == 40 and found["changed"] is False
+    file.write_text("changed")
+    assert launches.this_program()["changed"] is True
+    monkeypatch.setenv("PATH", "")
+    assert launches.this_program().items() >= {"commit": None, "changed": None}.items()
+
+
 def test_a_damaged_file_is_begun_anew(tmp_path: Path) -> None:
     for content in ("{", "3", '"text"', '[1, {"learner": "kept", "run": "id"}]'):
         (tmp_path / FILE).write_text(content)
