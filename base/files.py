@@ -2,6 +2,7 @@
 
 import csv
 import errno
+import hashlib
 import itertools
 import os
 import re
@@ -9,6 +10,7 @@ import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +170,13 @@ class NumberedFiles:
         pattern = re.compile(rf"{re.escape(self.prefix)}([0-9]+){re.escape(self.suffix)}")
         found = [(int(match[1]), name) for name in names_in(folder) if (match := pattern.fullmatch(name))]
         return [folder / name for number, name in sorted(found, reverse=True) if name == self.name(number)]
+
+
+def code_digest() -> str:
+    """Return the digest of busso's Python files on disk, which an update may change while a process runs."""
+    pattern = f"{Path(__file__).parents[1]}/**/*.py"
+    files = sorted(glob(pattern, recursive=True))  # noqa: PTH207 - Path.glob follows no links
+    return hashlib.sha256(b"\0".join(Path(file).read_bytes() for file in files)).hexdigest()
 
 
 def rename_aside(path: Path, suffix: str) -> Path:

@@ -17,17 +17,25 @@ from typing import Any, NoReturn, assert_never
 import ray
 from ray.exceptions import RayError, RayTaskError
 
-from busso.base.errors import UserError
+from busso.base.errors import EXIT_REQUEUE, UserError
+from busso.base.files import code_digest
 from busso.command.settings.checks import SettingsError
 from busso.train.rollout.ray import actors, messages, private
 from busso.train.rollout.ray.connect import NotStartedError, alive_nodes, amounts, connect, describe_nodes, reserve
-from busso.train.rollout.ray.messages import HEALTH, Arrays, Order, Slot, WeightArrays
+from busso.train.rollout.ray.messages import ASKED, HEALTH, Arrays, Order, Slot, WeightArrays
 from busso.train.rollout.request import Rollout, RolloutRequest
 from busso.train.run.signals import ignore_signals
 
 START_SECONDS = 300.0  # allowed for a start: many workers may read PyTorch from one slow disk
 DEATHS_IN_A_ROW = 5  # deaths without a result, beyond the number of workers, that end the run
 ALIVE_SECONDS = 1.0  # between two "alive" messages
+_AGAIN = "the same command resumes from the checkpoint"
+
+
+class WorkersLostError(SettingsError):
+    """Actors that cannot be replaced in this start of the run."""
+
+    exit_code = EXIT_REQUEUE
 
 
 @dataclass(eq=False)
@@ -65,14 +73,26 @@ class WorkerPool:
         self._lost: list[RolloutRequest] = []  # to play again
         self._evaluations: dict[int, Any] = {}  # references to weights, by tag
         self._fruitless = 0  # deaths of actors without results since the last result
+        self._failed_starts = 0  # since the last actor that started
+        self._code, self._code_seen = order.code, 0.0  # the learner's, and when it was last found on disk
         self._looked = time.monotonic()
         self._workers = {self._start(self._worker_class): None for _ in range(self._wanted())}
         self._evaluator: _Actor | None = None  # started at the first evaluation; until then workers need the CPUs
 
     def _start(self, actor_class: Any) -> _Actor:
+        if time.monotonic() - self._code_seen > ALIVE_SECONDS:  # once for many workers
+            self._check_code()
         actor = _Actor(actor_class.remote(self._settings))
         self._ask(actor)
         return actor
+
+    def _check_code(self) -> None:
+        """Raise WorkersLostError if an actor would run other code than the learner."""
+        with suppress(OSError):  # a file is being replaced
+            if code_digest() == self._code:
+                self._code_seen = time.monotonic()
+                return
+        raise WorkersLostError(ASKED, "busso's code has changed since this start, so no actor can join it", _AGAIN)
 
     def _then(self, reference: Any, event: Callable[[Future[Any]], None]) -> None:
         """Call `event` with the answer, in the event thread."""
@@ -153,7 +173,11 @@ class WorkerPool:
         except RayTaskError:
             raise  # our own error, which would recur
         except RayError as error:  # the actor, its node or its result is gone
-            self._replace(actor, reason_of(error))
+            reason = reason_of(error)
+            self._failed_starts += getattr(error, "actor_init_failed", False)
+            if self._failed_starts >= DEATHS_IN_A_ROW and any(worker.ready for worker in self._workers):
+                raise WorkersLostError(ASKED, f"actors do not start any more ({reason})", _AGAIN) from None
+            self._replace(actor, reason)
             return None
 
     def _ask(self, actor: _Actor) -> None:
@@ -170,7 +194,7 @@ class WorkerPool:
             actor.heard, actor.rounds = time.monotonic(), rounds
         actor.asked = False
         if not actor.ready:
-            actor.ready = True
+            actor.ready, self._failed_starts = True, 0
             if actor is not self._evaluator:
                 self._tell_workers()
 
@@ -248,7 +272,9 @@ class WorkerPool:
 
 
 def reason_of(error: Exception) -> str:
-    """Return Ray's error message in one line."""
+    """Return Ray's error message in one line; of a failed start, Python's error, which ends it."""
+    if getattr(error, "actor_init_failed", False):
+        return str(error).strip().rpartition("\n")[2].strip()[:300]
     return " ".join(str(error).split())[:300]
 
 

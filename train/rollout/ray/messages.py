@@ -9,12 +9,13 @@ arrays by name.
 import mmap
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from busso.base.files import code_digest
 from busso.train.rollout.request import RolloutRequest
 from busso.train.settings.dqn import RolloutSettings
 
@@ -36,6 +37,7 @@ class Order:
     learner_threads: int
     settings: bytes
     describe_nodes: bool = False  # do nothing else
+    code: str = field(default_factory=code_digest)  # of the learner
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 import torch
-from ray.exceptions import RayError
+from ray.exceptions import ActorDiedError, RayError, RayTaskError
 
+from busso.base.errors import EXIT_REQUEUE
 from busso.base.system import shared_file
 from busso.cards.play import never
 from busso.command.settings.checks import SettingsError
@@ -95,6 +96,38 @@ def test_each_actor_that_did_nothing_is_one_death(tmp_path: Path, monkeypatch: p
     assert warnings == ["replacing a Ray worker: it is gone"] * (driver.DEATHS_IN_A_ROW + 3)
     with pytest.raises(SettingsError, match="in a row"):
         it.answer(it.beats, GONE)
+
+
+def test_no_worker_with_other_code_joins_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    it = Pool(tmp_path, monkeypatch, workers=2)
+    it.answer(it.beats, 0)
+    monkeypatch.setattr(driver, "code_digest", lambda: "of a git pull")
+    monkeypatch.setattr(driver, "ALIVE_SECONDS", -1.0)
+    with pytest.raises(driver.WorkersLostError, match="code has changed since this start") as caught:
+        it.answer(it.beats, GONE)
+    assert caught.value.exit_code == EXIT_REQUEUE
+
+
+def test_workers_that_fail_to_start_end_the_run_with_pythons_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even though others work."""
+    error = ModuleNotFoundError("No module named 'busso.gone'")
+    failed = ActorDiedError(
+        RayTaskError("__init__", f"Traceback {'x ' * 200}\n{type(error).__name__}: {error}\n", error)
+    )
+    it = Pool(tmp_path, monkeypatch, workers=2)
+    for _ in range(driver.DEATHS_IN_A_ROW - 1):
+        it.answer(it.beats, failed)
+    it.answer(it.beats, 0)  # a start between them
+    for k in range(driver.DEATHS_IN_A_ROW - 1):
+        it.submit(RolloutRequest(32 * k, 32, 0.5))
+        it.answer(it.plays, ("a rollout", []))
+        it.answer(it.beats, failed)
+    said = {text for name, text, *_ in it.said if name == "warning"}
+    assert said == {f"replacing a Ray worker: ModuleNotFoundError: {error}"}
+    with pytest.raises(driver.WorkersLostError, match=f"do not start any more .ModuleNotFoundError: {error}"):
+        it.answer(it.beats, failed)
 
 
 def test_requests_of_the_dead_are_played_with_other_games(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
