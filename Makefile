@@ -5,23 +5,28 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TOOLS := $(VENV)/.tools
 ARGS ?=
+# The scripts of an environment have its path: those of a moved clone do not run, those of a copy run the other clone.
+MOVED := $(shell [ ! -e $(BIN)/pip ] || [ -L $(VENV) ] || { [ -x $(BIN)/python ] && grep -qF "$(CURDIR)/$(BIN)/" $(BIN)/pip; } || echo yes)
 PYTEST = $(BIN)/pytest --durations=30
 # Tests start hundreds of processes, each of which would compile every source anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install warm train tensorboard tournament test test-all lint format types imports unit slow cluster soak faults other-python bench bench-quick clean docs settings-page pictures
+.PHONY: help install moved warm train tensorboard tournament test test-all lint format types imports unit slow cluster soak faults other-python bench bench-quick clean docs settings-page pictures
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(READY) warm ## create .venv with what playing and training need, pinned, and compile what every start would
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt $(if $(MOVED),moved)
 	@$(PYTHON) -c 'import sys; sys.exit("busso needs Python 3.11 or newer; say make PYTHON=python3.X") if sys.version_info < (3, 11) else None'
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(if $(MOVED),--clear) $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[export,sweep,tune]'
 	@touch $(READY)
+
+moved:
+	@echo "$(VENV) is of another place or Python: it is made anew" >&2
 
 WARM = $(BIN)/busso warm || echo "commands compile when they start" >&2
 

@@ -94,6 +94,25 @@ def test_make_target(target: str) -> None:
     subprocess.run(["make", "-n", target], cwd=ROOT, check=True, capture_output=True)
 
 
+@pytest.mark.parametrize("place", ["here", "elsewhere", "nowhere"])
+def test_the_environment_of_a_moved_clone_is_made_anew(tmp_path: Path, place: str) -> None:
+    """Its scripts name the old place, of another clone if this is a copy; a Python that was removed is as bad."""
+    of = tmp_path / "elsewhere" if place == "elsewhere" else tmp_path
+    scripts = tmp_path / ".venv" / "bin"
+    scripts.mkdir(parents=True)
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    (scripts / "pip").write_text(f"#!{of}/.venv/bin/python3\n")
+    (scripts / "python").symlink_to("/nowhere/python" if place == "nowhere" else sys.executable)
+    (tmp_path / ".venv" / ".ready").touch()
+    planned = subprocess.run(["make", "-n", "train"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert planned.startswith(".venv/bin/busso train" if place == "here" else 'echo ".venv is of another place')
+    assert ("-m venv --clear .venv\n" in planned) == (place != "here")
+    (tmp_path / "environment").symlink_to(tmp_path / ".venv")  # an environment of another place on purpose
+    linked = [*("make", "-n", "train", "VENV=environment")]
+    assert "--clear" not in subprocess.run(linked, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+
 def test_make_help_lists_the_targets() -> None:
     text = subprocess.run(["make", "help"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     assert all(target in text for target in TARGETS)
