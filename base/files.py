@@ -172,11 +172,14 @@ class NumberedFiles:
         return [folder / name for number, name in sorted(found, reverse=True) if name == self.name(number)]
 
 
-def code_digest() -> str:
-    """Return the digest of busso's Python files on disk, which an update may change while a process runs."""
-    pattern = f"{Path(__file__).parents[1]}/**/*.py"
-    files = sorted(glob(pattern, recursive=True))  # noqa: PTH207 - Path.glob follows no links
-    return hashlib.sha256(b"\0".join(Path(file).read_bytes() for file in files)).hexdigest()
+def code_digest(place: Path = Path(__file__).parents[1]) -> str:
+    """Return the digest of the Python files in a folder, by default busso's, or of one file, as they are on disk now.
+
+    An update may change them while a process runs.
+    """
+    # Path.glob follows no links.
+    found = sorted(glob(f"{place}/**/*.py", recursive=True)) if place.is_dir() else [str(place)]  # noqa: PTH207
+    return hashlib.sha256(b"\0".join(Path(file).read_bytes() for file in found)).hexdigest()
 
 
 def rename_aside(path: Path, suffix: str) -> Path:

@@ -1,12 +1,12 @@
 """Location of games: packages of busso, files that a user named (`busso.base.own_files`), or installed packages."""
 
-import hashlib
 import sys
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 from busso.base import own_files
+from busso.base.files import code_digest
 from busso.base.own_files import OwnFile
 
 ENTRY_POINTS = "busso.games"  # the entry-point group for game packages: `NAME = "NAME:GAME"`
@@ -24,16 +24,10 @@ def package_of(game: str) -> str:
 
 
 def source_digest(package: str) -> str:
-    """Return the digest of all Python sources of a package or module, as they lie on the disk now."""
+    """Return the digest of the Python sources of a package or module, as they are on disk now."""
     spec = find_spec(package)
     assert spec is not None and spec.origin is not None
-    files = [Path(spec.origin)]
-    for folder in spec.submodule_search_locations or ():
-        files = sorted(Path(folder).rglob("*.py"))
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(hashlib.sha256(file.read_bytes()).digest())
-    return digest.hexdigest()
+    return code_digest(Path(spec.origin).parent if spec.submodule_search_locations else Path(spec.origin))
 
 
 def is_ours(game: str) -> bool:
