@@ -156,6 +156,19 @@ class VisibleFormatter(logging.Formatter):
         return visible(super().format(record))
 
 
+class ScreenHandler(logging.StreamHandler):  # type: ignore[type-arg]
+    """Log handler for standard error as it is at each line: a bar takes its place, to print lines above itself."""
+
+    @property
+    def stream(self) -> Any:
+        """Standard error now."""
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, _: Any) -> None:
+        """Ignore the stream of `StreamHandler`."""
+
+
 @contextmanager
 def visible_output() -> Iterator[None]:
     """Escape everything printed or logged to the screen in this context; standard error never fails."""

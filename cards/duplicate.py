@@ -178,12 +178,23 @@ def plays_of(game: Game, seeds: NDArray[np.uint64], seating: str = ALTERNATE) ->
     return Plays(rows, counted, seeds[deal], private, rows[play_number])
 
 
-def duel(game: Game, first: Player, second: Player, seeds: NDArray[np.uint64], seating: str = ALTERNATE) -> Duel:
-    """Play `first` against `second` on the deals `seeds`, once per row of `seatings`. Raises ValueError without any."""
+def duel(
+    game: Game,
+    first: Player,
+    second: Player,
+    seeds: NDArray[np.uint64],
+    seating: str = ALTERNATE,
+    done: Callable[[int], object] = lambda deals: None,
+) -> Duel:
+    """Play `first` against `second` on the deals `seeds`, once per row of `seatings`. Raises ValueError without any.
+
+    `done` is called with the number of deals of each batch that has been played.
+    """
     from busso.cards.play import play  # imports Numba
 
     def played(plays: Plays) -> Outcome:
         states, _ = play(game, plays.seeds, [first, second], plays.sides, private=plays.private)
+        done(plays.counted.shape[1])
         return game.returns(states), game.occupied(states)
 
     return duel_of(game, played, seeds, seating)

@@ -16,7 +16,8 @@ from busso.base.terminal import discard_output
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress as Bar
+
+    from busso.command.plain_console import Bar
 
 PLAIN_SECONDS = 10.0  # between lines without a terminal
 
@@ -68,22 +69,6 @@ def _terminal() -> Console | None:
     return console if console.is_terminal else None
 
 
-def _bar_on(console: Console) -> Bar:
-    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
-    return Bar(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.fields[counts]}", markup=False),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[left]}", markup=False),
-        console=console,
-        transient=True,
-    )
-
-
 class Progress:
     """Context that shows how much of `total`, None if unknown, is done, in `unit`.
 
@@ -97,8 +82,11 @@ class Progress:
         self._last_line = time.monotonic()
         self._first: tuple[float, float] | None = None  # time of the first update, and the amount done then
         self._console = _terminal()
-        self._bar = None if self._console is None else _bar_on(self._console)
-        if self._bar is not None:
+        self._bar: Bar | None = None
+        if self._console is not None:
+            from busso.command.plain_console import Bar  # Rich, only on a terminal
+
+            self._bar = Bar(self._console)
             self._task = self._bar.add_task(what, total=total, counts=self._counts(""), left="")
 
     def __enter__(self) -> Self:
@@ -138,14 +126,14 @@ class Progress:
         return (time.monotonic() - begun) / (self._done - before) * max(0.0, self._total - self._done)
 
     def _draw(self, counts: str, seconds_left: float | None) -> None:
-        """Refresh the bar, or print a line every ten seconds; `counts` may have several lines."""
+        """Refresh the bar, or print a line every ten seconds."""
         left = time_left(seconds_left)
         if self._bar is not None:
             self._bar.update(self._task, completed=self._done, total=self._total, counts=counts, left=left)
         elif time.monotonic() - self._last_line >= PLAIN_SECONDS:
             self._last_line = time.monotonic()
             share = f"{min(1.0, self._done / self._total):.0%}" if self._total else ""
-            self.say("  ".join(filter(None, (self._what, share, *counts.splitlines(), left))))
+            self.say("  ".join(filter(None, (self._what, share, counts, left))))
 
     def _counts(self, note: str) -> str:
         of = f" of {self._total:,.0f}" if self._total is not None else ""

@@ -1,6 +1,10 @@
 """Hydra application of `busso train`, which trains one run from the composed settings."""
 
 import os
+import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,13 +17,18 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from busso.base.errors import UserError
+from busso.cards.packages import typed_game
 from busso.command.app import CommandEnd, job
+from busso.command.commands import COMMANDS
 from busso.command.settings.compose import from_config
+from busso.command.settings.quoting import as_text, for_shell
 from busso.train.api import prepare_run
 from busso.train.api import train as train_run
+from busso.train.run import results
 from busso.train.settings.resolve import SCHEMAS, AnyRunSettings, PreparedRun, ResolvedSettings, chosen_of
 from busso.train.sweep import in_sweep, prepare
 
+_swept = list[str]()  # run folders of a grid
 _prepared: dict[str, PreparedRun] = {}  # the single run that `Checks` has checked, by its folder
 
 
@@ -35,7 +44,13 @@ class Checks(Callback):
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Check all combinations of a grid."""
         with _ending():
-            prepare(config, _check)
+            _swept[:] = prepare(config, _check)
+
+    def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
+        """Print the table of a grid that this command has trained, by another process: it is in a higher layer."""
+        if sum(Path(folder, results.FILE).exists() for folder in _swept) > 1:
+            game = [each for each in config.hydra.overrides.task if re.match(r"game=[^,]*[./][^,]*$", each)]
+            subprocess.run([sys.executable, "-m", COMMANDS["compare"].module, *game, *_swept], check=False)
 
 
 @contextmanager
@@ -75,12 +90,26 @@ def train(config: DictConfig) -> int | float | None:
     # The runs of a sweep were checked together, and other runs may have been trained since.
     found = _prepared.pop(folder, None) or _check(config, list(hydra_config.overrides.task), folder)
     run = replace(found, composed=_files(config, hydra_config))
-    if hydra_config.mode == RunMode.RUN or hydra_config.runtime.choices["hydra/sweeper"] == "basic":
+    if hydra_config.mode == RunMode.RUN:
+        code = train_run(run)
+        if code == 0:
+            _say_next(run.settings)
+        return code
+    if hydra_config.runtime.choices["hydra/sweeper"] == "basic":
         return in_sweep(lambda: train_run(run))
     from busso.train.run.read import check_direction, objective  # imports NumPy, which --help does not need
 
     check_direction(found.settings, hydra_config.sweeper.get("direction"))
     return in_sweep(lambda: train_run(run)) or objective(found.settings)[0]
+
+
+def _say_next(settings: AnyRunSettings) -> None:
+    """Print what to type after a complete run."""
+    run, game = str(settings.folder), settings.load_game()
+    lines = [f"busso report {shlex.quote(run)}  # a page about the run", f"busso compare {settings.folder.parent}/*"]
+    if game.seats > 1:
+        lines.insert(1, f"busso play game={typed_game(game.name)} {for_shell(f'opponents={as_text(run)}')}")
+    print("next:", *lines, sep="\n  ", file=sys.stderr)
 
 
 def _files(config: DictConfig, hydra_config: Any) -> dict[str, str]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from busso.cards.duplicate import Duel, meaning_of_won
 from busso.cards.play import Stop
-from busso.command.console import output_may_fail, result_console
+from busso.command.console import Progress, output_may_fail, result_console
 from busso.train.learner.learner import DivergenceMonitor, Learner
 from busso.train.learner.replay_buffer import ReplayBuffer
 from busso.train.rollout.backend import RolloutBackend
@@ -202,12 +202,28 @@ class BestNetwork:
 def report_best(
     settings: TrainSettings, folder: RunFolder, device: torch.device, at: Status, stop_requested: Stop
 ) -> None:
-    """Print the results of the best network so far on fresh deals, and write them to results.json.
+    """Print the results of the best network so far on fresh deals, played unless results.json has them.
 
     Does nothing without opponents. Raises CheckpointError if none is intact, StoppedError soon after a stop request.
     """
     if not settings.evaluation.opponents:
         return
+    game, deals, opponents = settings.load_game(), settings.evaluation.final_deals, settings.evaluation.opponents
+    found = folder.results_against(opponents, deals)
+    if found is None:
+        with Progress("final evaluation", deals * len(opponents), "deals") as progress:
+            evaluator, weights = Evaluator(settings, device), _best_of(folder)
+            duels = evaluator.duels(weights, "final", deals, stop_requested, progress.advance)
+        found = results.of_duels(duels, game.unit)
+        folder.write_results(found, at.done, at.env_steps)
+    means = meaning_of_won(game, evaluation_seating(settings))
+    if (only := settings.opponents.only) in found:
+        means += f"\na lower bound on the exploitability of {only}: what this best response wins from it"
+    with output_may_fail():
+        result_console().print(results_table(f"{settings.folder}, best network", game.unit, found, means))
+
+
+def _best_of(folder: RunFolder) -> Weights:
     found = checkpoint.load_best(folder.checkpoints)
     if found and found.state.get(checkpoint.RUN_KEY) != folder.run_id:  # another run's, unreadable when this one began
         found = checkpoint.load_newest(folder.checkpoints, resuming=False)
@@ -215,16 +231,8 @@ def report_best(
         raise checkpoint.CheckpointError(folder.path, "contains no checkpoint")
     for problem in found.problems.values():
         log.warning("%s; %s is used instead", problem, found.path)
-    deals = settings.evaluation.final_deals
-    duels = Evaluator(settings, device).duels(found.state["acting"], "final", deals, stop_requested)
-    game = settings.load_game()
-    title = f"{settings.folder}, best network, duplicate deals"
-    means = meaning_of_won(game, evaluation_seating(settings))
-    if (only := settings.opponents.only) in duels:
-        means += f"\na lower bound on the exploitability of {only}: what this best response wins from it"
-    folder.write_results(results.of_duels(duels, game.unit), at.done, at.env_steps)
-    with output_may_fail():
-        result_console().print(results_table(title, game.unit, duels, means))
+    weights: Weights = found.state["acting"]
+    return weights
 
 
 def score_of(duels: Sequence[Duel], measure: str) -> tuple[float, float]:

@@ -20,7 +20,6 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.core.plugins import Plugins
-from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from busso.base.errors import EXIT_REQUEUE
@@ -69,10 +68,11 @@ def set_up_launchers() -> None:
         store.store(group="hydra/launcher", name=name, node=node, provider="busso")
 
 
-def prepare(config: DictConfig, check: Callable[[DictConfig, Sequence[str], str], object]) -> None:
+def prepare(config: DictConfig, check: Callable[[DictConfig, Sequence[str], str], object]) -> list[str]:
     """Name the runs of a sweep by the swept keys, check all combinations of a grid, and handle signals.
 
-    `check` receives the settings of a run, its overrides and its folder. Raises SettingsError.
+    Return the run folders of a grid that this command trains itself. `check` receives the settings of a run, its
+    overrides and its folder. Raises SettingsError.
     """
     global _stopped  # noqa: PLW0603 - process-wide, like signals
     _stopped = None
@@ -109,6 +109,7 @@ def prepare(config: DictConfig, check: Callable[[DictConfig, Sequence[str], str]
             _leave_allocation()
     elif launcher == "joblib":
         until_end.enter_context(_relayed(set(StopRequest.SIGNALS), _tell_workers))
+    return list(jobs) if sweeper == "basic" and launcher in ("basic", "joblib") else []
 
 
 def _grid(config: DictConfig, overrides: list[Override]) -> dict[int, Job]:
@@ -240,8 +241,6 @@ def in_sweep(train: Callable[[], int]) -> int:
     """
     global _stopped  # noqa: PLW0603
     hydra = HydraConfig.get()
-    if hydra.mode == RunMode.RUN:
-        return train()
     launcher = str(hydra.runtime.choices["hydra/launcher"])
     if launcher == "joblib" and not end_with_parent(_parent(), signal.SIGTERM):
         os._exit(_exit_code(signal.SIGTERM))

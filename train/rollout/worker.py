@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -91,14 +91,24 @@ class Evaluator:
         key, opponents = "evaluation.opponents", settings.evaluation.opponents
         self._opponents = {name: player_from_text(self._game, name, device, key) for name in opponents}
 
-    def duels(self, weights: Weights, stream_name: str, deals: int, stop: Stop = never) -> dict[str, Duel]:
-        """Play each opponent on deals of the seed stream `stream_name`. Raises StoppedError soon after `stop()`."""
+    def duels(
+        self,
+        weights: Weights,
+        stream_name: str,
+        deals: int,
+        stop: Stop = never,
+        done: Callable[[int], object] = lambda deals: None,
+    ) -> dict[str, Duel]:
+        """Play each opponent on deals of the seed stream `stream_name`; `done` gets the deals of each batch.
+
+        Raises StoppedError soon after `stop()`.
+        """
         self._network.load_state_dict(weights)
         player = StoppablePlayer(NetworkPlayer(self._network), stop)
         seeds = stream(self._settings.seed, stream_name, 0, deals)
         seating = evaluation_seating(self._settings)
         others = {name: stoppable(self._game, name, other, stop) for name, other in self._opponents.items()}
-        return {name: duel(self._game, player, other, seeds, seating) for name, other in others.items()}
+        return {name: duel(self._game, player, other, seeds, seating, done) for name, other in others.items()}
 
 
 def phases_of(settings: TrainSettings) -> list[PhaseSettings]:

@@ -9,7 +9,7 @@ import logging
 import os
 import secrets
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
 from functools import cache
@@ -155,6 +155,17 @@ class RunFolder:
         """Write results.json of the run, complete after `done` episodes or iterations. Raises LostError."""
         self.require_own()
         results.write_of_run(self.path, found, self.run_id, self.checkpoint_at(done).name, env_steps)
+
+    def results_against(self, opponents: Sequence[str], deals: int) -> dict[str, Any] | None:
+        """Return the run's results if results.json has them against these players, on as many deals; else None."""
+        try:
+            found = results.read_results(self.path)
+            is_own = results.run_of_results(self.path) == self.run_id
+        except SettingsError:  # it is damaged, and written again
+            return None
+        if found is None or not is_own or set(found) != set(opponents):
+            return None
+        return found if all(each["deals"] == deals for each in found.values()) else None
 
     def newest(self) -> Path | None:
         """Return the checkpoint that `resume` would load, changing nothing. Raises as it and entering the folder."""

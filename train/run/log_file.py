@@ -10,7 +10,7 @@ from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 
-from busso.base.terminal import VisibleFormatter
+from busso.base.terminal import ScreenHandler, VisibleFormatter
 
 LOG_BYTES = 10_000_000  # of train.log, about a week; it is then renamed to train.log.1, overwriting that
 
@@ -45,7 +45,7 @@ def logged(folder: Path) -> Iterator[None]:
         return
     logger = logging.getLogger("train")
     logger.propagate = not HydraConfig.initialized()  # else Hydra's handler of other commands would print all again
-    file, screen = LogFile(folder / "train.log"), logging.StreamHandler()
+    file, screen = LogFile(folder / "train.log"), ScreenHandler()
     file.setFormatter(VisibleFormatter("%(asctime)s %(levelname)s %(message)s"))
     screen.setLevel(logging.WARNING)
     logger.setLevel(logging.INFO)

@@ -330,11 +330,12 @@ class BatchQTrainer:
         names = settings.evaluation.opponents
         others = {name: stoppable(game, name, named_player(game, name), stop_requested) for name in names}
         duels = {name: duel(game, player, other, seeds) for name, other in others.items()}
-        self._folder.write_results(results.of_duels(duels, game.unit), self.progress.done, self.progress.env_steps)
+        found = results.of_duels(duels, game.unit)
+        self._folder.write_results(found, self.progress.done, self.progress.env_steps)
         states = int(visited(self.values).sum())
         says = f"{settings.folder}: {counters.updates:,} updates, {states:,} states visited, {counters.seconds:.1f} s"
         with output_may_fail():
             print(says)
-            if duels:
-                title = f"{settings.folder}, last policy, duplicate deals"
-                result_console().print(results_table(title, game.unit, duels, meaning_of_won(game)))
+            if found:
+                title = f"{settings.folder}, last policy"
+                result_console().print(results_table(title, game.unit, found, meaning_of_won(game)))

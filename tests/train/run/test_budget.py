@@ -1,10 +1,7 @@
 """End of a run, due events, the pace of learning, and its progress: by hand, with fake clocks."""
 
-import io
-
 import numpy as np
 import pytest
-from rich.console import Console
 
 from busso.cards.duplicate import Duel
 from busso.command import console as progress
@@ -14,7 +11,7 @@ from busso.train.requests import DqnCounters, RateLimiter
 from busso.train.run.budget import Budget
 from busso.train.run.curves import Rates
 from busso.train.run.every import ROWS, SHARE, Every
-from busso.train.run.progress import Display, Status
+from busso.train.run.progress import Display, Status, curve
 from busso.train.settings.dqn import DEFAULT_MINUTES, TrainSettings
 from tests.errors import error_about
 from tests.train.defaults import learner_settings
@@ -211,19 +208,10 @@ DUELS = {"random": Duel(np.array([0.75, 1.0]), np.ones(2), np.zeros(2))}
 WON = "games won against: random 87.5%"
 
 
-def test_a_terminal_shows_rates_time_left_and_the_last_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = io.StringIO()
-    monkeypatch.setattr(
-        progress, "plain_console", lambda **_: Console(file=screen, force_terminal=True, width=120, color_system=None)
-    )
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    with Display("tressette/test") as display:
-        display.evaluated(DUELS)
-        display.show(AT, 0.25, RATES, 90.0)
-        display.say("a line")
-    counts = ("12,345 episodes  493,800 env steps  678 updates", "98,765 env steps/s  43 updates/s")
-    for text in ("tressette/test", *counts, "1:30", WON, "a line"):
-        assert text in screen.getvalue()
+def test_curves_from_the_lowest_to_the_highest_value() -> None:
+    assert [curve(values) for values in ([0.5], [0.2, 0.9, 0.55], [0.5, 0.5])] == ["▁", "▁█▅", "▁▁"]
+    many = curve([float(value) for value in range(1000)])
+    assert len(many) == 24 and many[0] == "▁" and many[-1] == "█" and list(many) == sorted(many)
 
 
 def test_plain_lines_elsewhere(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

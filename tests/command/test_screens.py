@@ -1,0 +1,77 @@
+"""What a person sees on a terminal, read from the screen: bars that move, whole lines above them, no control codes."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.screen import screens
+from tests.train.runs import SMALL
+
+ROOT = Path(__file__).parents[2]
+CODES = re.compile(r"\\x1b|\\r|\x1b|\^\[")  # control characters, or as letters
+
+MANY_LINES = """
+import logging, time
+from busso.base.terminal import ScreenHandler, VisibleFormatter
+from busso.command.console import Progress, result_console
+from busso.command.main import command
+
+@command
+def main(arguments):
+    screen = ScreenHandler()
+    screen.setFormatter(VisibleFormatter("%(message)s"))
+    logging.getLogger().addHandler(screen)
+    with Progress("playing", 10, "deals") as bar:
+        for deal in range(10):
+            time.sleep(0.1)
+            bar.advance(1, "of \\x1b[2J")
+            if deal == 4:
+                logging.warning("logged \\x1b[2J")
+                print("printed")
+                bar.say("said \\x1b[2J")
+    result_console().print("results")
+
+raise SystemExit(main([]))
+"""
+
+
+def test_lines_stand_above_a_bar_and_text_of_files_is_harmless(tmp_path: Path) -> None:
+    (tmp_path / "many_lines.py").write_text(MANY_LINES)
+    path = {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    found = screens("many_lines", columns=90, rows=12, env=path)
+    above = ["logged \\x1b[2J", "printed", "said \\x1b[2J"]
+    with_bar = [screen.splitlines() for screen in found if "said" in screen and "playing" in screen]
+    assert with_bar and all(lines[:3] == above and len(lines) == 4 for lines in with_bar)
+    assert "━" in with_bar[-1][3] and "of 10 deals of \\x1" in with_bar[-1][3]
+    assert found[-1].splitlines() == [*above, "results"]
+
+
+@pytest.mark.parametrize("columns", [50, 100])
+def test_a_tournament_shows_its_bar_and_then_only_results(tmp_path: Path, columns: int) -> None:
+    players = "players=[greedy,random,monte_carlo:samples:5]"
+    arguments = [players, "deals=512", "batch_deals=64", "processes=1", f"folder={tmp_path / 'out'}"]
+    found = screens("busso.evaluate.tournament", arguments, columns, rows=60)
+    bars = [screen for screen in found if "playing" in screen]
+    assert len(bars) > 2 and all(screen.count("playing") == 1 for screen in bars)
+    assert "━" in bars[-1] and not any(CODES.search(screen) for screen in found)
+    assert "playing" not in found[-1] and "Elo" in found[-1]
+
+
+def test_training_shows_rates_curves_and_what_to_type_next(tmp_path: Path) -> None:
+    run = [*SMALL, f"runs={tmp_path}", "name=small", "episodes=1500", "evaluation.every_episodes=300"]
+    found = screens("busso.train", [*run, "evaluation.opponents=[random,greedy]"], columns=80)
+    assert not any(CODES.search(screen) for screen in found)
+    bar = next(screen for screen in reversed(found) if re.search(r"tressette/small .*━.* \d+% ", screen))
+    assert re.search(r"episodes +[\d,]+ env steps +[\d,]+ updates\n +[\d,]+ env steps/s +[\d,]+ updates/s\n", bar)
+    assert re.search(r"games won against\n +random +\d+\.\d% +[▁▂▃▄▅▆▇█]{2,}\n +greedy +\d+\.\d% +[▁▂▃▄▅▆▇█]{2,}", bar)
+    assert any(re.search(r"final evaluation .* deals", screen) for screen in found)
+    end = found[-1]
+    assert "games won, 95% interval" in end and "tressette/small ━" not in end
+    for line in (f"busso report {tmp_path}/tressette/small", "busso play game=tressette", "busso compare"):
+        assert line in end.replace("\n", "")
+
+
+def test_a_local_grid_ends_with_its_table(tmp_path: Path) -> None:
+    found = screens("busso.train", ["-m", *SMALL, f"runs={tmp_path}", "episodes=128", "seed=1,2", "game=spike"])
+    assert re.search(r"seed=1 .*┃? *2 ", found[-1].rpartition("┃ run")[2])
