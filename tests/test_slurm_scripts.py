@@ -128,7 +128,7 @@ esac""",
 echo "python $* BUSSO_MINUTES=${BUSSO_MINUTES-}"
 trap "exit 75" USR1
 kill -USR1 $PPID
-while :; do sleep 0.1; done
+for ((k = 0; k < ${TENTHS:-9999}; k++)); do sleep 0.1; done
 """,
 }
 ONE_NODE = {"SLURM_JOB_ID": "9", "SLURM_JOB_NUM_NODES": "1", "SLURM_JOB_NODELIST": "node1", "BUSSO_MINUTES": "77"}
@@ -153,13 +153,40 @@ def test_a_job_trains_for_the_time_it_asked_for_and_asks_for_another_start(
     assert f"error: Slurm did not requeue job {job};" in found.stderr
 
 
-def _stopped(folder: Path, short_folder: str, given: dict[str, str]) -> subprocess.CompletedProcess[str]:
+@pytest.mark.parametrize(
+    ("limit", "preempted", "code"),
+    [
+        ("5:00", "None", 0),
+        ("11:59", "None", 0),
+        ("12:00", "None", 75),
+        ("2:00", "None", 75),  # no time is left
+        ("5:00", "2026-11-27T02:43:00", 75),
+        ("5:00", "", 75),  # without a record the job may be preempted
+    ],
+)
+def test_a_short_job_trains_on_after_the_signal_unless_it_is_preempted(
+    tmp_path: Path, short_folder: str, limit: str, preempted: str, code: int
+) -> None:
+    """Slurm sends USR1 up to six minutes before the limit, even if that is at the start."""
+    given = {"LIMIT": limit, "PREEMPTED": f" PreemptTime={preempted} ", "TENTHS": "10"}
+    said = _stopped(tmp_path, short_folder, given, code).stdout
+    assert "SIGUSR1\n" in said and ("USR1 is held back for " in said) == (not code)
+
+
+def test_a_signal_that_was_held_back_comes_two_minutes_before_the_limit(tmp_path: Path, short_folder: str) -> None:
+    said = _stopped(tmp_path, short_folder, {"LIMIT": "2:04", "PREEMPTED": " PreemptTime=None "}).stdout
+    assert "USR1 is held back for " in said and said.count("SIGUSR1\n") == 2
+
+
+def _stopped(
+    folder: Path, short_folder: str, given: dict[str, str], code: int = 75
+) -> subprocess.CompletedProcess[str]:
     """Return the result of a job that received USR1."""
     put_commands(folder, COMMANDS)
     environment = {**ONE_NODE, "JOB": "9", "LIMIT": "", **given, "PATH": f"{folder}:{os.environ['PATH']}"}
     environment |= {"BUSSO_PYTHON": str(folder / "python"), "BUSSO_TMP": short_folder}
     found = bash("slurm/train_dqn.sh", "seed=1", **environment)
-    assert found.returncode == 75, found.stderr
+    assert found.returncode == code, found.stderr
     return found
 
 

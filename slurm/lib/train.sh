@@ -2,7 +2,7 @@
 # Training in a job: Ray on its nodes, signals to the trainer, and requeueing at the time limit.
 MISSING_NODES=69 # exit code of the trainer: not all nodes joined
 CHECKPOINTED=75 # exit code of the trainer: stopped by USR1, or Ray or the GPU failed; it resumes from its checkpoint
-trainer='' signals=0 signal='' told='' cancelled=''
+trainer='' signals=0 signal='' told='' cancelled='' held=''
 
 # USR1, shortly before the time limit or a preemption: checkpoint, then requeue. TERM, from scancel or from a preemption
 # without USR1: checkpoint only, since a cancelled job must not come back and Slurm requeues a preempted one.
@@ -27,7 +27,7 @@ source slurm/lib/budget.sh
 
 # Wait until Python catches or blocks USR1, which would kill it; TERM may, since there is nothing to save yet.
 tell() {
-    [[ $told ]] && return
+    [[ $told ]] || hold && return
     told=1
     local bit mask masks
     bit=$(($(kill -l "$signal") - 1))
@@ -39,6 +39,16 @@ tell() {
         sleep 0.2
     done
     kill "-$signal" "$trainer" 2>/dev/null
+}
+
+# Succeeds if USR1 is held back: it then comes again.
+hold() {
+    local seconds
+    [[ ! $cancelled ]] && seconds=$(seconds_to_hold "$SECONDS") || return
+    [[ $held ]] && return
+    say "USR1 is held back for $seconds s, unless the job is preempted"
+    { read -rt "$seconds" <> <(:); kill -USR1 $$; } & # no `sleep`, which would outlive it
+    held=$!
 }
 
 # shellcheck disable=SC2154 # module: the trainer, set by tune.sh
@@ -61,6 +71,7 @@ train() { # OVERRIDES...: ends the job
         ((signals == before)) && break
     done
     trainer=
+    [[ $held ]] && kill "$held" 2>/dev/null
     say "the trainer ended with exit code $code"
     ((code == MISSING_NODES)) && name_missing_nodes
     if [[ $ray_head && ! $signal ]] && ((code == CHECKPOINTED)); then
