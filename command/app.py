@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.utils import JobReturn, JobStatus
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
@@ -83,7 +84,10 @@ def job(run: Callable[[DictConfig], int | float | None]) -> Job:
         except Exception as error:
             if launcher is None:
                 raise CommandEnd(error=error) from None
-            raise _failed(error) from None
+            failed = _failed(error)
+            if str(launcher).startswith("submitit"):
+                _end_job_of_submitit(failed)
+            raise failed from None
         code = found if isinstance(found, int) else 0
         if code and (launcher is None or launcher == "basic"):
             raise CommandEnd(code)  # a signal, meant for the whole sweep
@@ -110,6 +114,17 @@ def _failed(error: Exception) -> JobError:
         return JobError(message, _name(), code)
     traceback.print_exception(error)
     return JobError(f"{type(error).__name__}: {error}", _name())
+
+
+def _end_job_of_submitit(failed: JobError) -> NoReturn:
+    """End the process with the run's exit code, and its result for the command: Hydra and submitit report success."""
+    from submitit import JobEnvironment  # an extra, like its launcher
+    from submitit.core.utils import cloudpickle_dump, temporary_save_path
+
+    overrides = list(HydraConfig.get().overrides.task)
+    with temporary_save_path(JobEnvironment().paths.result_pickle) as path:
+        cloudpickle_dump(("success", JobReturn(overrides, status=JobStatus.FAILED, _return_value=failed)), path)
+    raise SystemExit(failed.exit_code)
 
 
 def _name() -> str:

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import re
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -278,7 +279,7 @@ def _parent() -> int:
 
 
 def _requeued_after(train: Callable[[], int]) -> int:
-    """Train, and at submitit's signal shortly before a time limit, requeue the job after the checkpoint."""
+    """Train, and requeue the job after the checkpoint at submitit's signal or if Slurm would not after a preemption."""
     came = list[int]()
 
     def stop(number: int, frame: object) -> None:
@@ -290,6 +291,23 @@ def _requeued_after(train: Callable[[], int]) -> int:
         code = train()
     finally:
         signal.signal(signal.SIGUSR2, requeue)
-    if came and code:
+    if code and (came or (code == _exit_code(signal.SIGTERM) and lost_by_slurm())):
         signal.raise_signal(signal.SIGUSR2)
     return code
+
+
+def lost_by_slurm() -> bool:
+    """Return whether this job is being preempted by a Slurm before 24.05.
+
+    Slurm sends SIGTERM to its step at the start of the grace time, and takes an end within it for the job's own.
+    """
+    if os.environ.get("SUBMITIT_EXECUTOR") != "slurm":
+        return False
+    from submitit import JobEnvironment  # an extra, like its launcher
+
+    ask = partial(subprocess.run, check=False, capture_output=True, text=True)
+    record = ask(["scontrol", "--oneliner", "show", "job", JobEnvironment().job_id]).stdout
+    version = re.search(r"(\d+)\.(\d+)", ask(["scontrol", "--version"]).stdout)
+    old = version is not None and (int(version[1]), int(version[2])) < (24, 5)
+    running = "JobState=RUNNING " in record and " Requeue=1 " in record
+    return old and running and re.search(r" PreemptTime=\d", record) is not None

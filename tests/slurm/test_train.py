@@ -3,7 +3,9 @@
 import re
 import shlex
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -101,11 +103,20 @@ def test_requeues_end_where_an_uninterrupted_run_ends(cluster: Cluster) -> None:
     print(f"interrupted after {stood} episodes, at the end as the other run: {counters(cluster, 'interrupted')}")
 
 
-def _interrupt(cluster: Cluster, job: str, preempt: bool) -> float:
-    """Preempt the job by one that wants its CPUs, or send the signal that precedes the time limit."""
+def test_a_short_job_trains_although_its_signal_comes_at_once(cluster: Cluster) -> None:
+    job = submit(cluster, "short", "--nodelist=node1", "--time=5", "rollout=local", "minutes=0.1")
+    first_update(cluster, "short", job)
+    cluster.usr1(job)
+    assert cluster.ended(job, "COMPLETED", 60).restarts == 0
+    assert "USR1 is held back for 1" in cluster.log(job) and "stopped by" not in cluster.log(job)
+    assert cluster.left_behind("node1") == []
+
+
+def _interrupt(cluster: Cluster, job: str, preempt: bool, cpus: int = 13) -> float:
+    """Preempt the job by one that wants its CPUs too, or send the signal that precedes the time limit."""
     start = time.monotonic()
     if preempt:
-        most = ["--cpus-per-task=13", "--mem=1G", "--nodelist=node1", "--partition=urgent", "--output=/dev/null"]
+        most = [f"--cpus-per-task={cpus}", "--mem=1G", "--nodelist=node1", "--partition=urgent", "--output=/dev/null"]
         cluster.sbatch(*most, "--wrap=sleep 2")
     else:
         cluster.usr1(job)
@@ -278,6 +289,43 @@ def test_submitit_requeues_a_run_after_its_checkpoint(cluster: Cluster) -> None:
     assert [(run / "train.log").read_text().count("resumed from") for run in runs] == [0, 1]
     assert all((run / "results.json").exists() for run in runs)
     assert cluster.left_behind("node1") == cluster.left_behind("node2") == []
+
+
+def test_submitit_without_the_signal_and_with_a_run_that_fails(cluster: Cluster) -> None:
+    """A preemption that sends only SIGTERM, with a grace time; the other task has the exit code of its run."""
+    runs = [cluster.home / "runs" / "tressette" / f"term,seed={seed}" for seed in (1, 2)]
+    runs[1].mkdir(parents=True)
+    (runs[1] / "checkpoints").touch()
+    node = ("hydra.launcher.cpus_per_task=2", "hydra.launcher.mem_gb=4")
+    node += ("+hydra.launcher.additional_parameters.nodelist=node1",)
+    sweep = ("hydra/launcher=submitit_slurm", *node, "rollout=local", *SMALL, "minutes=0.2", "name=term", "seed=1,2")
+    with ThreadPoolExecutor(1) as pool, _without_signal(cluster):  # a job that is lost leaves the command waiting
+        command = pool.submit(cluster.run, "timeout", "150", ".venv/bin/python", "-m", "busso.train", "-m", *sweep)
+        cluster.until("the array", lambda: command.done() or bool(_array(cluster)), 60)
+        array = _array(cluster)
+        first_update(cluster, "term,seed=1", f"{array}_0")
+        _interrupt(cluster, f"{array}_0", preempt=True, cpus=15)
+        assert cluster.ended(f"{array}_1", "FAILED", 60).fields["ExitCode"] == "2:0"
+        cluster.start_now(f"{array}_0")
+        assert cluster.ended(f"{array}_0", "COMPLETED", 120).restarts == 1
+        with pytest.raises(AssertionError, match="error: failed: term,seed=2 "):
+            command.result(60)
+    assert (runs[0] / "train.log").read_text().count("resumed from") == 1 and (runs[0] / "results.json").exists()
+    assert cluster.left_behind("node1") == []
+
+
+@contextmanager
+def _without_signal(cluster: Cluster) -> Iterator[None]:
+    """Take `preempt_send_user_signal` out of Slurm's configuration."""
+    file = cluster.state / "etc" / "slurm.conf"
+    before = file.read_text()
+    try:
+        file.write_text(before.replace("SlurmctldParameters=preempt_send_user_signal\n", ""))
+        cluster.run("scontrol", "reconfigure")
+        yield
+    finally:
+        file.write_text(before)
+        cluster.run("scontrol", "reconfigure")
 
 
 def _array(cluster: Cluster) -> str:

@@ -11,9 +11,13 @@ from pathlib import Path
 
 import pytest
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra.core.config_store import ConfigStore
 from hydra_plugins.hydra_joblib_launcher import _core
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from omegaconf import DictConfig
+from submitit.core.job_environment import SignalHandler
+from submitit.core.utils import DelayedSubmission, JobPaths
+from submitit.slurm.slurm import SlurmJobEnvironment
 
 from busso.command.conf_folder import CONF
 from busso.command.settings.checks import SettingsError
@@ -24,7 +28,7 @@ from busso.train.run.checkpoint import CheckpointError
 from busso.train.run.folder import RunInUseError
 from busso.train.run.signals import StopRequest
 from busso.train.settings.resolve import PreparedRun, settings_of
-from busso.train.sweep import sweep_name
+from busso.train.sweep import lost_by_slurm, set_up_launchers, sweep_name
 from tests.limits import seconds, until
 from tests.processes import alive
 from tests.train.processes import ended, named
@@ -389,3 +393,111 @@ def test_jobs_of_submitit_resume_after_their_limit_and_go_on_without_the_command
         until("all have ended", lambda: not alive([*below, *again]), 60)
     assert checkpoints(runs) == 3 and not list(runs.glob("**/*result.pkl"))
     assert (runs / "tressette" / ".submitit").stat().st_mode & 0o777 == 0o700
+
+
+# Slurm as submitit uses it, with one job.
+FAKE_SLURM = {
+    "sbatch": """
+echo Submitted batch job 9
+cd "${0%/*}"
+{ SLURM_JOB_ID=9 bash "$1"; echo $? >code; } >log 2>&1 &
+""",
+    "sacct": """
+exit 1
+""",
+    "srun": """
+until [[ $1 == *python* ]]; do shift; done
+echo $$ >"${0%/*}/pid"
+exec "$@"
+""",
+    "scontrol": """
+echo "scontrol $*" >>"${0%/*}/asked"
+case $* in
+    --version) echo "slurm $VERSION" ;;
+    *" show job 9") echo "JobId=9 JobState=RUNNING Reason=None Requeue=1 PreemptTime=$PREEMPTED SuspendTime=None" ;;
+esac
+""",
+}
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put commands that stand for Slurm, version 22.05, before others; return their folder."""
+    commands = tmp_path / "slurm"
+    commands.mkdir()
+    for name, text in FAKE_SLURM.items():
+        (commands / name).write_text(f"#!/bin/bash{text}")
+        (commands / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{commands}:{os.environ['PATH']}")
+    monkeypatch.setenv("VERSION", "22.05.8")
+    monkeypatch.setenv("PREEMPTED", "None")
+    return commands
+
+
+@contextmanager
+def job_of_slurm(slurm: Path, *words: str) -> Iterator[None]:
+    """Start a sweep of one run, `default`, with `submitit_slurm`, and wait for the end of its job at last."""
+    launcher = ["-m", "hydra/launcher=submitit_slurm", "seed=1", *SHORT, f"runs={slurm.parent}", *words]
+    with (slurm / "said").open("w") as said:
+        command = [sys.executable, "-m", "busso.train", *launcher]
+        process = subprocess.Popen(command, stdout=said, stderr=said, text=True)
+    with ended(process):
+        yield
+        until("the end of the job", (slurm / "code").exists, 60)
+
+
+@pytest.mark.parametrize(("minutes", "timed_out"), [(10, True), (11, False)])
+def test_submitit_takes_a_preemption_of_a_short_job_for_a_time_out(minutes: int, timed_out: bool) -> None:
+    """Hydra's launcher allows none; with that of busso such a job is requeued all the same."""
+    set_up_launchers()
+    launcher = ConfigStore.instance().load("hydra/launcher/submitit_slurm.yaml").node
+    job = DelayedSubmission(print)
+    job.set_timeout(minutes, launcher.max_num_timeout)
+    handler = SignalHandler(SlurmJobEnvironment(), JobPaths("x"), job)
+    assert (handler.has_timed_out(), job._timeout_countdown) == (timed_out, 1000)
+
+
+@pytest.mark.slow  # two processes that import PyTorch
+def test_a_job_of_submitit_that_fails_has_failed_in_slurm(slurm: Path) -> None:
+    """With the run's exit code; by itself submitit ends with 0 after "Job completed successfully"."""
+    run = slurm.parent / "tressette" / "default"
+    run.mkdir(parents=True)
+    (run / "checkpoints").touch()
+    with job_of_slurm(slurm):
+        until("the end of the command", lambda: "error: failed: default (" in (slurm / "said").read_text(), 60)
+    log = (slurm / "log").read_text()
+    assert (slurm / "code").read_text() == "2\n" and "\nerror: " in log and "Traceback" not in log
+    assert "completed successfully" not in log
+
+
+@pytest.mark.slow  # two processes that import PyTorch
+def test_a_job_of_submitit_requeues_itself_if_it_is_preempted_by_sigterm(
+    slurm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREEMPTED", "2026-11-27T02:43:00")
+    log = slurm.parent / "tressette" / "default" / "train.log"
+    with job_of_slurm(slurm, "episodes=1000000"):
+        until("it learns", lambda: log.exists() and "first update" in log.read_text(), 60)
+        os.kill(int((slurm / "pid").read_text()), signal.SIGTERM)
+    assert (slurm / "asked").read_text().endswith("\nscontrol requeue 9\n")
+    assert list((log.parent / "checkpoints").glob("episode_*.pt"))
+
+
+@pytest.mark.parametrize(
+    ("version", "preempted", "executor", "lost"),
+    [
+        ("22.05.8", "2026-11-27T02:43:00", "slurm", True),
+        ("23.11.10", "2026-11-27T02:43:00", "slurm", True),
+        ("24.05.0", "2026-11-27T02:43:00", "slurm", False),  # requeues it itself
+        ("26.05.5", "2026-11-27T02:43:00", "slurm", False),
+        ("22.05.8", "None", "slurm", False),  # scancel
+        ("22.05.8", "2026-11-27T02:43:00", "local", False),
+    ],
+)
+def test_slurm_before_24_05_loses_a_job_that_ends_in_its_grace_time(
+    version: str, preempted: str, executor: str, lost: bool, slurm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"VERSION": version, "PREEMPTED": preempted, "SUBMITIT_EXECUTOR": executor, "SLURM_JOB_ID": "9"}
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    assert lost_by_slurm() == lost
