@@ -1,4 +1,4 @@
-"""What a person sees on a terminal, read from the screen: bars that move, whole lines above them, no control codes."""
+"""Screens of commands on a terminal: bars that move, whole lines above them, no control codes."""
 
 import re
 from pathlib import Path
