@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
+import numpy as np
 import torch
 
 from busso.base.errors import InputError, UserError
@@ -150,6 +151,12 @@ class ReviewedHand:
     def hand(self) -> Hand:
         """Hand that was graded."""
         return self.recorded.hand
+
+    @property
+    def taken(self) -> list[int]:
+        """Seats that somebody has."""
+        seats: list[int] = np.flatnonzero(self.hand.game.occupied(self.hand.start)[0]).tolist()
+        return seats
 
     def who(self, seat: int) -> str:
         """Return the name of a seat's player, or `seat N` if the record has no names."""

@@ -207,6 +207,13 @@ def test_a_page_that_needs_nothing_else(capsys: pytest.CaptureFixture[str], tres
     assert "<b>Ada" not in page and "&lt;b&gt;Ada" in page  # names are untrusted
     assert page.count("<details") == page.count("<dt>hand</dt>") > 10 and 'class="card coppe"' in page
     assert 'class="unknown"' in page and "what the seat knew" in page
+    # Ten tricks of four cards, each card with a choice leads to its decision, as does its mark on the graph.
+    tricks = page.partition('<table class="rounds">')[2].partition("</table>")[0]
+    assert tricks.count("<tr>") == 11 and tricks.count("title=") == 40 and tricks.count(" first") == 10
+    places = set(re.findall(r'<details id="(h1m\d+)"', page))
+    marks = re.findall(r'<a href="#(h1m\d+)"><circle', page)
+    assert set(re.findall(r'href="#(h1m\d+)"', tricks)) | set(marks) <= places
+    assert len(marks) == len(set(marks)) and "next mistake" in page
     assert "not graded" in reviewed(capsys, tressette, "by=exact:tricks:3", "show=summary")
 
 
