@@ -10,7 +10,7 @@ from typing import Any
 from busso.base.bounds import plain
 from busso.base.terminal import visible_output
 from busso.command.settings.checks import SettingsError, require
-from busso.command.settings.quoting import as_text, escaped, in_quotes
+from busso.command.settings.quoting import as_text, escaped, in_quotes, value_text
 from busso.train.run import read
 from busso.train.run.read import Run
 
@@ -114,21 +114,17 @@ def _overrides(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 def _typed(value: Any) -> str:
     value = plain(value)
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return str(value).lower()
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{escaped(str(key))}:{_typed(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ",".join(map(_typed, value)) + "]"
-    if not isinstance(value, Path | str | int | float):
+    if not isinstance(value, Path | str | int | float | None):
         raise SettingsError(
             "train_agent", f"no setting has the type {type(value).__name__}", "pass a number, a string or a list"
         )
     if isinstance(value, Path):
         return in_quotes(str(value))
-    return as_text(value) if isinstance(value, str) else str(value)
+    return as_text(value) if isinstance(value, str) else value_text(value)
 
 
 def export(

@@ -33,6 +33,7 @@ from busso.command.settings.text import as_typed
 from busso.train.run.signals import StopRequest
 
 Job = Sequence[str]  # overrides of a run
+Check = Callable[[DictConfig, Job, str], object]
 _NAME, _DEFAULT_NAME, _MAX_NAME = "name", "default", 240  # bytes, below the limit of 255
 _EXCLUDED = "hydra.job.config.override_dirname.exclude_keys"
 _SUBMITIT, _ARRAY = "submitit", "array"
@@ -69,7 +70,7 @@ def set_up_launchers() -> None:
         store.store(group="hydra/launcher", name=name, node=node, provider="busso")
 
 
-def prepare(config: DictConfig, check: Callable[[DictConfig, Sequence[str], str], object]) -> list[str]:
+def prepare(config: DictConfig, check: Check) -> list[str]:
     """Name the runs of a sweep by the swept keys, check all combinations of a grid, and handle signals.
 
     Return the run folders of a grid that this command trains itself. `check` receives the settings of a run, its
@@ -132,16 +133,11 @@ def _of_array(config: DictConfig, grid: dict[int, Job]) -> dict[int, Job]:
     task, last = (os.environ.get(f"SLURM_ARRAY_TASK_{name}", "") for name in ("ID", "MAX"))
     if (most := offset + int(last or task or 0)) >= len(grid):
         problem = f"the sweep has {len(grid)} combinations, 0 to {len(grid) - 1}, but the array goes to {most}"
-        fits = (
-            f"submit with --array=0-{len(grid) - 1 - offset} or a subset" if offset < len(grid) else "lower the offset"
-        )
-        raise SettingsError("--array", problem, fits)
+        raise SettingsError("--array", problem, f"submit with --array=0-{max(0, len(grid) - 1 - offset)} or a subset")
     return {offset + int(task): grid[offset + int(task)]} if task else grid
 
 
-def _checked(
-    config: DictConfig, grid: Mapping[int, Job], check: Callable[[DictConfig, Sequence[str], str], object]
-) -> dict[str, Job]:
+def _checked(config: DictConfig, grid: Mapping[int, Job], check: Check) -> dict[str, Job]:
     """Check the runs of a grid, given by number, and return their overrides by folder."""
     loader = GlobalHydra.instance().config_loader()
     found = dict[str, Job]()

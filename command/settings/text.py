@@ -14,10 +14,9 @@ from hydra.conf import HydraConf
 from hydra.plugins.config_source import ConfigResult
 from omegaconf import OmegaConf
 
-from busso.command.conf_folder import value_at
+from busso.command.conf_folder import CONF, value_at
 from busso.command.settings.quoting import key_of
 
-_TEXT = (str, str | None, list[str])
 _NUMBER = r"[+-]?(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:e[+-]?\d[\d_]*)?|[+-]?(?:inf|nan)|true|false"
 # Quotes and functions of numbers, which stay as they are, or a number as a whole element of a value.
 _ELEMENT = re.compile(
@@ -34,7 +33,7 @@ def text_keys(schema: Hashable, prefix: str = "") -> frozenset[str]:
     for name, hint in get_type_hints(schema, include_extras=True).items():
         if is_dataclass(hint):
             found |= text_keys(cast("Hashable", hint), f"{prefix}{name}.")
-        elif hint in _TEXT or str in getattr(hint, "__metadata__", ()):
+        elif hint in (str, str | None, list[str]) or str in getattr(hint, "__metadata__", ()):
             found.add(prefix + name)
     return frozenset(found)
 
@@ -70,13 +69,14 @@ def as_typed(overrides: Sequence[str], *schemas: Any, prefix: str = "") -> list[
     """
     FileConfigSource.known = FileConfigSource.known.union(*(text_keys(schema, prefix) for schema in schemas))
     SourcesRegistry.instance().types["file"] = FileConfigSource
-    known = FileConfigSource.known
-    return [_quoted(each) if re.sub(r"\.\d+$", "", key_of(each)) in known else each for each in overrides]
-
-
-def _quoted(override: str) -> str:
-    key, equals, value = override.partition("=")
-    return key + equals + _ELEMENT.sub(lambda found: found[1] or f"{found[2]}'{found[3]}'", value)
+    typed = []
+    for each in overrides:
+        key, equals, value = each.partition("=")
+        name = re.sub(r"\.\d+$", "", key_of(each))
+        if name in FileConfigSource.known or (CONF / name).is_dir():  # a group, whose choices are names of files
+            value = _ELEMENT.sub(lambda found: found[1] or f"{found[2]}'{found[3]}'", value)
+        typed.append(key + equals + value)
+    return typed
 
 
 def _has_number(value: Any) -> bool:

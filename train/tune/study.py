@@ -129,11 +129,9 @@ class Study:
         """Release a trial that was stopped normally: any process may resume it, but not this one if `busy`."""
         if busy:
             self._busy.add(run_of(trial))
-        try:
-            if self._claim.still_own():
-                trial.set_user_attr(STARTS, 0)
-        finally:
-            self._claim.release()
+        if self._claim.still_own():
+            trial.set_user_attr(STARTS, 0)
+        self._claim.release()
 
     def end(
         self,

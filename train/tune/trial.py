@@ -95,7 +95,9 @@ def _run_trials(study: Study, stop: StopRequest) -> int:
         except DivergedError as error:  # the sampler learns from pruned trials, but not from failed ones
             study.end(trial, state=TrialState.PRUNED, why=str(error))
         except (UserError, OSError) as error:
-            if isinstance(error, OSError) or _of_machine(error):  # not the trial's fault, so it is resumed
+            disk = isinstance(error.__cause__, OSError)  # is full
+            # Not the trial's fault, so it is resumed.
+            if isinstance(error, OSError) or disk or error.exit_code == EXIT_REQUEUE or error.key == "device":
                 with suppress(OSError):
                     study.interrupted(trial)
                 raise
@@ -103,11 +105,6 @@ def _run_trials(study: Study, stop: StopRequest) -> int:
             failures.append(error)
             _check(failures, most=FAILURES)
     return stop.exit_code(again=begun or not restarts())  # else a job that is too short is requeued forever
-
-
-def _of_machine(error: UserError) -> bool:
-    """Return whether a device, a lost cluster or a full disk caused the error, so that the trial may be resumed."""
-    return error.exit_code == EXIT_REQUEUE or error.key == "device" or isinstance(error.__cause__, OSError)
 
 
 def _check(failures: list[UserError], most: int) -> None:

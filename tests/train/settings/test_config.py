@@ -58,6 +58,8 @@ def test_text_that_looks_like_a_number_stays_as_typed(text: str, tmp_path: Path)
     folder = f"hydra.searchpath=[{tmp_path}]"
     read = settings_of([folder, "experiment=mine"])
     assert (read.runs, read.seed) == (text, 12)
+    (tmp_path / "experiment" / f"{text}.yaml").write_text("# @package _global_\nseed: 13\n")
+    assert settings_of([folder, f"experiment={text}"]).seed == 13
     assert compose(CompareSettings, "compare", [folder, "+run=mine"]).run == ["a", text]
     with error_about(SettingsError, "rollout.kind") as caught:
         settings_of([folder, "rollout=mine"])

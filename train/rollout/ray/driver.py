@@ -80,19 +80,13 @@ class WorkerPool:
         self._evaluator: _Actor | None = None  # started at the first evaluation; until then workers need the CPUs
 
     def _start(self, actor_class: Any) -> _Actor:
-        if time.monotonic() - self._code_seen > ALIVE_SECONDS:  # once for many workers
-            self._check_code()
+        if time.monotonic() - self._code_seen > ALIVE_SECONDS:  # once for many actors
+            if code_digest() != self._code:
+                raise WorkersLostError(ASKED, "busso's code has changed since this start: no actor can join it", _AGAIN)
+            self._code_seen = time.monotonic()
         actor = _Actor(actor_class.remote(self._settings))
         self._ask(actor)
         return actor
-
-    def _check_code(self) -> None:
-        """Raise WorkersLostError if an actor would run other code than the learner."""
-        with suppress(OSError):  # a file is being replaced
-            if code_digest() == self._code:
-                self._code_seen = time.monotonic()
-                return
-        raise WorkersLostError(ASKED, "busso's code has changed since this start, so no actor can join it", _AGAIN)
 
     def _then(self, reference: Any, event: Callable[[Future[Any]], None]) -> None:
         """Call `event` with the answer, in the event thread."""
