@@ -1,8 +1,8 @@
 """TensorBoard files of a run: curves, settings as text and hyperparameters, histograms, and results.
 
 One folder has a file for each start, which TensorBoard reads in the order of the names. A start that resumes from a
-checkpoint makes TensorBoard drop everything written after it; what is written only at the first start stays. The
-results of a complete run are one step after its last, so that a resumed start drops them, too, and writes its own.
+checkpoint makes TensorBoard drop everything written after it; what is written only at the first start stays, and so do
+the results of a complete run, at step 0, until those of a longer run replace them.
 """
 
 import json
@@ -62,17 +62,20 @@ _NO_HYPERPARAMETERS = re.compile(r"name|runs|device|log_\w+|checkpoint\..*")  # 
 class EventFile:
     """New event file in the folder; earlier files' events at `purge_step` and later are dropped.
 
+    With None a point drops those of its own curve at its step and later. TensorBoard's default loader does so in each
+    file, its others only in files of version 1, after an event of a later step, and they alone know a purge step.
     It stays open, and its name sorts after all others. `torch.utils.tensorboard.SummaryWriter` opens its file for each
     number, and TensorBoard may read two of its files of the same second in either order.
     """
 
-    def __init__(self, folder: Path, purge_step: int) -> None:
+    def __init__(self, folder: Path, purge_step: int | None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / _next_name(folder)
         self._file = self._path.open("xb")
         self._records = RecordWriter(self._file)
-        self._write(Event(file_version="brain.Event:2"), 0)
-        self._write(Event(session_log=SessionLog(status=SessionLog.START)), purge_step)
+        self._write(Event(file_version=f"brain.Event:{1 if purge_step is None else 2}"), 0)
+        if purge_step is not None:
+            self._write(Event(session_log=SessionLog(status=SessionLog.START)), purge_step)
         self.flush()
 
     def add(self, summary: Any, env_steps: int) -> None:
@@ -141,10 +144,10 @@ def finish(run: Path, env_steps: int) -> None:
     folder, about = run / FOLDER, {"env_steps": env_steps, "results": results}
     if _read(folder / _FINISHED) == about:
         return
-    events = EventFile(folder, purge_step=env_steps + 1)
+    events = EventFile(folder, purge_step=None)
+    events.add(_end(), 1)  # first, so that the points are of an earlier step and replace older ones
     for name, value in final_scalars(results).items():
-        events.add(scalar(name, value), env_steps + 1)
-    events.add(_end(), env_steps + 1)
+        events.add(scalar(name, value), 0)
     events.close()
     write_atomic(folder / _FINISHED, json.dumps(about))
 

@@ -4,10 +4,17 @@ import copy
 import csv
 import json
 import logging
+import re
+import subprocess
+import sys
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -32,8 +39,10 @@ from busso.train.run import log_file
 from busso.train.run.curves import SCALARS, read_curves
 from busso.train.run.metrics import Metrics
 from busso.train.run.read import Run
-from busso.train.run.tensorboard import FINAL, LAYOUT, MOST, TensorBoardFiles, hyperparameters
+from busso.train.run.results import write as write_results
+from busso.train.run.tensorboard import FINAL, FOLDER, LAYOUT, MOST, TensorBoardFiles, finish, hyperparameters
 from tests.errors import error_about
+from tests.limits import until
 from tests.train.run import events
 from tests.train.run.events import curves
 from tests.train.runs import TrainedRuns, equal, folder, settings, small
@@ -187,7 +196,7 @@ def test_a_complete_run_has_all_that_its_pages_show(uninterrupted: Path) -> None
     results = json.loads((uninterrupted / "tressette" / "small" / "results.json").read_text())
     for opponent in ("random", "greedy"):
         (event,) = found.Scalars(f"{FINAL}win_rate_vs_{opponent}")
-        assert event.value == pytest.approx(results[opponent]["win_rate"][0]) and event.step == 256 * 40 + 1
+        assert event.value == pytest.approx(results[opponent]["win_rate"][0]) and event.step == 0
         (event,) = found.Scalars(f"{FINAL}points_vs_{opponent}")
         assert event.value == pytest.approx(results[opponent]["points"][0])
     assert min(found.Tags()["scalars"]).startswith(FINAL)  # HParams shows the first ones
@@ -202,11 +211,81 @@ def test_a_complete_run_has_all_that_its_pages_show(uninterrupted: Path) -> None
 def test_a_run_that_goes_on_after_its_end_has_one_end(tmp_path: Path, uninterrupted: Path) -> None:
     opponents = "evaluation.opponents=[random,greedy]"
     assert main(small(tmp_path, opponents, "episodes=128")) == 0
-    assert [event.step for event in board(tmp_path).Scalars(f"{FINAL}win_rate_vs_random")] == [128 * 40 + 1]
+    (first,) = board(tmp_path).Scalars(f"{FINAL}points_vs_random")
     assert main(small(tmp_path, opponents)) == 0
     found = {name: [step for step, _ in each] for name, each in events.shown(folder(tmp_path)).items()}
-    assert found[f"{FINAL}win_rate_vs_random"] == [256 * 40 + 1]
+    assert found[f"{FINAL}win_rate_vs_random"] == [0]
     assert all(len(set(each)) == len(each) for each in found.values())
+    (second,) = board(tmp_path).Scalars(f"{FINAL}points_vs_random")
+    results = json.loads((folder(tmp_path) / "results.json").read_text())["random"]
+    assert second.value == pytest.approx(results["points"][0]) != first.value
+
+
+@contextmanager
+def served(runs: Path, loader: str) -> Iterator[Callable[[str], Any]]:
+    """Serve the runs by TensorBoard; yield the function that returns a curve of a run, None while it is not there."""
+    command = [
+        sys.executable,
+        "-m",
+        "tensorboard.main",
+        "--logdir",
+        runs,
+        "--host",
+        "127.0.0.1",
+        "--port",
+        "0",
+        "--reload_interval",
+        "1",
+        f"--load_fast={loader}",
+    ]
+    output = runs.parent / f"{loader}.log"
+    with output.open("wb") as said, subprocess.Popen(command, stdout=said, stderr=said) as server:
+        try:
+            address = re.compile(r"at (http://[^ ]*)")
+            until("TensorBoard's address", lambda: address.search(output.read_text()) or server.poll(), 60)
+            (url,) = address.findall(output.read_text())
+
+            def curve(tag: str) -> Any:
+                where = urlencode({"run": f"r/{FOLDER}", "tag": tag})
+                try:
+                    with urlopen(f"{url}data/plugin/scalars/scalars?{where}") as answer:
+                        return [(step, round(value, 3)) for _, step, value in json.load(answer)]
+                except HTTPError:
+                    return None
+
+            yield curve
+        finally:
+            server.terminate()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loader", ["true", "false"])
+def test_tensorboards_loaders_show_one_end_of_a_run_that_was_continued(tmp_path: Path, loader: str) -> None:
+    """The loader in Rust, the default where its package is, does not know where a run resumed."""
+    if loader == "true":
+        pytest.importorskip("tensorboard_data_server")
+    run = tmp_path / "runs" / "r"
+
+    def train(start: int, stop: int, won: float) -> None:
+        made = TensorBoardFiles(run, "a: 1", [WON], start)
+        for step in range(start + 40, stop + 1, 40):
+            made.scalars(step, {WON: step / 1000})
+        made.close()
+        write_results(run, {"random": {"deals": 8, "win_rate": [won, 0.1]}})
+        finish(run, stop)
+
+    tag = f"{FINAL}win_rate_vs_random"
+    train(0, 80, 0.5)
+    with served(run.parent, loader) as curve:
+        until("the first end", lambda: curve(tag), 30)
+        train(80, 160, 0.75)
+        until("the second end", lambda: curve(WON) == [(step, step / 1000) for step in (40, 80, 120, 160)], 30)
+        until("one point", lambda: curve(tag) == [(0, 0.75)], 30)
+        train(120, 200, 0.25)
+        until("one point", lambda: curve(tag) == [(0, 0.25)], 30)
+    with served(run.parent, loader) as curve:
+        until("the curve", lambda: curve(WON) == [(step, step / 1000) for step in (40, 80, 120, 160, 200)], 30)
+        until("one point", lambda: curve(tag) == [(0, 0.25)], 30)
 
 
 @pytest.mark.parametrize("there", ["0000000050.b.9999.9", "0000000050.a.9.0", "0000000061.z.1.1", "0000000050.b.77.10"])
