@@ -84,13 +84,16 @@ class Study:
         with self._locked():
             if not link.exists():  # Optuna would wait forever for an owner whose link leads nowhere
                 link.unlink(missing_ok=True)
-            self._study = optuna.create_study(
-                storage=JournalStorage(_Journal(journal, lock)),
-                study_name=search.settings.study,
-                direction=direction,
-                load_if_exists=True,
-                pruner=_pruner(search),
-            )
+            try:
+                self._study = optuna.create_study(
+                    storage=JournalStorage(_Journal(journal, lock)),
+                    study_name=search.settings.study,
+                    direction=direction,
+                    load_if_exists=True,
+                    pruner=_pruner(search),
+                )
+            except json.JSONDecodeError as error:
+                raise SettingsError(journal, f"damaged ({error})", "start another with study=...") from None
             self._begin()
 
     @property

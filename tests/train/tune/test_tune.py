@@ -308,6 +308,15 @@ def test_a_line_that_a_full_disk_left_incomplete_is_cut(tmp_path: Path, capsys: 
     assert all(json.loads(line) for line in journal.read_text().splitlines())
 
 
+def test_a_journal_that_is_damaged_in_the_middle_is_one_line(tmp_path: Path) -> None:
+    """As by earlier versions, which continued an incomplete line."""
+    study(tmp_path)
+    journal = folder(tmp_path) / studies.JOURNAL
+    journal.write_text(journal.read_text() + '{"op_code":8,"worker{"op_code":4}\n')
+    with error_about(SettingsError, journal, "damaged", hint="study="):
+        study(tmp_path)
+
+
 def test_an_append_that_fails_names_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = study(tmp_path)
     trial = trial_of(found)
