@@ -2,6 +2,7 @@
 
 from math import hypot, sqrt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,13 +10,17 @@ import pytest
 from busso.cards.duplicate import Duel
 from busso.command.settings.checks import SettingsError
 from busso.train import evaluations
+from busso.train.__main__ import main
 from busso.train.evaluations import BestNetwork, FirstEvaluation, first_look_at
+from busso.train.rollout.request import Weights
+from busso.train.rollout.worker import Evaluator
 from busso.train.run import checkpoint
 from busso.train.run.background_writer import BackgroundWriter
 from busso.train.settings.dqn import EvaluationSettings, TrainSettings
 from busso.train.settings.resolve import settings_of
 from tests.errors import error_about
 from tests.train.defaults import evaluation_settings
+from tests.train.runs import TrainedRuns, small
 from tests.train.test_loop import run
 
 OPPONENTS = "evaluation.opponents=[initial,cautious]"
@@ -142,6 +147,31 @@ def test_when_an_evaluation_is_made_for_it(
 ) -> None:
     look = FirstEvaluation(evaluation, before)
     assert (look.due(61.0, episodes), look.takes(61.0)) == (made, said)
+
+
+@pytest.mark.parametrize("change", [None, "deals", "opponents", "damage", "another run"])
+def test_results_that_a_run_has_are_not_played_again(
+    tmp_path: Path, trained_run: TrainedRuns, monkeypatch: pytest.MonkeyPatch, change: str | None
+) -> None:
+    trained_run(runs=tmp_path)
+    path, more = tmp_path / "tressette" / "small" / "results.json", list[str]()
+    played, play = list[int](), Evaluator.duels
+
+    def counted(self: Evaluator, weights: Weights, stream: str, deals: int, *more: Any) -> dict[str, Duel]:
+        played.append(deals)
+        return play(self, weights, stream, deals, *more)
+
+    monkeypatch.setattr(Evaluator, "duels", counted)
+    if change == "damage":
+        path.write_text("{")
+    elif change == "another run":
+        path.write_text(path.read_text().replace('"id": "', '"id": "f'))
+    elif change is not None:
+        more = ["evaluation.final_deals=12"] if change == "deals" else ["evaluation.opponents=[random,greedy]"]
+    before = path.read_bytes()
+    assert main(small(tmp_path, *more)) == 0
+    assert played == ([] if change is None else [12 if change == "deals" else 8])
+    assert (path.read_bytes() == before) == (change is None)
 
 
 def test_minutes_in_words() -> None:

@@ -354,6 +354,9 @@ def test_half_a_step_of_a_table_leaves_no_trace(
     assert_same_end(kind, uninterrupted(kind), tmp_path)
 
 
+NEXT = [["next:"], ["busso", "report"], ["busso", "play"], ["busso", "compare"]]
+
+
 @EveryKind
 def test_a_complete_run_is_shown_again_and_left_as_it_is(
     kind: Kind, uninterrupted: Callable[[Kind], Path], capsys: pytest.CaptureFixture[str]
@@ -367,7 +370,9 @@ def test_a_complete_run_is_shown_again_and_left_as_it_is(
     assert kind.train(runs) == 0
     second = capsys.readouterr()
     assert first.out == second.out != ""
-    assert second.err == f"{kind.folder(runs)} is complete; raise {kind.raise_more} to train further\n"
+    complete, *following = second.err.splitlines()
+    assert complete == f"{kind.folder(runs)} is complete; raise {kind.raise_more} to train further"
+    assert [line.split()[:2] for line in following] in (NEXT, [*NEXT[:2], *NEXT[3:]])  # nobody else has a seat
     assert [path.read_bytes() for path in written] == before
     assert set(kind.folder(runs).glob("tensorboard/*")) == set(written[2:])
 
