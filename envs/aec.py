@@ -113,7 +113,7 @@ class SeatsEnv(AECEnv):
     def observe(self, agent: str) -> Observation:
         """Return an agent's observation, and its legal actions if it is to move."""
         table = self.table
-        if agent == self.agent_selection and not self.terminations[agent]:
+        if agent == self.agent_selection and not self.terminations.get(agent, True):
             return {"observation": table.observation.copy(), "action_mask": table.mask.copy()}
         return {"observation": table.see(self._seat_of[agent]), "action_mask": np.zeros(self.game.actions, np.int8)}
 

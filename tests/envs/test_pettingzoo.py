@@ -185,6 +185,8 @@ def test_before_and_after_a_game() -> None:
         with pytest.raises((ValueError, AttributeError), match=r"reset\(\)"):
             wrong()
     assert len(played(env, 3, np.random.default_rng(0))) == CARDS and not env.agents
+    final = env.observe(env.agent_selection)  # SuperSuit's wrappers look once more when all have left
+    assert final["observation"].any() and not final["action_mask"].any()
     with error_about(InputError, "tressette", hint="reset()"):
         env.step(0)
 
