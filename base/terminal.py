@@ -22,6 +22,7 @@ _COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u2
 _MARKUP = re.compile(r"(\\.|(?<!`)`[^`\n]+`(?!`))|`+|\][(\[:]|<(?=[A-Za-z/!?])")
 
 
+_LOUD = ("error", "warning", "interrupted")
 OUTPUT = "standard output"  # as the file of an error
 
 
@@ -75,6 +76,33 @@ class ErrorStream(OutputStream):
         except (OSError, ValueError):
             with suppress(OSError, AttributeError, ValueError):
                 discard_output(self._stream.fileno())
+
+
+class QuietStream:
+    """Standard error of a quiet command: only lines that begin with error or warning reach the stream, and the log."""
+
+    def __init__(self, stream: Any) -> None:
+        self.loud, self._passes = stream, False
+
+    def write(self, text: str) -> int:
+        """Write the text if it is an error or a warning, or ends the line of one."""
+        self._passes = text.startswith(_LOUD) or (self._passes and text == "\n")
+        if self._passes:
+            self.loud.write(text)
+        return len(text)
+
+    def isatty(self) -> bool:
+        """Return False, so that nothing draws a bar."""
+        return False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.loud, name)
+
+
+def end_interrupted(*_: object) -> None:
+    """End the process at Ctrl-C, as a signal handler while modules are imported, where an exception may get lost."""
+    os.write(2, b"interrupted\n")
+    os._exit(130)
 
 
 def is_gone(descriptor: int) -> bool:
@@ -161,8 +189,8 @@ class ScreenHandler(logging.StreamHandler):  # type: ignore[type-arg]
 
     @property
     def stream(self) -> Any:
-        """Standard error now."""
-        return sys.stderr
+        """Standard error now, also of a quiet command."""
+        return getattr(sys.stderr, "loud", sys.stderr)
 
     @stream.setter
     def stream(self, _: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import inspect
 import math
 import os
@@ -29,6 +30,7 @@ POLICIES = NumberedFiles("iteration_", 3, ".npz")  # in the folder policies/ of 
 TABLES = (".json", ".npz")
 _RULES = ("rules", "bits", "actions", "seats", "teams")  # must be equal for a base game's networks to play
 MOST_SAMPLES = 1_000_000  # per decision
+_ALIKE = 0.7  # ratio of similarity of names of runs
 _NAME = re.compile(r"[A-Za-z]\w*")
 _WANTED = {int: "an integer", float: "a number", bool: "true or false", str: "a string"}
 
@@ -191,7 +193,20 @@ def file_named(game: Game, text: str) -> Path:
         makes = f"busso export format=safetensors run=RUN to={where} makes one from a run"
         hint = "name a run folder" if where.parent.is_file() else makes
         raise InputError("", f"{game.name} has no champion", hint)
-    raise InputError("", f"{text or repr(text)} does not exist", "train it first, or name a run folder or a checkpoint")
+    near = runs_like(text)
+    hint = f"did you mean {near}?" if near else "train it first, or name a run folder or a checkpoint"
+    raise InputError("", f"{text or repr(text)} does not exist", hint)
+
+
+def runs_like(text: str) -> str:
+    """Return the run folders that a text may stand for, for a hint: those of a similar name below runs/, or path."""
+    path = Path(text)
+    if len(path.parts) == 1 and not text.startswith("."):
+        runs = sorted(each for each in Path("runs").glob("*/*") if each.is_dir())
+        near = difflib.get_close_matches(path.name, {each.name for each in runs}, 1, _ALIKE)
+        return " or ".join(str(each) for each in runs if each.name in near)
+    there = [str(each) for each in (*path.parent.glob("*"), *path.parent.parent.glob("*/*")) if each.is_dir()]
+    return "".join(difflib.get_close_matches(str(path), there, 1, _ALIKE))
 
 
 def named_files(game: Game, others: Sequence[str]) -> str:
@@ -211,10 +226,11 @@ def kind_and_options(game: Game, spec: PlayerSpec, others: str = "") -> tuple[Pl
 
     Raises InputError for an unknown player, with a hint that ends with `others`, and for bad options.
     """
-    if spec.who not in player_names(game):
-        raise InputError(
-            spec.who, f"unknown player of {game.name}", f"available: {', '.join(player_names(game))}{others}"
-        )
+    if spec.who not in (names := player_names(game)):
+        files = re.findall(r", (?!or )(\w+)", others)  # champion, search and others that take a run
+        near = difflib.get_close_matches(spec.who, [*names, *files], 1) or [runs_like(spec.who)]
+        known = f"did you mean {near[0]}? Available:" if near[0] else "available:"
+        raise InputError(spec.who, f"unknown player of {game.name}", f"{known} {', '.join(names)}{others}")
     from busso.cards.game import PlayerKind  # imports NumPy, for which --help does not wait
 
     kind = game.kinds.get(spec.who) or PlayerKind(searches=False)  # `random` and the policies of a game

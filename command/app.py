@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -22,12 +23,13 @@ from omegaconf import DictConfig, OmegaConf
 from busso.base.errors import EXIT_REQUEUE, UserError
 from busso.base.files import with_home
 from busso.base.terminal import OUTPUT, one_line
+from busso.command import console
 from busso.command.commands import documented
 from busso.command.conf_folder import CONF, explained_settings
 from busso.command.main import Main, command, failure_of
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import T, explained, for_schema, from_config, refused_by_name
-from busso.command.settings.quoting import in_quotes
+from busso.command.settings.quoting import for_shell, in_quotes
 from busso.command.settings.trusted import trust_games
 
 Job = Callable[[DictConfig], Any]
@@ -36,10 +38,18 @@ _FULL_ERROR = "HYDRA_FULL_ERROR"
 _WITH_VALUE = {"--cfg", "-c", "--package", "-p", "--config-path", "-cp", "--config-name", "-cn", "--config-dir", "-cd"}
 _INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 _RERUN = "--experimental-rerun"
+_JSON = "--json"
+_WITH_JSON = ("tournament", "compare", "solve", "doctor")
 _LONG = (
-    *("--help", "--hydra-help", "--version", "--cfg", "--resolve", "--package", "--run", "--multirun", "--info"),
-    *("--shell-completion", "--config-path", "--config-name", "--config-dir", _RERUN),
+    *("--help", "--help-all", "--hydra-help", "--cfg", "--resolve", "--package", "--run", "--multirun", "--info"),
+    *("--shell-completion", "--config-path", "--config-name", "--config-dir", _RERUN, "--verbose", _JSON),
 )
+_SHORT = re.compile(r"-(?:[hrm]|[cpi].*|sc|c[pnd].*)", re.DOTALL)
+_INSTEAD = {
+    "--help-all": ("--help", "hydra/help=busso"),
+    "-v": ("hydra.verbose=true",),
+    "--verbose": ("hydra.verbose=true",),
+}
 
 OmegaConf.register_new_resolver("explained", explained_settings, replace=True)
 OmegaConf.register_new_resolver("documented", documented, replace=True)
@@ -183,12 +193,15 @@ def added_folders(hydra_config: Any) -> list[str]:
 def run_app(config_name: str, task: Job, arguments: Sequence[str]) -> int:
     """Run a job, or what the flags request; return the exit code. Raises SettingsError for what Hydra refuses."""
     flags, overrides = parted(arguments)
+    if (as_json := _JSON in flags) and config_name not in _WITH_JSON:
+        raise SettingsError(_JSON, f"not a flag of this command, but of {', '.join(_WITH_JSON)} and runs")
+    flags = [each for each in flags if each != _JSON]
     trust_games(overrides)
     JobError.all.clear()
     app = hydra.main(version_base="1.3", config_path=str(CONF), config_name=config_name)(task)
     shown = _FULL_ERROR in os.environ
     folders = [f"hydra.searchpath=[{in_quotes(each)}]" for each in _config_dirs(flags)]
-    with _as_program([*flags, *overrides]), _process_as_before():
+    with _as_program([*flags, *overrides]), _process_as_before(), console.json_output(as_json):
         try:
             if shown:
                 app()
@@ -234,11 +247,26 @@ def parted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
             raise SettingsError(_RERUN, "loads a pickle, which can run any code", "repeat the overrides of that run")
         if word in ("--info", "-i"):
             flags.append(f"--info={waiting.pop(0) if waiting and waiting[0] in _INFO else 'all'}")
+        elif word in _INSTEAD:
+            flags += [each for each in _INSTEAD[word] if each.startswith("-")]
+            rest += [each for each in _INSTEAD[word] if not each.startswith("-")]
         elif word.startswith("-") and len(word) > 1:
+            _check_flag(word, waiting)
             flags += [word, waiting.pop(0)] if word in _WITH_VALUE and waiting else [word]
         else:
             rest.append(word)
     return flags, rest
+
+
+def _check_flag(word: str, after: Sequence[str]) -> None:
+    """Raise SettingsError for an unknown flag, with the setting that it may stand for: `--minutes 1` is minutes=1."""
+    name, equals, value = word.partition("=")
+    if name in _LONG or _SHORT.fullmatch(word):
+        return
+    if not equals:
+        value = after[0] if after and "=" not in after[0] and not after[0].startswith("-") else "VALUE"
+    setting = name.lstrip("-").replace("-", "_")
+    raise SettingsError(word, "unknown flag", f"write {for_shell(f'{setting}={value}')}, or --help for the flags")
 
 
 def _config_dirs(flags: Sequence[str]) -> Iterator[str]:

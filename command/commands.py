@@ -2,13 +2,15 @@
 
 import ast
 import runpy
+import signal
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from busso.base.terminal import discard_output
+from busso.base.terminal import discard_output, end_interrupted
 from busso.version import __version__
 
 
@@ -42,12 +44,16 @@ COMMANDS = {
 }
 
 
+_VERSION = {"-V", "--version"}
+_EVERYWHERE = {"-q", "--quiet", "-v", "--verbose"}
+
+
 def main() -> int:
     """Run the command line and return the exit code, unless the command itself ends the process."""
-    arguments = sys.argv[1:]
+    arguments = _command_first(sys.argv[1:])
     if not {"-sc", "--shell-completion"}.isdisjoint(arguments):
         run(Command("busso.command.completion"), arguments)
-    if not arguments or arguments[0] not in COMMANDS:
+    if not arguments or arguments[0] not in COMMANDS or not _VERSION.isdisjoint(arguments):
         try:
             return _introduce(arguments)
         except OSError as error:  # `busso.command.main` handles this, but --help should not wait for its imports
@@ -60,12 +66,23 @@ def main() -> int:
     return 0
 
 
+def _command_first(arguments: Sequence[str]) -> list[str]:
+    """Move flags of all commands behind the command; `help COMMAND` is `COMMAND --help`."""
+    flags = list(takewhile(_EVERYWHERE.__contains__, arguments))
+    first, *rest = [*arguments[len(flags) :], ""]
+    if first in ("help", "-h", "--help") and rest and rest[0] in COMMANDS:
+        return [rest[0], "--help"]
+    return [*arguments[len(flags) :], *flags] if first in COMMANDS else list(arguments)
+
+
 def _introduce(arguments: Sequence[str]) -> int:
     """Answer a command line that names no command: help, the version, or an error."""
-    name = arguments[0] if arguments else ""
-    if name in ("-h", "--help"):
+    name, *rest = arguments or ["help"]
+    if name == "help" and rest:
+        name = rest[0]
+    if name in ("help", "-h", "--help"):
         print(help_text())
-    elif name == "--version":
+    elif name == "-v" or not _VERSION.isdisjoint(arguments):
         print(f"busso {__version__}")
     else:
         print(f"error: {_no_command(name)}", file=sys.stderr)
@@ -77,6 +94,8 @@ def _introduce(arguments: Sequence[str]) -> int:
 def run(command: Command, arguments: Sequence[str]) -> None:
     """Run a command in this process, so that its exit code and signal handlers are the process's own."""
     sys.argv[1:] = [*command.first, *arguments]
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, end_interrupted)  # until the command has been imported
     runpy.run_module(command.module, run_name="__main__", alter_sys=True)
 
 
@@ -91,6 +110,7 @@ def help_text() -> str:
             *lines,
             "",
             "busso COMMAND --help explains a command; busso --version prints the version.",
+            "-q (--quiet) leaves results, warnings and errors of any command; -v (--verbose) shows its log.",
         )
     )
 

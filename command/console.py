@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Self
 
 from busso.base.terminal import discard_output
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from busso.command.plain_console import Bar
 
 PLAIN_SECONDS = 10.0  # between lines without a terminal
+_json = ContextVar("_json", default=False)  # the command prints its results as JSON
 
 
 def result_console() -> Console:
@@ -47,6 +49,23 @@ def output_may_fail() -> Iterator[None]:
             print(f"cannot write to standard output: {error.strerror or error}", file=sys.stderr)
         with suppress(OSError, AttributeError, ValueError):
             discard_output(sys.stdout.fileno())  # including the rest of its buffer, which would fail again at exit
+
+
+@contextmanager
+def json_output(wanted: bool) -> Iterator[None]:
+    """Make `as_json` print in this context, if wanted."""
+    token = _json.set(wanted)
+    try:
+        yield
+    finally:
+        _json.reset(token)
+
+
+def as_json(text: str) -> bool:
+    """Print the JSON of results in place of their tables; return False, without printing, unless `--json` is given."""
+    if _json.get():
+        print(text.rstrip("\n"))
+    return _json.get()
 
 
 def time_left(seconds: float | None) -> str:

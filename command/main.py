@@ -1,27 +1,46 @@
 """Wrapper of all commands: errors become one line on standard error and a non-zero exit code."""
 
+import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext, redirect_stderr
 from functools import wraps
 
 from busso.base.errors import UserError
 from busso.base.files import with_home
-from busso.base.terminal import discard_output, is_gone, one_line, open_standard_files, visible_output
+from busso.base.terminal import (
+    QuietStream,
+    discard_output,
+    end_interrupted,
+    is_gone,
+    one_line,
+    open_standard_files,
+    visible_output,
+)
 from busso.command.settings.quoting import in_full, with_escapes
 
 _BROKEN_PIPE = 128 + 13  # exit code in a shell of a program ended by SIGPIPE
+
+_QUIET = ("-q", "--quiet")
 
 Main = Callable[[Sequence[str]], int]
 
 
 def command(run: Callable[[Sequence[str]], int | None]) -> Main:
-    """Make a command of a function: expand `~`, which shells leave after `=` and in quotes; return the exit code."""
+    """Make a command of a function: expand `~`, which shells leave after `=` and in quotes; return the exit code.
+
+    `-q` or `--quiet` leaves only warnings and errors on standard error.
+    """
 
     @wraps(run)
     def main(arguments: Sequence[str]) -> int:
+        if signal.getsignal(signal.SIGINT) is end_interrupted:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         open_standard_files()
-        with visible_output():
-            return _run(run, [in_full(with_escapes(with_home(each))) for each in arguments])
+        words = [in_full(with_escapes(with_home(each))) for each in arguments if each not in _QUIET]
+        quiet = len(words) < len(arguments)
+        with redirect_stderr(QuietStream(sys.stderr)) if quiet else nullcontext(), visible_output():
+            return _run(run, words)
 
     return main
 

@@ -13,6 +13,7 @@ example:
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -78,7 +79,7 @@ def main(settings: CompareSettings) -> None:
     if len(folders) < 2:
         raise _too_few()
     from busso.base.files import write_csv
-    from busso.command.console import result_console
+    from busso.command.console import as_json, result_console
     from busso.evaluate.report import page  # deferred: imports PyTorch, and --help must be fast
     from busso.evaluate.report.of_runs import Comparison, csv_rows, scores_of, screen
     from busso.evaluate.report.runs import kind_named, kinds_of
@@ -90,9 +91,10 @@ def main(settings: CompareSettings) -> None:
     scores = _played(settings, kinds, baseline) if settings.deals else {run.folder: scores_of(run) for run in runs}
     comparison = Comparison(kinds, baseline, scores, settings.deals)
     written = page.write(comparison.report(), settings.target)
-    write_csv(settings.target / "results.csv", csv_rows(comparison))
-    result_console().print(screen(comparison))
-    print(written)
+    write_csv(settings.target / "results.csv", rows := csv_rows(comparison))
+    if not as_json(json.dumps(rows, indent=2, default=str)):
+        result_console().print(screen(comparison))
+        print(written)
 
 
 def _played(settings: CompareSettings, kinds: Sequence[SeedGroup], baseline: SeedGroup) -> dict[Path, Scores]:

@@ -5,6 +5,7 @@ import json
 import os
 import pkgutil
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 import busso as package
 from busso.command.commands import COMMANDS, main
 from busso.version import __version__
+from tests.limits import seconds
 from tests.pages import BLOCKS, TEXT
 
 ROOT = Path(__file__).parent.parent
@@ -47,7 +49,9 @@ def test_every_module_with_a_main_has_a_name() -> None:
 
 def test_help_lists_every_command_in_its_own_words() -> None:
     found = busso("--help")
-    assert found.returncode == 0 and found.stderr == "" and busso("-h").stdout == found.stdout
+    assert found.returncode == 0 and found.stderr == ""
+    for same in (("-h",), (), ("help",)):
+        assert (busso(*same).returncode, busso(*same).stdout) == (0, found.stdout)
     for name, command in COMMANDS.items():
         (says,) = re.findall(rf"^  {name} +(\S.*)$", found.stdout, re.M)
         docstring = importlib.import_module(command.explained_in or command.module).__doc__ or ""
@@ -82,7 +86,8 @@ def test_what_is_no_command_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys:
     for typed, meant in (("trian", "train"), ("turnament", "tournament"), ("Doctor", "doctor"), ("compair", "compare")):
         line = f"error: {typed}: unknown command; did you mean '{meant}'?\n"
         assert refused(monkeypatch, capsys, typed, "seed=1") == line
-    for arguments in ((), ("",), ("seed=1",), ("--quiet",)):
+    assert refused(monkeypatch, capsys, "help", "trian") == "error: trian: unknown command; did you mean 'train'?\n"
+    for arguments in (("",), ("seed=1",), ("--quiet",)):
         said = refused(monkeypatch, capsys, *arguments)
         assert all(name in said for name in COMMANDS)
 
@@ -109,10 +114,39 @@ def test_each_command_explains_itself(name: str, capsys: pytest.CaptureFixture[s
 
 
 def test_the_version_is_the_same_everywhere() -> None:
-    assert busso("--version").stdout == f"busso {__version__}\n"
+    for typed in (("--version",), ("-V",), ("-v",), ("train", "-V")):
+        assert busso(*typed).stdout == f"busso {__version__}\n"
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
     newest = re.findall(r"^## \[(\d.*?)\]", (ROOT / "CHANGELOG.md").read_text(), re.M)[0]
     assert newest == __version__.partition(".dev")[0]
+
+
+def test_flags_may_stand_before_the_command() -> None:
+    assert busso("help", "check").stdout == busso("check", "--help").stdout != ""
+    found = busso("--quiet", "replay", "/nowhere")
+    assert found.returncode == 2 and found.stderr.startswith("error: /nowhere")
+
+
+IMPORTING = """
+import time
+print("importing", flush=True)
+while True:
+    try:
+        time.sleep(60)
+    except BaseException:  # as in callbacks of imports, which lose exceptions
+        pass
+"""
+
+
+def test_ctrl_c_during_imports_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "importing.py").write_text(IMPORTING)
+    code = "import busso.command.commands as c; c.COMMANDS['train'] = c.Command('importing'); c.main()"
+    command = [sys.executable, "-c", code, "train"]
+    path = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    with subprocess.Popen(command, env=path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "importing\n"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=seconds(60)) == ("", "interrupted\n") and process.returncode == 130
 
 
 def test_commands_in_the_pages_exist() -> None:

@@ -1,11 +1,12 @@
-"""`busso train [key=value ...]`: train a run, or resume it. `busso doctor`: check the machine first.
+"""`busso train [key=value ...]`: train a run, or resume it.
 
-The same command resumes.
+The same command resumes it. `busso doctor` checks the machine first.
 
 example:
   busso train game=spike minutes=3 name=short
 """
 
+import json
 import sys
 from collections.abc import Sequence
 
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
 @job
 def examine(config: DictConfig) -> int:
     """Print what a run would use (`busso doctor`). Return 0 if it would start, else 2."""
-    from busso.command.console import Progress, result_console
+    from busso.command.console import Progress, as_json, result_console
     from busso.train.doctor import measure as stages
     from busso.train.doctor import report as doctor
     from busso.train.learner.learner import with_learner_threads
@@ -60,8 +61,9 @@ def examine(config: DictConfig) -> int:
         if starts and choose_device(settings.device).type == "cpu":
             settings = with_learner_threads(settings)
         measured = stages.measure(settings) if starts else None
-    for part in doctor.screen(findings, measured):
-        result_console().print(part)
+    if not as_json(json.dumps(doctor.as_dict(findings, measured), indent=2)):
+        for part in doctor.screen(findings, measured):
+            result_console().print(part)
     return 0 if starts else 2
 
 

@@ -28,7 +28,7 @@ from busso.command.settings.mistakes import (
     of_other_choice,
     syntax_error,
 )
-from busso.command.settings.quoting import for_shell, hint_for, in_full, key_of, with_escapes
+from busso.command.settings.quoting import for_shell, given, hint_for, in_full, key_of, with_escapes
 from busso.command.settings.trusted import trust_games, trust_network, trust_players
 from busso.command.settings.untrusted import check_values, trust_game, walk
 
@@ -39,6 +39,8 @@ _VALUE = re.compile(r"Value '(.*)' of type '\w+' .* (?:to|hint) '?(Integer|Float
 _WANTED = {"Integer": "an integer", "Float": "a number", "Union[int, str]": "an integer or a word such as auto"}
 # Hydra's answers to `+` and `++` before an existing key.
 _THERE_ALREADY = ("Multiple values for", "Could not append to config", "force-add of config groups")
+_PLAYERS = {"play": "opponents={}", "tournament": "players=[{},greedy]"}
+_PLAYING = ("run", "runs", "agent", "player", "players", "opponent", "opponents")  # that people type for these
 _UNKNOWN = "unknown setting with these choices"
 T = TypeVar("T")
 
@@ -171,6 +173,10 @@ def explained(error: SettingsError, overrides: Sequence[str], config_name: str) 
         return fault
     known = (each for each in _known(error.key, config_name, overrides) if each.partition(".")[0] != error.key)
     near = nearest(error.key, known)
+    if error.key in _PLAYING and config_name in _PLAYERS:
+        typed = given(overrides)[error.key].value or "RUN"
+        hint = f"write {for_shell(_PLAYERS[config_name].format(typed.strip('[]')))}"
+        return SettingsError(error.key, "unknown setting", f"{hint} for a trained agent")
     hint = f"did you mean {near}?" if near else f"write {error.key}=NAME" if (CONF / error.key).is_dir() else ""
     return SettingsError(error.key, "unknown setting", hint) if hint else error
 
@@ -214,11 +220,7 @@ def _one_line(error: Exception) -> SettingsError:
     if choice := re.search(r"Could not find '(.+)/([^/]+)'", text):  # the available choices follow
         return no_such_choice(choice[1], choice[2], lines[1:])
     if text.startswith("Ambiguous value for argument"):
-        given = text.partition("'")[2].rstrip("'")
-        hint = hint_for(given)
-        return SettingsError(
-            given, "several values need --multirun, which runs them all", f"for one value {hint}" * bool(hint)
-        )
+        return _several(text.partition("'")[2].rstrip("'"))
     if "is not in struct" in text or re.match("Key '.*' not in '", text):
         return SettingsError(key, _UNKNOWN, "--cfg job prints all settings")
     if text.startswith("provider=hydra.searchpath"):
@@ -226,6 +228,18 @@ def _one_line(error: Exception) -> SettingsError:
         return SettingsError("hydra.searchpath", f"missing folder {missing}")
     hint = hint_for(override)
     return SettingsError(key, f"Hydra cannot read {override.partition('=')[2]}" if hint else text, hint)
+
+
+def _several(override: str) -> SettingsError:
+    """Return the error for several values without --multirun."""
+    from busso.command.settings.text import FileConfigSource  # imports Hydra, for which `import busso` does not wait
+
+    key, _, value = override.partition("=")
+    if key in FileConfigSource.lists and not re.search(r"[][(){}]", value):
+        return SettingsError(key, "expected a list", f"write {for_shell(f'{key}=[{value}]')}")
+    hint = hint_for(override)
+    problem = "several values need --multirun, which runs them all"
+    return SettingsError(override, problem, f"for one value {hint}" * bool(hint))
 
 
 def _of_wrong_type(key: str, text: str) -> SettingsError | None:

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, cast, get_type_hints
+from typing import Any, cast, get_origin, get_type_hints
 
 import yaml
 from hydra._internal.core_plugins import file_config_source
@@ -38,10 +38,23 @@ def text_keys(schema: Hashable, prefix: str = "") -> frozenset[str]:
     return frozenset(found)
 
 
+@cache
+def list_keys(schema: Hashable, prefix: str = "") -> frozenset[str]:
+    """Return the dotted keys of a dataclass that may be lists: typed as such, or as anything."""
+    found = set[str]()
+    for name, hint in get_type_hints(schema).items():
+        if is_dataclass(hint):
+            found |= list_keys(cast("Hashable", hint), f"{prefix}{name}.")
+        elif hint is Any or get_origin(hint) is list:
+            found.add(prefix + name)
+    return frozenset(found)
+
+
 class FileConfigSource(file_config_source.FileConfigSource):
     """Hydra's reader of YAML files, in which text settings keep what is written. A sweep's processes unpickle it."""
 
     known = text_keys(HydraConf, "hydra.")  # of all schemas of this process
+    lists = list_keys(HydraConf, "hydra.")
 
     def __init__(self, provider: str, path: str) -> None:
         super().__init__(provider, path)
@@ -68,6 +81,7 @@ def as_typed(overrides: Sequence[str], *schemas: Any, prefix: str = "") -> list[
     Settings that are text in an earlier call are so in later ones.
     """
     FileConfigSource.known = FileConfigSource.known.union(*(text_keys(schema, prefix) for schema in schemas))
+    FileConfigSource.lists = FileConfigSource.lists.union(*(list_keys(schema, prefix) for schema in schemas))
     SourcesRegistry.instance().types["file"] = FileConfigSource
     typed = []
     for each in overrides:

@@ -4,17 +4,19 @@ example:
   busso solve game=blackjack decks=1 player=[9,7] opponent=10
 """
 
+import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from busso.base.files import write_csv
 from busso.cards.mdp import HandEndedError, Model
 from busso.command.app import settings_command
-from busso.command.console import Progress
+from busso.command.console import Progress, as_json
 from busso.command.settings.checks import SettingsError
-from busso.evaluate.solve.solution import Solved, advice, game_text, hands_text, solve, write_states
+from busso.evaluate.solve.solution import Solved, advice, game_text, hands_text, solve, state_rows
 
 
 @dataclass
@@ -55,13 +57,16 @@ def main(settings: SolveSettings) -> None:
         compare(solved, Path(settings.table), settings.folder)
     elif settings.player is not None:
         state = _located(solved.model, settings.player_cards, str(settings.opponent))
-        print("\n".join(hands_text(solved, state)))
+        if not as_json(json.dumps(state_rows(solved, state), indent=2)):
+            print("\n".join(hands_text(solved, state)))
     else:
-        print("\n".join(game_text(solved)))
+        rows = state_rows(solved)
+        if not as_json(json.dumps(rows, indent=2)):
+            print("\n".join(game_text(solved)))
         from busso.evaluate.solve.plots import draw, make_folder
 
         folder = make_folder(settings.folder or f"runs/{solved.game.name}/exact")
-        write_states(solved, folder / "states.csv")
+        write_csv(folder / "states.csv", rows)
         for layout in solved.model.layouts:
             draw(solved, layout, solved.solution.values, solved.solution.policy, folder, "optimal")
         print(f"written to {folder}", file=sys.stderr)

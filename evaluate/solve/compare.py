@@ -1,5 +1,7 @@
 """Comparison of a learned table or network of a small game with the exact values, in numbers and pictures."""
 
+import json
+import math
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from busso.cards.mdp import END, Mdp, legal
+from busso.command.console import as_json
 from busso.command.settings.checks import SettingsError
 from busso.evaluate.solve.plots import draw, make_folder
 from busso.evaluate.solve.solution import Solved, title
@@ -37,13 +40,21 @@ class ExactComparison:
 def compare(solved: Solved, source: Path, folder: str | None) -> None:
     """Print the errors of a run folder or checkpoint and draw learned and exact values. Raises as `beside_exact`."""
     found = beside_exact(solved, source)
-    print("\n".join((found.title, *found.lines)))
+    if not as_json(json.dumps(_rows(solved, found), indent=2)):
+        print("\n".join((found.title, *found.lines)))
     target = make_folder(folder or (source if source.is_dir() else source.parent) / "pictures")
     for layout in solved.model.layouts:
         draw(solved, layout, found.values, found.policy, target, "learned")
         draw(solved, layout, found.exact_values, found.exact_policy, target, "exact")
         draw(solved, layout, np.abs(found.values - found.exact_values), None, target, "error")
     print(f"written to {target}", file=sys.stderr)
+
+
+def _rows(solved: Solved, found: ExactComparison) -> list[dict[str, object]]:
+    """Return each state with its learned and its exact value."""
+    pairs = zip(found.values.tolist(), found.exact_values.tolist(), strict=True)
+    known = ((k, None if math.isnan(learned) else learned, exact) for k, (learned, exact) in enumerate(pairs))
+    return [{"state": solved.model.state_text(k), "learned": learned, "exact": exact} for k, learned, exact in known]
 
 
 def beside_exact(solved: Solved, source: Path) -> ExactComparison:

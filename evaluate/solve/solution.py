@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from busso.base.files import write_csv
 from busso.cards.game import Game
 from busso.cards.mdp import END, NOWHERE, Model, StateGrid, reachable
 from busso.command.settings.checks import SettingsError
@@ -135,11 +133,12 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def write_states(solved: Solved, path: Path) -> None:
-    """Write a CSV file of all reachable states with decision and outcome probabilities."""
+def state_rows(solved: Solved, start: int | None = None) -> list[dict[str, Any]]:
+    """Return all states reachable in the game, or from `start`, with decision and outcome probabilities."""
     model, rows = solved.model, []
-    for state in np.flatnonzero(reachable(model.mdp, np.flatnonzero(model.mdp.start))).tolist():
+    first = np.flatnonzero(model.mdp.start) if start is None else np.array([start])
+    for state in np.flatnonzero(reachable(model.mdp, first)).tolist():
         chances = dict(zip(model.outcomes, solved.outcomes[state].tolist(), strict=True))
         named = {"state": model.state_text(state), "decision": solved.action(state)}
         rows.append(named | chances | {"expected": float(solved.solution.values[state])})
-    write_csv(path, rows)
+    return rows

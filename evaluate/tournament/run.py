@@ -13,7 +13,7 @@ from typing import Any
 from busso.base import system
 from busso.base.files import create_unused
 from busso.cards.game import Game
-from busso.command.console import Progress, plain_console, result_console
+from busso.command.console import Progress, as_json, plain_console, result_console
 from busso.command.settings.game import load_configured_game
 from busso.evaluate.tournament import report
 from busso.evaluate.tournament.batches import Executor, Played, TournamentWorker, lost
@@ -38,9 +38,9 @@ def run(settings: TournamentSettings) -> list[Pairing]:
     folder = Path(settings.folder) if settings.folder else _new_folder(game)
     schedule = play_pairs(worker, pairs_of(settings, players), folder, partial(_write, folder, settings, game))
     results = _write(folder, settings, game, schedule)
-    screen = result_console()
-    for table in report.tables(results):
-        screen.print(table)
+    if not as_json((folder / "results.json").read_text()):
+        for table in report.tables(results):
+            result_console().print(table)
     _say(f"written to {folder}")
     return results.pairings
 

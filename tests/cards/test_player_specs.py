@@ -99,7 +99,7 @@ BAD = {  # problem and hint
     "lowest:runs/toy/x": ("'runs/toy/x'", "lowest has no options"),
     "random:": ("missing word", "random:samples:100"),
     "champion:samples:1": ("champion has no options", ""),
-    "counter:cards:1": ("toy", "available: random, lowest, counting"),
+    "counter:cards:1": ("toy", "did you mean counting? Available: random, lowest, counting"),
     "runs/toy/x": ("toy", "available: random"),
     "": ("toy", "available: random"),
 }

@@ -1,6 +1,8 @@
 """Command lines: flags of Hydra as in its manual, settings and players as typed, and errors in one line."""
 
+import csv
 import itertools
+import json
 import shlex
 from importlib import import_module
 from pathlib import Path
@@ -97,6 +99,10 @@ MISTAKES = {
     "tournament hydra.searchpath=[/nowhere]": "hydra.searchpath: missing folder /nowhere",
     "tournament -cd /nowhere": "Additional config directory '/nowhere' not found",
     # keys that this command with these choices does not have
+    # flags of other programs
+    "train --minutes 1": "--minutes: unknown flag; write minutes=1, or --help for the flags",
+    "tournament --batch-deals=64": "--batch-deals=64: unknown flag; write batch_deals=64, or",
+    "train --json": "--json: not a flag of this command, but of tournament, compare, solve, doctor and runs",
     "tournament sed=1": "sed: unknown setting; did you mean seed?",
     "solve game=blackjack plaier=2": "plaier: unknown setting; did you mean player?",
     "train learner.lrr=1": "learner.lrr: unknown setting; did you mean learner.lr?",
@@ -121,6 +127,16 @@ MISTAKES = {
     "train seed=1,2": "seed=1,2: several values need --multirun",
     "tournament folder=a/b,c": "folder=a/b,c: several values need --multirun, which runs them all; for one value write "
     "\"folder='a/b,c'\"",
+    "tournament players=champion,greedy": "players: expected a list; write players=[champion,greedy]",
+    "train evaluation.opponents=random,greedy": "evaluation.opponents: expected a list; write evaluation.opponents=[",
+    "compare run=a,b": "run: expected a list; write run=[a,b]",
+    "play opponents=random,greedy": "opponents: expected a list; write opponents=[random,greedy]",
+    # players and runs
+    "play runs=runs/spike/default": "runs: unknown setting; write opponents=runs/spike/default for a trained agent",
+    "tournament players=[gredy,random]": "players: gredy: unknown player of tressette; did you mean greedy? Avail",
+    "tournament players=[champoin,random]": "players: champoin: unknown player of tressette; did you mean champion? Av",
+    "tournament players=[serch:champion,random]": "players: serch: unknown player of tressette; did you mean search? A",
+    "train evaluation.opponents=[radnom]": "evaluation.opponents: radnom: unknown player of tressette; did you mean ra",
     "tournament players=greedy": "players: expected a list, such as [a,b]",
     "tournament players=[greedy,monte_carlo:samples=9]": "players: Hydra cannot read [greedy,monte_carlo:samples=9]; "
     "write players=[greedy,monte_carlo:samples:9]",
@@ -135,6 +151,55 @@ def test_what_is_wrong_is_one_line(typed: str, capsys: pytest.CaptureFixture[str
     assert import_module(COMMANDS[name].module).main(arguments) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"error: {MISTAKES[typed]}") and error.count("\n") == 1
+
+
+def test_a_run_of_a_similar_name_is_proposed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("runs/spike/default", "runs/tressette/default", "runs/tressette/wide"):
+        Path(folder).mkdir(parents=True)
+    for main, typed, says in (
+        (report, "default", "default is not a folder; did you mean runs/spike/default or runs/tressette/default?"),
+        (report, "other", "other is not a folder; name a run folder, as in runs/tressette/default"),
+        (report, "runs/tressette/wid", "runs/tressette/wid is not a folder; did you mean runs/tressette/wide?"),
+        (report, "runs/tresette/wide", "runs/tresette/wide is not a folder; did you mean runs/tressette/wide?"),
+        (tournament, "players=[wide,random]", "wide: unknown player of tressette; did you mean runs/tressette/wide? "),
+        (tournament, "players=[runs/spike/defalt,random]", "does not exist; did you mean runs/spike/default?"),
+    ):
+        assert main([typed]) == 2
+        assert says in capsys.readouterr().err
+
+
+def test_quiet_leaves_results_warnings_and_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["players=[greedy,random]", "deals=2", f"folder={tmp_path}/games"]
+    for flags, says in (([], "written to"), (["-q"], ""), (["--quiet"], "")):
+        assert tournament([*flags, *given]) == 0
+        found = capsys.readouterr()
+        assert "greedy" in found.out and (says in found.err if says else not found.err)
+    assert tournament(["-q", "players=[nobody,random]"]) == 2
+    assert capsys.readouterr().err.startswith("error: players: nobody")
+
+
+def test_verbose_is_hydras_setting(capsys: pytest.CaptureFixture[str]) -> None:
+    for flag in ("-v", "--verbose"):
+        assert tournament([flag, "--cfg", "hydra", "--package", "hydra.verbose"]) == 0
+        assert capsys.readouterr().out == "True\n"
+
+
+def test_json_prints_what_the_files_have(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def printed(name: str, *arguments: str) -> Any:
+        command = COMMANDS[name]
+        assert import_module(command.module).main([*command.first, "--json", *arguments]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    folder = tmp_path / "games"
+    found = printed("tournament", "players=[greedy,random]", "deals=2", f"folder={folder}")
+    assert found == json.loads((folder / "results.json").read_text()) and found["pairs"][0]["deals"] == 2
+    states = printed("solve", f"folder={tmp_path}")
+    with (tmp_path / "states.csv").open() as file:
+        assert [{key: str(value) for key, value in row.items()} for row in states] == list(csv.DictReader(file))
+    assert len(printed("solve", "player=2", "opponent=6")) < len(states)
 
 
 def test_the_whole_error_on_request(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

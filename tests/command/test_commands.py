@@ -66,7 +66,7 @@ def test_commands_of_the_pages_have_settings_that_exist(
     stops = not FLAGS.isdisjoint(arguments)
     assert main([*command.first, *arguments, *(() if stops else ("--cfg", "job"))]) == 0
     out = capsys.readouterr().out
-    assert out.count(":") > 3
+    assert out.count("\n") > 3
     if not stops:
         check(name, OmegaConf.create(yaml.load(out, yaml.CSafeLoader)))
 
@@ -80,7 +80,7 @@ def check(name: str, config: DictConfig) -> None:
 
 
 def test_help_explains_every_group(capsys: pytest.CaptureFixture[str]) -> None:
-    assert train(["--help"]) == 0
+    assert train(["--help-all"]) == 0
     text = capsys.readouterr().out
     assert all(word in text for word in ("n_step", "gpus_per_worker", "first_leader", "experiment", "spike_n"))
 

@@ -1,10 +1,12 @@
-"""Screens of commands on a terminal: bars that move, whole lines above them, no control codes."""
+"""Screens of a terminal: bars that move, whole lines above them, no control codes, and help that fits."""
 
 import re
 from pathlib import Path
 
 import pytest
 
+from busso.command.settings.compose import compose
+from busso.train.settings.dqn import TrainSettings
 from tests.screen import screens
 from tests.train.runs import SMALL
 
@@ -75,3 +77,12 @@ def test_training_shows_rates_curves_and_what_to_type_next(tmp_path: Path) -> No
 def test_a_local_grid_ends_with_its_table(tmp_path: Path) -> None:
     found = screens("busso.train", ["-m", *SMALL, f"runs={tmp_path}", "episodes=128", "seed=1,2", "game=spike"])
     assert re.search(r"seed=1 .*┃? *2 ", found[-1].rpartition("┃ run")[2])
+
+
+def test_help_of_training_is_one_screen() -> None:
+    """Of the settings that people change, each of which exists, and where the others are."""
+    lines = screens("busso.train", ["--help"], columns=80, rows=24)[-1].splitlines()
+    assert lines[0].startswith("`busso train [key=value ...]`") and any("--help-all" in line for line in lines)
+    typed = [line.split()[0] for line in lines if re.match(r"  [a-z_.]+=", line)]
+    assert len(typed) == 10
+    compose(TrainSettings, "train", [each for each in typed if not each.startswith(("game=", "algo="))])

@@ -11,7 +11,8 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import torch
 from rich.table import Table
@@ -126,6 +127,16 @@ def _ray(settings: TrainSettings) -> list[Finding]:
     where = os.environ.get("RAY_ADDRESS", "own cluster")
     up = Finding("Ray", f"{where}, started in {time.perf_counter() - started:.1f} s")
     return [up, *(Finding("Ray node", node) for node in nodes)]
+
+
+def as_dict(findings: list[Finding], measured: stages.Measured | None) -> dict[str, Any]:
+    """Return what `screen` shows, for JSON."""
+    found: dict[str, Any] = {"starts": all(each.verdict != "error" for each in findings)}
+    found["findings"] = [asdict(each) for each in findings]
+    if measured:
+        found["stages"] = [each._asdict() | {"busy": measured.busy(each)} for each in measured.stages]
+        found |= {"limited_by": measured.limit.name, "decisions": measured.decisions}
+    return found
 
 
 def screen(findings: list[Finding], measured: stages.Measured | None) -> Iterator[Table | str]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from busso.base.errors import InputError
 from busso.cards.duplicate import Estimate
-from busso.cards.player_specs import curve_name
+from busso.cards.player_specs import curve_name, runs_like
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import settings_from_dict
 from busso.command.settings.untrusted import read_yaml
@@ -163,7 +163,9 @@ def load_run(path: str | Path) -> Run:
         return Run(folder, settings_from_dict(SCHEMAS.get(str(values.get("algo")), TrainSettings), values))
     except OSError:
         what = "has no config.yaml" if folder.is_dir() else "is not a folder"
-        raise SettingsError("run", f"{folder} {what}", "name a run folder, as in runs/tressette/default") from None
+        near = runs_like(str(folder))
+        hint = f"did you mean {near}?" if near else "name a run folder, as in runs/tressette/default"
+        raise SettingsError("run", f"{folder} {what}", hint) from None
     except ValueError as error:
         raise SettingsError("run", InputError(file, error)) from None
 
