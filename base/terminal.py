@@ -21,6 +21,7 @@ _COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u2
 # lines. Escaping one bracket disables a link, an image, a link definition or a tag.
 _MARKUP = re.compile(r"(\\.|(?<!`)`[^`\n]+`(?!`))|`+|\][(\[:]|<(?=[A-Za-z/!?])")
 
+_PARTS = re.compile(r"[^/:, ]+[/:, ]*|[/:, ]+")  # of a player's or a run's name
 
 _LOUD = ("error", "warning", "interrupted")
 OUTPUT = "standard output"  # as the file of an error
@@ -155,6 +156,16 @@ def _escaped(markup: str) -> str:
 def code(text: object) -> str:
     """Return any text as one line in backticks."""
     return f"`{one_line(str(text)).replace('`', chr(39))}`"
+
+
+def broken(name: str, width: int) -> str:
+    """Break a name into lines of at most `width` characters, only between its parts; a longer part stays whole."""
+    lines = [""]
+    for part in _PARTS.findall(one_line(name)):
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 class VisibleStream:

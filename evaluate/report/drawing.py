@@ -13,13 +13,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 from numpy.typing import NDArray
 
+from busso.base.terminal import broken
+
 Numbers = NDArray[np.float64]
 
 # Readable on white and near-black, and safe for colour-blind readers (after Okabe and Ito, 2008).
 COLOURS = ("#3f7fc4", "#d98324", "#2f9e83", "#b566a8", "#8b939c", "#c6514a", "#8f8a2a", "#5f6fd0")
 _STYLES = ("-", "--", ":", "-.")
-# Placeholders that `to_svg` replaces by colours of the page.
-_INK, _GRID = "#010203", "#040506"
+# Ink and grid of a PNG file, and in a page, where `to_svg` replaces them, of its style.
+_INK, _GRID = "#1d2329", "#e3e7eb"
 _WIDTH = 7.4  # inches: the column of a page
 _RC: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -58,6 +60,16 @@ class Line(NamedTuple):
     high: Numbers | None = None
 
 
+class Interval(NamedTuple):
+    """Estimate of an interval plot; NaN ends for an unknown interval."""
+
+    name: str
+    mean: float
+    low: float
+    high: float
+    text: str
+
+
 class Panel(NamedTuple):
     """Curves by name over one axis; `form` is percent, plain or log."""
 
@@ -76,6 +88,31 @@ def new_figure(height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, 
     """Return a figure as wide as the page and its axes `[rows, columns]`; `height` is in inches."""
     figure = Figure(figsize=(_WIDTH, height), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def interval_figure(rows: Sequence[Interval], label: str) -> Figure:
+    """Draw a row for each estimate, from the top, with its text on the right and a line at 0."""
+    lines = [broken(row.name, 30).count("\n") + 1 for row in rows]
+    figure, axes = new_figure(0.6 + 0.13 * sum(lines) + 0.13 * len(rows))
+    axis, places = axes[0, 0], np.cumsum(lines) + np.arange(len(rows)) - np.array(lines) / 2
+    axis.axvline(0, color=_INK, linewidth=0.8, linestyle=":")
+    for row, place in zip(rows, places, strict=True):
+        known = np.isfinite(row.low) and np.isfinite(row.high)
+        axis.plot([row.low, row.high], [place, place], color=COLOURS[0], solid_capstyle="butt")
+        axis.plot(row.mean, place, "o", color=COLOURS[0], markersize=5, markerfacecolor=None if known else "none")
+        axis.text(1.02, place, row.text, transform=axis.get_yaxis_transform(), va="center")
+    axis.set_yticks(places, [broken(row.name, 30) for row in rows])
+    axis.set_ylim(sum(lines) + len(rows) - 0.5, -0.5)
+    axis.grid(visible=False, axis="y")
+    axis.set_xlabel(label)
+    return figure
+
+
+def png(figure: Figure) -> bytes:
+    """Return the figure as a PNG file."""
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=160, metadata={"Software": None})
+    return file.getvalue()
 
 
 def to_svg(figure: Figure, name: str) -> str:

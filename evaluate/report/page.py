@@ -16,7 +16,7 @@ from busso.version import __version__
 
 PAGE = "report.html"
 _TEMPLATE = "page.html.j2"
-_NAME = re.compile(r"`([^`]+)`")
+_NAME, _AFTER_PART = re.compile(r"`([^`]+)`"), re.compile("(?<=[/:,])(?=.)")
 _PROSE = MarkdownIt("commonmark", {"html": False}).disable(["image", "link", "autolink"])
 
 
@@ -101,8 +101,9 @@ def _prose(text: str) -> Markup:
 
 
 def _cell(text: str) -> Markup:
-    """Escape a text for HTML, with names in backticks as code."""
-    return Markup(_NAME.sub(r"<code>\1</code>", str(escape(text))))
+    """Escape a text for HTML, with names in backticks as code, which may be broken after its parts."""
+    names = _NAME.sub(lambda name: f"<code>{_AFTER_PART.sub('<wbr>', name[1])}</code>", str(escape(text)))
+    return Markup(names)
 
 
 def anchor(title: str) -> str:

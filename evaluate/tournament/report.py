@@ -1,19 +1,28 @@
-"""Results of a tournament: tables on the screen, results.csv, results.json, ratings.csv, games.jsonl."""
+"""Results of a tournament: on the screen, and in results.csv, results.json, ratings.csv, games.jsonl."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
+from rich.text import Text
 
 from busso.base.files import write_atomic, write_csv
+from busso.base.terminal import broken
 from busso.cards.duplicate import ONE_AGAINST_MANY, Duel, decimals, meaning_of_won, share_text
 from busso.cards.game import Game
 from busso.evaluate.tournament.batches import Timing
-from busso.evaluate.tournament.ratings import Ratings, rate
+from busso.evaluate.tournament.ratings import Rating, Ratings, rate
 from busso.evaluate.tournament.schedule import PairState
 from busso.evaluate.tournament.settings import Pair, TournamentSettings
+
+# Cells of a name and of a plot on the screen.
+_LEAST_NAME, _LEAST_PLOT, _MOST_PLOT, _ANY = 16, 11, 41, 10_000
+# Colours of a heat map, on all of which black is readable: no game won, as many as by equal players, all.
+_LESS, _EVEN, _MORE = (217, 131, 36), (244, 246, 248), (88, 148, 214)
 
 
 @dataclass(frozen=True)
@@ -108,84 +117,151 @@ def write_records(folder: Path, states: Sequence[PairState]) -> None:
     write_atomic(folder / "games.jsonl", "".join(f"{line}\n" for line in lines))
 
 
-def tables(results: Results) -> list[Table]:
-    """Return the tables of pairs, of players against each other if there are more than two, and of players."""
-    found, ratings = [_pairs_table(results)], results.ratings
-    if ratings is not None and len(ratings.rows) > 2:
-        found.append(_matrix(results, ratings))
-    return [*found, _players_table(results, ratings)] if ratings is not None else found
+def won(results: Results) -> dict[Pair, tuple[float, float]]:
+    """Return the share of games that each player won against each other one, with the half-width of its interval."""
+    found: dict[Pair, tuple[float, float]] = {}
+    for row in results.pairings:
+        found[row.first, row.second] = row.first_won, row.first_won_interval
+        if results.settings.seating != ONE_AGAINST_MANY:
+            found[row.second, row.first] = 1 - row.first_won, row.first_won_interval
+    return found
 
 
-def _pairs_table(results: Results) -> Table:
-    game, settings, rows = results.game, results.settings, results.pairings
-    alone = settings.seating == ONE_AGAINST_MANY
-    deals = {row.deals for row in rows}
-    played = f"{min(deals):,}" if len(deals) == 1 else f"{min(deals):,} to {max(deals):,}"
-    what, whats = _what_is_played(settings)
-    to = "" if settings.match is None else f", matches to {settings.match}"
-    title = f"{game.name}{to}, {played} duplicate deals a pair, 95% intervals over deals"
-    table = Table(title=title, caption=meaning_of_won(game, settings.seating))
-    one, many = ("one", "against, in all other seats") if alone else ("first", "second")
-    for column in (one, many):
-        table.add_column(column, overflow="fold")
-    if len(deals) > 1:
-        table.add_column("deals", justify="right")
-    won = f"{whats} won by {one}" + (f" (even: {rows[0].even:.1%})" if alone else "")
-    for column in (won, f"{game.unit} a {what}" + (" and seat" if game.seats > 2 else ""), "margin"):
-        table.add_column(column, justify="right")
-    places = decimals(min(r.margin_interval for r in rows))
-    for r in rows:
-        table.add_row(
-            r.first,
-            r.second,
-            *([f"{r.deals:,}"] if len(deals) > 1 else []),
-            share_text(r.first_won, r.first_won_low, r.first_won_high),
-            f"{r.first_result:.{places}f} : {r.second_result:.{places}f}",
-            f"{r.margin:+.{places}f} ± {r.margin_interval:.{places}f}",
-        )
-    return table
+def show(results: Results, console: Console) -> None:
+    """Print the ratings, and the pairs as a matrix or, of two players, as sentences."""
+    assert results.ratings is not None
+    console.print(_ratings_table(results, results.ratings, console.width))
+    if len(results.ratings.rows) == 2:
+        for pairing in results.pairings:
+            console.print(_sentence(results, pairing), highlight=False)
+        return
+    given, yes_no = (results, results.ratings, console), (True, False)
+    matrices = (_matrix(*given, with_interval, with_names) for with_interval in yes_no for with_names in yes_no)
+    wide = console.options.update(width=_ANY)
+    fitting = (each for each in matrices if Measurement.get(console, wide, each).maximum <= console.width)
+    console.print(next(fitting, "report.html has the matrix of the pairs, which is wider than this screen"))
 
 
-def _what_is_played(settings: TournamentSettings) -> tuple[str, str]:
+def what_is_played(settings: TournamentSettings) -> tuple[str, str]:
+    """Return what a pair plays, one and several."""
     return ("game", "games") if settings.match is None else ("match", "matches")
 
 
-def _matrix(results: Results, ratings: Ratings) -> Table:
-    a, b = ratings.misfit_pair
-    misfit = f"Elo fits the results to within {ratings.misfit:.1%}; the worst fit is {a} against {b}"
-    whats = _what_is_played(results.settings)[1]
-    table = Table(title=f"% of {whats} won by the row against the column, 95% intervals", caption=misfit)
-    table.add_column("")
-    table.add_column("", overflow="fold")
-    names = [row.player for row in ratings.rows]
-    for number in range(1, len(names) + 1):
-        table.add_column(str(number), justify="right")
-    shares: dict[Pair, str] = {}
-    for r in results.pairings:
-        shares[r.first, r.second] = f"{100 * r.first_won:.1f} ±{100 * r.first_won_interval:.1f}"
-        if results.settings.seating != ONE_AGAINST_MANY:
-            shares[r.second, r.first] = f"{100 * (1 - r.first_won):.1f} ±{100 * r.first_won_interval:.1f}"
-    for number, name in enumerate(names, start=1):
-        table.add_row(str(number), name, *(shares.get((name, other), "") for other in names))
-    return table
+def title(results: Results) -> str:
+    """Return what has been played."""
+    deals = {row.deals for row in results.pairings}
+    played = f"{min(deals):,}" if len(deals) == 1 else f"{min(deals):,} to {max(deals):,}"
+    to = "" if results.settings.match is None else f", matches to {results.settings.match}"
+    return f"{results.game.name}{to}, {played} duplicate deals a pair, 95% intervals over deals"
 
 
-def _players_table(results: Results, ratings: Ratings) -> Table:
-    anchor = results.settings.anchor
-    zero = f"0 is {anchor}" if anchor else "their mean is 0"
-    caption = f"Elo: {zero}; 400 points are odds of 10 to 1. Times per decision with a choice: wall-clock and CPU time"
-    table = Table(title="players", caption=caption)
+def zero(settings: TournamentSettings) -> str:
+    """Return what the rating 0 means."""
+    return f"0 is {settings.anchor}" if settings.anchor else "their mean is 0"
+
+
+def _sentence(results: Results, row: Pairing) -> str:
+    """Return the result of a pair in a sentence."""
+    (what, whats), game, (both, margin) = what_is_played(results.settings), results.game, in_units(row)
+    alone = results.settings.seating == ONE_AGAINST_MANY
+    against = f"alone against {row.second} in all other seats" if alone else f"against {row.second}"
+    even = f", even: {row.even:.1%}" if alone else ""
+    result = f"{game.unit} a {what}{' and seat' if game.seats > 2 else ''} {both}, margin {margin}"
+    return f"{row.first} {against}: {share_of(row)} of {whats} won{even}; {result}"
+
+
+def share_of(row: Pairing) -> str:
+    """Format the share of games that the first player won."""
+    return share_text(row.first_won, row.first_won_low, row.first_won_high)
+
+
+def in_units(row: Pairing) -> tuple[str, str]:
+    """Return the results of both players, and their difference with its interval, in the game's unit."""
+    places = decimals(row.margin_interval)
+    both = f"{row.first_result:.{places}f} : {row.second_result:.{places}f}"
+    return both, f"{row.margin:+.{places}f} ± {row.margin_interval:.{places}f}"
+
+
+def elo_text(row: Rating) -> str:
+    """Format a rating with the half-width of its interval."""
+    return f"{row.elo:+.0f} ± {row.high - row.elo:.0f}"
+
+
+def _ratings_table(results: Results, ratings: Ratings, width: int) -> Table:
+    rows = ratings.rows
+    low, high = min(row.low for row in rows), max(row.high for row in rows)
+    elos = [elo_text(row) for row in rows]
+    others = 19 + len(str(len(rows))) + max(map(len, elos)) + len("100.0%") + len("decision")  # 19: borders
+    names = max(_LEAST_NAME, min(max(len(row.player) for row in rows), width - others - _LEAST_PLOT))
+    cells = min(_MOST_PLOT, max(_LEAST_PLOT, width - others - names))
+    table = Table(
+        title=title(results),
+        caption=f"Elo: {zero(results.settings)}; 400 points are odds of 10 to 1; "
+        f"{meaning_of_won(results.game, results.settings.seating)}",
+    )
     table.add_column("")
     table.add_column("player", overflow="fold")
-    for column in ("Elo, 95% interval", "won", "ms a decision", "ms of CPU", "decisions", "forced"):
-        table.add_column(column, justify="right")
-    for number, row in enumerate(ratings.rows, start=1):
-        elo = f"{row.elo:+.0f} ({row.low:+.0f} to {row.high:+.0f})"
-        table.add_row(str(number), row.player, elo, f"{row.won:.1%}", *_times(results.spent[row.player]))
+    table.add_column("Elo", justify="right", no_wrap=True)
+    ends = f"{low:+.0f}", f"{high:+.0f}"
+    table.add_column(ends[0] + ends[1].rjust(cells - len(ends[0])), no_wrap=True)
+    table.add_column("won", justify="right", no_wrap=True)
+    table.add_column("ms a\ndecision", justify="right", no_wrap=True)
+    for number, (row, elo) in enumerate(zip(rows, elos, strict=True), start=1):
+        drawn = _drawn(row.low, row.elo, row.high, low, high, cells)
+        spent = results.spent[row.player]
+        time = milliseconds(spent.seconds, spent)
+        table.add_row(str(number), broken(row.player, names), elo, drawn, f"{row.won:.1%}", time)
     return table
 
 
-def _times(spent: Timing) -> tuple[str, ...]:
-    count = max(1, spent.decisions)
-    each = (1000 * spent.seconds / count, 1000 * spent.cpu_seconds / count)
-    return (*(f"{ms:.3f}" if ms >= 0.001 else "< 0.001" for ms in each), f"{spent.decisions:,}", f"{spent.forced:,}")
+def _drawn(low: float, middle: float, high: float, least: float, most: float, cells: int) -> str:
+    """Draw an interval, and a line at 0, in a row of cells that reach from `least` to `most`."""
+
+    def place(value: float) -> int:
+        return round((value - least) / max(most - least, 1e-9) * (cells - 1))
+
+    drawn = [" "] * cells
+    begin, end = place(low), place(high)
+    drawn[begin : end + 1] = "├" + "─" * (end - begin - 1) + "┤" if end > begin else "│"
+    if least < 0 < most:
+        drawn[place(0)] = {" ": "┊", "─": "┼"}.get(drawn[place(0)], drawn[place(0)])
+    drawn[place(middle)] = "●"
+    return "".join(drawn)
+
+
+def _matrix(results: Results, ratings: Ratings, console: Console, with_interval: bool, with_names: bool) -> Table:
+    a, b = ratings.misfit_pair
+    shares, rows, even = won(results), ratings.rows, results.pairings[0].even
+    misfit = f"Elo fits the results to within {ratings.misfit:.1%}; the worst fit is {a} against {b}"
+    most = max(half for _, half in shares.values())
+    intervals = "95% intervals" if with_interval else f"95% intervals of at most ± {100 * most:.1f}"
+    whats = what_is_played(results.settings)[1]
+    table = Table(title=f"% of {whats} won by the row against the column, {intervals}", caption=misfit)
+    table.add_column("", no_wrap=True)
+    if with_names:
+        table.add_column("", no_wrap=True)
+    for number in range(1, len(rows) + 1):
+        table.add_column(str(number), justify="right", no_wrap=True)
+    coloured = console.color_system in ("truecolor", "256")
+    for number, row in enumerate(rows, start=1):
+        cells = [Text("")] * len(rows)
+        for column, other in enumerate(rows):
+            if (row.player, other.player) in shares:
+                share, half = shares[row.player, other.player]
+                text = f"{100 * share:.1f}" + (f" ±{100 * half:.1f}" if with_interval else "")
+                cells[column] = Text(text, f"#000000 on {heat(share, even)}" if coloured else "")
+        table.add_row(str(number), *([row.player] if with_names else []), *cells)
+    return table
+
+
+def heat(share: float, even: float) -> str:
+    """Return the colour of a share of games won: from orange, none, to blue, all."""
+    far = (share - even) / (1 - even) if share > even else (even - share) / even
+    ends = zip(_EVEN, _MORE if share > even else _LESS, strict=True)
+    return "#" + "".join(f"{round(middle + far * (end - middle)):02x}" for middle, end in ends)
+
+
+def milliseconds(seconds: float, spent: Timing) -> str:
+    """Format seconds of all decisions as milliseconds of one."""
+    ms = 1000 * seconds / max(1, spent.decisions)
+    return f"{ms:.3f}" if ms >= 0.001 else "< 0.001"

@@ -39,9 +39,11 @@ def run(settings: TournamentSettings) -> list[Pairing]:
     schedule = play_pairs(worker, pairs_of(settings, players), folder, partial(_write, folder, settings, game))
     results = _write(folder, settings, game, schedule)
     if not as_json((folder / "results.json").read_text()):
-        for table in report.tables(results):
-            result_console().print(table)
-    _say(f"written to {folder}")
+        report.show(results, result_console())
+    from busso.evaluate.tournament import page  # deferred: imports Matplotlib
+
+    page.write(folder, results)
+    _say(f"written to {folder}: report.html and tables")
     return results.pairings
 
 

@@ -3,24 +3,33 @@
 import csv
 import dataclasses
 import json
+import re
 import shutil
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import matplotlib.image
 import numpy as np
 import pytest
 import torch
 
 from busso.cards.compiled.splitmix import stream
-from busso.cards.duplicate import Outcome, Plays, duel, duel_of
+from busso.cards.duplicate import Duel, Outcome, Plays, duel, duel_of
 from busso.cards.game import Game, PlayerKind, load_game
 from busso.cards.match import play_matches
 from busso.cards.play import Player
 from busso.cards.players import PolicyPlayer, SampleOptions, named_player
+from busso.command.plain_console import PlainConsole
 from busso.command.settings.checks import SettingsError
+from busso.command.settings.compose import compose
 from busso.evaluate.replay import replay_file
+from busso.evaluate.tournament import report
 from busso.evaluate.tournament.__main__ import main
+from busso.evaluate.tournament.batches import Timing
+from busso.evaluate.tournament.ratings import rate
+from busso.evaluate.tournament.settings import TournamentSettings
 from busso.play.table.seats import seated_player
 from busso.train.network.q_network import NetworkPlayer
 from busso.train.players.load import player_from_text
@@ -30,6 +39,7 @@ from busso.train.run.checkpoint import CheckpointError
 from busso.tressette import GAME
 from tests.chips import Chip
 from tests.errors import error_about, key_of
+from tests.evaluate.pages import sections, text_of_page
 from tests.train.runs import TrainedRuns
 
 CPU = torch.device("cpu")
@@ -151,6 +161,51 @@ def test_ratings_and_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         assert 0 < times["seconds"] < 5 and times["cpu_seconds"] > 0
 
 
+LONG = "runs/sweeps/learner.lr=0.001,network.hidden=[192,192],seed=0"
+
+
+@pytest.mark.parametrize(("players", "columns"), [(2, 80), (4, 80), (8, 80), (4, 200), (12, 200)])
+def test_a_screen_has_ratings_first_whole_names_and_each_number_once(
+    players: int, columns: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A name is broken between its parts only, and no line is longer than the screen."""
+    names = [LONG, "monte_carlo:samples:10", *(f"player_{number}" for number in range(players - 2))]
+    generator = np.random.default_rng(0)
+    pairs = combinations(names, 2)
+    duels = {pair: Duel(generator.integers(0, 3, 64) / 2, *generator.normal(size=(2, 64))) for pair in pairs}
+    rows = [report.pairing(*pair, result) for pair, result in duels.items()]
+    settings = compose(TournamentSettings, "tournament", [])
+    spent = dict.fromkeys(names, Timing(1.0, 1.0, 1000, 0))
+    results = report.Results(GAME, settings, rows, rate(duels), spent)
+    report.show(results, PlainConsole(width=columns))
+    text = capsys.readouterr().out
+    assert all(len(line) <= columns for line in text.splitlines())
+    first = text.split("└")[0]
+    assert [len(re.findall(rf"{name} ", first)) for name in names[1:]] == [1] * (players - 1)
+    cells = "".join(line.split("│")[2].strip() for line in first.splitlines() if line.startswith("│"))
+    assert LONG in cells and all(part in first for part in ("runs/", "network.hidden=[192,", "seed=0"))
+    assert first.count("●") == players and ("┊" in first or "┼" in first)
+    if players == 2:
+        assert f"{rows[0].first_won:.1%} (" in text.split("┘")[1]
+    else:
+        assert text.count("┏") == 2 and f" {100 * rows[0].first_won:.1f} " in text.split("┘")[1]
+
+
+def test_a_tournament_writes_a_page_with_pictures_for_dark_and_light(tmp_path: Path) -> None:
+    """The page has every number of the pairs; pictures are files, too."""
+    assert main(["players=[greedy,study_heuristic,random]", "deals=64", f"folder={tmp_path}"]) == 0
+    for name in ("ratings.png", "pairs.png"):
+        image = matplotlib.image.imread(tmp_path / name)
+        assert image.shape[1] > 1000 and image[..., :3].std() > 0.05
+    page, text = (tmp_path / "report.html").read_text(), text_of_page(tmp_path)
+    assert page.count("<svg") == 2 and "currentColor" in page and "#1d2329" not in page.split("<svg", 1)[1]
+    for pair in json.loads((tmp_path / "results.json").read_text())["pairs"]:
+        row = f"| `{pair['first']}` | `{pair['second']}` | 64 | {pair['first_won']:.1%} ("
+        assert row in text.replace("  ", " ")
+        assert f">{100 * pair['first_won']:.1f}<" in page and f">{100 - 100 * pair['first_won']:.1f}<" in page
+    assert sections(tmp_path) == ["Ratings", "Pairs"]
+
+
 def test_a_network_plays_on_every_chip_whatever_it_was_trained_in(runs: Path, tmp_path: Path, chip: Chip) -> None:
     """A checkpoint of a bfloat16 run on a GPU plays on a CPU."""
     state = checkpoint.load(runs / "tressette" / "small" / "checkpoints" / "best.pt")
@@ -207,7 +262,7 @@ def pair(folder: Path) -> dict[str, float]:
 def test_a_tournament_of_matches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*MATCH, f"folder={tmp_path}", "records=5", "batch_deals=7"]) == 0
     table = " ".join(capsys.readouterr().out.split())
-    assert "tressette, matches to 21, 24 duplicate deals" in table and "matches won by first" in table
+    assert "tressette, matches to 21, 24 duplicate deals" in table and "of matches won" in table
     players = named_player(ACCUSI, "greedy"), named_player(ACCUSI, "random")
 
     def played(plays: Plays) -> Outcome:
