@@ -29,6 +29,7 @@ class Command(NamedTuple):
 # which `busso --help` would wait.
 COMMANDS = {
     "train": Command("busso.train.__main__"),
+    "runs": Command("busso.train.runs"),
     "doctor": Command("busso.train.__main__", ("doctor",), "busso.train.doctor.report"),
     "tournament": Command("busso.evaluate.tournament.__main__"),
     "play": Command("busso.play.__main__"),

@@ -24,7 +24,7 @@ from tests.pages import ROOT, commands
 
 MULTIRUN = ("--multirun", "-m")
 # Without settings, or without --cfg; tests/test_busso.py checks that they exist.
-WITHOUT_CFG = {"check", "replay", "warm"}
+WITHOUT_CFG = {"check", "replay", "runs", "warm"}
 # User-defined games; tests/test_readme.py runs them.
 ELSEWHERE = re.compile(rf"hydra\.searchpath|\bgame=(?!(?:{'|'.join(own_games())})\b)")
 FLAGS = {"--help", "--cfg", "--info"}

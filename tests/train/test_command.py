@@ -1,14 +1,20 @@
 """`busso train` for its user: exit codes, messages, signals, folders in use, warm starts."""
 
+import json
+import os
+import re
 import shutil
 import subprocess
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
 import pytest
 import torch
 
+from busso.base import lock
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import as_yaml
 from busso.train import app
@@ -19,6 +25,7 @@ from busso.train.run import checkpoint
 from busso.train.run.folder import RunFolder
 from busso.train.run.results import read_results
 from busso.train.run.runner import Runner
+from busso.train.runs import main as list_runs
 from busso.train.settings.dqn import TrainSettings
 from busso.train.settings.resolve import ResolvedSettings, latest_settings
 from busso.train.trainer import DqnTrainer
@@ -213,3 +220,55 @@ def test_what_is_refused(given: list[str], says: str, hint: str, first: Path, tm
     given = [each.format(first=first) for each in given]
     with error_about(SettingsError, "network.init_from", says, hint):
         shaped(ResolvedSettings(settings(tmp_path, *given), given=tuple(given)))
+
+
+def test_runs_are_listed_with_their_state_progress_and_results(
+    tmp_path: Path, trained_run: TrainedRuns, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Complete; held by this process, by one that has ended, and by one elsewhere that is silent; stopped."""
+
+    def listed() -> dict[str, object]:
+        assert list_runs([str(tmp_path), "--json"]) == 0
+        (found,) = json.loads(capsys.readouterr().out)
+        return found
+
+    path = trained_run(runs=tmp_path)
+    capsys.readouterr()
+    won = {name: each["win_rate"][0] for name, each in (read_results(path) or {}).items()}
+    found = listed()
+    assert {
+        "folder": str(path),
+        "game": "tressette",
+        "name": "small",
+        "state": "complete",
+        "host": "",
+    }.items() <= found.items()
+    assert found["progress"] == 1.0 and found["results"] == won != {}
+    assert list_runs([str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 and re.search(
+        r"tressette +tressette/small +complete +100% +\d+ (s|min) +\d+\.\d% ", lines[1]
+    )
+    (path / "results.json").unlink()
+    found = listed()
+    assert found["state"] == "stopped" and 0.5 < found["progress"] <= 1.0  # type: ignore[operator]
+    assert found["results"]  # of the newest evaluation
+    me, owner = lock.this_process(), path / ".lock.owner"
+    gone = replace(me, started=me.started - 1)
+    for who, silent, state in (
+        (me, 0.0, "running"),
+        (gone, 0.0, "killed"),
+        (replace(me, boot="x", host="node9"), 999.0, "silent"),
+    ):
+        owner.write_bytes(who.as_bytes(1))
+        os.utime(owner, (time.time() - silent, time.time() - silent))
+        found = listed()
+        assert (found["state"], found["host"]) == (state, who.host)
+
+
+def test_a_list_of_runs_waits_for_no_library(tmp_path: Path) -> None:
+    code = "import sys; from busso.train.runs import main; main(sys.argv[1:]); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, capture_output=True, text=True)
+    first, modules = done.stdout.splitlines()
+    assert first == f"no runs in {tmp_path}" and {"torch", "ray", "hydra", "numba"}.isdisjoint(modules.split())
+    assert list_runs([str(tmp_path / "nowhere")]) == 2
