@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -32,6 +33,10 @@ def train(run: PreparedRun, judge: Judge | None = None) -> int:
     with RunFolder(run.settings, run.composed) as folder, logged(folder.path):
         for note in run.notes:
             log.info(note)
+        if divisor := run.settings.game.get("reward_scale"):
+            line = f"the reward result is divided by game.reward_scale={divisor:g}, the most that trial games paid"
+            log.info(line)
+            print(line, file=sys.stderr)
         return start(partial(open_trainer, run, folder), folder, judge)
 
 

@@ -12,6 +12,7 @@ from busso.cards.game import Game, load_game
 from busso.cards.packages import game_file, installed_games, is_ours, package_of, register_game
 
 RECIPE = "RECIPE"  # a dictionary of training settings in the file
+_most_paid: dict[str, float | None] = {}  # by digest of the file
 _tried: set[tuple[str, str]] = set()  # digests of files and options of their games, tried in this process
 
 
@@ -57,8 +58,16 @@ def _try_once(game: Game, file: OwnFile) -> None:
     if known not in _tried:
         from busso.cards.own.trial import GameTrial  # with Numba
 
-        GameTrial(game, file).run()
+        trial = GameTrial(game, file)
+        trial.run()
         _tried.add(known)
+        _most_paid.setdefault(file.sha256, trial.most_paid)
+
+
+def most_paid(name: str) -> float | None:
+    """Return the most that the default reward of a game in a file paid in a trial game, if that is far from -1 to 1."""
+    file = game_file(name)
+    return _most_paid.get(file.sha256) if file is not None else None
 
 
 def recipe_of_game(name: str) -> dict[str, Any]:

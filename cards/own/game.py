@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from busso.cards.presentation import Judging, Presentation, Row, presentation_of
 from busso.cards.records import field, integer, list_of
 
 SEED = "seed"  # field of the state
+REWARD_SCALE = "reward_scale"  # key of settings, beside a game's options
 _MOST_ACTIONS = 100_000
 _CLOSE = 1e-3  # tolerance of results, which are float32
 
@@ -68,7 +70,7 @@ def game(  # noqa: PLR0913 - six functions, and what has a default
     _check(dtype, actions, sees, sides, seats, seats_taken)
     rules = Rules(_keeping_seed(deal) if keeps_seed else deal, legal, apply, observe, over, returns)
     chosen = options() if isinstance(options, type) else options
-    if taken := {each.name for each in fields(chosen)} & {"name", "reward"}:
+    if taken := {each.name for each in fields(chosen)} & {"name", "reward", REWARD_SCALE}:
         raise InputError("options", f"{min(taken)} is the setting game.{min(taken)} of every game", "rename the option")
     unit_reward = scale if scale is not None else abs(total or 2.0) / 2
     if not unit_reward > 0:
@@ -284,6 +286,35 @@ def _at_end(rules: Rules, seated: Any, heads: Any, worth: Callable[..., Any], un
                 totals[seat] += worth(sides, out[seat], unit)
 
     return reward
+
+
+def with_divided_result(game: Game, divisor: float) -> Game:
+    """Return the game with its reward `result` divided, and with units that turn values back into results."""
+    shown = presentation_of(game)
+    judging = replace(shown.judging, units=lambda of: _multiplied(shown.judging.units(of), divisor))
+    presentation = replace(shown, judging=judging, units=lambda of: _multiplied(shown.units(of), divisor))
+    reward = _divided(game.rewards["result"], game.rules.over, divisor)
+    return replace(game, rewards={**game.rewards, "result": reward}, presentation=presentation)
+
+
+def _multiplied(units: Mapping[str, Any], factor: float) -> Mapping[str, Any]:
+    found = {name: (text, worth * factor, *more) for name, (text, worth, *more) in units.items() if name == "result"}
+    return {**units, **found}
+
+
+@cache  # compiled once
+def _divided(reward: Callable[..., None], over: Callable[..., Any], divisor: float) -> Callable[..., None]:
+    factor = np.float32(1 / divisor)
+
+    @njit
+    def divided(before: Any, action: int, after: Any, totals: Any) -> None:
+        if over(after):
+            paid = np.zeros(totals.size, np.float32)
+            reward(before, action, after, paid)
+            for seat in range(totals.size):
+                totals[seat] += factor * paid[seat]
+
+    return divided
 
 
 @njit

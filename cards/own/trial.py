@@ -69,6 +69,7 @@ class GameTrial:
 
     def __init__(self, game: Game, file: OwnFile) -> None:
         self._game, self._file = game, file
+        self.most_paid: float | None = None  # per game, by the default reward, if it is to be divided
         self._layout = game.layout or Layout(observation=game.bits)
         self._checked = _rebuilt(with_checked_indices, self._layout, ("busso.cards.compiled.tricks",))
         self._plain = _rebuilt(lambda _, function: plain_function(function), self._layout, ("busso.cards.compiled",))
@@ -238,7 +239,7 @@ class GameTrial:
             self._require(same, "returns", f"the seats {team} are a team, and their results differ")
 
     def _look_at_scale(self, final: States) -> None:
-        """Raise OwnCodeError for a default reward far beyond -1 to 1, which suits the default learning rate."""
+        """Keep in `most_paid` how much the default reward pays in a game, if that is far beyond -1 to 1."""
         reward = self._game.rewards.get("result")
         if reward is None or reward.__module__ != _OURS or self._game.options != self._file.module.GAME.options:
             return
@@ -246,5 +247,4 @@ class GameTrial:
         for state, totals in zip(final, paid, strict=True):
             reward(state, np.uint8(0), state, totals)
         most = float(np.abs(paid).max())
-        problem = f"the default reward pays up to {most:g} per game, but rewards from -1 to 1 are learned best"
-        self._require(most <= MOST_PAID, "returns", f"{problem}; set total= to the sum of the results, or set scale=")
+        self.most_paid = float(f"{most:.4g}") if most > MOST_PAID else None

@@ -10,7 +10,8 @@ from busso.base.own_files import OwnCodeError
 from busso.cards import packages
 from busso.cards.game import Game, load_game
 from busso.cards.own.files import try_options
-from busso.command.settings.checks import SettingsError, check_one_of
+from busso.cards.own.game import REWARD_SCALE, with_divided_result
+from busso.command.settings.checks import MAX_FLOAT, SettingsError, check_one_of, require
 from busso.command.settings.quoting import given, key_of
 from busso.command.settings.untrusted import check_game, trust_game
 
@@ -34,10 +35,16 @@ def load_configured_game(settings: dict[str, Any]) -> Game:
     name = str(settings.get("name"))
     check_game(name)
     try:
-        game = load_game(name, {k: v for k, v in settings.items() if k not in ("name", "reward")})
+        game = load_game(name, {k: v for k, v in settings.items() if k not in ("name", "reward", REWARD_SCALE)})
     except ValueError as error:
         raise SettingsError.of(error, "game") from None
     try_options(game)
+    if (scale := settings.get(REWARD_SCALE)) is not None:
+        require("result" in game.rewards, f"game.{REWARD_SCALE}", "a game with the reward result", name)
+        require(
+            type(scale) in (int, float) and 0 < scale < MAX_FLOAT, f"game.{REWARD_SCALE}", "a number above 0", scale
+        )
+        game = with_divided_result(game, float(scale))
     if "reward" in settings:
         check_one_of("game.reward", str(settings["reward"]), *game.rewards)
     return game

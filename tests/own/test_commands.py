@@ -15,11 +15,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import yaml
 
 import busso
 from busso.base import own_files
+from busso.cards.compiled.batch import reward_loop
 from busso.cards.hand import Hand
+from busso.cards.presentation import presentation_of
 from busso.command.settings.compose import compose
+from busso.command.settings.game import load_configured_game
 from busso.command.settings.quoting import given
 from busso.evaluate.review.grader import grader_of
 from busso.evaluate.tournament.settings import TournamentSettings
@@ -326,3 +330,38 @@ def test_a_folder_with_modules_is_a_game(here: Path) -> None:
     assert game.name == "wars" and game.deal(np.arange(2, dtype=np.uint64)).size == 2
     assert train(["game=./wars", *SHORT, "name=p"]) == 0
     assert Path("runs/wars/p/code/wars/rules.py").read_text() == text
+
+
+def test_a_game_with_large_results_trains_with_divided_rewards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the most that trial games paid, in one line; a resumed run keeps the divisor when the file pays more."""
+    monkeypatch.chdir(tmp_path)
+    text = Path(WAR).read_text().replace("total=TRICKS, ", "")
+
+    def trained(factor: int, episodes: int) -> dict[str, Any]:
+        Path("war.py").write_text(text.replace("out[:] = state.taken", f"out[:] = {factor} * state.taken"))
+        forget_trusted_files(monkeypatch)
+        short = [each for each in SHORT if not each.startswith("episodes")]
+        assert train(["game=./war.py", *short, "name=r", f"episodes={episodes}"]) == 0
+        settings: dict[str, Any] = yaml.safe_load(Path("runs/war/r/config.yaml").read_text())
+        return settings["game"]
+
+    kept = trained(3, 128)
+    most = kept["reward_scale"]
+    line = f"the reward result is divided by game.reward_scale={most:g}, the most that trial games paid\n"
+    assert most > 4 and capsys.readouterr().err.count(line) == 1
+    divided, plain = load_configured_game(kept), load_configured_game({"name": "war"})
+    paid = []
+    for game in (divided, plain):
+        states, totals = game.deal(np.arange(1, 65, dtype=np.uint64)), np.zeros((64, 2), np.float32)
+        while not game.over(states).all():
+            actions = np.array([mask & -mask for mask in game.legal(states).tolist()]).astype(np.float64)
+            chosen = np.log2(actions).astype(np.uint8)
+            reward_loop(game.rules.apply, game.rewards["result"])(states, np.arange(64), chosen, totals)
+        paid.append(totals)
+        worth = presentation_of(game).units(game)["result"][1]
+        assert np.allclose(totals[:, 0] * worth, (game.returns(states) @ [1, -1]))
+    assert np.allclose(paid[0] * most, paid[1]) and np.abs(paid[1]).max() > 0
+    assert trained(9, 256)["reward_scale"] == most
+    assert capsys.readouterr().err.count(line) == 1

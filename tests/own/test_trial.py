@@ -66,8 +66,6 @@ WRONG: dict[str, tuple[str, ...]] = {
         "over: the game is over as soon as it is dealt"),
     "a wrong total": ("total=TRICKS", "total=TRICKS + 1", "returns: they add up to [10.0], not to the total of 11"),
     "seats that are not there": ("total=TRICKS", "total=TRICKS, seats_taken='led'", "deal: led is 255, of 2 seats"),
-    "a reward that is too large": ("total=TRICKS, ", "",
-        "returns: the default reward pays up to 5 per game, but rewards from -1 to 1 are learned best; set total="),
     "chance of its own": ("shuffle(CARDS, seed)", "np.random.permutation(CARDS)",
         "deal: gives different results from one seed: all randomness must come from the seed"),
     "chance of its own in a move": (

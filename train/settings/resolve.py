@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from busso.base import own_files
+from busso.cards.own.game import REWARD_SCALE
 from busso.cards.packages import typed_game
 from busso.command.conf_folder import choices_with, value_at
 from busso.command.settings.checks import SettingsError
@@ -139,6 +140,9 @@ def with_settings_of_begun(chosen: ResolvedSettings, begun: AnyRunSettings | Non
     now, kept = asdict(chosen.settings), asdict(begun)
     for key in (*MACHINE_KEYS, *typed, *(() if typed.isdisjoint(BUDGET_KEYS) else BUDGET_KEYS)):
         _take(kept, now, key)
+    kept["game"] = {key: value for key, value in kept["game"].items() if key != REWARD_SCALE or key in begun.game}
+    if f"game.{REWARD_SCALE}" not in typed and REWARD_SCALE in begun.game:
+        kept["game"][REWARD_SCALE] = begun.game[REWARD_SCALE]  # the file may have changed since
     settings = settings_from_dict(type(begun), kept)
     other = [assigned(key, value) for key, (_, value) in changes(now, asdict(settings)).items()]
     notes = (f"as it was started: {' '.join(other)}",) if other else ()
