@@ -222,12 +222,11 @@ class PlainTable:
 
     def _review(self) -> None:
         """Print the review of the latest finished hand: its decisions, and all cards."""
-        over = [hand for hand in self.table.hands if hand.over]
-        if not over:
+        if (hand := self.table.finished) is None:
             self._say("plain.nothing_to_review")
             return
-        judged = self.session.coach.review(over[-1], self.table.people)
-        self._tell(dealt_hands(over[-1]))
+        judged = self.session.coach.review(hand, self.table.people)
+        self._tell(dealt_hands(hand))
         self._print([*map(self._speech.judged, judged), self._speech.review_total(judged)])
 
     def _score(self) -> None:

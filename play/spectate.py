@@ -97,7 +97,7 @@ class Agents:
 
 
 class RecordedGames:
-    """Hands of a file of records, with the methods of `Agents`. Records name no players: values are the coach's."""
+    """Hands of a file of records, with the methods of `Agents`. Values are the coach's, not those of who played."""
 
     def __init__(self, path: Path, hands: list[RecordedHand], hint: str | None) -> None:
         self._path, self._hands, self._hint = path, hands, hint
@@ -110,7 +110,8 @@ class RecordedGames:
         title = message("watch.line", file=self._path.name, line=found.line)
         if found.parts > 1:
             title = message("watch.part", file=self._path.name, line=found.line, part=found.part, parts=found.parts)
-        setup = Setup(found.hand.game, ("",) * found.hand.game.seats, found.line, found.to)
+        names = (*found.names, *("",) * found.hand.game.seats)[: found.hand.game.seats]
+        setup = Setup(found.hand.game, names, found.line, found.to)
         before, after = (list(score) or None for score in (found.before, found.after))
         return Scene(found.hand, setup, title, Score(), before, after)
 

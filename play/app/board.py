@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal, HorizontalGroup, Vertical
+from textual.containers import Horizontal, HorizontalGroup, Vertical, VerticalGroup
 from textual.content import Content
 from textual.events import Resize
 from textual.message import Message
@@ -27,15 +27,33 @@ from busso.play.views import page, view
 SLOWER = 2.5  # times the pace, after an event worth looking at, such as a trick
 
 
-class ActionBar(HorizontalGroup):
-    """Legal actions as buttons of class `action`, named after the action, each with the digit that chooses it."""
+class ActionBar(VerticalGroup):
+    """Legal actions as buttons of class `action`, named after the action, each with the digit that chooses it.
+
+    They are narrower, in several rows, where one does not have the width.
+    """
+
+    _shown: tuple[list[tuple[int, str]], int] = [], 0
 
     def show(self, actions: list[tuple[int, str]]) -> None:
-        wanted = [(str(action), f"{number} {text}") for number, (action, text) in enumerate(actions, start=1)]
-        if wanted == [(button.name, str(button.label)) for button in self.query(Button)]:
+        if self._shown == (actions, self.size.width):
             return
+        self._shown = actions, self.size.width
+        wanted = [(str(action), f"{number} {text}") for number, (action, text) in enumerate(actions, start=1)]
+        widths = [max(Content(line).cell_length for line in label.split("\n")) for _, label in wanted]
+        many = sum(max(14, width + 4) + 1 for width in widths) > self.size.width  # as in app.tcss
+        rows, left = list[list[Button]]([[]]), self.size.width
+        for (name, label), width in zip(wanted, widths, strict=True):
+            if many and (left := left - width - 3) < 0:
+                left = self.size.width - width - 3
+                rows.append([])
+            rows[-1].append(Button(label, name=name, classes="action", compact=True))
+        self.set_class(many, "-many")
         self.remove_children()
-        self.mount_all(Button(label, name=name, classes="action", compact=True) for name, label in wanted)
+        self.mount_all(HorizontalGroup(*row) for row in rows)
+
+    def on_resize(self) -> None:
+        self.show(self._shown[0])
 
 
 class NextButton(Button, can_focus=False):  # the screen gets the keys, whatever was clicked before
@@ -127,9 +145,9 @@ class Board(Vertical):
             self.worths, self.odds = {}, ()
 
     def games_text(self, key: str) -> str:
-        """Return the first seat's wins, ties and losses as text; empty if the players are unknown."""
+        """Return the first seat's wins, ties and losses as text; empty for recorded games."""
         score = self.table.score
-        if not any(self.table.setup.seats):
+        if not score.wins:
             return ""
         lost = score.games - score.wins[0] - score.ties
         return self.language.say(key, games=score.games, won=score.wins[0], tied=score.ties, lost=lost)

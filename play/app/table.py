@@ -324,14 +324,13 @@ class TableScreen(BoardScreen):
     def action_review(self) -> None:
         if self._is_busy():
             return
-        over = [hand for hand in self.table.hands if hand.over]
-        if not over:
+        if (hand := self.table.finished) is None:
             self.tell([self.language.say("plain.nothing_to_review")])
             return
         self.think(
             "app.counting",
-            lambda: self.session.coach.review(over[-1], self.table.people),
-            lambda judged: self.app.push_screen(ReviewScreen(self.speech, over[-1], judged)),
+            lambda: self.session.coach.review(hand, self.table.people),
+            lambda judged: self.app.push_screen(ReviewScreen(self.speech, hand, judged)),
         )
 
     def action_save(self) -> None:

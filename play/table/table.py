@@ -66,6 +66,7 @@ class Table:
         self.players = {name: player_of(setup.game, name) for name in names}
         self.score = Score(wins=[0] * len(self.game.teams), totals=[0.0] * self.game.seats)
         self.number = 0  # index of the current game or match
+        self.finished: Hand | None = None  # the latest finished hand, possibly of an earlier game
         self.begin(0)
 
     def begin(self, number: int) -> None:
@@ -147,6 +148,7 @@ class Table:
         return True
 
     def _count(self) -> None:
+        self.finished = self.hand
         record, occupied = self.hand.record(), self.game.occupied(self.hand.state)[0].tolist()
         if self.matches is None:
             self.records.append(record)

@@ -15,6 +15,7 @@ from busso.play.app.menu import MenuScreen
 from busso.play.app.table import ReviewScreen, TableScreen
 from busso.play.app.widgets.keys import Key, KeyBar
 from busso.play.language import LANGUAGES, Language
+from tests.own.examples import WAR
 from tests.play.app.pilots import SMALL, application, asked, driven, on_screen, seated, text_of, wait
 from tests.play.people import replayed
 
@@ -147,3 +148,24 @@ def test_keys_and_clicks(name: str, number: int, monkeypatch: pytest.MonkeyPatch
         driven(app, script)
         assert app.return_code in (None, 0)
     replayed(record)
+
+
+@pytest.mark.parametrize(("size", "rows"), [((80, 24), 2), ((160, 44), 1)])
+def test_a_game_of_ones_own_shows_all_its_actions(size: tuple[int, int], rows: int) -> None:
+    """Each with its whole name, in as many rows as the width needs, also after the terminal has changed its width."""
+
+    async def script(pilot: Pilot[int]) -> None:
+        await seated(pilot)
+        for width, most in ((size[0], rows), (200, 1), (size[0], rows)):
+            await pilot.resize_terminal(width, size[1])
+            await pilot.pause()
+            shown = [button for button in pilot.app.screen.query("#actions Button") if button.region.height]
+            assert len(shown) == 10
+            assert all(
+                button.region.width >= len(str(button.label)) and button.region.right <= width for button in shown
+            )
+            assert len({button.region.y for button in shown}) <= most
+            text = text_of(pilot.app)
+            assert all(str(button.label) in text for button in shown)
+
+    driven(application(f"game={WAR}", "seed=7"), script, size)

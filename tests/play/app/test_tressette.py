@@ -241,6 +241,11 @@ async def test_the_review_by_keys_and_by_mouse(pilot: Pilot[int]) -> None:
     assert f"Before move {options.get_option_at_index(1).id}," in text_of(pilot.app)
     await pilot.press("q")
     assert pilot.app.screen is table
+    await asked(pilot, "enter")
+    assert not table.table.hand.over  # the next hand is dealt
+    await pilot.press("v")
+    await wait(pilot, "the same review", lambda: isinstance(pilot.app.screen, ReviewScreen))
+    assert f"Before move {first}, seat 0:" in text_of(pilot.app)
 
 
 def seen_before(table: TableScreen, number: int) -> TressetteView:

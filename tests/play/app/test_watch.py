@@ -1,5 +1,6 @@
 """Spectator screen: every game, forwards and backwards, hidden and open, and from a file."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -165,3 +166,18 @@ async def test_leaving_does_not_wait_for_a_whole_hand(pilot: Pilot[int]) -> None
     await pilot.press("q")
     await wait(pilot, "the menu", lambda: isinstance(pilot.app.screen, MenuScreen), 20)
     assert len(screen.games.scene.hand.moves) < 40
+
+
+def test_recorded_games_have_the_names_of_their_records(tmp_path: Path) -> None:
+    """A record without names has none, and a screen with the score has none for records."""
+    recorded(tmp_path / "games.jsonl", "game=sette_mezzo", games=2)
+    first, second = map(json.loads, (tmp_path / "games.jsonl").read_text().splitlines())
+    (tmp_path / "games.jsonl").write_text(f"{json.dumps(first | {'names': ['Ada']})}\n{json.dumps(second)}\n")
+
+    async def script(pilot: Pilot[int]) -> None:
+        await press(pilot, "space")
+        assert " · Ada · " in shown(pilot, "#title") and "games.jsonl" in shown(pilot, "#title")
+        await press(pilot, "n")
+        assert "Ada" not in shown(pilot, "#title") and "games.jsonl" in shown(pilot, "#title")
+
+    driven(application(f"watch={tmp_path}/games.jsonl"), script)
