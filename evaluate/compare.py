@@ -93,7 +93,8 @@ def main(settings: CompareSettings) -> None:
     written = page.write(comparison.report(), settings.target)
     write_csv(settings.target / "results.csv", rows := csv_rows(comparison))
     if not as_json(json.dumps(rows, indent=2, default=str)):
-        result_console().print(screen(comparison))
+        console = result_console()
+        console.print(screen(comparison, console))
         print(written)
 
 

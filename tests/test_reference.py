@@ -63,7 +63,7 @@ def test_every_curve_of_a_network_is_on_the_page(run: Path) -> None:
         found = set(file.readline().strip().split(",")) - {"env_steps"}
     tags = EventAccumulator(str(run / "tensorboard")).Reload().Tags()
     found |= {*tags["scalars"], *tags["histograms"]}
-    general = {re.sub("^at_end/.*", "at_end/CURVE", re.sub("_vs_.*", "_vs_OPPONENT", name)) for name in found}
+    general = {re.sub("^final/.*", "final/CURVE", re.sub("_vs_.*", "_vs_OPPONENT", name)) for name in found}
     general = {re.sub("norm_of_.*", "norm_of_LAYER", name) for name in general}
     titles = ("Evaluations", "Games", "Learning", "Speed", "TensorBoard only")
     assert named("".join(section(CURVES, title) for title in titles)) == general

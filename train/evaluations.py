@@ -20,7 +20,7 @@ from busso.train.rollout.request import Weights
 from busso.train.rollout.worker import Evaluator, evaluation_seating
 from busso.train.run import checkpoint, results
 from busso.train.run.background_writer import BackgroundWriter
-from busso.train.run.curves import evaluation_scalar
+from busso.train.run.curves import HALF_WIDTH, evaluation_scalar
 from busso.train.run.folder import RunFolder
 from busso.train.run.progress import Status, results_table
 from busso.train.run.runner import Runner
@@ -125,8 +125,9 @@ class Evaluations:
     def _write_down(self, env_steps: int, duels: dict[str, Duel]) -> None:
         row: dict[str, float] = {}
         for name, duel in duels.items():
-            row[evaluation_scalar("win_rate", name)] = duel.win_rate.mean
-            row[evaluation_scalar("points", name)] = duel.points.mean
+            for what, found in (("win_rate", duel.win_rate), ("points", duel.points)):
+                row[evaluation_scalar(what, name)] = found.mean
+                row[evaluation_scalar(what + HALF_WIDTH, name)] = found.half_width
         self._runner.evaluated(env_steps, row)
         self._runner.display.evaluated(duels)
         if self._first is not None and self._first[0] == env_steps:
@@ -146,7 +147,7 @@ def look(learner: Learner, replay: ReplayBuffer) -> tuple[dict[str, NDArray[Any]
     batch = replay.spread(HISTOGRAM_ROWS)
     with torch.inference_mode():
         played = learner.online(batch.observation).gather(1, batch.action.long().unsqueeze(1)).squeeze(1)
-    found = {"values/played": played, "values/return": batch.returns, "actions/played": batch.action}
+    found = {"values/played": played, "values/return": batch.returns, "values/actions": batch.action}
     matrices = [(name, each) for name, each in learner.online.named_parameters() if each.dim() > 1]
     sizes = torch.stack([torch.linalg.vector_norm(each.detach().float()) for _, each in matrices]).tolist()
     norms = {f"weights/norm_of_{name}": size for (name, _), size in zip(matrices, sizes, strict=True)}

@@ -71,8 +71,9 @@ def section(watched: ObservedGames, unit: str, scale: float) -> Section | None:
         Figure(
             _draw(found, _by_stage(watched, rows, value, outcome), unit),
             "Left: mean outcome against mean value, in bins. Right: the share of outcomes explained, by stage.",
-            "Left: decisions in bins by the value of what was done, as many in each; on the diagonal values are what "
-            "they say, and bars are 95% intervals over games. Right: how much of what is still open the values tell.",
+            "Left: mean outcome by the value of the action taken, in bins of equally many decisions, with 95% "
+            "intervals over games; on the diagonal, values are right on average. Right: share of the variance of "
+            "outcomes that values explain, by stage.",
         ),
         TextTable(
             ("mean value", "mean outcome", "95% interval", "decisions"),
@@ -91,7 +92,8 @@ def _says(found: Reliability, value: Numbers, outcome: Numbers, unit: str, watch
     direction = "too high" if bias > 0 else "too low"
     return (
         f"Values and outcomes are in {unit}. Over {value.size:,} decisions with a choice in {watched.games:,} games, "
-        f"values are {abs(bias):.3f} {direction} on average, and {found.error:.3f} from the outcome in a mean bin. "
+        f"values are {abs(bias):.3f} {direction} on average; the mean distance from the outcome in a bin is "
+        f"{found.error:.3f}. "
         f"They explain {explained(value, outcome):.0%} of the variance of outcomes."
     )
 

@@ -10,7 +10,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, PercentFormatter
+from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
 from busso.base.terminal import broken
@@ -23,6 +23,8 @@ _STYLES = ("-", "--", ":", "-.")
 # Ink and grid of a PNG file, and in a page, where `to_svg` replaces them, of its style.
 _INK, _GRID = "#1d2329", "#e3e7eb"
 _WIDTH = 7.4  # inches: the column of a page
+_MOST_MARKS = 60  # points of a curve with a mark at each
+_NEAR = 0.25  # of a share to that of equal players
 _RC: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "busso",
@@ -71,12 +73,13 @@ class Interval(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """Curves by name over one axis; `form` is percent, plain or log."""
+    """Curves by name over one axis; `form` is percent, plain or log. Values near `even` get a line there."""
 
     title: str
     lines: Mapping[str, Line]
     label: str
     form: str = "plain"
+    even: float | None = None
 
 
 def style() -> AbstractContextManager[None]:
@@ -138,14 +141,14 @@ def look(number: int) -> dict[str, Any]:
 def draw_panels(name: str, panels: Sequence[Panel], x_label: str, columns: int = 2) -> str:
     """Draw panels with a common legend as SVG."""
     with style():
-        rows = -(-len(panels) // columns)
-        figure, axes = new_figure(0.35 + 2.15 * rows, rows, columns)
+        numbers = [*range(len(panels)), *[len(panels) - 1] * (-len(panels) % columns)]  # the last fills its row
+        rows = len(numbers) // columns
+        figure = Figure(figsize=(_WIDTH, 0.35 + 2.15 * rows), layout="constrained")
+        axes = figure.subplot_mosaic(np.reshape(numbers, (rows, columns)).tolist())
         names = list(dict.fromkeys(line for panel in panels for line in panel.lines))
-        for axis, panel in zip(axes.flat, panels, strict=False):
-            _fill(axis, panel, names)
-            axis.set_xlabel(x_label)
-        for axis in axes.flat[len(panels) :]:
-            axis.set_axis_off()
+        for number, panel in enumerate(panels):
+            _fill(axes[number], panel, names)
+            axes[number].set_xlabel(x_label)
         if len(names) > 1:
             handles = [mpl.lines.Line2D([], [], **look(number)) for number in range(len(names))]
             columns = max(1, min(len(names), 110 // (max(map(len, names)) + 8)))
@@ -156,17 +159,20 @@ def draw_panels(name: str, panels: Sequence[Panel], x_label: str, columns: int =
 def _fill(axis: Axes, panel: Panel, names: Sequence[str]) -> None:
     for line_name, line in panel.lines.items():
         chosen = look(names.index(line_name))
-        alone = len(line.x) == 1
-        axis.plot(line.x, line.y, marker="o" if alone else None, markersize=4, **chosen)
+        marker = "o" if len(line.x) <= _MOST_MARKS else None
+        axis.plot(line.x, line.y, marker=marker, markersize=4 if len(line.x) == 1 else 2.5, **chosen)
         if line.low is not None and line.high is not None:
             axis.fill_between(line.x, line.low, line.high, color=chosen["color"], alpha=0.18, linewidth=0)
+    shares = np.concatenate([line.y for line in panel.lines.values()])
+    if panel.even is not None and np.abs(shares - panel.even).min() < _NEAR:
+        axis.axhline(panel.even, color=_INK, linewidth=0.8, linestyle=":")
     axis.set_title(panel.title)
     axis.set_ylabel(panel.label)
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     if panel.form == "log" and _spans_much(panel):
         axis.set_yscale("log")
     elif panel.form == "percent":
-        axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(100 * value, 6):g}%"))
     else:
         axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
 

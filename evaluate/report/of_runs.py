@@ -1,26 +1,31 @@
 """Comparison of runs: runs that differ only in the seed form one row, with an interval over seeds."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from math import isnan, nan, sqrt
 from pathlib import Path
 from statistics import mean, stdev
 
+from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table as ScreenTable
 
+from busso.base.terminal import broken
 from busso.cards.duplicate import Estimate, share_text, student_95
 from busso.command.settings.quoting import value_text
-from busso.evaluate.report.drawing import Line, Panel, draw_panels
+from busso.evaluate.report.drawing import Interval, Line, Panel, draw_panels, interval_figure, style, to_svg
 from busso.evaluate.report.page import Figure, Report, Section, Text, TextTable
 from busso.evaluate.report.runs import BAND, Axis, SeedGroup, band, by_decisions, by_minutes, differences
-from busso.evaluate.report.training import in_words, results_section
+from busso.evaluate.report.training import even_of, in_words, results_section
 from busso.train.run.curves import evaluation_scalar
 from busso.train.run.read import SPEED, Run
 
 Scores = dict[str, Estimate]  # share of games won by opponent, or the errors of a learned table
 
-_MOST_PANELS = 4
+_MOST_PANELS, _MOST_PAIRS = 4, 21
 _ALIKE = 1.05  # a larger ratio of episodes in equal time means that one of the runs was slowed down
 _LEARNING = (("train/loss", "loss"), ("error/mean", "mean error"), ("error/greatest", "greatest error"))
 _LESS_IS_BETTER = ("loss", "mean error", "greatest error")
@@ -85,10 +90,29 @@ class Comparison:
             return share_text(found[0].mean, found[0].low, found[0].high)
         return self._text(*over_seeds([each.mean for each in found])) if found else ""
 
-    def _pairs(self, kind: SeedGroup) -> list[float]:
-        """Return each run's difference from the baseline's run with the same seed; empty for the baseline itself."""
-        own, other = self._means(kind), self._means(self.baseline)
-        return [own[seed] - other[seed] for seed in own if seed in other and kind is not self.baseline]
+    def _pairs(self, kind: SeedGroup, than: SeedGroup | None = None) -> list[float]:
+        """Return each run's difference from the run of `than` or the baseline with the same seed; empty for its own."""
+        than = than or self.baseline
+        own, other = self._means(kind), self._means(than)
+        return [own[seed] - other[seed] for seed in own if seed in other and kind is not than]
+
+    def _figure(self) -> Iterator[Figure]:
+        """Yield the difference of each pair of rows; of many rows, of each from the baseline."""
+        unit = 1 if any(run.errors for run in self.baseline.runs) else 100
+        pairs, found = list(combinations(self.rows, 2)), list[Interval]()
+        if len(pairs) > _MOST_PAIRS:
+            pairs = [(kind, self.baseline) for kind in self.rows if kind is not self.baseline]
+        for one, other in pairs:
+            if differences := self._pairs(one, other):
+                middle, half = over_seeds(differences)
+                name, text = f"{one.name} minus {other.name}", self._text(middle, half, "+")
+                found.append(Interval(name, unit * middle, unit * (middle - half), unit * (middle + half), text))
+        if found:
+            of = self.common[0] if unit == 1 else f"percentage points of games won, mean of {', '.join(self.common)}"
+            with style():
+                svg = to_svg(interval_figure(found, of), "pairs")
+            caption = "Differences of rows with 95% intervals over seeds; a ring is of one seed, which has none."
+            yield Figure(svg, caption, caption)
 
     def _text(self, value: float, half: float, sign: str = "") -> str:
         if any(run.errors for run in self.baseline.runs):
@@ -152,26 +176,41 @@ class Comparison:
         runs = [run for kind in self.kinds for run in kind.runs]
         game = runs[0].game
         sections = [
-            Section("Comparison", [Text(self.note()), self.table()]),
+            Section("Comparison", [Text(self.note()), self.table(), *self._figure()]),
             *(each for each in [results_section(runs)] if each is not None),
             *_curves(self.kinds),
             _spent(self.kinds),
         ]
         lead = f"{len(runs)} runs of {game}"
         several = len(self.kinds) < len(runs)
-        lead += f", {len(self.kinds)} kinds: those that differ in the seed only are one." if several else "."
+        lead += f" in {len(self.kinds)} rows: runs that differ only in the seed share one." if several else "."
         more = f" and {len(self.kinds) - 4} more" if len(self.kinds) > 4 else ""
         return Report(f"{game}: {', '.join(kind.name for kind in self.kinds[:4])}{more}", lead, {}, sections)
 
 
-def screen(comparison: Comparison) -> ScreenTable:
-    """Return the table for the terminal."""
-    found = comparison.table()
-    table = ScreenTable(caption=comparison.note())
-    for name in found.columns:
-        table.add_column(name, overflow="fold")
-    for row in found.rows:
-        table.add_row(*(cell.replace("`", "") for cell in row))
+def screen(comparison: Comparison, console: Console) -> ScreenTable:
+    """Return the table for the terminal: with short columns, or a line for each cell, if it is too narrow."""
+    found, anywhere = comparison.table(), console.options.update(width=10_000)
+    rows = [[cell.replace("`", "") for cell in row] for row in found.rows]
+    broken_rows = [[broken(row[0], 24), *(re.sub(r" (?=\(|\S+=)", "\n", cell) for cell in row[1:])] for row in rows]
+    lines = [
+        (name if not number else "", broken(column, 24), cell)
+        for name, *cells in rows
+        for number, (column, cell) in enumerate(zip(found.columns[1:], cells, strict=True))
+        if cell
+    ]
+    for columns, cells in (
+        (found.columns, rows),
+        ([broken(column, 14) for column in found.columns], broken_rows),
+        (("run", "", ""), lines),
+    ):
+        table = ScreenTable(caption=comparison.note())
+        for column in columns:
+            table.add_column(column, overflow="fold")
+        for row in cells:
+            table.add_row(*row)
+        if Measurement.get(console, anywhere, table).maximum <= console.width:
+            break
     return table
 
 
@@ -187,13 +226,11 @@ def csv_rows(comparison: Comparison) -> list[dict[str, object]]:
 
 
 def _curves(kinds: Sequence[SeedGroup]) -> Iterator[Section]:
-    several = any(len(kind.runs) > 1 for kind in kinds)
     for name, label, axis in (("decisions", "decisions", by_decisions), ("time", "minutes of training", by_minutes)):
         panels = list(_panels(kinds, axis))
         if panels:
             svg = draw_panels(f"curves-{name}", panels, label)
-            caption = f"Over {label}." + (f" {BAND}" if several else "")
-            yield Section(f"Curves over {name}", [Figure(svg, f"Curves over {label}.", caption)])
+            yield Section(f"Curves over {name}", [Figure(svg, f"Curves over {label}.", f"Over {label}. {BAND}")])
 
 
 def _panels(kinds: Sequence[SeedGroup], axis: Axis) -> Iterator[Panel]:
@@ -201,7 +238,8 @@ def _panels(kinds: Sequence[SeedGroup], axis: Axis) -> Iterator[Panel]:
     met = [name for kind in kinds for run in kind.runs for name in dict.fromkeys(run.opponents)]
     opponents = sorted(dict.fromkeys(met), key=lambda name: -met.count(name))[:_MOST_PANELS]
     shown = [(evaluation_scalar("win_rate", name), f"games won against {name}", "percent") for name in opponents]
-    panels = [Panel(title, _lines(kinds, name, axis), "", form) for name, title, form in shown]
+    even = even_of(kinds[0].runs[0])
+    panels = [Panel(title, _lines(kinds, name, axis), "", form, even) for name, title, form in shown]
     if not any(panel.lines for panel in panels):
         panels = [Panel(title, _lines(kinds, name, axis), "", "log") for name, title in _LEARNING]
     yield from (panel for panel in panels if panel.lines)

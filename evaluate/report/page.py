@@ -17,6 +17,7 @@ from busso.version import __version__
 PAGE = "report.html"
 _TEMPLATE = "page.html.j2"
 _NAME, _AFTER_PART = re.compile(r"`([^`]+)`"), re.compile("(?<=[/:,])(?=.)")
+_INTERVAL = re.compile(r"\([-+\d.,]+ to [-+\d.,]+\)|[-+\d.,]+ ± [\d.,]+%?(?: pp)?|[-+\d.,]+ : [-+\d.,]+")
 _PROSE = MarkdownIt("commonmark", {"html": False}).disable(["image", "link", "autolink"])
 
 
@@ -101,9 +102,9 @@ def _prose(text: str) -> Markup:
 
 
 def _cell(text: str) -> Markup:
-    """Escape a text for HTML, with names in backticks as code, which may be broken after its parts."""
+    """Escape a text for HTML: names in backticks are code, with breaks between their parts; intervals have none."""
     names = _NAME.sub(lambda name: f"<code>{_AFTER_PART.sub('<wbr>', name[1])}</code>", str(escape(text)))
-    return Markup(names)
+    return Markup(_INTERVAL.sub(r"<span>\g<0></span>", names))
 
 
 def anchor(title: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from busso.command.settings.checks import SettingsError
 from busso.evaluate.report.drawing import Line, Numbers
+from busso.train.run.curves import half_width_of
 from busso.train.run.folder import CHANGEABLE, CHANGEABLE_GROUPS
 from busso.train.run.read import Run, load_run
 from busso.train.run.results import read_results
@@ -17,7 +18,7 @@ from busso.train.settings.resolve import AnyRunSettings, changes
 from busso.train.settings.run import BUDGET_KEYS
 
 POINTS = 240  # most points of a drawn curve
-BAND = "With several seeds a line is their mean, and the band reaches from the lowest to the highest."
+BAND = "Bands are 95% intervals over deals; of several seeds, lines are means, and bands reach from lowest to highest."
 _NO_CHOICE = ("name", "runs")  # do not affect learning
 
 
@@ -148,9 +149,10 @@ Axis = Callable[[Run, Numbers], Numbers]
 def band(runs: Sequence[Run], name: str, axis: Axis = by_decisions) -> Line | None:
     """Return the curve of a scalar over the runs of a group; None if no run has the scalar.
 
-    Several runs give their mean, with a band from the lowest to the highest, over the range that all of them cover.
+    One run has a band of 95% intervals where they are known. Several runs give their mean, with a band from the lowest
+    to the highest, over the range that all of them cover.
     """
-    curves = []
+    curves, halves = [], []
     for run in runs:
         found = run.curve(name)
         if found is not None:
@@ -158,10 +160,14 @@ def band(runs: Sequence[Run], name: str, axis: Axis = by_decisions) -> Line | No
             known = np.isfinite(x)
             if known.any():
                 curves.append((x[known], found[1][known]))
+                widths = dict(zip(*(run.curve(half_width_of(name)) or ((), ())), strict=True))
+                halves.append(np.array([widths.get(step, np.nan) for step in found[0][known]]))
     if not curves:
         return None
     if len(curves) == 1:
-        return Line(*thinned(*curves[0]))
+        (x, y), half = curves[0], halves[0]
+        low, high = (np.clip(y + side * half, *((0, 1) if "win_rate" in name else (None, None))) for side in (-1, 1))
+        return Line(*thinned(x, y), *((thinned(x, low)[1], thinned(x, high)[1]) if np.isfinite(half).any() else ()))
     first, last = max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves)
     first = min(first, last)
     fullest = min(POINTS, max(len(x) for x, _ in curves))

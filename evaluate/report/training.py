@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from busso.base.terminal import code
-from busso.cards.duplicate import decimals, share_text
+from busso.cards.duplicate import ONE_AGAINST_MANY, decimals, share_text
 from busso.cards.packages import typed_game
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.quoting import value_text
@@ -22,6 +22,7 @@ from busso.evaluate.report.runs import (
     shapes_learning,
 )
 from busso.train.doctor import measure as stages
+from busso.train.rollout.worker import evaluation_seating
 from busso.train.run.curves import evaluation_scalar
 from busso.train.run.launches import this_hardware
 from busso.train.run.read import SPEED, UPDATE_SPEED, Run
@@ -95,7 +96,9 @@ def origin_section(run: Run) -> Section | None:
         seen.setdefault(str(on), launch)
     rows = [(*_of_launch(launch), str(launch.get("learner", ""))) for launch in seen.values()]
     columns = ("started", "busso", "commit", "CPU", "CPUs", "memory", "GPUs", "what learns")
-    caption = f"Starts: {len(run.launches)}; of several on the same machine with the same program the first."
+    caption = (
+        f"Starts: {len(run.launches)}, of which those with another program or machine than the one before are listed."
+    )
     return Section("Program and machine", [TextTable(columns, rows, caption, left=tuple(range(len(columns))))])
 
 
@@ -118,9 +121,12 @@ def throughput_section(run: Run, measure: bool) -> Section | None:
     rows = [_speed_row("decisions a second", speed[1])]
     if (updates := run.curve(UPDATE_SPEED)) is not None and updates[1].any():
         rows.append(_speed_row("updates a second", updates[1]))
-    blocks: list[Block] = [
-        TextTable(("", "median", "slowest tenth below", "fastest tenth above"), rows, "Over the rows of `metrics.csv`.")
-    ]
+    whole = facts(run, 1)
+    lead = f"The run made {whole['decisions']} decisions"
+    if "training time" in whole:
+        lead += f" in {whole['training time']}, {whole['decisions a second']} a second, starts and evaluations included"
+    columns = ("", "median", "10% are below", "10% are above")
+    blocks: list[Block] = [Text(f"{lead}."), TextTable(columns, rows, "Between two rows of `metrics.csv`.")]
     line = band([run], SPEED, by_minutes)
     if line is not None and len(line.x) > 2:
         panel = Panel("", {"": line}, "decisions a second")
@@ -137,21 +143,22 @@ def _speed_row(name: str, values: Any) -> list[str]:
 
 
 def _limits(run: Run, settings: TrainSettings) -> Iterator[Block]:
-    """Yield the capacity of each stage of the run on this machine, and the bottleneck."""
+    """Yield the bottleneck, and the share of each stage of the time, not speeds, which now are not those of then."""
     try:
         measured = stages.measure(settings, _MEASURE_SECONDS)
     except (SettingsError, RuntimeError, MemoryError) as error:
-        yield Text(f"What limits it could not be measured here: {code(error)}")
+        yield Text(f"The bottleneck could not be measured here: {code(error)}")
         return
     here = this_hardware()
     where = f"`{here['cpu']}`, {here['cpus']} CPUs" + "".join(f", {gpu}" for gpu in here["gpus"])
     same = bool(run.launches) and run.launches[-1].get("machine") == here
-    other = "" if same else ", which may be another than the one of the run"
-    line = measured.verdict()
-    yield Text(f"{line[0].upper()}{line[1:]}. So the stages say that were measured for this report on {where}{other}.")
-    rows = [(each.name, f"{each.decisions:,.0f}", f"{measured.busy(each):.0%}") for each in measured.stages]
-    caption = "What each stage could do alone; `busso doctor` measures the same for longer."
-    yield TextTable(("stage", "decisions a second", "busy"), rows, caption)
+    other = "" if same else ", not the machine of the newest start"
+    limit = measured.limit
+    yield Text(
+        f"Limited by the {limit.name}, as measured for this report on {where}{other}. To change: {limit.change}."
+    )
+    rows = [(each.name, f"{measured.busy(each):.0%}") for each in measured.stages]
+    yield TextTable(("stage", "share of the time"), rows, "Each was measured alone; `busso doctor` takes longer.")
 
 
 def curves_section(runs: Sequence[Run]) -> Section | None:
@@ -161,14 +168,21 @@ def curves_section(runs: Sequence[Run]) -> Section | None:
     for name, axis, label in axes:
         lines = _evaluations(runs, axis)
         if any(len(line.x) > 1 for line in lines.values()):
-            svg = draw_panels(name, [Panel("games won", lines, "", "percent")], label, columns=1)
+            svg = draw_panels(name, [Panel("games won", lines, "", "percent", even_of(runs[0]))], label, columns=1)
             says = f"Games won in evaluation over {label}."
-            blocks.append(Figure(svg, says, says + (f" {BAND}" if len(runs) > 1 else "")))
+            blocks.append(Figure(svg, says, f"{says} {BAND}"))
     curves = [(band(runs, name), title, form) for name, title, form in _LEARNING]
     if learning := [Panel(title, {"": line}, "", form) for line, title, form in curves if line is not None]:
         svg = draw_panels("learning", learning, "decisions")
         blocks.append(Figure(svg, "Learning curves over decisions.", "Learning, over decisions."))
     return Section("Curves", blocks) if blocks else None
+
+
+def even_of(run: Run) -> float | None:
+    """Return the share of games that equal players win in evaluations; None if one sits against many."""
+    settings = run.settings
+    many = isinstance(settings, TrainSettings) and evaluation_seating(settings) == ONE_AGAINST_MANY
+    return None if many else 0.5
 
 
 def _evaluations(runs: Sequence[Run], axis: Axis) -> dict[str, Line]:
@@ -193,7 +207,7 @@ def results_section(runs: Sequence[Run]) -> Section | None:
         "Results",
         [
             TextTable(("games won", *heads), won, f"Share of games won {caption}"),
-            TextTable((f"{unit} more", *heads), more, f"What a side wins more than the other in a game, {caption}"),
+            TextTable((f"{unit} more", *heads), more, f"Own result less the other side's, mean of a game, {caption}"),
         ],
     )
 

@@ -3,14 +3,19 @@
 import csv
 import json
 import shutil
+from math import isnan
 from pathlib import Path
 from statistics import stdev
 
 import pytest
 
+from busso.cards.duplicate import Estimate
+from busso.command.plain_console import PlainConsole
 from busso.evaluate.compare import main as compare
-from busso.evaluate.report.of_runs import Comparison, over_seeds, scores_of
-from busso.evaluate.report.runs import kinds_of
+from busso.evaluate.report import of_runs
+from busso.evaluate.report.drawing import Interval
+from busso.evaluate.report.of_runs import Comparison, over_seeds, scores_of, screen
+from busso.evaluate.report.runs import SeedGroup, kinds_of
 from busso.train.__main__ import main as train
 from busso.train.run.read import load_run
 from tests.errors import key_of
@@ -34,7 +39,7 @@ def test_a_comparison(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert compare([*(str(runs / name) for name in ("one", "two", "wide")), f"folder={tmp_path}"]) == 0
     assert "95% interval over seeds" in " ".join(capsys.readouterr().out.split())
     assert sections(tmp_path) == ["Comparison", "Results", "Curves over decisions", "Curves over time", "Runs"]
-    assert "3 runs of tressette, 2 kinds" in text_of_page(tmp_path)
+    assert "3 runs of tressette in 2 rows" in text_of_page(tmp_path)
     won = {name: json.loads((runs / name / "results.json").read_text()) for name in ("one", "two", "wide")}
     value, half = over_seeds([won[name]["random"]["win_rate"][0] for name in ("one", "two")])
     own = row_of(tmp_path, "one")
@@ -50,6 +55,44 @@ def test_a_comparison(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert compare([*(str(runs / name) for name in ("one", "wide")), f"folder={tmp_path}", "baseline=wide"]) == 0
     assert [row_of(tmp_path, name)[1] for name in ("wide", "one")] == [other[1], own[1]]
     assert row_of(tmp_path, "one")[-2] == f"{0 - 50 * sum(more):+.1f} pp"  # no -0.0
+
+
+def test_differences_of_all_pairs_of_rows_are_drawn_with_their_intervals(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By hand: 1 minus 2 over the seeds is 0.1 and 0.3, on average 0.2; one seed alone has no interval."""
+    loaded = [load_run(runs / name) for name in ("one", "two", "wide")]
+    kinds = [SeedGroup("first", loaded[:2]), SeedGroup("second", loaded[:2]), SeedGroup("third", loaded[2:])]
+    shares = {"first": (0.6, 0.9), "second": (0.5, 0.6), "third": (0.4,)}
+    found: list[Interval] = []
+    with monkeypatch.context() as patched:
+        draw = of_runs.interval_figure
+        patched.setattr(of_runs, "interval_figure", lambda rows, label: found.extend(rows) or draw(rows, label))
+        comparison = Comparison(kinds, kinds[0], {run.folder: {} for run in loaded})
+        patched.setattr(Comparison, "common", ["random"])
+        patched.setattr(Comparison, "_means", lambda _, kind: dict(enumerate(shares[kind.name], start=1)))
+        blocks = list(comparison._figure())
+    names = {row.name: row for row in found}
+    pair = names["first minus second"]
+    assert pair.mean == pytest.approx(20) and pair.high == pytest.approx(20 + 12.7062 * 10, abs=0.01)
+    assert set(names) == {"first minus second", "first minus third", "second minus third"}
+    assert isnan(names["second minus third"].low) and "second minus third" in blocks[0].svg
+
+
+@pytest.mark.parametrize("columns", [80, 100, 200])
+def test_on_a_screen_no_name_is_broken_and_no_column_clipped(
+    columns: int, runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loaded = [load_run(runs / name) for name in ("one", "two", "wide")]
+    kinds = kinds_of(loaded)
+    scores = {run.folder: {"monte_carlo:samples:100": Estimate(0.5, 0.4, 0.6), **scores_of(run)} for run in loaded}
+    console = PlainConsole(width=columns)
+    console.print(screen(Comparison(kinds, kinds[0], scores), console))
+    text = capsys.readouterr().out
+    lines = text.splitlines()
+    assert all(len(line) <= columns for line in lines) and "…" not in text
+    for whole in ("samples:100", "learner.lr=0.001", "network.hidden=[16,16]", "(40.0 to 60.0)", "greedy"):
+        assert any(whole in line for line in lines), whole
 
 
 def test_what_keeps_a_difference_from_being_decided(runs: Path) -> None:

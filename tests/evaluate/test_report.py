@@ -7,15 +7,18 @@ import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
+import matplotlib.figure
 import numpy as np
 import pytest
 import torch
+from matplotlib.axes import Axes
 
 from busso.cards.compiled.splitmix import stream
 from busso.cards.game import Game, load_game
 from busso.cards.play import play
 from busso.cards.players import named_player
 from busso.command.settings.checks import SettingsError
+from busso.evaluate.report import drawing
 from busso.evaluate.report.__main__ import main as report
 from busso.evaluate.report.calibration import explained, reliability
 from busso.evaluate.report.drawing import Line, Panel, draw_panels
@@ -24,6 +27,7 @@ from busso.evaluate.report.games.tressette import solve_endgame
 from busso.evaluate.report.observing import Agent, ObservedGames, watch_games
 from busso.evaluate.report.page import Figure, Report, Section, Text, TextTable, to_html, write
 from busso.evaluate.report.runs import band, by_minutes, same_but_for_the_seed, seeds_beside
+from busso.evaluate.report.training import facts
 from busso.train.__main__ import main as train
 from busso.train.network.build import build_network
 from busso.train.network.q_network import NetworkPlayer
@@ -150,7 +154,50 @@ def test_bands_and_time_by_hand(runs: Path, tmp_path: Path) -> None:
     assert line.low.tolist() == [4, 3] and line.high.tolist() == [6, 5]
     timed = band([one], "train/loss", by_minutes)
     assert timed is not None and timed.x * 60 == pytest.approx([10, 20]) and timed.low is None
+    assert one.seconds_at(np.array([400.0])).tolist() == [25]  # at the speed of the newest row
     assert band([one], "eval/win_rate_vs_random") is None
+
+
+def drawn(panels: list[Panel], monkeypatch: pytest.MonkeyPatch) -> list[Axes]:
+    """Return the axes of panels as they are laid out."""
+    figures: list[matplotlib.figure.Figure] = []
+    with monkeypatch.context() as patched:
+        patched.setattr(drawing, "to_svg", lambda figure, _: figures.append(figure) or "")
+        draw_panels("panels", panels, "decisions")
+    figures[0].draw_without_rendering()
+    return figures[0].axes
+
+
+def test_shares_have_marks_a_band_and_a_line_at_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, many = np.arange(5.0), np.arange(300.0)
+    near, far = Line(x, x / 10 + 0.3, x / 10 + 0.2, x / 10 + 0.4), Line(many, many / 3000 + 0.85)
+    left, right = drawn(
+        [Panel("a", {"a": near}, "", "percent", 0.5), Panel("b", {"a": far}, "", "percent", 0.5)], monkeypatch
+    )
+    curve, half = left.lines
+    assert curve.get_marker() == "o" and curve.get_xdata().tolist() == x.tolist() and half.get_ydata() == [0.5, 0.5]
+    assert len(left.collections) == 1 and len(right.lines) == 1 and right.lines[0].get_marker() == "None"
+    labels = [label.get_text() for label in right.get_yticklabels()]
+    assert len(set(labels)) == len(labels) and all(re.fullmatch(r"\d+(\.\d+)?%", label) for label in labels)
+
+
+@pytest.mark.parametrize("panels", [1, 2, 3, 5])
+def test_panels_leave_no_empty_quarter(panels: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = Line(np.arange(3.0), np.arange(3.0))
+    boxes = [axis.get_position() for axis in drawn([Panel("", {"": line}, "")] * panels, monkeypatch)]
+    assert max(box.x1 for box in boxes) > 0.95 and boxes[-1].x1 > 0.95
+    assert boxes[-1].x0 < 0.2 or panels % 2 == 0
+
+
+def test_the_speed_of_the_run_is_not_contradicted(runs: Path, tmp_path: Path) -> None:
+    """Its own decisions a second are told once; the measurement of now has shares of the time only."""
+    run = load_run(runs / "one")
+    assert report([str(run.folder), "seeds=false", f"folder={tmp_path}", "games=24", "tricks=1"]) == 0
+    text = text_of_page(tmp_path).partition("## Throughput")[2].partition("\n## ")[0]
+    rate = facts(run, 1)["decisions a second"]
+    assert f"{run.counters['env_steps']:,} decisions in" in text and f", {rate} a second" in text
+    assert "| stage | share of the time |" in text and "Limited by the" in text
+    assert "decisions/s" not in text and text.count("decisions a second") == 1
 
 
 _VOID = ("meta", "br", "path", "use", "rect")

@@ -30,17 +30,25 @@ SCALARS = (
     "time/weights_lag",
 )
 FILE = "metrics.csv"
+HALF_WIDTH = "_half_width"  # of curves in metrics.csv only
 Curve = tuple[Sequence[float], Sequence[float]]  # numbers of decisions, and the values there
 
 
 def evaluation_scalars(opponents: Sequence[str]) -> list[str]:
-    """Return the names of the evaluation curves against these opponents."""
-    return [evaluation_scalar(what, name) for name in opponents for what in ("win_rate", "points")]
+    """Return the names of the evaluation curves against these opponents, each followed by its half-width."""
+    measures = [what + suffix for what in ("win_rate", "points") for suffix in ("", HALF_WIDTH)]
+    return [evaluation_scalar(what, name) for name in opponents for what in measures]
 
 
 def evaluation_scalar(what: str, opponent: str) -> str:
     """Return the name, valid for TensorBoard, of the curve of `win_rate` or `points` against an opponent."""
     return f"eval/{what}_vs_{curve_name(opponent)}"
+
+
+def half_width_of(name: str) -> str:
+    """Return the name of the half-widths of the 95% intervals of an evaluation curve."""
+    what, of, opponent = name.partition("_vs_")
+    return what + HALF_WIDTH + of + opponent
 
 
 def read_curves(run: Path) -> dict[str, Curve]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from busso.base.files import errors_name, rename_aside, write_csv
 from busso.train.run import checkpoint
 from busso.train.run.checkpoint import is_missing, with_retries
-from busso.train.run.curves import FILE, SCALARS, evaluation_scalars
+from busso.train.run.curves import FILE, HALF_WIDTH, SCALARS, evaluation_scalars
 from busso.train.run.tensorboard import TensorBoardFiles
 
 _LONGEST = 1 << 20  # maximum bytes of the header line
@@ -71,7 +71,8 @@ class Metrics:
             self._rows.writerow({"env_steps": env_steps, **{name: f"{value:.6g}" for name, value in known.items()}})
             self._file.flush()
         if env_steps not in self._on_tensorboard or "rollout/episodes" in known:
-            self._tensorboard.scalars(env_steps, known)
+            curves = {name: value for name, value in known.items() if f"{HALF_WIDTH}_vs_" not in name}
+            self._tensorboard.scalars(env_steps, curves)
         self._tensorboard.flush()
 
     def histograms(self, env_steps: int, values: Mapping[str, NDArray[Any]], norms: Mapping[str, float]) -> None:

@@ -143,7 +143,8 @@ class Run:
             updates = self.curve("train/updates")
             if updates is not None:  # playing and learning alternate, and each has its own speed
                 taken += np.cumsum(np.diff(updates[1], prepend=0.0) / np.maximum(sweeps[1], 1e-9))
-        return np.interp(steps, np.append(0.0, at), np.append(0.0, taken))
+        since_last_row = np.maximum(steps - at[-1], 0.0) / max(speed[-1], 1e-9)
+        return np.interp(steps, np.append(0.0, at), np.append(0.0, taken)) + since_last_row
 
 
 def _in_order(curve: metrics.Curve) -> tuple[Numbers, Numbers]:

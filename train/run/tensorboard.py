@@ -34,8 +34,8 @@ from busso.train.run.results import read_results
 FOLDER = "tensorboard"
 PATTERN = "events.out.tfevents.*"
 _SECONDS = re.compile(r"events\.out\.tfevents\.(\d+)\.")
-# Curves of one point with the results: the first by name, by which the page HParams sorts.
-FINAL = "at_end/"
+# Curves of one point with the results: by name after the evaluations, with which the first page begins.
+FINAL = "final/"
 _GREATEST = 1e20  # bounds of the outermost bins
 _POSITIVE = 1e-12 * 1.1 ** np.arange(774)
 _BARS = np.concatenate([-_POSITIVE[::-1], [0.0], _POSITIVE])  # TensorBoard's bins, each 10% wider than the last
@@ -134,7 +134,7 @@ class TensorBoardFiles(EventFile):
 
 
 def finish(run: Path, env_steps: int) -> None:
-    """Write the means in results.json, if any, as one-point curves `at_end/...`, the metrics of HParams; only once."""
+    """Write the means in results.json, if any, as one-point curves `final/...`, the metrics of HParams; only once."""
     try:
         results = read_results(run)
     except SettingsError:

@@ -28,6 +28,8 @@ from tensorboard.plugins.custom_scalar.metadata import CONFIG_SUMMARY_TAG
 from tensorboard.plugins.hparams import metadata
 
 from busso.base.errors import InputError
+from busso.base.files import write_csv
+from busso.evaluate.report.runs import band
 from busso.train.__main__ import main
 from busso.train.evaluations import HISTOGRAM_ROWS, look
 from busso.train.learner.learner import Learner
@@ -38,7 +40,7 @@ from busso.train.rollout.worker import RolloutWorker
 from busso.train.run import log_file
 from busso.train.run.curves import SCALARS, read_curves
 from busso.train.run.metrics import Metrics
-from busso.train.run.read import Run
+from busso.train.run.read import Run, load_run
 from busso.train.run.results import write as write_results
 from busso.train.run.tensorboard import FINAL, FOLDER, LAYOUT, MOST, TensorBoardFiles, finish, hyperparameters
 from tests.errors import error_about
@@ -199,13 +201,31 @@ def test_a_complete_run_has_all_that_its_pages_show(uninterrupted: Path) -> None
         assert event.value == pytest.approx(results[opponent]["win_rate"][0]) and event.step == 0
         (event,) = found.Scalars(f"{FINAL}points_vs_{opponent}")
         assert event.value == pytest.approx(results[opponent]["points"][0])
-    assert min(found.Tags()["scalars"]).startswith(FINAL)  # HParams shows the first ones
+    tags = found.Tags()  # the page Time Series has them by name
+    assert min(tags["scalars"] + tags["histograms"]).startswith("eval/") and min(tags["scalars"]) < FINAL
+    assert not any("half_width" in tag for tag in tags["scalars"])
     assert [title for title, _ in charts(found)] == [title for title, _ in LAYOUT[:MOST]]
-    played = found.Histograms("actions/played")
+    played = found.Histograms("values/actions")
     assert len(played) == 3  # at 96, 192 and 256 episodes
     assert sum(played[-1].histogram_value.bucket) >= 1000 and played[-1].histogram_value.max == 39
     assert {"values/played", "values/return"} <= set(found.Tags()["histograms"])
     assert any(tag.startswith("weights/norm_of_") for tag in found.Tags()["scalars"])
+
+
+def test_a_run_from_before_half_widths_resumes_and_has_them_from_then_on(tmp_path: Path) -> None:
+    """Its metrics.csv has no such columns."""
+    assert main(small(tmp_path, "episodes=128")) == 0
+    run = folder(tmp_path)
+    former = [{name: text for name, text in row.items() if "half_width" not in name} for row in rows(run)]
+    write_csv(run / "metrics.csv", former)
+    assert main(small(tmp_path, "episodes=256")) == 0
+    found = [(row[WON], row["eval/win_rate_half_width_vs_random"]) for row in rows(run) if row[WON]]
+    assert found[0][1] == "" and [row[0] for row in found[:1]] == [row[WON] for row in former if row[WON]][:1]
+    share, half = map(float, found[-1])
+    assert 0 < half < 1 and (share + half <= 1 or share - half >= 0)
+    line = band([load_run(run)], WON)
+    assert line is not None and line.low is not None and line.high is not None
+    assert np.isnan(line.low[0]) and line.low[-1] == pytest.approx(max(0, share - half), abs=1e-5)
 
 
 def test_a_run_that_goes_on_after_its_end_has_one_end(tmp_path: Path, uninterrupted: Path) -> None:
@@ -380,7 +400,7 @@ def test_a_look_changes_nothing_and_sees_what_is_there(tmp_path: Path) -> None:
     before = copy.deepcopy([learner.state_dict(), buffer.generator.get_state()])
     histograms, norms = look(learner, buffer)
     assert equal(before, [learner.state_dict(), buffer.generator.get_state()]) == []
-    rows = histograms["actions/played"]
+    rows = histograms["values/actions"]
     assert 0.5 * HISTOGRAM_ROWS < len(rows) <= HISTOGRAM_ROWS and set(rows) <= set(range(game.actions))
     every = -(-buffer.size // HISTOGRAM_ROWS)
     assert np.array_equal(rows, played.action[::every])

@@ -156,7 +156,7 @@ def test_policies_and_curves_of_a_run(tmp_path: Path) -> None:
     assert [row["rollout/iteration"] for row in rows] == ["1", "2", "3", "4", "5"]
     assert list(rows[0]) == ["env_steps", *SCALARS]
     found = EventAccumulator(str(folder / "tensorboard")).Reload().Tags()["scalars"]
-    assert {tag for tag in found if not tag.startswith("at_end/")} == set(SCALARS)
+    assert {tag for tag in found if not tag.startswith("final/")} == set(SCALARS)
 
 
 def test_a_run_may_end_with_the_iterations_that_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
