@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from busso.evaluate.report.drawing import COLOURS
 from busso.train.settings.resolve import settings_of
 from tests.bench import __main__ as bench
 from tests.bench import figures, guard, timing
@@ -138,6 +139,21 @@ def test_the_table_the_picture_and_what_is_kept(tmp_path: Path) -> None:
     assert curves.of_json(json.loads(json.dumps(curves.to_json([CURVE], {"date": "today"})))) == [CURVE]
     curves.draw([CURVE], tmp_path / "picture.png")
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_picture_has_bands_and_labelled_levels_in_the_colours_of_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[Any] = []
+    monkeypatch.setattr(curves, "png", lambda figure: found.append(figure) or b"")
+    curves.draw([CURVE, replace(CURVE, name="b")], tmp_path / "picture.png")
+    for axis, levels in zip(found[0].axes, curves.LEVELS.values(), strict=True):
+        assert [text.get_text() for text in axis.texts] == [f"{100 * level:g}%" for level in levels]
+        assert [line.get_color() for line in axis.lines[:2]] == [*COLOURS[:2]] and len(axis.collections) == 2
+        low, high = axis.collections[0].get_datalim(axis.transData).intervaly
+        shares = axis.lines[0].get_ydata()
+        assert low < min(shares) and high > max(shares)
+    assert curves.half_width(0.5) == pytest.approx(1.96 * 0.5 / 32, abs=1e-4)  # 1,024 deals, won or lost as a whole
 
 
 def test_the_page_is_that_of_the_kept_curves() -> None:

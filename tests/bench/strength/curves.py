@@ -5,6 +5,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from matplotlib.ticker import FuncFormatter, PercentFormatter
+
+from busso.cards.duplicate import NORMAL_95
+from busso.evaluate.report.drawing import look, new_figure, png, style
+from tests.bench.strength.peers import DEALS
+
 LEVELS = {"random": (0.75, 0.80, 0.85, 0.875), "greedy": (0.50, 0.60, 0.65, 0.70)}
 NEVER = "not reached"
 
@@ -70,20 +76,29 @@ def _shares(curve: Curve, opponent: str) -> list[float]:
     return [point.won[opponent] for point in curve.points]
 
 
-def draw(curves: Sequence[Curve], out: Path) -> None:
-    """Draw a panel for each opponent: hands won over CPU seconds, on a logarithmic axis."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, PercentFormatter
+def half_width(share: float) -> float:
+    """Return the most that the half-width of a 95% interval can be: a deal has one result from 0 to 1."""
+    return NORMAL_95 * (share * (1 - share) / DEALS) ** 0.5
 
-    figure = Figure(figsize=(11, 4.2), layout="constrained")
-    for axis, (opponent, levels) in zip(figure.subplots(1, len(LEVELS)), LEVELS.items(), strict=True):
-        for curve in curves:
-            axis.plot([point.cpu for point in curve.points], _shares(curve, opponent), label=curve.name, linewidth=1.8)
-        for level in levels:
-            axis.axhline(level, color="grey", linewidth=0.6, linestyle=":")
-        axis.set(title=f"hands won against {opponent}", xlabel="CPU seconds from the command", xscale="log")
-        axis.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: f"{seconds:g}"))
-        axis.yaxis.set_major_formatter(PercentFormatter(1.0, 0))
-        axis.grid(alpha=0.3, which="both", axis="x")
-        axis.legend(fontsize="small", loc="lower right")
-    figure.savefig(out, dpi=110)
+
+def draw(curves: Sequence[Curve], out: Path) -> None:
+    """Draw a panel for each opponent: hands won over CPU seconds, on a logarithmic axis, in the style of reports."""
+    with style():
+        figure, axes = new_figure(3.3, 1, len(LEVELS))
+        for axis, (opponent, levels) in zip(axes.flat, LEVELS.items(), strict=True):
+            for number, curve in enumerate(curves):
+                seconds, shares = [point.cpu for point in curve.points], _shares(curve, opponent)
+                axis.plot(seconds, shares, label=curve.name, **look(number))
+                low, high = ([share + side * half_width(share) for share in shares] for side in (-1, 1))
+                axis.fill_between(seconds, low, high, color=look(number)["color"], alpha=0.18, linewidth=0)
+            for level in levels:
+                axis.axhline(level, color="#8b939c", linewidth=0.8, linestyle=":")
+                axis.text(1.01, level, f"{100 * level:g}%", transform=axis.get_yaxis_transform(), va="center", size=7)
+            axis.set(title=f"hands won against {opponent}", xlabel="CPU seconds from the command", xscale="log")
+            axis.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: f"{seconds:g}"))
+            axis.yaxis.set_major_formatter(PercentFormatter(1.0, 0))
+            axis.grid(visible=False, axis="y")
+        handles, names = axes.flat[0].get_legend_handles_labels()
+        bands = f"bands: 95% intervals over {DEALS:,} deals, at their widest; dotted: levels of the table"
+        figure.legend(handles, names, loc="outside lower left", ncols=len(curves), title=bands, alignment="left")
+        out.write_bytes(png(figure))
