@@ -5,7 +5,7 @@ from busso.version import __version__
 project = "busso"
 copyright = "the busso authors"  # noqa: A001 - the name that Sphinx reads
 release = __version__
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
 
 # The source folder is the root of the repository.
 root_doc = "docs/index"
@@ -30,6 +30,10 @@ python_maximum_signature_line_length = 100
 html_theme = "pydata_sphinx_theme"
 html_title = f"busso {release}"
 html_extra_path = ["site"]
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+highlight_language = "bash"  # of a block without one
+copybutton_selector = "div.highlight-bash pre, div.highlight-python pre"
 html_show_sourcelink = False
 html_theme_options = {
     "navbar_end": ["theme-switcher"],

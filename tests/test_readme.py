@@ -1,15 +1,19 @@
 """README and docs: referenced files exist, every setting is documented, and guides run as written."""
 
+import json
 import re
 import runpy
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from busso.evaluate.tournament.__main__ import main as tournament
 from busso.train.__main__ import main as train
+from tests.limits import seconds
 from tests.pages import PAGES, ROOT, TEXT
 from tests.train.runs import SMALL
 
@@ -27,6 +31,48 @@ def test_links_and_pictures_exist(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text())
     missing = [link for link in links if not link.startswith("https://") and not (page.parent / link).exists()]
     assert not missing
+
+
+SITE = """
+# A page
+
+```
+.venv/bin/busso train {long}                    # a comment at the end of a line that is much wider than a page
+```
+
+```text
+{long} an output {long}
+```
+
+<script>
+addEventListener("load", () => {{
+  const fits = pre => pre.scrollWidth <= pre.clientWidth;
+  const copies = pre => !!pre.parentElement.querySelector(".copybtn");
+  document.title = JSON.stringify([...document.querySelectorAll("pre")].map(pre => [fits(pre), copies(pre)]));
+}});
+</script>
+"""
+
+
+def test_the_site_copies_commands_and_cuts_none_off(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text(SITE.format(long="word " * 40))
+    build = ["-W", "-q", "-b", "html", "-c", str(ROOT / "docs"), str(tmp_path), str(tmp_path / "out")]
+    subprocess.run([sys.executable, "-m", "sphinx", *build], check=True, timeout=seconds(100))
+    page, browser = tmp_path / "out" / "docs" / "index.html", shutil.which("chromium")
+    assert "copybutton.js" in page.read_text() and "site.css" in page.read_text()
+    if browser is None:
+        pytest.skip("no Chromium")
+    flags = ["--headless=new", "--no-sandbox", "--window-size=1280,800", f"--user-data-dir={tmp_path / 'profile'}"]
+    command = [browser, *flags, "--virtual-time-budget=5000", "--dump-dom", page.as_uri()]
+    shown = subprocess.run(command, check=True, capture_output=True, text=True, timeout=seconds(60)).stdout
+    assert json.loads(re.findall("<title>(.*)</title>", shown)[0]) == [[True, True], [False, False]]
+
+
+def test_pictures_say_what_is_on_them() -> None:
+    """At least four words: a title is no picture for who cannot see it."""
+    texts = {text for page in PAGES for text in re.findall(r"!\[(.*?)\]\(", page.read_text())}
+    assert len(texts) > 5 and all(len(text.split()) >= 4 for text in texts), texts
 
 
 def test_modules_and_targets_in_commands_exist() -> None:
