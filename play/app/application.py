@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -18,6 +19,7 @@ from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
+from textual.theme import BUILTIN_THEMES
 
 from busso.base.errors import UserError
 from busso.base.system import heard
@@ -38,6 +40,13 @@ _LEAVING_KEYS = ("ctrl+q", "ctrl+c")
 # Keys that say how to play, not what: with these alone the application starts in the menu.
 _HOW = {"ui", "lang", "pace", "record", "hint"}
 _SECONDS_WITHOUT_TERMINAL = 5.0  # at most, until the process ends
+
+
+# Textual's own, with contrasts of 4.5 to 1 or more for text (WCAG AA), and of 3 to 1 for borders.
+_THEMES = (
+    replace(BUILTIN_THEMES["textual-dark"], name="dark", variables={"block-cursor-background": "#0065BE"}),
+    replace(BUILTIN_THEMES["textual-light"], name="light", warning="#9A5C00", accent="#9A5C00"),
+)
 
 
 class TableApp(App[int]):
@@ -61,7 +70,9 @@ class TableApp(App[int]):
         self.menu = MenuScreen(settings, Language(settings.lang), self._chosen)
         self.table: BoardScreen | None = None  # the current table, played or watched
         self.last_words = ""  # for the terminal, after the application has ended
-        self.theme = "textual-dark"
+        for theme in _THEMES:
+            self.register_theme(theme)
+        self.theme = "dark"
 
     @property
     def language(self) -> Language:
@@ -128,7 +139,7 @@ class TableApp(App[int]):
             self.push_screen(HelpScreen(self.language, MENU))
 
     def action_change_theme(self) -> None:
-        self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
+        self.theme = "light" if self.current_theme.dark else "dark"
 
     def action_leave(self, unsaved: bool = False) -> None:
         """Exit when no computation is running; an unfinished table is saved, unless it may stay `unsaved`."""

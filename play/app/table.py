@@ -77,7 +77,7 @@ class ReviewScreen(Dialog[None]):
         seat = f"{judged.seat} " if len({each.seat for each in self._judged}) > 1 else ""
         head = f"{judged.number:>3} {seat}{speech.action(judged.action)} "
         if judged.cost == 0:
-            return Content.assemble("✓", head, (self._say("review_screen.all_best"), "dim"))
+            return Content.assemble("✓", head, (self._say("review_screen.all_best"), "italic"))
         cost = "?" if judged.cost is None else f"-{judged.cost:.2f}"
         best = self._say("review_screen.best", best=speech.action(judged.best.action))
         cells = round(_BAR * (judged.cost or 0.0) / self._dearest) if self._dearest else 0

@@ -36,6 +36,7 @@ _LABEL = 4  # columns of the row labels
 _NARROWEST, _WIDEST = 3, 6  # columns of a cell
 _SHADES = 16  # colour strengths
 _DEEPEST = 0.85
+_BRIGHT = 0.45  # brightness of a background from which black contrasts more than white
 _BOLD = Style(bold=True)
 
 
@@ -87,7 +88,7 @@ class ValueTable(Widget):
             variables = self.app.theme_variables
             tint = Color.parse(variables["primary" if key[1] > 0 else "warning"])
             background = Color.parse(variables["surface"]).blend(tint, abs(key[1]) / _SHADES * _DEEPEST)
-            foreground = background + background.get_contrast_text(1.0)
+            foreground = Color.parse("black" if background.brightness > _BRIGHT else "white")
             style = Style(color=foreground.rich_color, bgcolor=background.rich_color)
             self._styles[key] = style + Style(bold=here, underline=here, reverse=here)
         return self._styles[key]

@@ -2,12 +2,14 @@
 
 import asyncio
 import inspect
+import re
 import time
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
+from textual.color import Color
 from textual.pilot import Pilot
 
 from busso.command.settings.compose import compose
@@ -82,6 +84,33 @@ def text_of(app: TableApp) -> str:
     """Return the text on the screen, as lines."""
     strips = app.screen._compositor.render_strips()
     return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
+
+
+async def faint(pilot: Pilot[int], least: float = 4.5) -> dict[str, float]:
+    """Return the texts on the screen, in either theme, with too little contrast, by WCAG's formula."""
+    found, app, before = {}, pilot.app, pilot.app.theme
+    for theme in ("dark", "light"):
+        app.theme = theme
+        await pilot.pause()
+        for segment in (each for strip in app.screen._compositor.render_strips() for each in strip):
+            colours = segment.style and (segment.style.color, segment.style.bgcolor)
+            if re.search(r"[^\s\u2500-\u25ff]", segment.text) and colours and all(colours):  # not of lines and blocks
+                low, high = sorted(map(_luminance, colours))
+                if (high + 0.05) / (low + 0.05) < least:
+                    found[f"{theme}: {segment.text.strip()}"] = (high + 0.05) / (low + 0.05)
+    app.theme = before
+    await pilot.pause()
+    return found
+
+
+def _luminance(colour: Any) -> float:
+    shares = (value / 255 for value in Color.from_rich_color(colour).rgb)
+    return float(
+        sum(
+            weight * (share / 12.92 if share <= 0.03928 else ((share + 0.055) / 1.055) ** 2.4)
+            for weight, share in zip((0.2126, 0.7152, 0.0722), shares, strict=True)
+        )
+    )
 
 
 def driven(app: TableApp, script: Callable[[Pilot[int]], Awaitable[None]], size: tuple[int, int] = SMALL) -> None:

@@ -12,9 +12,12 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from busso.command.conf_folder import own_games
+from busso.play.app.table import ReviewScreen
+from busso.play.app.watch import WatchScreen
 from busso.play.blackjack_lab.learning import LearningProcess, Subject
 from busso.spike.cards import BUY, DISCARD, FOLD, NO_BUY
-from tests.play.app.pilots import LARGE, SMALL, application, asked, seated, wait
+from tests.own.examples import WAR
+from tests.play.app.pilots import LARGE, SMALL, application, asked, driven, faint, seated, wait
 from tests.play.app.test_menu import in_menu, ready
 from tests.play.app.test_spike import settled
 from tests.play.people import ROOT
@@ -91,7 +94,40 @@ PICTURES: dict[str, tuple[Any, ...]] = {
 def test_pictures(name: str, snap_compare: Callable[..., bool]) -> None:
     overrides, size, moment, *given = PICTURES[name]
     app = (application if "game=" in overrides else in_menu)(*overrides.split())
-    assert snap_compare(app, terminal_size=size, run_before=lambda pilot: moment(pilot, *given))
+    faints: dict[str, float] = {}
+
+    async def before(pilot: Pilot[int]) -> None:
+        await moment(pilot, *given)
+        faints.update(await faint(pilot))
+
+    same = snap_compare(app, terminal_size=size, run_before=before)
+    assert not faints and same
+
+
+async def in_a_review(pilot: Pilot[int]) -> None:
+    await after_cards(pilot, 10)
+    await pilot.press("v")
+    await wait(pilot, "the review", lambda: isinstance(pilot.app.screen, ReviewScreen))
+
+
+async def watching(pilot: Pilot[int]) -> None:
+    await wait(pilot, "a board", lambda: isinstance(pilot.app.screen, WatchScreen))
+    await pilot.press("space", "right", "right")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "moment"),
+    [(TRESSETTE, in_a_review), ("watch=agents seed=7", watching), (f"game={WAR} seed=7", seated)],
+)
+def test_text_has_the_contrast_that_people_need(overrides: str, moment: Callable[..., Any]) -> None:
+    """On screens without pictures; those of the pictures are measured with them."""
+
+    async def script(pilot: Pilot[int]) -> None:
+        await moment(pilot)
+        await pilot.pause()
+        assert await faint(pilot) == {}
+
+    driven(application(*overrides.split()), script)
 
 
 @pytest.fixture(scope="module")
