@@ -95,17 +95,17 @@ def new_figure(height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, 
 
 def interval_figure(rows: Sequence[Interval], label: str) -> Figure:
     """Draw a row for each estimate, from the top, with its text on the right and a line at 0."""
-    lines = [broken(row.name, 30).count("\n") + 1 for row in rows]
-    figure, axes = new_figure(0.6 + 0.13 * sum(lines) + 0.13 * len(rows))
-    axis, places = axes[0, 0], np.cumsum(lines) + np.arange(len(rows)) - np.array(lines) / 2
+    names = [broken(row.name, 30) for row in rows]
+    figure, axes = new_figure(0.6 + len(rows) * (0.13 + 0.13 * max(name.count("\n") + 1 for name in names)))
+    axis = axes[0, 0]
     axis.axvline(0, color=_INK, linewidth=0.8, linestyle=":")
-    for row, place in zip(rows, places, strict=True):
-        known = np.isfinite(row.low) and np.isfinite(row.high)
+    for place, row in enumerate(rows):
+        inside = None if np.isfinite(row.low) else "none"
         axis.plot([row.low, row.high], [place, place], color=COLOURS[0], solid_capstyle="butt")
-        axis.plot(row.mean, place, "o", color=COLOURS[0], markersize=5, markerfacecolor=None if known else "none")
+        axis.plot(row.mean, place, "o", color=COLOURS[0], markersize=5, markerfacecolor=inside)
         axis.text(1.02, place, row.text, transform=axis.get_yaxis_transform(), va="center")
-    axis.set_yticks(places, [broken(row.name, 30) for row in rows])
-    axis.set_ylim(sum(lines) + len(rows) - 0.5, -0.5)
+    axis.set_yticks(range(len(rows)), names)
+    axis.set_ylim(len(rows) - 0.5, -0.5)
     axis.grid(visible=False, axis="y")
     axis.set_xlabel(label)
     return figure

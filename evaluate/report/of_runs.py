@@ -11,6 +11,7 @@ from statistics import mean, stdev
 
 from rich.console import Console
 from rich.measure import Measurement
+from rich.table import Column
 from rich.table import Table as ScreenTable
 
 from busso.base.terminal import broken
@@ -181,9 +182,8 @@ class Comparison:
             *_curves(self.kinds),
             _spent(self.kinds),
         ]
-        lead = f"{len(runs)} runs of {game}"
-        several = len(self.kinds) < len(runs)
-        lead += f" in {len(self.kinds)} rows: runs that differ only in the seed share one." if several else "."
+        shared = f" in {len(self.kinds)} rows: runs that differ only in the seed share one"
+        lead = f"{len(runs)} runs of {game}{shared if len(self.kinds) < len(runs) else ''}."
         more = f" and {len(self.kinds) - 4} more" if len(self.kinds) > 4 else ""
         return Report(f"{game}: {', '.join(kind.name for kind in self.kinds[:4])}{more}", lead, {}, sections)
 
@@ -194,19 +194,16 @@ def screen(comparison: Comparison, console: Console) -> ScreenTable:
     rows = [[cell.replace("`", "") for cell in row] for row in found.rows]
     broken_rows = [[broken(row[0], 24), *(re.sub(r" (?=\(|\S+=)", "\n", cell) for cell in row[1:])] for row in rows]
     lines = [
-        (name if not number else "", broken(column, 24), cell)
+        ("" if column != "settings" else name, broken(column, 24), cell)
         for name, *cells in rows
-        for number, (column, cell) in enumerate(zip(found.columns[1:], cells, strict=True))
-        if cell
+        for column, cell in zip(found.columns[1:], cells, strict=True)
     ]
     for columns, cells in (
         (found.columns, rows),
         ([broken(column, 14) for column in found.columns], broken_rows),
         (("run", "", ""), lines),
     ):
-        table = ScreenTable(caption=comparison.note())
-        for column in columns:
-            table.add_column(column, overflow="fold")
+        table = ScreenTable(*(Column(column, overflow="fold") for column in columns), caption=comparison.note())
         for row in cells:
             table.add_row(*row)
         if Measurement.get(console, anywhere, table).maximum <= console.width:

@@ -122,11 +122,10 @@ def throughput_section(run: Run, measure: bool) -> Section | None:
     if (updates := run.curve(UPDATE_SPEED)) is not None and updates[1].any():
         rows.append(_speed_row("updates a second", updates[1]))
     whole = facts(run, 1)
-    lead = f"The run made {whole['decisions']} decisions"
-    if "training time" in whole:
-        lead += f" in {whole['training time']}, {whole['decisions a second']} a second, starts and evaluations included"
+    pace = f" in {whole['training time']}, {whole['decisions a second']} a second" if "training time" in whole else ""
     columns = ("", "median", "10% are below", "10% are above")
-    blocks: list[Block] = [Text(f"{lead}."), TextTable(columns, rows, "Between two rows of `metrics.csv`.")]
+    table = TextTable(columns, rows, "Between two rows of `metrics.csv`, without the time before the first.")
+    blocks: list[Block] = [Text(f"The run made {whole['decisions']} decisions{pace}."), table]
     line = band([run], SPEED, by_minutes)
     if line is not None and len(line.x) > 2:
         panel = Panel("", {"": line}, "decisions a second")

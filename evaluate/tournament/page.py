@@ -15,34 +15,30 @@ from busso.evaluate.report.drawing import Interval, interval_figure, new_figure,
 from busso.evaluate.report.page import Figure, Report, Section, Text, TextTable
 from busso.evaluate.tournament import report
 from busso.evaluate.tournament.ratings import Ratings
-from busso.evaluate.tournament.settings import TournamentSettings
 
 _MOST_TEXTS = 12  # players of a heat map with numbers in its cells
 
 
 def write(folder: Path, results: report.Results) -> None:
     """Write the page and its pictures."""
-    assert results.ratings is not None
+    ratings, settings = results.ratings, results.settings
+    assert ratings is not None
+    rows = [Interval(row.player, row.elo, row.low, row.high, report.elo_text(row)) for row in ratings.rows]
     with style():
-        figures = {"ratings": _ratings_figure(results, results.ratings)}
-        if len(results.ratings.rows) > 2:
-            figures["pairs"] = _pairs_figure(results, results.ratings)
+        figures = {"ratings": interval_figure(rows, f"Elo, {report.zero(settings)}")}
+        if len(rows) > 2:
+            figures["pairs"] = _heat_map(results, ratings)
         drawn = {name: to_svg(figure, name) for name, figure in figures.items()}
         for name, figure in figures.items():
             write_atomic(folder / f"{name}.png", png(figure))
-    page.write(_report(results, results.ratings, drawn), folder)
-
-
-def _report(results: report.Results, ratings: Ratings, drawn: dict[str, str]) -> Report:
-    settings = results.settings
-    facts = {"players": f"{len(ratings.rows)}", "pairs": f"{len(results.pairings)}", "seed": f"{settings.seed}"}
     caption = f"Elo: {report.zero(settings)}; 400 points are odds of 10 to 1. Bars are 95% intervals over deals."
     ranked = Figure(drawn["ratings"], "The ratings of the table below with their intervals.", caption)
     sections = [
         Section("Ratings", [ranked, _ratings_table(results, ratings)]),
         Section("Pairs", list(_pairs(results, ratings, drawn.get("pairs")))),
     ]
-    return Report(f"{results.game.name}: tournament", f"{report.title(results)}.", facts, sections)
+    facts = {"players": f"{len(rows)}", "pairs": f"{len(results.pairings)}", "seed": f"{settings.seed}"}
+    page.write(Report(f"{results.game.name}: tournament", f"{report.title(results)}.", facts, sections), folder)
 
 
 def _ratings_table(results: report.Results, ratings: Ratings) -> TextTable:
@@ -63,30 +59,19 @@ def _pairs(results: report.Results, ratings: Ratings, drawn: str | None) -> Iter
         for row in results.pairings
     ]
     if drawn is not None:
-        a, b = ratings.misfit_pair
-        misfit = f"Elo fits the results to within {ratings.misfit:.1%}; the worst fit is {code(a)} against {code(b)}."
-        yield Figure(drawn, f"{_shares_title(settings)}; the table below has the same numbers.", misfit)
+        says = f"{report.matrix_title(settings)}; the table below has the same numbers."
+        yield Figure(drawn, says, f"{report.misfit(ratings)}.")
     columns = ("first", "second", "deals", f"{whats} won by first", f"{game.unit} a {what}", "margin")
     even = results.pairings[0].even
     alone = "" if even == 0.5 else f" The first sits alone against the second; equal players win {even:.1%}."
     yield TextTable(columns, rows, f"{meaning_of_won(game, settings.seating).capitalize()}.{alone}", left=(0, 1))
 
 
-def _shares_title(settings: TournamentSettings) -> str:
-    return f"% of {report.what_is_played(settings)[1]} won by the row against the column, with 95% intervals"
-
-
-def _ratings_figure(results: report.Results, ratings: Ratings) -> Drawing:
-    rows = [Interval(row.player, row.elo, row.low, row.high, report.elo_text(row)) for row in ratings.rows]
-    return interval_figure(rows, f"Elo, {report.zero(results.settings)}")
-
-
-def _pairs_figure(results: report.Results, ratings: Ratings) -> Drawing:
+def _heat_map(results: report.Results, ratings: Ratings) -> Drawing:
     shares, names, even = report.won(results), [row.player for row in ratings.rows], results.pairings[0].even
     labels = [broken(f"{number} {name}", 30) for number, name in enumerate(names, start=1)]
     figure, axes = new_figure(0.7 + len(names) * max(0.42, 0.14 * max(label.count("\n") + 1 for label in labels)))
-    axis, cells = axes[0, 0], np.ones((len(names), len(names), 4))
-    cells[..., 3] = 0
+    axis, cells = axes[0, 0], np.zeros((len(names), len(names), 4))  # transparent
     for pair, (share, half) in shares.items():
         row, column = (names.index(name) for name in pair)
         cells[row, column] = (*to_rgb(report.heat(share, even)), 1)
@@ -96,7 +81,7 @@ def _pairs_figure(results: report.Results, ratings: Ratings) -> Drawing:
     axis.imshow(cells, aspect="auto")
     axis.set_xticks(range(len(names)), [f"{number}" for number in range(1, len(names) + 1)])
     axis.set_yticks(range(len(names)), labels)
-    axis.set_title(_shares_title(results.settings))
+    axis.set_title(report.matrix_title(results.settings))
     axis.xaxis.tick_top()
     axis.spines[:].set_visible(False)
     axis.grid(visible=False)

@@ -3,15 +3,16 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import nan
 from pathlib import Path
 
 from rich.console import Console
 from rich.measure import Measurement
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from busso.base.files import write_atomic, write_csv
-from busso.base.terminal import broken
+from busso.base.terminal import broken, code
 from busso.cards.duplicate import ONE_AGAINST_MANY, Duel, decimals, meaning_of_won, share_text
 from busso.cards.game import Game
 from busso.evaluate.tournament.batches import Timing
@@ -155,6 +156,17 @@ def title(results: Results) -> str:
     return f"{results.game.name}{to}, {played} duplicate deals a pair, 95% intervals over deals"
 
 
+def matrix_title(settings: TournamentSettings, intervals: str = "95% intervals") -> str:
+    """Return what a matrix of the pairs shows."""
+    return f"% of {what_is_played(settings)[1]} won by the row against the column, {intervals}"
+
+
+def misfit(ratings: Ratings) -> str:
+    """Return how well the ratings fit the results."""
+    one, other = (code(name) for name in ratings.misfit_pair)
+    return f"Elo fits the results to within {ratings.misfit:.1%}; the worst fit is {one} against {other}"
+
+
 def zero(settings: TournamentSettings) -> str:
     """Return what the rating 0 means."""
     return f"0 is {settings.anchor}" if settings.anchor else "their mean is 0"
@@ -194,18 +206,12 @@ def _ratings_table(results: Results, ratings: Ratings, width: int) -> Table:
     others = 19 + len(str(len(rows))) + max(map(len, elos)) + len("100.0%") + len("decision")  # 19: borders
     names = max(_LEAST_NAME, min(max(len(row.player) for row in rows), width - others - _LEAST_PLOT))
     cells = min(_MOST_PLOT, max(_LEAST_PLOT, width - others - names))
-    table = Table(
-        title=title(results),
-        caption=f"Elo: {zero(results.settings)}; 400 points are odds of 10 to 1; "
-        f"{meaning_of_won(results.game, results.settings.seating)}",
-    )
-    table.add_column("")
-    table.add_column("player", overflow="fold")
-    table.add_column("Elo", justify="right", no_wrap=True)
+    means = meaning_of_won(results.game, results.settings.seating)
+    caption = f"Elo: {zero(results.settings)}; 400 points are odds of 10 to 1; {means}"
+    table = Table("", Column("player", overflow="fold"), title=title(results), caption=caption)
     ends = f"{low:+.0f}", f"{high:+.0f}"
-    table.add_column(ends[0] + ends[1].rjust(cells - len(ends[0])), no_wrap=True)
-    table.add_column("won", justify="right", no_wrap=True)
-    table.add_column("ms a\ndecision", justify="right", no_wrap=True)
+    for name in ("Elo", ends[0] + ends[1].rjust(cells - len(ends[0])), "won", "ms a\ndecision"):
+        table.add_column(name, justify="left" if name.startswith(ends) else "right", no_wrap=True)
     for number, (row, elo) in enumerate(zip(rows, elos, strict=True), start=1):
         drawn = _drawn(row.low, row.elo, row.high, low, high, cells)
         spent = results.spent[row.player]
@@ -230,26 +236,21 @@ def _drawn(low: float, middle: float, high: float, least: float, most: float, ce
 
 
 def _matrix(results: Results, ratings: Ratings, console: Console, with_interval: bool, with_names: bool) -> Table:
-    a, b = ratings.misfit_pair
     shares, rows, even = won(results), ratings.rows, results.pairings[0].even
-    misfit = f"Elo fits the results to within {ratings.misfit:.1%}; the worst fit is {a} against {b}"
-    most = max(half for _, half in shares.values())
-    intervals = "95% intervals" if with_interval else f"95% intervals of at most ± {100 * most:.1f}"
-    whats = what_is_played(results.settings)[1]
-    table = Table(title=f"% of {whats} won by the row against the column, {intervals}", caption=misfit)
-    table.add_column("", no_wrap=True)
-    if with_names:
-        table.add_column("", no_wrap=True)
-    for number in range(1, len(rows) + 1):
-        table.add_column(str(number), justify="right", no_wrap=True)
     coloured = console.color_system in ("truecolor", "256")
+    widest = f"95% intervals of at most ± {100 * max(half for _, half in shares.values()):.1f}"
+
+    def cell(pair: Pair) -> Text:
+        share, half = shares.get(pair, (nan, nan))
+        text = f"{100 * share:.1f}" + (f" ±{100 * half:.1f}" if with_interval else "")
+        return Text(text, f"#000000 on {heat(share, even)}" if coloured else "") if pair in shares else Text("")
+
+    heading = matrix_title(results.settings, "95% intervals" if with_interval else widest)
+    table = Table("", title=heading, caption=misfit(ratings).replace("`", ""))
+    for name in [*([""] if with_names else []), *map(str, range(1, len(rows) + 1))]:
+        table.add_column(name, justify="right" if name else "left", no_wrap=True)
     for number, row in enumerate(rows, start=1):
-        cells = [Text("")] * len(rows)
-        for column, other in enumerate(rows):
-            if (row.player, other.player) in shares:
-                share, half = shares[row.player, other.player]
-                text = f"{100 * share:.1f}" + (f" ±{100 * half:.1f}" if with_interval else "")
-                cells[column] = Text(text, f"#000000 on {heat(share, even)}" if coloured else "")
+        cells = (cell((row.player, other.player)) for other in rows)
         table.add_row(str(number), *([row.player] if with_names else []), *cells)
     return table
 

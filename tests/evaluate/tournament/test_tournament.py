@@ -185,6 +185,11 @@ def test_a_screen_has_ratings_first_whole_names_and_each_number_once(
     cells = "".join(line.split("│")[2].strip() for line in first.splitlines() if line.startswith("│"))
     assert LONG in cells and all(part in first for part in ("runs/", "network.hidden=[192,", "seed=0"))
     assert first.count("●") == players and ("┊" in first or "┼" in first)
+    plots = [line.split("│")[4][1:-1] for line in first.splitlines() if "●" in line]
+    places = [plot.index("●") for plot in plots]
+    assert places == sorted(places, reverse=True) and len({len(plot) for plot in plots}) == 1
+    marks = [re.search("[┊┼]", plot) for plot in plots]
+    assert len({mark.start() for mark in marks if mark}) == 1
     if players == 2:
         assert f"{rows[0].first_won:.1%} (" in text.split("┘")[1]
     else:
