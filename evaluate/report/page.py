@@ -17,7 +17,7 @@ from busso.version import __version__
 PAGE = "report.html"
 _TEMPLATE = "page.html.j2"
 _NAME, _AFTER_PART = re.compile(r"`([^`]+)`"), re.compile("(?<=[/:,])(?=.)")
-_INTERVAL = re.compile(r"\([-+\d.,]+ to [-+\d.,]+\)|[-+\d.,]+ ± [\d.,]+%?(?: pp)?|[-+\d.,]+ : [-+\d.,]+")
+_INTERVAL = re.compile(r"\([-+\d.,]+ to [-+\d.,]+\)|[-+\d.,]+ ± [\d.,]+%?(?: pp)?|[-+\d.,]+ : [-+\d.,]+|&lt; [\d.]+")
 _PROSE = MarkdownIt("commonmark", {"html": False}).disable(["image", "link", "autolink"])
 
 

@@ -96,9 +96,7 @@ def origin_section(run: Run) -> Section | None:
         seen.setdefault(str(on), launch)
     rows = [(*_of_launch(launch), str(launch.get("learner", ""))) for launch in seen.values()]
     columns = ("started", "busso", "commit", "CPU", "CPUs", "memory", "GPUs", "what learns")
-    caption = (
-        f"Starts: {len(run.launches)}, of which those with another program or machine than the one before are listed."
-    )
+    caption = f"A row for each program and machine; starts: {len(run.launches)}."
     return Section("Program and machine", [TextTable(columns, rows, caption, left=tuple(range(len(columns))))])
 
 
@@ -122,10 +120,10 @@ def throughput_section(run: Run, measure: bool) -> Section | None:
     if (updates := run.curve(UPDATE_SPEED)) is not None and updates[1].any():
         rows.append(_speed_row("updates a second", updates[1]))
     whole = facts(run, 1)
-    pace = f" in {whole['training time']}, {whole['decisions a second']} a second" if "training time" in whole else ""
+    pace = " in {training time}, {decisions a second} a second on average" if "training time" in whole else ""
     columns = ("", "median", "10% are below", "10% are above")
-    table = TextTable(columns, rows, "Between two rows of `metrics.csv`, without the time before the first.")
-    blocks: list[Block] = [Text(f"The run made {whole['decisions']} decisions{pace}."), table]
+    table = TextTable(columns, rows, "Between two rows of `metrics.csv`.")
+    blocks: list[Block] = [Text(f"The run made {whole['decisions']} decisions{pace.format(**whole)}."), table]
     line = band([run], SPEED, by_minutes)
     if line is not None and len(line.x) > 2:
         panel = Panel("", {"": line}, "decisions a second")

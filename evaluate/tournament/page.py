@@ -54,10 +54,7 @@ def _ratings_table(results: report.Results, ratings: Ratings) -> TextTable:
 
 def _pairs(results: report.Results, ratings: Ratings, drawn: str | None) -> Iterator[Figure | Text | TextTable]:
     (what, whats), game, settings = report.what_is_played(results.settings), results.game, results.settings
-    rows = [
-        (code(row.first), code(row.second), f"{row.deals:,}", report.share_of(row), *report.in_units(row))
-        for row in results.pairings
-    ]
+    rows = [(code(row.first), code(row.second), f"{row.deals:,}", *report.texts(row)) for row in results.pairings]
     if drawn is not None:
         says = f"{report.matrix_title(settings)}; the table below has the same numbers."
         yield Figure(drawn, says, f"{report.misfit(ratings)}.")

@@ -174,24 +174,20 @@ def zero(settings: TournamentSettings) -> str:
 
 def _sentence(results: Results, row: Pairing) -> str:
     """Return the result of a pair in a sentence."""
-    (what, whats), game, (both, margin) = what_is_played(results.settings), results.game, in_units(row)
+    (what, whats), game, (share, both, margin) = what_is_played(results.settings), results.game, texts(row)
     alone = results.settings.seating == ONE_AGAINST_MANY
     against = f"alone against {row.second} in all other seats" if alone else f"against {row.second}"
     even = f", even: {row.even:.1%}" if alone else ""
     result = f"{game.unit} a {what}{' and seat' if game.seats > 2 else ''} {both}, margin {margin}"
-    return f"{row.first} {against}: {share_of(row)} of {whats} won{even}; {result}"
+    return f"{row.first} {against}: {share} of {whats} won{even}; {result}"
 
 
-def share_of(row: Pairing) -> str:
-    """Format the share of games that the first player won."""
-    return share_text(row.first_won, row.first_won_low, row.first_won_high)
-
-
-def in_units(row: Pairing) -> tuple[str, str]:
-    """Return the results of both players, and their difference with its interval, in the game's unit."""
+def texts(row: Pairing) -> tuple[str, str, str]:
+    """Return the share won by the first, and in the game's unit the results of both and the difference."""
     places = decimals(row.margin_interval)
     both = f"{row.first_result:.{places}f} : {row.second_result:.{places}f}"
-    return both, f"{row.margin:+.{places}f} ± {row.margin_interval:.{places}f}"
+    share = share_text(row.first_won, row.first_won_low, row.first_won_high)
+    return share, both, f"{row.margin:+.{places}f} ± {row.margin_interval:.{places}f}"
 
 
 def elo_text(row: Rating) -> str:
