@@ -71,8 +71,7 @@ class Metrics:
             self._rows.writerow({"env_steps": env_steps, **{name: f"{value:.6g}" for name, value in known.items()}})
             self._file.flush()
         if env_steps not in self._on_tensorboard or "rollout/episodes" in known:
-            curves = {name: value for name, value in known.items() if f"{HALF_WIDTH}_vs_" not in name}
-            self._tensorboard.scalars(env_steps, curves)
+            self._tensorboard.scalars(env_steps, {n: v for n, v in known.items() if f"{HALF_WIDTH}_vs_" not in n})
         self._tensorboard.flush()
 
     def histograms(self, env_steps: int, values: Mapping[str, NDArray[Any]], norms: Mapping[str, float]) -> None:

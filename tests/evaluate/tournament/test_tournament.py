@@ -5,6 +5,8 @@ import dataclasses
 import json
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
@@ -209,6 +211,17 @@ def test_a_tournament_writes_a_page_with_pictures_for_dark_and_light(tmp_path: P
         assert row in text.replace("  ", " ")
         assert f">{100 * pair['first_won']:.1f}<" in page and f">{100 - 100 * pair['first_won']:.1f}<" in page
     assert sections(tmp_path) == ["Ratings", "Pairs"]
+
+
+def test_pictures_that_cannot_be_written_cost_no_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They come last, and importing what draws them takes longer than many a tournament."""
+    (tmp_path / "ratings.png" / "there").mkdir(parents=True)
+    assert main(["players=[greedy,random]", "deals=8", f"folder={tmp_path}"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out.count("●") == 2 and (tmp_path / "ratings.csv").exists()
+    assert str(tmp_path / "ratings.png") in captured.err and captured.err.count("\n") == 1
+    command = "import sys, busso.evaluate.tournament.run; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", command], check=False).returncode == 0
 
 
 def test_a_network_plays_on_every_chip_whatever_it_was_trained_in(runs: Path, tmp_path: Path, chip: Chip) -> None:
