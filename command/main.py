@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, redirect_stderr
 from functools import wraps
@@ -43,6 +44,12 @@ def command(run: Callable[[Sequence[str]], int | None]) -> Main:
             return _run(run, words)
 
     return main
+
+
+def parser_of(name: str, description: str, example: str) -> ArgumentParser:
+    """Return the parser of a command without Hydra's settings."""
+    shown = {"epilog": f"example:\n  busso {name} {example}", "formatter_class": RawDescriptionHelpFormatter}
+    return ArgumentParser(prog=f"busso {name}", description=description, **shown)  # type: ignore[arg-type]
 
 
 def failure_of(error: UserError | OSError | MemoryError) -> tuple[str, int]:

@@ -8,14 +8,13 @@ example:
   busso check ./war.py
 """
 
-import argparse
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 
 from busso.base.own_files import OwnCodeError, own_code
 from busso.cards import packages
-from busso.command.main import command
+from busso.command.main import command, parser_of
 from busso.command.settings.untrusted import trust_game
 
 HIDDEN = "reshuffle_hidden"
@@ -36,12 +35,7 @@ def _failure_of(check: Callable[[], None]) -> str:
 @command
 def main(arguments: Sequence[str]) -> int:
     """Check the game in the file named on the command line and return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="busso check",
-        description="Check a game in a file.",
-        epilog="example:\n  busso check ./war.py",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("check", "Check a game in a file.", "./war.py")
     parser.add_argument("file", metavar="FILE", help="a Python file that defines a game, or a folder with __init__.py")
     typed = parser.parse_args(arguments).file.removeprefix("game=")  # as other commands name it
     if not typed.endswith(".py") and "/" not in typed:

@@ -7,7 +7,6 @@ Exit code: 0 if every record could be played, 1 if one could not, 2 if the file 
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,7 +19,7 @@ from busso.base.errors import InputError
 from busso.cards.game import Game
 from busso.cards.packages import game_file
 from busso.command.console import Progress
-from busso.command.main import command
+from busso.command.main import command, parser_of
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.game import load_configured_game
 from busso.command.settings.untrusted import trust_game
@@ -81,12 +80,7 @@ def _game_named(name: str, sha256: str) -> Game:
 @command
 def main(arguments: Sequence[str]) -> int:
     """Replay the file named on the command line and return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="busso replay",
-        description="Play recorded games again.",
-        epilog="example:\n  busso replay games.jsonl",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("replay", "Play recorded games again.", "games.jsonl")
     parser.add_argument("file", type=Path, metavar="FILE", help="records, one JSON object a line")
     parser.add_argument("game", nargs="?", metavar="game=./war.py", help="a Python file that defines the game")
     found = parser.parse_args(arguments)

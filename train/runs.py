@@ -7,7 +7,6 @@ example:
   busso runs runs/tressette
 """
 
-import argparse
 import json
 import os
 import re
@@ -19,7 +18,7 @@ from typing import Any
 
 from busso.base.lock import OWNER, STALE, read_owner
 from busso.command.console import result_console
-from busso.command.main import command
+from busso.command.main import command, parser_of
 from busso.command.settings.checks import SettingsError
 from busso.train.run import curves
 from busso.train.run.results import FILE, read_results
@@ -70,7 +69,7 @@ def _owner(file: Path) -> tuple[str, str]:
 
 def _final(found: dict[str, Any]) -> dict[str, float]:
     won = {name: result["win_rate"][0] for name, result in found.items() if isinstance(result, dict)}
-    return won or {name: found[name] for name in ("loss",) if name in found}
+    return won or {name: found[name] for name in found.keys() & {"loss"}}
 
 
 def _so_far(folder: Path, config: str) -> tuple[float | None, dict[str, float]]:
@@ -101,20 +100,13 @@ def _text(seconds: float) -> str:
 @command
 def main(arguments: Sequence[str]) -> int:
     """Run the command line and return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="busso runs",
-        description="List the runs of a folder, the newest last.",
-        epilog="example:\n  busso runs runs/tressette",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("runs", "List the runs of a folder, the newest last.", "runs/tressette")
     parser.add_argument("folder", nargs="?", default="runs", metavar="FOLDER", help="a folder of runs (runs)")
     parser.add_argument("--json", action="store_true", help="print a list of objects")
     typed = parser.parse_args(arguments)
     top = Path(typed.folder.removeprefix("runs="))
     if not top.is_dir():
-        raise SettingsError(
-            "runs", f"{top} is not a folder", "name one that holds runs, as in busso runs runs/tressette"
-        )
+        raise SettingsError("runs", f"{top} is not a folder", "name one of runs, as in busso runs runs/tressette")
     found = runs_in(top)
     if typed.json:
         print(json.dumps(found, indent=2))
@@ -125,9 +117,7 @@ def main(arguments: Sequence[str]) -> int:
     for run in found:
         share = "" if run["progress"] is None else f"{run['progress']:.0%}"
         state = f"{run['state']} on {run['host']}" if run["host"] else run["state"]
-        won = (
-            f"{value:.4g} {name}" if name == "loss" else f"{value:.1%} {name}" for name, value in run["results"].items()
-        )
+        won = (f"{name} {value:{'.4g' if name == 'loss' else '.1%'}}" for name, value in run["results"].items())
         table.add_row(run["game"], os.path.relpath(run["folder"], top), state, share, _text(run["age"]), ", ".join(won))
     result_console().print(table if found else f"no runs in {top}")
     return 0

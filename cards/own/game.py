@@ -17,12 +17,12 @@ from busso.cards.compiled.batch import Rules
 from busso.cards.compiled.jit import njit
 from busso.cards.game import MAX_ACTIONS, Game
 from busso.cards.hand import NO_SEEDS, Hand, Replayed
+from busso.cards.own.files import REWARD_SCALE
 from busso.cards.own.layout import Layout
 from busso.cards.presentation import Judging, Presentation, Row, presentation_of
 from busso.cards.records import field, integer, list_of
 
 SEED = "seed"  # field of the state
-REWARD_SCALE = "reward_scale"  # key of settings, beside a game's options
 _MOST_ACTIONS = 100_000
 _CLOSE = 1e-3  # tolerance of results, which are float32
 

@@ -9,8 +9,7 @@ import numpy as np
 from busso.base.own_files import OwnCodeError
 from busso.cards import packages
 from busso.cards.game import Game, load_game
-from busso.cards.own.files import try_options
-from busso.cards.own.game import REWARD_SCALE, with_divided_result
+from busso.cards.own.files import REWARD_SCALE, try_options
 from busso.command.settings.checks import MAX_FLOAT, SettingsError, check_one_of, require
 from busso.command.settings.quoting import given, key_of
 from busso.command.settings.untrusted import check_game, trust_game
@@ -40,6 +39,8 @@ def load_configured_game(settings: dict[str, Any]) -> Game:
         raise SettingsError.of(error, "game") from None
     try_options(game)
     if (scale := settings.get(REWARD_SCALE)) is not None:
+        from busso.cards.own.game import with_divided_result  # with Numba
+
         require("result" in game.rewards, f"game.{REWARD_SCALE}", "a game with the reward result", name)
         require(
             type(scale) in (int, float) and 0 < scale < MAX_FLOAT, f"game.{REWARD_SCALE}", "a number above 0", scale

@@ -1,11 +1,11 @@
 """Settings that are text, which stays as it was typed: Hydra and YAML read 12e4567 as infinity, and 1.10 as 1.1."""
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, cast, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 import yaml
 from hydra._internal.core_plugins import file_config_source
@@ -29,25 +29,24 @@ _ELEMENT = re.compile(
 @cache
 def text_keys(schema: Hashable, prefix: str = "") -> frozenset[str]:
     """Return the dotted keys of a dataclass that are text, optional text, lists of text or `Annotated[Any, str]`."""
-    found = set[str]()
-    for name, hint in get_type_hints(schema, include_extras=True).items():
-        if is_dataclass(hint):
-            found |= text_keys(cast("Hashable", hint), f"{prefix}{name}.")
-        elif hint in (str, str | None, list[str]) or str in getattr(hint, "__metadata__", ()):
-            found.add(prefix + name)
-    return frozenset(found)
+    hints = _hints(schema, prefix)
+    return frozenset(
+        key for key, hint in hints if hint in (str, str | None, list[str]) or str in getattr(hint, "__metadata__", ())
+    )
 
 
 @cache
 def list_keys(schema: Hashable, prefix: str = "") -> frozenset[str]:
     """Return the dotted keys of a dataclass that may be lists: typed as such, or as anything."""
-    found = set[str]()
-    for name, hint in get_type_hints(schema).items():
+    return frozenset(key for key, hint in _hints(schema, prefix) if getattr(hint, "__origin__", hint) in (Any, list))
+
+
+def _hints(schema: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    for name, hint in get_type_hints(schema, include_extras=True).items():
         if is_dataclass(hint):
-            found |= list_keys(cast("Hashable", hint), f"{prefix}{name}.")
-        elif hint is Any or get_origin(hint) is list:
-            found.add(prefix + name)
-    return frozenset(found)
+            yield from _hints(hint, f"{prefix}{name}.")
+        else:
+            yield prefix + name, hint
 
 
 class FileConfigSource(file_config_source.FileConfigSource):

@@ -52,9 +52,9 @@ def compare(solved: Solved, source: Path, folder: str | None) -> None:
 
 def _rows(solved: Solved, found: ExactComparison) -> list[dict[str, object]]:
     """Return each state with its learned and its exact value."""
-    pairs = zip(found.values.tolist(), found.exact_values.tolist(), strict=True)
-    known = ((k, None if math.isnan(learned) else learned, exact) for k, (learned, exact) in enumerate(pairs))
-    return [{"state": solved.model.state_text(k), "learned": learned, "exact": exact} for k, learned, exact in known]
+    learned = [None if math.isnan(value) else value for value in found.values.tolist()]
+    pairs = enumerate(zip(learned, found.exact_values.tolist(), strict=True))
+    return [{"state": solved.model.state_text(k), "learned": a, "exact": b} for k, (a, b) in pairs]
 
 
 def beside_exact(solved: Solved, source: Path) -> ExactComparison:
