@@ -11,6 +11,7 @@ import select
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
+from types import FrameType
 from typing import Any
 
 # Control characters except tab and newline, with ESC and the C1 set; marks that change the text direction or end a line
@@ -104,6 +105,15 @@ def end_interrupted(*_: object) -> None:
     """End the process at Ctrl-C, as a signal handler while modules are imported, where an exception may get lost."""
     os.write(2, b"interrupted\n")
     os._exit(130)
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt at Ctrl-C, as a signal handler of a command; end the process during a late import."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            end_interrupted()
+        frame = frame.f_back
+    raise KeyboardInterrupt
 
 
 def is_gone(descriptor: int) -> bool:

@@ -13,6 +13,7 @@ from busso.base.terminal import (
     QuietStream,
     discard_output,
     end_interrupted,
+    interrupt,
     is_gone,
     one_line,
     open_standard_files,
@@ -36,7 +37,7 @@ def command(run: Callable[[Sequence[str]], int | None]) -> Main:
     @wraps(run)
     def main(arguments: Sequence[str]) -> int:
         if signal.getsignal(signal.SIGINT) is end_interrupted:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(signal.SIGINT, interrupt)
         open_standard_files()
         words = [in_full(with_escapes(with_home(each))) for each in arguments if each not in _QUIET]
         quiet = len(words) < len(arguments)

@@ -138,9 +138,21 @@ while True:
 """
 
 
-def test_ctrl_c_during_imports_is_one_line(tmp_path: Path) -> None:
+LATE = """
+from busso.command.main import command
+@command
+def main(arguments):
+    import importing
+main([])
+"""
+
+
+@pytest.mark.parametrize("module", ["importing", "late"])
+def test_ctrl_c_during_imports_is_one_line(tmp_path: Path, module: str) -> None:
+    """Of the command, and of what it imports late, so that --help is fast."""
     (tmp_path / "importing.py").write_text(IMPORTING)
-    code = "import busso.command.commands as c; c.COMMANDS['train'] = c.Command('importing'); c.main()"
+    (tmp_path / "late.py").write_text(LATE)
+    code = f"import busso.command.commands as c; c.COMMANDS['train'] = c.Command('{module}'); c.main()"
     command = [sys.executable, "-c", code, "train"]
     path = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
     with subprocess.Popen(command, env=path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
