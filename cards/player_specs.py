@@ -201,12 +201,18 @@ def file_named(game: Game, text: str) -> Path:
 def runs_like(text: str) -> str:
     """Return the run folders that a text may stand for, for a hint: those of a similar name below runs/, or path."""
     path = Path(text)
+    if not path.parts:
+        return ""
     if len(path.parts) == 1 and not text.startswith("."):
         runs = sorted(each for each in Path("runs").glob("*/*") if each.is_dir())
         near = difflib.get_close_matches(path.name, {each.name for each in runs}, 1, _ALIKE)
         return " or ".join(str(each) for each in runs if each.name in near)
-    there = [str(each) for each in (*path.parent.glob("*"), *path.parent.parent.glob("*/*")) if each.is_dir()]
-    return "".join(difflib.get_close_matches(str(path), there, 1, _ALIKE))
+    for folder in (path.parent, path.parent.parent):  # compared without the folder, which would make all alike
+        deep = len(path.relative_to(folder).parts)
+        there = [str(each.relative_to(folder)) for each in folder.glob("/".join("*" * deep)) if each.is_dir()]
+        if near := difflib.get_close_matches(str(path.relative_to(folder)), there, 1, _ALIKE):
+            return str(folder / near[0])
+    return ""
 
 
 def named_files(game: Game, others: Sequence[str]) -> str:

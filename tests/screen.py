@@ -23,7 +23,8 @@ def screens(
     if pid == 0:
         try:
             # Not the environment of C, in which readline, which pytest imports, leaves a size that Rich would believe.
-            own = {**os.environ, "TERM": "xterm-256color", **(env or {})}
+            own = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+            own |= {"TERM": "xterm-256color", **(env or {})}
             os.execve(sys.executable, [sys.executable, "-m", module, *arguments], own)
         finally:
             os._exit(127)

@@ -68,7 +68,7 @@ def page(reviewed: Sequence[Reviewed], summary: Sequence[Tally], show: str, titl
     return visible(found)
 
 
-class Played(NamedTuple):
+class DrawnAction(NamedTuple):
     """Action as drawn: its text, its number from 1, and its grade, None for a forced or unknown one."""
 
     seat: int
@@ -77,25 +77,25 @@ class Played(NamedTuple):
     grade: str | None
 
 
-def _rounds(hand: ReviewedHand) -> list[list[Played]]:
+def _rounds(hand: ReviewedHand) -> list[list[DrawnAction]]:
     """Return the actions of a hand in rounds, in which no seat acts twice: the tricks of Tressette."""
     grades = {each.judged.number: each.grade for each in hand.decisions}
-    found: list[list[Played]] = []
+    found: list[list[DrawnAction]] = []
     for number, move in enumerate(hand.hand.moves, 1):
         if not found or move.seat in {each.seat for each in found[-1]}:
             found.append([])
-        found[-1].append(Played(move.seat, hand.action(move.action), number, grades.get(number)))
+        found[-1].append(DrawnAction(move.seat, hand.action(move.action), number, grades.get(number)))
     return found
 
 
-class Line(NamedTuple):
+class ValueLine(NamedTuple):
     """Values of one side's choices over a hand: for each decision its place in the graph and the decision."""
 
     label: str
     points: list[tuple[float, float, Decision]]
 
 
-def _graph(hand: ReviewedHand) -> tuple[float, float, list[Line]]:
+def _graph(hand: ReviewedHand) -> tuple[float, float, list[ValueLine]]:
     """Return the least and the greatest value of a played action, and a line for each side."""
     played = [
         (each, next(worth.value for worth in each.judged.worths if worth.action == each.judged.action))
@@ -110,7 +110,7 @@ def _graph(hand: ReviewedHand) -> tuple[float, float, list[Line]]:
         names = dict.fromkeys(hand.who(seat) for seat in team)
         own = [(each, value) for each, value in known if each.judged.seat in team]
         points = [((each.judged.number - 0.5) * across, 10 + (high - value) * up, each) for each, value in own]
-        lines += [Line(" and ".join(names), points)] if points else []
+        lines += [ValueLine(" and ".join(names), points)] if points else []
     return low, high, lines
 
 
