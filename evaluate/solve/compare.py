@@ -1,7 +1,6 @@
 """Comparison of a learned table or network of a small game with the exact values, in numbers and pictures."""
 
 import json
-import math
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from busso.cards.mdp import END, Mdp, legal
+from busso.cards.mdp import END, Mdp, legal, reachable
 from busso.command.console import as_json
 from busso.command.settings.checks import SettingsError
 from busso.evaluate.solve.plots import draw, make_folder
@@ -40,7 +39,11 @@ class ExactComparison:
 def compare(solved: Solved, source: Path, folder: str | None) -> None:
     """Print the errors of a run folder or checkpoint and draw learned and exact values. Raises as `beside_exact`."""
     found = beside_exact(solved, source)
-    if not as_json(json.dumps(_rows(solved, found), indent=2)):
+    mdp, text = solved.model.mdp, solved.model.state_text
+    learned = [None if np.isnan(value) else float(value) for value in found.values]
+    states = np.flatnonzero(reachable(mdp, np.flatnonzero(mdp.start))).tolist()
+    rows = [{"state": text(k), "learned": learned[k], "exact": float(found.exact_values[k])} for k in states]
+    if not as_json(json.dumps(rows, indent=2)):
         print("\n".join((found.title, *found.lines)))
     target = make_folder(folder or (source if source.is_dir() else source.parent) / "pictures")
     for layout in solved.model.layouts:
@@ -48,13 +51,6 @@ def compare(solved: Solved, source: Path, folder: str | None) -> None:
         draw(solved, layout, found.exact_values, found.exact_policy, target, "exact")
         draw(solved, layout, np.abs(found.values - found.exact_values), None, target, "error")
     print(f"written to {target}", file=sys.stderr)
-
-
-def _rows(solved: Solved, found: ExactComparison) -> list[dict[str, object]]:
-    """Return each state with its learned and its exact value."""
-    learned = [None if math.isnan(value) else value for value in found.values.tolist()]
-    pairs = enumerate(zip(learned, found.exact_values.tolist(), strict=True))
-    return [{"state": solved.model.state_text(k), "learned": a, "exact": b} for k, (a, b) in pairs]
 
 
 def beside_exact(solved: Solved, source: Path) -> ExactComparison:

@@ -36,16 +36,17 @@ class ActionBar(VerticalGroup):
     _shown: tuple[list[tuple[int, str]], int] = [], 0
 
     def show(self, actions: list[tuple[int, str]]) -> None:
-        if self._shown == (actions, self.size.width):
+        room = self.size.width or self.app.size.width - 2  # before the first layout
+        if self._shown == (actions, room):
             return
-        self._shown = actions, self.size.width
+        self._shown = actions, room
         wanted = [(str(action), f"{number} {text}") for number, (action, text) in enumerate(actions, start=1)]
         widths = [max(Content(line).cell_length for line in label.split("\n")) for _, label in wanted]
-        many = sum(max(14, width + 4) + 1 for width in widths) > self.size.width  # as in app.tcss
-        rows, left = list[list[Button]]([[]]), self.size.width
+        many = sum(max(14, width + 4) + 1 for width in widths) > room  # as in app.tcss
+        rows, left = list[list[Button]]([[]]), room
         for (name, label), width in zip(wanted, widths, strict=True):
             if many and (left := left - width - 3) < 0:
-                left = self.size.width - width - 3
+                left = room - width - 3
                 rows.append([])
             rows[-1].append(Button(label, name=name, classes="action", compact=True))
         self.set_class(many, "-many")

@@ -52,7 +52,11 @@ def test_a_comparison(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     other = row_of(tmp_path, "wide")
     assert other[1] == "`learner.lr=0.002` `network.hidden=[48]`" and other[-2:] == [f"{50 * sum(more):+.1f} pp", "1"]
     assert float(rows(tmp_path)["one", "2"]["greedy"]) == won["two"]["greedy"]["win_rate"][0]
-    assert compare([*(str(runs / name) for name in ("one", "wide")), f"folder={tmp_path}", "baseline=wide"]) == 0
+    capsys.readouterr()
+    given = [*(str(runs / name) for name in ("one", "wide")), f"folder={tmp_path}", "baseline=wide"]
+    assert compare([*given, "--json"]) == 0
+    printed = {row["run"]: row["greedy"] for row in json.loads(capsys.readouterr().out)}
+    assert printed == {str(runs / name): won[name]["greedy"]["win_rate"][0] for name in ("one", "wide")}
     assert [row_of(tmp_path, name)[1] for name in ("wide", "one")] == [other[1], own[1]]
     assert row_of(tmp_path, "one")[-2] == f"{0 - 50 * sum(more):+.1f} pp"  # no -0.0
 

@@ -1,5 +1,6 @@
 """`busso doctor`: findings, and whether a run would start."""
 
+import json
 from functools import partial
 from pathlib import Path
 
@@ -89,6 +90,14 @@ def test_runs_that_could_not_be_resumed(tmp_path: Path, trained_run: TrainedRuns
 def test_exit_code_and_what_it_does_not_look_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", *small(tmp_path, "device=cuda:77")]) == 2
     assert "device" in capsys.readouterr().out
+    assert main(["doctor", "--json", *small(tmp_path, "device=cuda:77")]) == 2
+    found = json.loads(capsys.readouterr().out)
+    assert not found["starts"] and "error" in {
+        each["verdict"] for each in found["findings"] if each["what"] == "device"
+    }
+    assert main(["doctor", "--json", *small(tmp_path)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["starts"] and found["limited_by"] in {each["name"] for each in found["stages"]}
     assert main(["doctor", "experiment=blackjack_q"]) == 2
     assert "error: doctor: examines runs of algo=dqn" in capsys.readouterr().err
 
