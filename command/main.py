@@ -2,7 +2,7 @@
 
 import signal
 import sys
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, redirect_stderr
 from functools import wraps
@@ -50,7 +50,9 @@ def command(run: Callable[[Sequence[str]], int | None]) -> Main:
 def parser_of(name: str, description: str, example: str) -> ArgumentParser:
     """Return the parser of a command without Hydra's settings."""
     shown = {"epilog": f"example:\n  busso {name} {example}", "formatter_class": RawDescriptionHelpFormatter}
-    return ArgumentParser(prog=f"busso {name}", description=description, **shown)  # type: ignore[arg-type]
+    parser = ArgumentParser(prog=f"busso {name}", description=description, **shown)  # type: ignore[arg-type]
+    parser.add_argument("-v", "--verbose", action="store_true", help=SUPPRESS)  # as of all commands; there is no log
+    return parser
 
 
 def failure_of(error: UserError | OSError | MemoryError) -> tuple[str, int]:

@@ -111,14 +111,17 @@ def main(arguments: Sequence[str]) -> int:
     if typed.json:
         print(json.dumps(found, indent=2))
         return 0
-    from rich.table import Table  # deferred: --help must be fast
+    from rich.table import Column, Table  # deferred: --help must be fast
 
-    table = Table("game", "run", "state", "", "age", "games won, or loss", box=None, pad_edge=False)
+    whole = (Column(name, no_wrap=True) for name in ("state", "", "age"))
+    run_name, won_by = (Column(name, overflow="fold") for name in ("run", "games won, or loss"))
+    table = Table(Column("game", no_wrap=True), run_name, *whole, won_by, box=None, pad_edge=False)
     for run in found:
         share = "" if run["progress"] is None else f"{run['progress']:.0%}"
         state = f"{run['state']} on {run['host']}" if run["host"] else run["state"]
         won = (f"{name} {value:{'.4g' if name == 'loss' else '.1%'}}" for name, value in run["results"].items())
-        table.add_row(run["game"], os.path.relpath(run["folder"], top), state, share, _text(run["age"]), ", ".join(won))
+        name = os.path.relpath(run["folder"], top).removeprefix(f"{run['game']}/")
+        table.add_row(run["game"], name, state, share, _text(run["age"]), ", ".join(won))
     result_console().print(table if found else f"no runs in {top}")
     return 0
 

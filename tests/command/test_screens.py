@@ -86,3 +86,22 @@ def test_help_of_training_is_one_screen() -> None:
     typed = [line.split()[0] for line in lines if re.match(r"  [a-z_.]+=", line)]
     assert len(typed) == 10
     compose(TrainSettings, "train", [each for each in typed if not each.startswith(("game=", "algo="))])
+
+
+def test_a_quiet_command_shows_results_alone(tmp_path: Path) -> None:
+    players = "players=[greedy,random,monte_carlo:samples:5]"
+    given = ["-q", players, "deals=256", "batch_deals=64", "processes=1", f"folder={tmp_path / 'out'}"]
+    found = screens("busso.evaluate.tournament", given, rows=60)
+    assert "Elo" in found[-1] and not any("playing" in screen or "written to" in screen for screen in found)
+
+
+def test_a_list_of_runs_breaks_no_name_and_loses_no_letter_of_it(tmp_path: Path) -> None:
+    names = ("short", "learner.lr=0.001,learner.batch_size=2048,network.hidden=[256,256],seed=3")
+    for name in names:
+        (tmp_path / "spike" / name / "checkpoints").mkdir(parents=True)
+        (tmp_path / "spike" / name / "config.yaml").write_text("game:\n  name: spike\nminutes: 1\n")
+    for columns in (60, 80, 160):
+        screen = screens("busso.train.runs", [str(tmp_path)], columns, rows=20)[-1]
+        assert re.search(r"^spike +short +stopped +\d+ s$", screen, re.MULTILINE)
+        wrapped = re.sub(r"\s|^spike|stopped|\d+ s$", "", screen, flags=re.MULTILINE)
+        assert names[1] in wrapped

@@ -246,9 +246,7 @@ def test_runs_are_listed_with_their_state_progress_and_results(
     assert found["progress"] == 1.0 and found["results"] == won != {}
     assert list_runs([str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 2 and re.search(
-        r"tressette +tressette/small +complete +100% +\d+ (s|min) +\w+ \d+\.\d%", lines[1]
-    )
+    assert len(lines) == 2 and re.search(r"tressette +small +complete +100% +\d+ (s|min) +\w+ \d+\.\d%", lines[1])
     (path / "results.json").unlink()
     found = listed()
     assert found["state"] == "stopped" and 0.5 < found["progress"] <= 1.0  # type: ignore[operator]
