@@ -32,10 +32,13 @@ from busso.train.__main__ import main as train
 from busso.train.network.build import build_network
 from busso.train.network.q_network import NetworkPlayer
 from busso.train.run.read import Run, load_run
+from tests.contrast import LEAST, contrast, of_hex
 from tests.errors import error_about, key_of
 from tests.evaluate.pages import sections, text_of_page
 from tests.train.runs import settings, small
 
+ROOT = Path(__file__).parents[2]
+GRADES = ("best", "fine", "mistake", "blunder")
 QUICK = ("games=24", "tricks=2", "measure=false")
 
 
@@ -386,3 +389,22 @@ def test_equal_values_are_one_bin() -> None:
 def test_one_game_tells_nothing_of_its_spread() -> None:
     found = reliability(np.repeat([0.0, 1.0], 20), np.repeat([0.5, 2.0], 20), np.repeat([7, 8], 20), bins=2)
     assert found.outcome.tolist() == [0.5, 2.0] and np.isnan(found.half_width).all()
+
+
+@pytest.mark.parametrize("page", ["report", "review"])
+def test_text_of_pages_has_the_contrast_that_people_need(page: str) -> None:
+    """By day, by night and on paper: all colours of text on each ground, and suits on cards."""
+    css = (ROOT / "evaluate" / page / "page.html.j2").read_text()
+    colours: dict[str, str] = {}
+    suits = re.findall(r"\.(?:denari|coppe|spade|bastoni) \{ color: (#\w+)", css)
+    for number, block in enumerate(re.findall(r":root \{(.*?)\}", css, re.DOTALL)):
+        colours |= dict(re.findall(r"--(\w+): (#\w+)", block))
+        of_text = {name: colours[name] for name in ("ink", "soft", "accent", *GRADES) if name in colours}
+        of_text |= dict(enumerate(suits[4 * number : 4 * number + 4]))  # type: ignore[arg-type]
+        grounds = {name: colours[name] for name in ("paper", "shade", "panel") if name in colours}
+        pairs = {
+            (a, b): contrast(of_hex(text), of_hex(ground))
+            for a, text in of_text.items()
+            for b, ground in grounds.items()
+        }
+        assert len(pairs) >= 6 and {pair: ratio for pair, ratio in pairs.items() if ratio < LEAST} == {}, number

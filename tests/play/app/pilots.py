@@ -19,6 +19,7 @@ from busso.play.app.application import TableApp
 from busso.play.app.table import TableScreen
 from busso.play.table.choices import Choices
 from busso.play.table.settings import PlaySettings
+from tests.contrast import LEAST, contrast
 from tests.limits import seconds
 from tests.play.people import play_on, sit_down
 
@@ -86,7 +87,7 @@ def text_of(app: TableApp) -> str:
     return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
 
 
-async def faint(pilot: Pilot[int], least: float = 4.5) -> dict[str, float]:
+async def faint(pilot: Pilot[int]) -> dict[str, float]:
     """Return the texts on the screen, in either theme, with too little contrast, by WCAG's formula."""
     found, app, before = {}, pilot.app, pilot.app.theme
     for theme in ("dark", "light"):
@@ -95,22 +96,12 @@ async def faint(pilot: Pilot[int], least: float = 4.5) -> dict[str, float]:
         for segment in (each for strip in app.screen._compositor.render_strips() for each in strip):
             colours = segment.style and (segment.style.color, segment.style.bgcolor)
             if re.search(r"[^\s\u2500-\u25ff]", segment.text) and colours and all(colours):  # not of lines and blocks
-                low, high = sorted(map(_luminance, colours))
-                if (high + 0.05) / (low + 0.05) < least:
-                    found[f"{theme}: {segment.text.strip()}"] = (high + 0.05) / (low + 0.05)
+                ratio = contrast(*(Color.from_rich_color(each).rgb for each in colours))
+                if ratio < LEAST:
+                    found[f"{theme}: {segment.text.strip()}"] = ratio
     app.theme = before
     await pilot.pause()
     return found
-
-
-def _luminance(colour: Any) -> float:
-    shares = (value / 255 for value in Color.from_rich_color(colour).rgb)
-    return float(
-        sum(
-            weight * (share / 12.92 if share <= 0.03928 else ((share + 0.055) / 1.055) ** 2.4)
-            for weight, share in zip((0.2126, 0.7152, 0.0722), shares, strict=True)
-        )
-    )
 
 
 def driven(app: TableApp, script: Callable[[Pilot[int]], Awaitable[None]], size: tuple[int, int] = SMALL) -> None:
