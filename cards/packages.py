@@ -10,6 +10,7 @@ from busso.base.files import code_digest
 from busso.base.own_files import OwnFile
 
 ENTRY_POINTS = "busso.games"  # the entry-point group for game packages: `NAME = "NAME:GAME"`
+REWARD_SCALE = "reward_scale"  # key of the settings of a game in a file, beside its options
 _BUSSO = Path(__file__).parents[1]
 _games: dict[str, str] = {}  # paths of named files by the name of the game in the file
 

@@ -11,7 +11,6 @@ from busso.base.own_files import OwnCodeError, OwnFile, own_code
 from busso.cards.game import Game, load_game
 from busso.cards.packages import game_file, installed_games, is_ours, package_of, register_game
 
-REWARD_SCALE = "reward_scale"  # key of a game's settings, beside its options
 RECIPE = "RECIPE"  # a dictionary of training settings in the file
 _most_paid: dict[str, float | None] = {}  # by digest of the file
 _tried: set[tuple[str, str]] = set()  # digests of files and options of their games, tried in this process

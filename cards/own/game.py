@@ -17,8 +17,8 @@ from busso.cards.compiled.batch import Rules
 from busso.cards.compiled.jit import njit
 from busso.cards.game import MAX_ACTIONS, Game
 from busso.cards.hand import NO_SEEDS, Hand, Replayed
-from busso.cards.own.files import REWARD_SCALE
 from busso.cards.own.layout import Layout
+from busso.cards.packages import REWARD_SCALE
 from busso.cards.presentation import Judging, Presentation, Row, presentation_of
 from busso.cards.records import field, integer, list_of
 

@@ -9,7 +9,8 @@ import numpy as np
 from busso.base.own_files import OwnCodeError
 from busso.cards import packages
 from busso.cards.game import Game, load_game
-from busso.cards.own.files import REWARD_SCALE, try_options
+from busso.cards.own.files import try_options
+from busso.cards.packages import REWARD_SCALE
 from busso.command.settings.checks import MAX_FLOAT, SettingsError, check_one_of, require
 from busso.command.settings.quoting import given, key_of
 from busso.command.settings.untrusted import check_game, trust_game

@@ -127,7 +127,8 @@ def _base_recipe(game: Game) -> dict[str, Any]:
 
 def group_of(game: Game) -> dict[str, Any]:
     """Return the group `game` with the defaults of a game, and what divides rewards that are far from -1 to 1."""
-    from busso.cards.own.files import REWARD_SCALE, most_paid  # NumPy, for which --help does not wait
+    from busso.cards.own.files import most_paid  # imports NumPy, for which --help does not wait
+    from busso.cards.packages import REWARD_SCALE
 
     most = most_paid(game.name)
     scale = {} if most is None else {REWARD_SCALE: most}

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from busso.base import own_files
-from busso.cards.own.files import REWARD_SCALE
-from busso.cards.packages import typed_game
+from busso.cards.packages import REWARD_SCALE, typed_game
 from busso.command.conf_folder import choices_with, value_at
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose, settings_from_dict
