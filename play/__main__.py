@@ -35,9 +35,9 @@ def main(settings: PlaySettings) -> int:
     """Run the command and return the exit code."""
     given = given_by(typed())
     if settings.serve:
-        from busso.play.app.serve import serve
+        from busso.play.web.serve import serve
 
-        return serve(settings, sys.argv[1:])
+        return serve(settings, given)
     if _ui(settings) == APP:
         from busso.play.app.application import run_app
 

@@ -1,6 +1,7 @@
 """Games to watch, live, recorded or saved: forwards, backwards, hand by hand, with commentary."""
 
 import copy
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from busso.evaluate.recorded import InvalidRecord, RecordedHand, recorded_hands
 from busso.evaluate.review.advisers import ActionValue, adviser_of, worths_by
 from busso.play.language import Message, message
 from busso.play.table.hints import Coach
+from busso.play.table.session import Session, open_session, warm_up
 from busso.play.table.settings import AGENTS, Given, PlaySettings, check_match, watched_seats
 from busso.play.table.speech import Speech, value_text
 from busso.play.table.table import Score, Setup, Table, WatchedTable
@@ -29,6 +31,9 @@ _NOT_WATCHED = ("save", "record")
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEAST, _MOST = 6, 24  # cells of a bar
 NEXT = "▸"  # marks the next action
+PACES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)  # seconds between moves
+SLOWER = 2.5  # times the pace, after an event worth looking at, such as a trick
+AFTER_HAND = 6  # times the pace, to read how a hand ended
 
 
 @dataclass(frozen=True)
@@ -227,6 +232,16 @@ class WatchedGames:
         self._source.stop()
 
 
+def open_table(settings: PlaySettings, given: Given) -> Session | WatchedGames:
+    """Open a table, compiled and with its coach loading, or the games to watch. Raises UserError and OSError."""
+    if settings.watch is not None:
+        return open_watch(settings, given)
+    session = open_session(settings, given)
+    warm_up(session)  # compiles now, not at the first moves
+    threading.Thread(target=session.coach.prepare).start()  # imports PyTorch, 2 s, before the first hint
+    return session
+
+
 def open_watch(settings: PlaySettings, given: Given) -> WatchedGames:
     """Open the games to watch. Raises SettingsError, CheckpointError, RecordError and OSError."""
     assert settings.watch is not None
@@ -338,11 +353,11 @@ def bars(
     rows = -(-len(texts) // columns)
     columns = -(-len(texts) // rows)
     cells = min(_MOST, max(_LEAST, width // columns - len(texts[0]) - 1))
-    shown = [text + _bar(share, cells) for text, share in zip(texts, _shares(worths), strict=True)]
+    shown = [text + _bar(share, cells) for text, share in zip(texts, shares(worths), strict=True)]
     return [" ".join(shown[row::rows]).rstrip() for row in range(rows)]
 
 
-def _shares(worths: Sequence[ActionValue]) -> list[float]:
+def shares(worths: Sequence[ActionValue]) -> list[float]:
     """Scale each value between the worst, 0, and the best, 1."""
     known = [each.value for each in worths if each.value is not None]
     low, high = min(known, default=0.0), max(known, default=0.0)

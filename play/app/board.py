@@ -21,10 +21,8 @@ from busso.play.app.widgets.keys import Key, KeyBar
 from busso.play.app.widgets.lines import Lines
 from busso.play.language import Language
 from busso.play.table.hints import Odds
-from busso.play.table.speech import Speech
+from busso.play.table.speech import Speech, one_line
 from busso.play.views import page, view
-
-SLOWER = 2.5  # times the pace, after an event worth looking at, such as a trick
 
 
 class ActionBar(VerticalGroup):
@@ -300,10 +298,3 @@ class BoardScreen(Screen[str]):
     def saved_words(self) -> str:
         """Save an unfinished table; return how to resume it, empty if there was nothing to save. Raises OSError."""
         return ""
-
-
-def one_line(error: BaseException) -> str:
-    """Describe an error on one line."""
-    if isinstance(error, OSError):
-        return f"{error.filename or ''}: {error.strerror or error}"
-    return str(error) or type(error).__name__

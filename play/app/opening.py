@@ -11,13 +11,14 @@ from textual.screen import ModalScreen
 from textual.widgets import LoadingIndicator, Static
 
 from busso.base.errors import UserError
-from busso.play.app.board import BoardScreen, one_line
+from busso.play.app.board import BoardScreen
 from busso.play.app.screens import screen_for
 from busso.play.app.watch import WatchScreen
 from busso.play.language import Language
-from busso.play.spectate import WatchedGames, open_watch
-from busso.play.table.session import Session, open_session, warm_up
+from busso.play.spectate import WatchedGames, open_table
+from busso.play.table.session import Session
 from busso.play.table.settings import Given, PlaySettings
+from busso.play.table.speech import one_line
 
 Opened = Session | WatchedGames
 
@@ -27,15 +28,6 @@ def screen_of(opened: Opened, language: Language, pace: float) -> BoardScreen:
     if isinstance(opened, WatchedGames):
         return WatchScreen(opened, language)
     return screen_for(opened.table.game)(opened, language, pace)
-
-
-def _open(settings: PlaySettings, given: Given) -> Opened:
-    if settings.watch is not None:
-        return open_watch(settings, given)
-    session = open_session(settings, given)
-    warm_up(session)  # compiles now, not at the first moves
-    threading.Thread(target=session.coach.prepare).start()  # imports PyTorch, 2 s, before the first hint
-    return session
 
 
 class OpeningScreen(ModalScreen[Opened | str]):
@@ -56,7 +48,7 @@ class OpeningScreen(ModalScreen[Opened | str]):
 
     def _work(self, app: App[Any]) -> None:
         try:
-            opened: Any = _open(self._settings(), self._given)
+            opened: Any = open_table(self._settings(), self._given)
         except (UserError, OSError) as error:
             opened = one_line(error)
         except Exception as error:  # a bug: it ends the application, as anywhere else

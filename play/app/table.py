@@ -14,10 +14,11 @@ from textual.widgets.option_list import Option
 
 from busso.cards.hand import Hand, Move
 from busso.evaluate.review.advisers import ActionValue, Evaluation
-from busso.play.app.board import SLOWER, ActionBar, Board, BoardScreen
+from busso.play.app.board import ActionBar, Board, BoardScreen
 from busso.play.app.widgets.help import TABLE
 from busso.play.app.widgets.keys import Dialog, Key, KeyBar, bound
 from busso.play.language import Language
+from busso.play.spectate import SLOWER
 from busso.play.table.hints import Odds
 from busso.play.table.session import Session
 from busso.play.table.speech import Speech

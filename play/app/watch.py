@@ -10,17 +10,14 @@ from textual.widgets import RichLog, Static
 from textual.worker import Worker
 
 from busso.evaluate.review.advisers import ActionValue
-from busso.play.app.board import SLOWER, Board, BoardScreen
+from busso.play.app.board import Board, BoardScreen
 from busso.play.app.screens import screen_for
 from busso.play.app.widgets.help import WATCH
 from busso.play.app.widgets.keys import Key, bound
 from busso.play.app.widgets.lines import Lines
 from busso.play.language import Language
-from busso.play.spectate import Commentary, WatchedGames, board_of
+from busso.play.spectate import AFTER_HAND, PACES, SLOWER, Commentary, WatchedGames, board_of
 from busso.play.table.speech import Speech
-
-PACES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)  # seconds between moves
-_AFTER_HAND = 6  # times the pace, to read how a hand ended
 
 
 class WatchScreen(BoardScreen):
@@ -90,7 +87,7 @@ class WatchScreen(BoardScreen):
         hand = self.table.hand
         if self.games.playing and self._leaving is None:
             slow = bool(hand.moves) and self.board.stays_longer(hand.moves[-1])
-            longer = _AFTER_HAND if hand.over else SLOWER if slow else 1
+            longer = AFTER_HAND if hand.over else SLOWER if slow else 1
             self._timer = self.after(self.games.pace * longer, self._go_on)
         self.refresh_table()
 

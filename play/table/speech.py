@@ -109,3 +109,10 @@ def value_text(value: float | None, unit: str) -> str:
     if value is None:
         return "?"
     return f"{value:.2f}" if unit == "points" else f"{value:+.3f}"
+
+
+def one_line(error: BaseException) -> str:
+    """Describe an error on one line."""
+    if isinstance(error, OSError):
+        return f"{error.filename or ''}: {error.strerror or error}"
+    return str(error) or type(error).__name__

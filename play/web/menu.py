@@ -1,0 +1,174 @@
+"""Menu of the page: the games with their settings, saved tables, recorded games."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from busso.cards.packages import typed_game
+from busso.command.settings.checks import SettingsError
+from busso.command.settings.quoting import in_quotes
+from busso.command.settings.untrusted import known_games
+from busso.play.language import LANGUAGES, Language
+
+if TYPE_CHECKING:
+    from busso.play.table.choices import Choices, SettingRow
+    from busso.play.table.saves import SavedTable
+    from busso.play.web.desk import Desk
+
+TYPED = "…"  # the choice that asks for a typed value
+
+
+class Menu:
+    """Games with their settings, chosen one by one."""
+
+    TEMPLATE = "menu.html"
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.refused = ""  # why the last request was
+        self._choices: dict[str, Choices] = {}
+        self._typing = ""  # the key of the setting that is being typed
+        self._saves: list[SavedTable] = []
+        self._entry = str(desk.settings.game["name"])
+        named = [key.removeprefix("game.") for key in desk.language.texts if key.startswith("game.")]
+        self._games = sorted(known_games() | {self._entry}, key=lambda it: ([*named, it].index(it), it))
+        desk.start(self._load())
+
+    async def _load(self) -> None:
+        from busso.play.web.desk import in_thread
+
+        for name in sorted(self._games, key=lambda name: name != self._entry):
+            try:
+                self._choices[name] = await in_thread(lambda name=name: self._choices_of(name))
+            except ValueError:  # an installed package's invalid game: opening it reports the error
+                continue
+            self._desk.changed.set()
+        self.look_for_saves()
+
+    def _choices_of(self, name: str) -> Choices:
+        from busso.play.table.choices import Choices
+
+        choices = Choices(name)
+        if self._desk.settings.record is not None:
+            choices.choose("record", self._desk.settings.record)
+        return choices
+
+    def look_for_saves(self) -> None:
+        """List the saved tables, in a thread."""
+        self._desk.start(self._look_for_saves())
+
+    async def _look_for_saves(self) -> None:
+        from busso.play.table.saves import saved_tables
+        from busso.play.web.desk import in_thread
+
+        self._saves = await in_thread(saved_tables)
+        self._desk.changed.set()
+
+    @property
+    def title(self) -> str:
+        """The title of the page."""
+        return "busso"
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """The values of the template."""
+        language, choices = self._desk.language, self._choices.get(self._entry)
+        return {
+            "games": [(name, language.game(name)) for name in self._games],
+            "entry": self._entry,
+            "about": language.texts.get(f"web.about.{self._entry}", ""),
+            "rows": [] if choices is None else [self._row(row) for row in choices.rows()],
+            "rules": language.rules(self._entry),
+            "saves": [self._described(table) for table in self._saves],
+            "refused": self.refused,
+            "typing": self._typing,
+        }
+
+    def _row(self, row: SettingRow) -> dict[str, Any]:
+        texts = self._desk.language.texts
+        name = "seat_of" if row.key.startswith("seat.") else row.key.removeprefix("game.")
+        label = texts.get(f"menu.row.{name}", name)
+        offered = row.offered if row.value in row.offered else (*row.offered, row.value)
+        return {
+            "key": row.key,
+            "value": row.value,
+            "label": label.format(seat=row.key.removeprefix("seat.")) if name == "seat_of" else label,
+            "about": texts.get(f"menu.says.{name}", ""),
+            "offered": [(value, self._text(name, value)) for value in offered],
+            "free": row.free,
+        }
+
+    def _text(self, name: str, value: str) -> str:
+        texts = self._desk.language.texts
+        if value in ("", "null"):
+            return texts.get(f"menu.empty.{name}", "-")
+        return texts.get(f"menu.value.{value}", value)
+
+    def _described(self, table: SavedTable) -> dict[str, Any]:
+        say, when = self._desk.language.say, f"{table.written:%Y-%m-%d %H:%M}"
+        if table.broken:
+            return {"title": say("menu.saved_broken", file=table.path), "lines": [table.broken], "broken": True}
+        saved, score = table.saved, table.saved["score"]
+        seats = (say("app.you") if name == "human" else name for name in saved["seats"])
+        stands = [] if saved["match"] is None else [say("menu.saved_match", score=saved["match"])]
+        stands.append(say("menu.saved_place", hands=len(saved["hands"]), moves=len(saved["hands"][-1])))
+        if score["games"]:
+            stands.append(say("menu.saved_score", games=score["games"], wins=score["wins"]))
+        game = self._desk.language.game(saved["game"]["name"])
+        lines = [" · ".join(stands), f"{when} · {table.path}"]
+        return {"title": f"{game} · {', '.join(seats)}", "lines": lines, "broken": False}
+
+    def do_game(self, name: str) -> None:
+        """Select a game."""
+        if name in self._games:
+            self._entry, self._typing, self.refused = name, "", ""
+
+    def do_set(self, value: str, key: str) -> None:
+        """Choose a setting, or open the field to type it in."""
+        if value == TYPED:
+            self._typing = key
+            return
+        self._typing = self.refused = ""
+        try:
+            self._choices[self._entry].choose(key, value)
+        except KeyError:  # a row that is no longer there
+            pass
+        except SettingsError as error:
+            self.refused = str(error)
+
+    def do_language(self, name: str) -> None:
+        """Switch to another language."""
+        if name in LANGUAGES:
+            self._desk.language = Language(name)
+            self._desk.settings = replace(self._desk.settings, lang=name)
+
+    def do_play(self, _: str) -> None:
+        """Deal."""
+        self._open(self._overrides())
+
+    def do_watch(self, _: str) -> None:
+        """Watch agents play."""
+        self._open([*(each for each in self._overrides() if not each.startswith("record=")), "watch=agents"])
+
+    def do_file(self, name: str) -> None:
+        """Watch recorded games."""
+        if name.strip():
+            self._open([f"watch={in_quotes(name.strip())}"])
+
+    def do_resume(self, number: str) -> None:
+        """Resume a saved table, by its number in the list."""
+        if number.isdecimal() and int(number) < len(self._saves):
+            self._open([f"save={in_quotes(str(self._saves[int(number)].path))}"])
+
+    def _overrides(self) -> list[str]:
+        choices = self._choices.get(self._entry)
+        return [f"game={typed_game(self._entry)}"] if choices is None else choices.overrides()
+
+    def _open(self, overrides: list[str]) -> None:
+        settings = self._desk.settings
+        kept = [f"lang={settings.lang}", f"pace={settings.pace}"]
+        if settings.hint is not None:
+            kept.append(f"hint={in_quotes(settings.hint)}")
+        self.refused = ""
+        self._desk.chosen([*overrides, *kept])

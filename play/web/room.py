@@ -1,0 +1,197 @@
+"""Room: a board seen from one seat, with players and the coach computing in a thread, one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from busso.base.errors import UserError
+from busso.evaluate.review.advisers import ActionValue
+from busso.play.spectate import shares
+from busso.play.table.hints import Odds
+from busso.play.table.speech import Speech, one_line
+from busso.play.table.table import ShownTable
+from busso.play.views import view
+from busso.play.web.boards import board_of
+
+if TYPE_CHECKING:
+    from busso.play.web.desk import Desk
+
+_LOG = 200  # lines
+
+
+class Room:
+    """Table, played or watched. `context` has the values of the template, and is not built while a thread computes."""
+
+    TEMPLATE: ClassVar[str] = "table.html"
+    WHERE: ClassVar[str]  # the texts of its keys
+
+    def __init__(self, desk: Desk, speech: Speech) -> None:
+        self.desk, self.speech, self.language = desk, speech, speech.language
+        self.table: Any = speech.table
+        self.viewer = next(iter(self.table.people), 0)
+        self.context: dict[str, Any] = {}
+        self.log: list[str] = []
+        self.news: list[str] = []
+        self.thinking = ""  # text key of the computation in the thread
+        self.worths: dict[int, float | None] = {}  # by action, best first; like the odds, of the position `_advised_at`
+        self.odds: Sequence[Odds] = ()
+        self._advised_at: Any = None
+        self._leaving = self._unsaved = False
+        self._timer: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin, when the page shows the room."""
+        raise NotImplementedError
+
+    @property
+    def title(self) -> str:
+        """The title of the page."""
+        return self.language.game(self.table.game.name)
+
+    @property
+    def shown(self) -> ShownTable:
+        """The table to draw."""
+        return self.table
+
+    def legal(self) -> Sequence[int]:
+        """Return the actions that a person may choose now."""
+        return ()
+
+    def prompt(self) -> str:
+        """Return what is expected now."""
+        raise NotImplementedError
+
+    def details(self) -> dict[str, Any]:
+        """Return more values of the template."""
+        return {}
+
+    def refresh(self) -> None:
+        """Show the current state."""
+        if self._advised_at is not self.table.hand.state:
+            self.worths, self.odds = {}, ()
+        seen, legal = view(self.table.hand, self.viewer), self.legal()
+        self.context = {
+            "room": self,
+            "where": self.WHERE,
+            "game": self.table.game.shown_as,
+            "title": self.title,
+            "legal": legal,
+            "board": board_of(self, seen, legal),
+            "prompt": self.prompt(),
+            "thinking": self.thinking,
+            "news": self.news,
+            "log": self.log,
+            "yours": bool(legal),
+            **self.details(),
+        }
+        self.desk.changed.set()
+
+    def advise(self, worths: Sequence[ActionValue] = (), odds: Sequence[Odds] = ()) -> None:
+        """Keep the coach's advice on this position until the next one."""
+        self._advised_at = self.table.hand.state  # another array after every move
+        self.worths = {worth.action: worth.value for worth in worths} or self.worths
+        self.odds = odds or self.odds
+
+    def worth(self, action: int) -> dict[str, Any] | None:
+        """Return the value of an action as text, its share between the worst and the best, and whether it is best."""
+        if action not in self.worths:
+            return None
+        found = [ActionValue(each, value) for each, value in self.worths.items()]
+        share = shares(found)[list(self.worths).index(action)]
+        best = self.worths[action] == next(iter(self.worths.values()))
+        return {"text": self.speech.value(self.worths[action]), "share": round(100 * share), "best": best}
+
+    def tell(self, lines: Sequence[str]) -> None:
+        """Add lines to the log and the news."""
+        self.log = [*self.log, *lines][-_LOG:]
+        self.news = [*self.news, *lines][-3:]
+
+    def complain(self, line: str) -> None:
+        """Show why something cannot be done."""
+        self.desk.tell(line)
+
+    @property
+    def is_quiet(self) -> bool:
+        """True if nothing is being computed."""
+        return not (self.thinking or self._leaving)
+
+    def think(self, what: str, job: Callable[[], Any], then: Callable[[Any], object]) -> None:
+        """Run a job in a thread while showing the text `what`, then call `then` with its result."""
+        self.thinking = what
+        self.refresh()
+        self.desk.start(self._think(job, then))
+
+    async def _think(self, job: Callable[[], Any], then: Callable[[Any], object]) -> None:
+        from busso.play.web.desk import in_thread
+
+        why = ""
+        try:
+            found = await in_thread(job)
+        except (UserError, ValueError, OSError, MemoryError) as error:
+            why = one_line(error)
+        finally:
+            self.thinking = ""
+        if why:
+            self.complain(why)
+        else:
+            then(found)
+        if self._leaving and not self.thinking:
+            self._leave_now()
+        elif not self.thinking:
+            self.refresh()
+
+    def after(self, seconds: float, then: Callable[[], None]) -> None:
+        """Call a function after a delay in seconds, instead of an earlier one."""
+
+        async def wait() -> None:
+            await asyncio.sleep(seconds)
+            self._timer = None
+            if self.desk.room is self:
+                then()
+
+        self.stop_timer()
+        self._timer = self.desk.start(wait())
+
+    def stop_timer(self) -> None:
+        """Forget what was to be called after a delay."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def do_leave(self, _: str) -> None:
+        """Go back to the menu. If saving fails, only a second request leaves."""
+        self._leaving = True
+        if not self.thinking:
+            self._leave_now(insist=False)
+
+    def leave(self) -> None:
+        """Leave after any computation, also without saving if that fails."""
+        self._leaving = self._unsaved = True
+        if not self.thinking:
+            self._leave_now()
+
+    def _leave_now(self, insist: bool = True) -> None:
+        self._leaving = False
+        try:
+            words = self.saved_words()
+        except OSError as error:
+            words = self.speech.not_saved(error)
+            if not self._unsaved:
+                self._unsaved = True
+                self.complain(self.language.say("app.leave_unsaved", why=words))
+                return
+        self.stop_timer()
+        self.close()
+        self.desk.left(words)
+
+    def close(self) -> None:
+        """End what runs beside the table."""
+
+    def saved_words(self) -> str:
+        """Save an unfinished table; return how to resume it, empty if there was nothing to save. Raises OSError."""
+        return ""
+
+    def rest(self) -> None:
+        """Save, since the page has gone; the table stays."""

@@ -1,0 +1,144 @@
+"""Room of each game."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from busso.cards.hand import Hand, Move
+from busso.evaluate.review.advisers import Evaluation
+from busso.play.spectate import WatchedGames
+from busso.play.table.hints import Coaching, is_mistake
+from busso.play.table.session import Session
+from busso.play.views.spike import Ending, compile_rules, endings
+from busso.play.web.lab import LabRoom
+from busso.play.web.room import Room
+from busso.play.web.table import TableRoom
+from busso.play.web.watch import WatchRoom
+
+if TYPE_CHECKING:
+    from busso.play.web.desk import Desk
+
+
+def room_for(desk: Desk, opened: Session | WatchedGames) -> Room:
+    """Return the room for playing a session or watching games."""
+    if isinstance(opened, WatchedGames):
+        return WatchRoom(desk, opened)
+    return _ROOMS.get(opened.table.game.shown_as, TableRoom)(desk, opened)
+
+
+class TressetteRoom(TableRoom):
+    """Tressette, where the last trick can be shown again."""
+
+    TOOLS = (("hint", "t"), ("undo", "u"), ("last", "l"), ("review", "v"), ("save", "w"))
+    last_trick = False
+
+    def moved(self, move: Move) -> None:
+        self.last_trick = False
+        super().moved(move)
+
+    def do_last(self, _: str) -> None:
+        """Show the last trick, or this one again."""
+        self.last_trick = not self.last_trick
+        if not self.thinking:
+            self.refresh()
+
+
+class SpikeRoom(TableRoom):
+    """Corellian Spike, where the end of a hand stays until the person goes on."""
+
+    def __init__(self, desk: Desk, session: Session) -> None:
+        super().__init__(desk, session)
+        self._ends: list[Ending] = []  # to show, one after another
+        hand = self.table.hand
+        asyncio.get_running_loop().run_in_executor(None, compile_rules, hand)  # for the first showdown
+
+    @property
+    def end(self) -> Ending | None:
+        """The end of a hand that replaces the table."""
+        return self._ends[0] if self._ends and (self.waits or self.table.hand.over) else None
+
+    def waits_for(self, move: Move) -> str:
+        """Keep the end of a hand, except the game's last, which stays anyway."""
+        found = endings(self.table.hand, move)
+        self._ends = found or self._ends
+        return self._held() if found and not (self.table.hand.over and len(found) == 1) else ""
+
+    def _held(self) -> str:
+        return self.language.say("web.hand_ended", hand=self._ends[0].number)
+
+    def do_next(self, value: str) -> None:
+        if self.waits and len(self._ends) > 1:
+            del self._ends[0]
+            if len(self._ends) > 1 or not self.table.hand.over:
+                self.waits = self._held()
+                self.refresh()
+                return
+        super().do_next(value)
+
+
+class SetteRoom(TableRoom):
+    """Sette e mezzo, where the coach judges every decision."""
+
+    TOOLS: ClassVar[tuple[tuple[str, str], ...]] = (*TableRoom.TOOLS[:2], ("coach", "c"), *TableRoom.TOOLS[2:])
+
+    def __init__(self, desk: Desk, session: Session) -> None:
+        super().__init__(desk, session)
+        self._coaching, self._coached, self._comment = Coaching(), True, ""
+
+    def details(self) -> dict[str, Any]:
+        found = self._coaching
+        key = "sette_screen.coach_on" if self._coached else "sette_screen.coach_off"
+        told = self.language.say(
+            key, decisions=found.decisions, mistakes=found.mistakes, cost=f"{found.cost:.3f}"
+        )  # fmt: skip
+        return super().details() | {"coach": told, "comment": self._comment}
+
+    def do_coach(self, _: str) -> None:
+        """Switch the coach on or off."""
+        self._coached, self._comment = not self._coached, ""
+        if not self.thinking:
+            self.refresh()
+
+    def do_undo(self, value: str) -> None:
+        super().do_undo(value)
+        if self._coaching.take_back(self.table.number, len(self.table.hand.moves)):
+            self._comment = ""
+            self.refresh()
+
+    def moved(self, move: Move) -> None:
+        self._comment = ""
+        super().moved(move)
+        if self._coached and move.seat in self.table.people:
+            self.desk.start(self._judge(self.table.hand, self.table.number, move))
+
+    async def _judge(self, hand: Hand, game: int, move: Move) -> None:
+        """Show the coach's verdict on a move, unless it was taken back."""
+        from busso.play.web.desk import in_thread
+
+        number = hand.moves.index(move)
+        judged = await in_thread(lambda: self.session.coach.judge(hand, number, move))
+        if judged is None or move not in hand.moves:
+            return
+        self._coaching.add(game, judged)
+        if is_mistake(judged):
+            self._comment = self._remark(judged)
+            self.log = [*self.log, self._comment]
+        if not self.thinking:
+            self.refresh()
+
+    def _remark(self, judged: Evaluation) -> str:
+        value = next(worth.value for worth in judged.worths if worth.action == judged.action)
+        return self.language.say(
+            "sette_screen.mistake",
+            action=self.speech.action(judged.action),
+            cost=f"{judged.cost:.3f}",
+            value=self.speech.value(value),
+            best=self.speech.action(judged.best.action),
+            best_value=self.speech.value(judged.best.value),
+        )
+
+
+_ROOMS: dict[str, type[TableRoom]] = {
+    "tressette": TressetteRoom, "spike": SpikeRoom, "sette_mezzo": SetteRoom, "blackjack": LabRoom
+}  # fmt: skip

@@ -1,0 +1,229 @@
+"""Room of watched games: forwards, backwards, and from game to game."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from busso.evaluate.review.advisers import ActionValue
+from busso.play.spectate import AFTER_HAND, PACES, SLOWER, Commentary, WatchedGames, shares
+from busso.play.table.speech import Speech, value_text
+from busso.play.views import open_hands
+from busso.play.web.boards import stays_longer
+from busso.play.web.room import Room
+
+if TYPE_CHECKING:
+    from busso.play.web.desk import Desk
+
+
+class WatchRoom(Room):
+    """Games of agents or of a file, from a seat that can be changed."""
+
+    WHERE = "watch"
+
+    def __init__(self, desk: Desk, watch: WatchedGames) -> None:
+        super().__init__(desk, Speech(desk.language, watch.table, watch.coach))
+        self.games, self.viewer = watch, watch.viewer
+        self._commentary = Commentary(self.speech, watch)
+        self._worths: tuple[str, list[ActionValue]] | None = None  # None if not requested or not known yet
+        self._said = -1, 0  # hand and move up to which the log goes
+
+    def start(self) -> None:
+        self._arrive()
+
+    def prompt(self) -> str:
+        if not self.thinking:
+            return self._commentary.prompt()
+        turn = self.table.hand.turn
+        return self.language.say(self.thinking, seat=turn, name="" if turn is None else self.table.setup.seats[turn])
+
+    def details(self) -> dict[str, Any]:
+        games = self.games
+        hands = open_hands(self.table.hand) if games.shows_hands else []
+        return {
+            "title": self._commentary.title(),
+            "subtitle": "",
+            "playing": games.playing,
+            "pace": f"{games.pace:g}",
+            "seats": range(games.game.seats),
+            "viewer": self.viewer,
+            "shows_hands": games.shows_hands,
+            "shows_values": games.shows_values,
+            "opened": [self._opened(each) for each in self.speech.lines(hands)],
+            "values": self._values(),
+        }
+
+    @staticmethod
+    def _opened(line: str) -> dict[str, Any]:
+        """Return a line about a hand with its cards apart."""
+        who, _, cards = line.partition(": ")
+        return {"who": who, "cards": [card for card in cards.split() if card != "-"]}
+
+    def _values(self) -> dict[str, Any] | None:
+        turn = self.table.hand.turn
+        if turn is None or not self.games.shows_values:
+            return None
+        say = self.language.say
+        if not self._commentary.may_know or self._worths is None or not self._worths[1]:
+            return {"head": " ".join(self._commentary.values(self._worths, 80)), "rows": []}
+        unit, worths = self._worths
+        played = None if self.games.following is None else self.games.following.action
+        rows = [
+            (self.speech.action(each.action), value_text(each.value, unit), round(100 * share), each.action == played)
+            for each, share in zip(worths, shares(worths), strict=True)
+        ]
+        return {"head": say("watch.values", seat=turn, unit=self.language.unit(unit)), "rows": rows}
+
+    def _arrive(self) -> None:
+        """Handle a new position: describe it, compute the values, and continue."""
+        self._tell_position()
+        self._worths = None
+        self._count()
+
+    def _count(self) -> None:
+        wanted = self.games.shows_values and self._commentary.may_know and not self.table.hand.over
+        if wanted and self._worths is None:
+            self.think("watch.counting", self.games.worths, self._counted)
+        else:
+            self._wait()
+
+    def _counted(self, found: tuple[str, list[ActionValue]]) -> None:
+        self._worths = found
+        self._wait()
+
+    def _wait(self) -> None:
+        self.stop_timer()
+        hand = self.table.hand
+        if self.games.playing and not self._leaving:
+            slow = bool(hand.moves) and stays_longer(hand, hand.moves[-1])
+            self.after(self.games.pace * (AFTER_HAND if hand.over else SLOWER if slow else 1), self._go_on)
+        self.refresh()
+
+    def _go_on(self) -> None:
+        if self.games.playing and self.is_quiet:
+            self._step()
+
+    def _step(self) -> None:
+        if self.table.hand.over:
+            self._go(self.games.number + 1)
+        elif self.games.following is not None:
+            self._stepped()
+        else:
+            self.think("app.thinking", self.games.think, lambda _: self._stepped())
+
+    def _stepped(self) -> None:
+        self.games.step()
+        self._arrive()
+
+    def _go(self, number: int) -> None:
+        def then(found: bool) -> None:
+            if not found:
+                self.complain(self.language.say("watch.no_more" if number > 0 else "watch.first"))
+                return
+            game = self.games.game
+            self.games.go(number)
+            if self.games.game is not game:  # another game has another coach, seat and speech
+                self.speech = Speech(self.language, self.games.table, self.games.coach)
+                self._commentary = Commentary(self.speech, self.games)
+                self.viewer = self.games.viewer
+            self._arrive()
+
+        self.think("watch.skipping", lambda: self.games.find(number), then)
+
+    def complain(self, line: str) -> None:
+        self._halt()
+        super().complain(line)
+
+    def _halt(self) -> None:
+        self.games.playing = False
+        self.stop_timer()
+
+    def _by_hand(self) -> bool:
+        """Return whether a request to move is allowed now, and if so end automatic play."""
+        if self.thinking or self._leaving:
+            return False
+        self._halt()
+        return True
+
+    def _tell_position(self) -> None:
+        """Extend the log to this position, and show the latest events as news."""
+        hand = self.table.hand
+        number, at = self._said
+        if number != self.games.number or at > len(hand.moves):
+            self.log, at = [], 0
+        self._said = self.games.number, len(hand.moves)
+        ended = self._commentary.ended() if at < max(1, len(hand.moves)) else []
+        self.tell([line for move in hand.moves[at:] for line in self._commentary.happened(move)] + ended)
+        last = self._commentary.happened(hand.moves[-1]) if hand.moves else []
+        self.news = [*last, *ended][-3:]
+
+    def close(self) -> None:
+        self.games.stop()
+
+    def leave(self) -> None:
+        self._halt()
+        self.games.stop()
+        super().leave()
+
+    def do_leave(self, value: str) -> None:
+        self._halt()
+        self.games.stop()
+        super().do_leave(value)
+
+    def rest(self) -> None:
+        self._halt()
+        if not self.thinking:
+            self.refresh()
+
+    def do_pause(self, _: str) -> None:
+        """Stop or continue automatic play."""
+        self.games.playing = not self.games.playing
+        if not self.thinking:
+            self._wait()
+
+    def do_step(self, _: str) -> None:
+        """Go forward by a move."""
+        if self._by_hand():
+            self._step()
+
+    def do_step_back(self, _: str) -> None:
+        """Go back by a move."""
+        if self._by_hand():
+            self.games.back()
+            self._arrive()
+
+    def do_hand(self, value: str) -> None:
+        """Go to the next or the previous hand."""
+        playing = self.games.playing
+        if self._by_hand():
+            self.games.playing = playing and value == "next"
+            self._go(self.games.number + (1 if value == "next" else -1))
+
+    def do_pace(self, value: str) -> None:
+        """Play faster or slower."""
+        pace = self.games.pace
+        if value == "faster":
+            self.games.pace = max((each for each in PACES if each < pace), default=PACES[0])
+        else:
+            self.games.pace = min((each for each in PACES if each > pace), default=PACES[-1])
+        if not self.thinking:
+            self._wait()
+
+    def do_open(self, _: str) -> None:
+        """Show or hide all hands."""
+        self.games.shows_hands = not self.games.shows_hands
+        self._looked()
+
+    def do_bars(self, _: str) -> None:
+        """Show or hide the values."""
+        self.games.shows_values = not self.games.shows_values
+        self._looked()
+
+    def do_seat(self, value: str) -> None:
+        """Look from a seat, or from the next one."""
+        seat = int(value) if value.isdecimal() else self.viewer + 1
+        self.viewer = self.games.viewer = seat % self.games.game.seats
+        self._looked()
+
+    def _looked(self) -> None:
+        if not self.thinking:
+            self._count()
