@@ -63,17 +63,22 @@ def card(language: Language, deck: str, text: str, place: int = 0) -> dict[str, 
     }  # fmt: skip
 
 
-def cards(language: Language, game: str, texts: Sequence[str]) -> list[dict[str, Any]]:
+def cards(language: Language, game: str, texts: Sequence[str], first: int = 0) -> list[dict[str, Any]]:
     """Return the cards of a game of ours; empty for other games and other texts."""
     deck = {"tressette": ITALIAN, "sette_mezzo": ITALIAN, "blackjack": FRENCH, "spike": SPIKE}.get(game)
-    return [] if deck is None else [card(language, deck, text, place) for place, text in enumerate(texts)]
+    return [] if deck is None else [card(language, deck, text, place) for place, text in enumerate(texts, first)]
 
 
 def board_of(room: Room, seen: Any, legal: Sequence[int]) -> dict[str, Any]:
     """Return the values that draw a view, with the `template` that draws it."""
     name = room.shown.game.shown_as
     found = _BOARDS[name](room, seen, legal) if name in _BOARDS else _generic(room, seen)
-    common = {"task": "", "last": None, "template": f"{name if name in _BOARDS else 'generic'}.html", "buttons": _buttons(room, seen, legal)}
+    common = {
+        "task": "",
+        "last": None,
+        "template": f"{name if name in _BOARDS else 'generic'}.html",
+        "buttons": _buttons(room, seen, legal),
+    }
     return common | {"odds": room.speech.odds(room.odds) if room.odds else []} | found
 
 
@@ -85,7 +90,9 @@ def _buttons(room: Room, seen: Any, legal: Sequence[int]) -> list[dict[str, Any]
             "action": action,
             "label": _spike_label(room, action) if name == "spike" else room.speech.action(action),
             "note": _spike_note(room, seen, action) if name == "spike" else "",
-            "keys": " ".join(key for key in (str(number % 10) if number <= 10 else "", letters.get(action, "")) if key),
+            "shortcut": " ".join(
+                key for key in (str(number % 10) if number <= 10 else "", letters.get(action, "")) if key
+            ),
             "worth": room.worth(action),
         }
         for number, action in enumerate(legal, start=1)
@@ -162,7 +169,11 @@ def _small(room: Room, seen: Any, legal: Sequence[int]) -> dict[str, Any]:
     say, note = language.say, ""
     if game == "blackjack":
         over = seen.other_counts is not None
-        other = say("blackjack_screen.dealer_open" if over else "blackjack_screen.dealer", counts=seen.other_counts, rule=seen.rule)
+        other = say(
+            "blackjack_screen.dealer_open" if over else "blackjack_screen.dealer",
+            counts=seen.other_counts,
+            rule=seen.rule,
+        )
         own = say("blackjack_screen.player_soft" if seen.soft else "blackjack_screen.player", counts=seen.counts)
     else:
         counts = seen.other_counts or points_text(int(room.table.hand.state[0]["opponent_score"]))
@@ -178,7 +189,7 @@ def _small(room: Room, seen: Any, legal: Sequence[int]) -> dict[str, Any]:
         "own": own,
         "other_cards": cards(language, game, seen.other),
         "hidden": game == "blackjack" and seen.outcome is None,
-        "own_cards": cards(language, game, seen.cards),
+        "own_cards": cards(language, game, seen.cards, 2),
         "outcome": "" if seen.outcome is None else say(f"result.{seen.outcome}"),
         "won": seen.outcome,
         "note": note,

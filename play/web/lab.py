@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from busso.command.settings.checks import SettingsError
 from busso.play.blackjack_lab.learning import METHODS
-from busso.play.blackjack_lab.lessons import AdjustedSettings, LessonChoices, Lessons, adjusted, legend, mark, speed_text, stats, typed
+from busso.play.blackjack_lab.lessons import (
+    AdjustedSettings,
+    LessonChoices,
+    Lessons,
+    adjusted,
+    legend,
+    mark,
+    speed_text,
+    stats,
+    typed,
+)
 from busso.play.blackjack_lab.value_table import COLUMNS, QUANTITIES, block, place_of, summed
 from busso.play.table.session import Session
 from busso.play.table.speech import Speech
@@ -169,7 +179,11 @@ class LabRoom(TableRoom):
             return
         self._form = None
         if wanted.settings != self.session.settings:
-            self.think("app.opening", lambda: self.session.under(wanted.settings), lambda session: self._sit_down(session, wanted))
+            self.think(
+                "app.opening",
+                lambda: self.session.under(wanted.settings),
+                lambda session: self._sit_down(session, wanted),
+            )
         else:
             self._lessons.choose(wanted.choices)
             self._say("blackjack_screen.adjusted")

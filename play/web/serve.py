@@ -164,7 +164,7 @@ class TableServer:
             self._desks[name] = Desk(self._settings, self._given)
             await page.send_json({"desk": name})
         desk, self._pages[name] = self._desks[name], page
-        sending = asyncio.create_task(self._send(desk, page))
+        sending = desk.start(self._send(desk, page))
         try:
             async for message in page:
                 if message.type is WSMsgType.TEXT:
@@ -179,11 +179,12 @@ class TableServer:
     async def _send(self, desk: Desk, page: web.WebSocketResponse) -> None:
         """Send what the desk shows whenever it changes."""
         desk.changed.set()
-        with suppress(ConnectionError, RuntimeError):  # the page has gone
-            while True:
-                await desk.changed.wait()
-                desk.changed.clear()
-                await page.send_json(desk.page())
+        while True:
+            await desk.changed.wait()
+            desk.changed.clear()
+            shown = desk.page()
+            with suppress(ConnectionError, RuntimeError):  # the page has gone
+                await page.send_json(shown)
 
     def _forget(self, name: str) -> None:
         if name not in self._pages and (desk := self._desks.pop(name, None)) is not None:

@@ -248,7 +248,9 @@ class TableRoom(Room):
             self._at = max(0, min(len(judged) - 1, self._at + (1 if value == "next" else -1)))
         elif value in ("next_mistake", "previous_mistake"):
             later = value == "next_mistake"
-            wrong = [k for k, each in enumerate(judged) if is_mistake(each) and (k > self._at) == later and k != self._at]
+            wrong = [
+                k for k, each in enumerate(judged) if is_mistake(each) and (k > self._at) == later and k != self._at
+            ]
             self._at = (min if later else max)(wrong, default=self._at)
         self.refresh()
 
@@ -285,7 +287,12 @@ class TableRoom(Room):
                 "lines": position(self.language, hand, each.number, each.seat),
                 "unit": self.language.say("review_screen.worth", unit=speech.value_unit(), player=speech.coach.name),
                 "values": [
-                    (speech.action(worth.action), speech.value(worth.value), round(100 * share), worth.action == each.action)
+                    (
+                        speech.action(worth.action),
+                        speech.value(worth.value),
+                        round(100 * share),
+                        worth.action == each.action,
+                    )
                     for worth, share in bars
                 ],
             }
