@@ -27,7 +27,6 @@ from busso.command.settings.compose import compose
 from busso.command.settings.quoting import given as given_by
 from busso.play.app.menu import MenuScreen
 from busso.play.app.too_small import LEAST_HEIGHT, LEAST_WIDTH, TooSmall
-from busso.play.app.web_driver import is_served
 from busso.play.app.widgets.help import MENU, HelpScreen
 from busso.play.language import Language
 from busso.play.table.settings import Given, PlaySettings
@@ -151,12 +150,12 @@ class TableApp(App[int]):
 
 def run_app(settings: PlaySettings, given: Given) -> int:
     """Run to the end, saving an open table; return the exit code. Raises UserError without a terminal."""
-    if not is_served() and not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
+    if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         raise UserError("ui", "app needs a terminal for input and output", "use ui=plain for pipes")
     app = TableApp(settings, given if given.keys() - _HOW else {})
     code = asyncio.run(_run(app))
     if app.last_words:
-        print(app.last_words, file=sys.stderr if is_served() else sys.stdout)  # a page's stdout is the page
+        print(app.last_words)
     return code
 
 
@@ -177,7 +176,7 @@ async def _run(app: TableApp) -> int:
     try:
         await app.run_async()
     finally:
-        if app.table is not None:  # it failed, or its page was closed: save it
+        if app.table is not None:  # it failed: save it
             app.last_words = app.table.saved_words()
     return app.return_code or 0
 

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from busso.cards.hand import Hand, Move
 from busso.play.language import Language
+from busso.play.table.hints import Odds
+from busso.play.table.speech import Speech
 from busso.play.views import events, page, spike, tressette
 from busso.sette_mezzo.rules import points_text
 from busso.spike.cards import BUY, DISCARD, FOLD, MATCH, NO_BUY, RAISE, SWAP_HIGHER, SWAP_LOWER, SWAP_SPIKE, signed
 from busso.tressette.cards import parse_card
 
-if TYPE_CHECKING:
-    from busso.play.web.room import Room
+
+class Viewpoint(Protocol):
+    """Room that shows a board: its table, the seat that looks, and the coach's advice."""
+
+    speech: Speech
+    language: Language
+    table: Any
+    viewer: int
+    odds: Sequence[Odds]
+
+    def worth(self, action: int) -> dict[str, Any] | None:
+        """Return the coach's value of an action, if it was asked for."""
+
 
 ITALIAN, FRENCH, SPIKE = "italian", "french", "spike"
 _SUITS = {ITALIAN: "DCSB", FRENCH: ("spade", "heart", "club", "diamond")}
@@ -69,9 +82,9 @@ def cards(language: Language, game: str, texts: Sequence[str], first: int = 0) -
     return [] if deck is None else [card(language, deck, text, place) for place, text in enumerate(texts, first)]
 
 
-def board_of(room: Room, seen: Any, legal: Sequence[int]) -> dict[str, Any]:
+def board_of(room: Viewpoint, seen: Any, legal: Sequence[int]) -> dict[str, Any]:
     """Return the values that draw a view, with the `template` that draws it."""
-    name = room.shown.game.shown_as
+    name = room.table.game.shown_as
     found = _BOARDS[name](room, seen, legal) if name in _BOARDS else _generic(room, seen)
     common = {
         "task": "",
@@ -82,7 +95,7 @@ def board_of(room: Room, seen: Any, legal: Sequence[int]) -> dict[str, Any]:
     return common | {"odds": room.speech.odds(room.odds) if room.odds else []} | found
 
 
-def _buttons(room: Room, seen: Any, legal: Sequence[int]) -> list[dict[str, Any]]:
+def _buttons(room: Viewpoint, seen: Any, legal: Sequence[int]) -> list[dict[str, Any]]:
     name = room.table.game.shown_as
     letters = LETTERS.get(name, {})
     return [
@@ -99,14 +112,14 @@ def _buttons(room: Room, seen: Any, legal: Sequence[int]) -> list[dict[str, Any]
     ]
 
 
-def _generic(room: Room, seen: Any) -> dict[str, Any]:
+def _generic(room: Viewpoint, seen: Any) -> dict[str, Any]:
     rows = getattr(seen, "rows", None)
     if rows is None:
         return {"rows": [], "lines": list(page(room.language, room.table.game.shown_as, seen, details=True))}
     return {"rows": [(row.label, row.items, row.cards) for row in rows], "lines": []}
 
 
-def _tressette(room: Room, seen: tressette.TressetteView, legal: Sequence[int]) -> dict[str, Any]:
+def _tressette(room: Viewpoint, seen: tressette.TressetteView, legal: Sequence[int]) -> dict[str, Any]:
     language, table = room.language, room.table
     trick = tressette.trick_of(seen, getattr(room, "last_trick", False))
     places = []
@@ -141,7 +154,7 @@ def _tressette(room: Room, seen: tressette.TressetteView, legal: Sequence[int]) 
     return {
         "buttons": [],
         "places": places,
-        "trick": language.say("tressette_screen.last_trick" if trick.complete else "tressette_screen.trick", number=trick.number),
+        "trick": language.say(f"tressette_screen.{'last_trick' if trick.complete else 'trick'}", number=trick.number),
         "points": [(seen.points[team], seen.thirds[team]) for team in (ours, 1 - ours)],
         "match": None if table.match_score is None else [table.match_score[team] for team in (ours, 1 - ours)],
         "to": table.setup.match,
@@ -153,7 +166,7 @@ def _tressette(room: Room, seen: tressette.TressetteView, legal: Sequence[int]) 
     }  # fmt: skip
 
 
-def _tressette_result(room: Room, seen: tressette.TressetteView, ours: int) -> list[str]:
+def _tressette_result(room: Viewpoint, seen: tressette.TressetteView, ours: int) -> list[str]:
     say, table = room.language.say, room.table
     mine, theirs = seen.points[ours], seen.points[1 - ours]
     lines = [say("tressette_screen.hand_over", ours=mine, theirs=theirs)]
@@ -164,7 +177,7 @@ def _tressette_result(room: Room, seen: tressette.TressetteView, ours: int) -> l
     return [*lines, say(f"tressette_screen.{key}", to=table.setup.match, ours=us, theirs=them)]
 
 
-def _small(room: Room, seen: Any, legal: Sequence[int]) -> dict[str, Any]:
+def _small(room: Viewpoint, seen: Any, legal: Sequence[int]) -> dict[str, Any]:
     language, game, score = room.language, room.table.game.shown_as, room.table.score
     say, note = language.say, ""
     if game == "blackjack":
@@ -197,7 +210,7 @@ def _small(room: Room, seen: Any, legal: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def _spike(room: Room, seen: spike.SpikeView, legal: Sequence[int]) -> dict[str, Any]:
+def _spike(room: Viewpoint, seen: spike.SpikeView, legal: Sequence[int]) -> dict[str, Any]:
     language = room.language
     names = [room.speech.seat_name(seat, room.viewer) for seat in range(len(room.table.setup.seats))]
     end: spike.Ending | None = getattr(room, "end", None)
@@ -274,7 +287,7 @@ def _spike_end(language: Language, end: spike.Ending, names: list[str]) -> dict[
     }
 
 
-def _spike_label(room: Room, action: int) -> str:
+def _spike_label(room: Viewpoint, action: int) -> str:
     language, letter = room.language, LETTERS["spike"][action]
     if action == MATCH:
         key = "match" if spike.costs(room.table.hand).get(action) else "check"
@@ -285,7 +298,7 @@ def _spike_label(room: Room, action: int) -> str:
     return language.say(f"spike_screen.{key}", letter=letter).removesuffix(f" ({letter})")
 
 
-def _spike_note(room: Room, seen: spike.SpikeView, action: int) -> str:
+def _spike_note(room: Viewpoint, seen: spike.SpikeView, action: int) -> str:
     language, price = room.language, spike.costs(room.table.hand).get(action)
     total = spike.sums_after(seen).get(action)
     if total is not None:

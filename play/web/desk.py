@@ -15,6 +15,7 @@ from busso.command.settings.compose import compose
 from busso.command.settings.quoting import given as given_by
 from busso.play.language import Language
 from busso.play.table.settings import Given, PlaySettings
+from busso.play.web.host import in_thread
 from busso.play.web.menu import Menu
 from busso.play.web.templates import template
 
@@ -24,27 +25,6 @@ if TYPE_CHECKING:
     from busso.play.web.room import Room
 
 _opening = threading.Lock()  # Hydra composes for one table at a time
-
-
-async def in_thread(job: Callable[[], Any]) -> Any:
-    """Return a job's result from a new thread, which does not keep the process alive."""
-    loop = asyncio.get_running_loop()
-    found: asyncio.Future[Any] = loop.create_future()
-
-    def tell(tell_it: Callable[[Any], None], what: Any) -> None:
-        if not found.cancelled():
-            tell_it(what)
-
-    def work() -> None:
-        try:
-            told = partial(tell, found.set_result, job())
-        except BaseException as error:
-            told = partial(tell, found.set_exception, error)
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(told)
-
-    threading.Thread(target=work, daemon=True).start()
-    return await found
 
 
 class Desk:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from busso.command.settings.checks import SettingsError
 from busso.play.blackjack_lab.learning import METHODS
@@ -23,10 +23,8 @@ from busso.play.blackjack_lab.lessons import (
 from busso.play.blackjack_lab.value_table import COLUMNS, QUANTITIES, block, place_of, summed
 from busso.play.table.session import Session
 from busso.play.table.speech import Speech
+from busso.play.web.host import Host
 from busso.play.web.table import TableRoom
-
-if TYPE_CHECKING:
-    from busso.play.web.desk import Desk
 
 _LOOK_SECONDS = 0.25  # between updates of the learners' display
 _LEAST_PACE = 0.05  # of AutoPlay
@@ -40,7 +38,7 @@ _OFFERED = {
 class LabRoom(TableRoom):
     """Cards, learners, and the value table of one of them."""
 
-    def __init__(self, desk: Desk, session: Session) -> None:
+    def __init__(self, desk: Host, session: Session) -> None:
         super().__init__(desk, session)
         self._lessons = Lessons(session.settings, self.table.setup.seed, LessonChoices())
         self._method, self._quantity = "ql", QUANTITIES[0]
@@ -93,7 +91,10 @@ class LabRoom(TableRoom):
         here = self._here()
         caption = say(f"blackjack_screen.caption_{self._quantity}", discount=lessons.settings["discount"])
         lab = {
-            "methods": [(name, key, mark(lessons[name]), lessons[name].running) for name, key in zip(METHODS, "mdl", strict=True)],
+            "methods": [
+                (name, key, mark(lessons[name]), lessons[name].running)
+                for name, key in zip(METHODS, "mdl", strict=True)
+            ],
             "method": method,
             "quantity": self._quantity,
             "quantities": [(each, say(f"blackjack_screen.{each}")) for each in QUANTITIES],
@@ -104,10 +105,10 @@ class LabRoom(TableRoom):
             "stats": stats(self.language, lessons),
             "legend": legend(self.language, lessons.choices.policy).splitlines(),
             "tables": [
-                (say(f"blackjack_screen.{name}"), block(cells, name, self._quantity, letters), here[1:] if here[0] == name else None)
-                for name in ("hard", "soft")
+                (title, block(cells, name, self._quantity, letters), here[1:] if here[0] == name else None)
+                for name, title in ((each, say(f"blackjack_screen.{each}")) for each in ("hard", "soft"))
             ],
-            "form": None if self._form is None else [(key, value, _OFFERED.get(key)) for key, value in self._form.items()],
+            "form": self._form and [(key, value, _OFFERED.get(key)) for key, value in self._form.items()],
         }  # fmt: skip
         return super().details() | {"lab": lab}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from busso.cards.packages import typed_game
@@ -10,11 +11,11 @@ from busso.command.settings.checks import SettingsError
 from busso.command.settings.quoting import in_quotes
 from busso.command.settings.untrusted import known_games
 from busso.play.language import LANGUAGES, Language
+from busso.play.web.host import Host, in_thread
 
 if TYPE_CHECKING:
     from busso.play.table.choices import Choices, SettingRow
     from busso.play.table.saves import SavedTable
-    from busso.play.web.desk import Desk
 
 TYPED = "…"  # the choice that asks for a typed value
 
@@ -24,7 +25,7 @@ class Menu:
 
     TEMPLATE = "menu.html"
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Host) -> None:
         self._desk = desk
         self.refused = ""  # why the last request was
         self._choices: dict[str, Choices] = {}
@@ -36,11 +37,10 @@ class Menu:
         desk.start(self._load())
 
     async def _load(self) -> None:
-        from busso.play.web.desk import in_thread
 
         for name in sorted(self._games, key=lambda name: name != self._entry):
             try:
-                self._choices[name] = await in_thread(lambda name=name: self._choices_of(name))
+                self._choices[name] = await in_thread(partial(self._choices_of, name))
             except ValueError:  # an installed package's invalid game: opening it reports the error
                 continue
             self._desk.changed.set()
@@ -60,7 +60,6 @@ class Menu:
 
     async def _look_for_saves(self) -> None:
         from busso.play.table.saves import saved_tables
-        from busso.play.web.desk import in_thread
 
         self._saves = await in_thread(saved_tables)
         self._desk.changed.set()

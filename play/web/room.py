@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from busso.base.errors import UserError
 from busso.evaluate.review.advisers import ActionValue
 from busso.play.spectate import shares
 from busso.play.table.hints import Odds
 from busso.play.table.speech import Speech, one_line
-from busso.play.table.table import ShownTable
 from busso.play.views import view
 from busso.play.web.boards import board_of
-
-if TYPE_CHECKING:
-    from busso.play.web.desk import Desk
+from busso.play.web.host import Host, in_thread
 
 _LOG = 200  # lines
 
@@ -27,7 +24,7 @@ class Room:
     TEMPLATE: ClassVar[str] = "table.html"
     WHERE: ClassVar[str]  # the texts of its keys
 
-    def __init__(self, desk: Desk, speech: Speech) -> None:
+    def __init__(self, desk: Host, speech: Speech) -> None:
         self.desk, self.speech, self.language = desk, speech, speech.language
         self.table: Any = speech.table
         self.viewer = next(iter(self.table.people), 0)
@@ -49,11 +46,6 @@ class Room:
     def title(self) -> str:
         """The title of the page."""
         return self.language.game(self.table.game.name)
-
-    @property
-    def shown(self) -> ShownTable:
-        """The table to draw."""
-        return self.table
 
     def legal(self) -> Sequence[int]:
         """Return the actions that a person may choose now."""
@@ -124,7 +116,6 @@ class Room:
         self.desk.start(self._think(job, then))
 
     async def _think(self, job: Callable[[], Any], then: Callable[[Any], object]) -> None:
-        from busso.play.web.desk import in_thread
 
         why = ""
         try:

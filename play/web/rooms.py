@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from busso.cards.hand import Hand, Move
 from busso.evaluate.review.advisers import Evaluation
@@ -11,16 +11,14 @@ from busso.play.spectate import WatchedGames
 from busso.play.table.hints import Coaching, is_mistake
 from busso.play.table.session import Session
 from busso.play.views.spike import Ending, compile_rules, endings
+from busso.play.web.host import Host, in_thread
 from busso.play.web.lab import LabRoom
 from busso.play.web.room import Room
 from busso.play.web.table import TableRoom
 from busso.play.web.watch import WatchRoom
 
-if TYPE_CHECKING:
-    from busso.play.web.desk import Desk
 
-
-def room_for(desk: Desk, opened: Session | WatchedGames) -> Room:
+def room_for(desk: Host, opened: Session | WatchedGames) -> Room:
     """Return the room for playing a session or watching games."""
     if isinstance(opened, WatchedGames):
         return WatchRoom(desk, opened)
@@ -47,7 +45,7 @@ class TressetteRoom(TableRoom):
 class SpikeRoom(TableRoom):
     """Corellian Spike, where the end of a hand stays until the person goes on."""
 
-    def __init__(self, desk: Desk, session: Session) -> None:
+    def __init__(self, desk: Host, session: Session) -> None:
         super().__init__(desk, session)
         self._ends: list[Ending] = []  # to show, one after another
         hand = self.table.hand
@@ -82,7 +80,7 @@ class SetteRoom(TableRoom):
 
     TOOLS: ClassVar[tuple[tuple[str, str], ...]] = (*TableRoom.TOOLS[:2], ("coach", "c"), *TableRoom.TOOLS[2:])
 
-    def __init__(self, desk: Desk, session: Session) -> None:
+    def __init__(self, desk: Host, session: Session) -> None:
         super().__init__(desk, session)
         self._coaching, self._coached, self._comment = Coaching(), True, ""
 
@@ -114,8 +112,6 @@ class SetteRoom(TableRoom):
 
     async def _judge(self, hand: Hand, game: int, move: Move) -> None:
         """Show the coach's verdict on a move, unless it was taken back."""
-        from busso.play.web.desk import in_thread
-
         number = hand.moves.index(move)
         judged = await in_thread(lambda: self.session.coach.judge(hand, number, move))
         if judged is None or move not in hand.moves:

@@ -15,7 +15,6 @@ import secrets
 import signal
 import socket
 from contextlib import suppress
-from pathlib import Path
 
 from aiohttp import WSCloseCode, WSMsgType, web
 from aiohttp.typedefs import Handler

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from busso.cards.hand import Hand, Move
 from busso.evaluate.review.advisers import ActionValue, Evaluation
@@ -15,10 +15,8 @@ from busso.play.table.speech import Speech
 from busso.play.table.table import Table
 from busso.play.views import events, position, result, why_not
 from busso.play.web.boards import stays_longer
+from busso.play.web.host import Host
 from busso.play.web.room import Room
-
-if TYPE_CHECKING:
-    from busso.play.web.desk import Desk
 
 
 class TableRoom(Room):
@@ -30,7 +28,7 @@ class TableRoom(Room):
     )  # fmt: skip
     table: Table
 
-    def __init__(self, desk: Desk, session: Session) -> None:
+    def __init__(self, desk: Host, session: Session) -> None:
         super().__init__(desk, Speech(desk.language, session.table, session.coach))
         self.session = session
         self.pace = desk.settings.pace  # seconds between two replies

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
-from markupsafe import Markup
 
 from busso.base.terminal import visible
 
@@ -18,12 +17,10 @@ def _shown(value: Any) -> Any:
 
 @cache
 def _environment() -> Environment:
-    found = Environment(
+    return Environment(
         loader=FileSystemLoader(FILES), autoescape=True, finalize=_shown, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    found.globals["sprite"] = Markup((FILES / "cards.svg").read_text(encoding="utf-8"))  # noqa: S704 - our own file
-    return found
 
 
 def template(name: str) -> Template:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from busso.evaluate.review.advisers import ActionValue
 from busso.play.spectate import AFTER_HAND, PACES, SLOWER, Commentary, WatchedGames, shares
 from busso.play.table.speech import Speech, value_text
 from busso.play.views import open_hands
 from busso.play.web.boards import stays_longer
+from busso.play.web.host import Host
 from busso.play.web.room import Room
-
-if TYPE_CHECKING:
-    from busso.play.web.desk import Desk
 
 
 class WatchRoom(Room):
@@ -20,7 +18,7 @@ class WatchRoom(Room):
 
     WHERE = "watch"
 
-    def __init__(self, desk: Desk, watch: WatchedGames) -> None:
+    def __init__(self, desk: Host, watch: WatchedGames) -> None:
         super().__init__(desk, Speech(desk.language, watch.table, watch.coach))
         self.games, self.viewer = watch, watch.viewer
         self._commentary = Commentary(self.speech, watch)

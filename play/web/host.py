@@ -1,0 +1,54 @@
+"""What a room or the menu asks of the page that it is on."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, Protocol
+
+from busso.play.language import Language
+from busso.play.table.settings import PlaySettings
+
+
+class Host(Protocol):
+    """Page of a room or a menu. `changed` is set when it has to be drawn again."""
+
+    settings: PlaySettings
+    language: Language
+    changed: asyncio.Event
+    room: Any  # the one that is shown; None for the menu
+
+    def start(self, job: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run a coroutine, and report an unexpected error."""
+
+    def tell(self, line: str) -> None:
+        """Show a notice until the next request."""
+
+    def chosen(self, overrides: list[str]) -> None:
+        """Open what the menu chose, by the overrides of a command line."""
+
+    def left(self, words: str) -> None:
+        """Go back to the menu, with a message."""
+
+
+async def in_thread(job: Callable[[], Any]) -> Any:
+    """Return a job's result from a new thread, which does not keep the process alive."""
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[Any] = loop.create_future()
+
+    def tell(tell_it: Callable[[Any], None], what: Any) -> None:
+        if not found.cancelled():
+            tell_it(what)
+
+    def work() -> None:
+        try:
+            told = partial(tell, found.set_result, job())
+        except BaseException as error:
+            told = partial(tell, found.set_exception, error)
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(told)
+
+    threading.Thread(target=work, daemon=True).start()
+    return await found
