@@ -37,7 +37,7 @@ def main(settings: PlaySettings) -> int:
     if settings.serve:
         from busso.play.web.serve import serve
 
-        return serve(settings, given)
+        serve(settings, given)
     if _ui(settings) == APP:
         from busso.play.app.application import run_app
 

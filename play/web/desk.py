@@ -55,6 +55,7 @@ class Desk:
         task = asyncio.get_running_loop().create_task(run())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: job.close())  # if it was cancelled before it began
         return task
 
     def tell(self, line: str) -> None:

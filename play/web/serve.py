@@ -14,7 +14,9 @@ import os
 import secrets
 import signal
 import socket
+import sys
 from contextlib import suppress
+from typing import NoReturn
 
 from aiohttp import WSCloseCode, WSMsgType, web
 from aiohttp.typedefs import Handler
@@ -48,15 +50,18 @@ _HEADERS = {
 }
 
 
-def serve(settings: PlaySettings, given: Given) -> int:
-    """Serve tables by these settings until a signal; return the exit code. Raises UserError."""
+def serve(settings: PlaySettings, given: Given) -> NoReturn:
+    """Serve tables by these settings until a signal, and end the process. Raises UserError."""
     listening = _listen(settings.port)
     server = TableServer(settings, {key: value for key, value in given.items() if key not in ("ui", "serve", "port")})
     port = listening.getsockname()[1]
     for line in _told(server, settings, port):
         print(line, flush=True)
     asyncio.run(server.run(listening))
-    return 0
+    # Everything is saved. Players, coaches and learners may still compute in threads, and Python would wait or abort.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _listen(port: int) -> socket.socket:

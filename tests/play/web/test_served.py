@@ -10,15 +10,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import aiohttp
-import psutil
 import pytest
 
-from busso.play.app.serve import _ssh
+from busso.play.web.serve import _ssh
 from tests.limits import seconds, until
-from tests.play.app.browser import CHROMIUM, Browser
 from tests.play.conftest import Piped
-from tests.play.people import ENVIRONMENT, replayed
-from tests.processes import alive
+from tests.play.people import ENVIRONMENT
 
 
 class Served:
@@ -69,7 +66,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def test_who_does_not_know_the_address_is_refused(served: Served) -> None:
     base, token = served.address[:-1].rsplit("/", 1)
     other = token[:-1] + ("A" if token[-1] != "A" else "B")
-    paths = ("", f"{other}/", f"{other}/ws", f"{other}/static/js/textual.js", "static/js/textual.js", f"{token[:-1]}/")
+    paths = ("", f"{other}/", f"{other}/ws", f"{other}/page.js", "page.js", f"{token[:-1]}/")
     strange = ({"Host": "evil.example"}, {"Host": "evil.example:80"}, {"Origin": "http://evil.example"})
 
     async def script() -> None:
@@ -81,13 +78,13 @@ def test_who_does_not_know_the_address_is_refused(served: Served) -> None:
                     return answer.status
 
             assert await status(served.address) == 200
-            assert await status(f"{served.address}static/js/textual.js") == 200
+            assert await status(f"{served.address}page.js") == 200
             assert await status(f"http://localhost:{served.port}/{token}/") == 200
             for path in paths:
                 assert await status(f"{base}/{path}") == 403, path
             for headers in strange:
                 assert await status(served.address, **headers) == 403, headers
-            assert await status(f"{served.address}static/../serve.py") == 404
+            assert await status(f"{served.address}..%2Fserve.py") == 404
             for address, headers in (f"{base}/{other}/ws", {}), *((f"{served.address}ws", each) for each in strange):
                 with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
                     await http.ws_connect(address, headers=headers)
@@ -98,24 +95,35 @@ def test_who_does_not_know_the_address_is_refused(served: Served) -> None:
     assert served.said.count(token) == 1 and f"ssh -N -L {served.port}:127.0.0.1:{served.port} " in served.said
 
 
-def test_nohup_stays_nohup_for_the_server_and_its_tables(served: Served) -> None:
-    """Unfinished games are saved when their pages are closed."""
-
+def test_a_page_that_closes_leaves_a_save_and_nohup_stays_nohup(served: Served) -> None:
     async def script() -> None:
-        async with aiohttp.ClientSession() as http, http.ws_connect(f"{served.address}ws?width=80&height=24") as page:
+        async with aiohttp.ClientSession() as http, http.ws_connect(f"{served.address}ws") as page:
             await _turn(page)
-            server = psutil.Process(served.process.pid)
-            processes = [server, *server.children(recursive=True)]
-            assert len(processes) == 3  # including lifeline and table
-            for each in processes:
-                status = Path(f"/proc/{each.pid}/status").read_text()
-                assert int(re.findall(r"SigIgn:\s*(\w+)", status)[0], 16) >> (signal.SIGHUP - 1) & 1, each
+            status = Path(f"/proc/{served.process.pid}/status").read_text()
+            assert int(re.findall(r"SigIgn:\s*(\w+)", status)[0], 16) >> (signal.SIGHUP - 1) & 1
 
     before = _saves(served.folder)
     asyncio.run(script())
     until("a save", lambda: len(_saves(served.folder)) > len(before), 20)
-    (name,) = _saves(served.folder) - before
-    until("the way back", lambda: f"resume with busso play save=saves/{name}" in served.said, 20)
+
+
+def test_two_pages_have_two_tables_and_a_desk_is_taken_by_one_page(served: Served) -> None:
+    async def script() -> None:
+        async with aiohttp.ClientSession() as http:
+            names = []
+            for _ in range(2):
+                async with http.ws_connect(f"{served.address}ws") as page:
+                    names.append((await page.receive_json(timeout=seconds(20)))["desk"])
+                    async with http.ws_connect(f"{served.address}ws?desk={names[-1]}") as other:
+                        assert (await other.receive_json(timeout=seconds(20)))["desk"] != names[-1]
+            assert names[0] != names[1]
+            async with http.ws_connect(f"{served.address}ws?desk={names[0]}") as page:
+                assert "html" in await page.receive_json(timeout=seconds(20))
+                for text in ("", "[]", "{", '{"do": 1}', '{"do": "__init__"}', '{"do": "choose", "value": {}}'):
+                    await page.send_str(text)
+                await _turn(page)
+
+    asyncio.run(script())
 
 
 def _saves(folder: Path) -> set[str]:
@@ -137,66 +145,55 @@ def test_a_node_is_reached_through_its_login_node(monkeypatch: pytest.MonkeyPatc
     assert _ssh("me", 4567) == f"ssh -N -L 4567:127.0.0.1:4567 me@{socket.gethostname()}"
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
-def test_a_hand_in_the_browser(served: Served, tmp_path: Path) -> None:
-    async def script() -> None:
-        async with Browser(tmp_path) as browser:
-            await browser.open(served.address)
-            await browser.shows("Your turn", 40)
-            await browser.click("1 stick")
-            await browser.shows("The game is over")
-            await browser.press("n")
-            await browser.shows("Your turn")
-            await browser.press("2")
-            await browser.shows("Seat 0: hit")
-            own = f"{served.address.rsplit('/', 2)[0]}/".removeprefix("http")
-            away = [address for address in browser.asked if own not in address and not address.startswith("data:")]
-            assert away == []  # no external requests
-
-    asyncio.run(script())
-    assert replayed(served.folder / "it's a $record.jsonl")
-
-
 async def _turn(page: aiohttp.ClientWebSocketResponse) -> None:
     """Wait until the page asks for a move."""
     said = ""
     while "Your turn" not in said:
-        said += (await page.receive_bytes(timeout=seconds(40))).decode()
+        said = str(await page.receive_json(timeout=seconds(40)))
 
 
 SHORT_GRACE = (
-    "import sys, busso.play.app.serve as s, busso.play.__main__ as p; s._SECONDS_TO_SAVE = 2; p.main(sys.argv[1:])"
+    "import sys, busso.play.web.serve as s, busso.play.__main__ as p; s._SECONDS_TO_SAVE = 2; p.main(sys.argv[1:])"
 )
+HANGS = """
+import time
 
 
-@pytest.mark.slow  # starts two tables, and one runs into its grace time
-@pytest.mark.parametrize("ending", ["page", signal.SIGHUP, signal.SIGKILL])
-def test_a_table_that_hangs_ends_with_its_page_and_with_the_server(folder: Path, ending: str | int) -> None:
+class Hangs:
+    def __init__(self, game):
+        self.asked = 0
+
+    def begin(self, seeds):
+        pass
+
+    def act(self, decisions):
+        self.asked += 1
+        time.sleep(1000 if self.asked > 1 else 0)
+        return [(int(mask) & -int(mask)).bit_length() - 1 for mask in decisions.legal]
+"""
+
+
+@pytest.mark.parametrize("ending", [signal.SIGHUP, signal.SIGKILL])
+def test_a_table_that_hangs_neither_keeps_the_server_nor_loses_its_game(folder: Path, ending: signal.Signals) -> None:
     """Also if the server is killed; the other table saves."""
-    server = Served(folder, "game=sette_mezzo", "limit=4", "seed=3", "pace=0", python=("-c", SHORT_GRACE))
-    tables: list[psutil.Process] = []
+    (folder / "hangs.py").write_text(HANGS)
+    hangs = "opponents=./hangs.py:Hangs", "partner=greedy"
+    server = Served(folder, "game=tressette", "seed=3", "pace=0", *hangs, python=("-c", SHORT_GRACE))
 
     async def script() -> None:
-        address = f"{server.address}ws?width=80&height=24"
+        address = f"{server.address}ws"
         async with aiohttp.ClientSession() as http, http.ws_connect(address) as one, http.ws_connect(address) as other:
             for page in (one, other):
                 await _turn(page)
-            below = psutil.Process(server.process.pid).children(recursive=True)
-            tables.extend(process for process in below if process.cmdline()[1:3] == ["-m", "busso.play"])
-            assert len(tables) == 2
-            tables[0].suspend()
-            if ending == "page":
-                await asyncio.gather(one.close(), other.close())
-            else:
-                server.process.send_signal(int(ending))
-            await asyncio.to_thread(until, "no tables", lambda: not alive(table.pid for table in tables), 20)
+            for action in range(40):  # one of them is legal
+                await one.send_json({"do": "choose", "value": str(action)})
+            while "is thinking" not in str(await one.receive_json(timeout=seconds(20))):
+                pass
+            server.process.send_signal(ending)
+            await asyncio.to_thread(server.process.wait, seconds(20))
 
     asyncio.run(script())
-    assert [path.name for path in (folder / "saves").iterdir()] == ["sette_mezzo-3.json"]
-    if ending == "page":
-        assert server.process.poll() is None and server.end() == 0
-    elif ending == signal.SIGHUP:
-        assert server.process.wait(seconds(20)) == 0
-        assert "resume with busso play save=saves/sette_mezzo-3.json" in server.said
-    else:
-        server.process.wait()
+    assert _saves(folder) == {"tressette-3.json", "tressette-3-2.json"}
+    if ending == signal.SIGHUP:
+        assert server.process.returncode == 0
+        assert "resume with busso play save=saves/tressette-3" in server.said
