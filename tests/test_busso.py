@@ -20,7 +20,7 @@ from tests.pages import BLOCKS, TEXT
 
 ROOT = Path(__file__).parent.parent
 # Internal: started by other commands, with file descriptors.
-_STARTED = {"busso.train.rollout.ray.supervisor", "busso.play.app.lifeline"}
+_STARTED = {"busso.train.rollout.ray.supervisor"}
 WITHOUT_A_NAME = {*_STARTED, "busso.command.commands"}
 
 

@@ -222,10 +222,15 @@ def test_what_a_file_contains_is_text() -> None:
 @pytest.mark.parametrize("game", ["tressette", "spike", "blackjack", "sette_mezzo"])
 def test_agents_are_watched_hand_by_hand(game: str) -> None:
     async def script(person: Person) -> None:
-        await person.sees("game 2", 120)
-        person.do("hand", "previous")
-        await person.sees("game 1")
+        await person.until(lambda: person.desk.room is not None)
+        room = person.desk.room
+        person.do("bars")  # no values, which take time
+        await person.until(lambda: room.games.number > 0)
         person.do("pause")
+        await person.until(lambda: not room.thinking)
+        number = room.games.number
+        person.do("hand", "previous")
+        await person.until(lambda: room.games.number == number - 1)
         person.do("open")
         assert person.html
 
