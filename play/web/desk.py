@@ -65,10 +65,14 @@ class Desk:
 
     def page(self) -> dict[str, str]:
         """Return the content of the page as HTML, its title and its language."""
-        shown = self.room or self.menu
-        values = {"say": self.language.say, "texts": self.language.texts, "language": self.language, "desk": self}
-        html = template(shown.TEMPLATE).render(values | shown.context)
-        return {"html": html, "title": shown.title, "lang": self.language.name}
+        place = self.room or self.menu
+        values = self.menu.values() | {"shown": place.html(), "where": place.WHERE, "game": place.game}
+        html = template("layout.html").render(values)
+        return {
+            "html": html,
+            "title": self.language.game(place.game) if self.room else "busso",
+            "lang": self.language.name,
+        }
 
     def hear(self, what: str, value: str, key: str) -> None:
         """Do what the page asks for; ignore what the shown place does not offer."""

@@ -19,6 +19,7 @@ class Host(Protocol):
     language: Language
     changed: asyncio.Event
     room: Any  # the one that is shown; None for the menu
+    menu: Any
 
     def start(self, job: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run a coroutine, and report an unexpected error."""

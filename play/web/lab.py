@@ -20,7 +20,7 @@ from busso.play.blackjack_lab.lessons import (
     stats,
     typed,
 )
-from busso.play.blackjack_lab.value_table import COLUMNS, QUANTITIES, block, place_of, summed
+from busso.play.blackjack_lab.value_table import COLUMNS, QUANTITIES, Block, block, place_of, summed
 from busso.play.table.session import Session
 from busso.play.table.speech import Speech
 from busso.play.web.host import Host
@@ -28,10 +28,10 @@ from busso.play.web.table import TableRoom
 
 _LOOK_SECONDS = 0.25  # between updates of the learners' display
 _LEAST_PACE = 0.05  # of AutoPlay
-_OFFERED = {
-    "decks": ("infinite", *map(str, range(1, 9))),
-    "soft_17": ("stand", "hit"),
-    "ties": ("lose", "push"),
+_OFFERED = {"decks": ("infinite", *map(str, range(1, 9))), "soft_17": ("stand", "hit"), "ties": ("lose", "push")}
+_HELPERS = {
+    "METHODS": METHODS, "QUANTITIES": QUANTITIES, "COLUMNS": COLUMNS, "OFFERED": _OFFERED, "mark": mark,
+    "stats": stats, "legend": legend, "speed_text": speed_text,
 }  # fmt: skip
 
 
@@ -40,10 +40,10 @@ class LabRoom(TableRoom):
 
     def __init__(self, desk: Host, session: Session) -> None:
         super().__init__(desk, session)
-        self._lessons = Lessons(session.settings, self.table.setup.seed, LessonChoices())
-        self._method, self._quantity = "ql", QUANTITIES[0]
-        self._autoplay = self._closed = False
-        self._form: dict[str, str] | None = None  # the adjustable settings while they are being changed
+        self.lessons = Lessons(session.settings, self.table.setup.seed, LessonChoices())
+        self.method, self.quantity = "ql", QUANTITIES[0]
+        self.autoplay = self._closed = False
+        self.form: dict[str, str] | None = None  # the adjustable settings while they are being changed
         self._played = 0.0  # when AutoPlay moved last
 
     def start(self) -> None:
@@ -54,14 +54,14 @@ class LabRoom(TableRoom):
         """Show the learners' progress, and let AutoPlay move, until the room is closed."""
         loop = asyncio.get_running_loop()
         while not self._closed:
-            await asyncio.sleep(min(_LOOK_SECONDS, max(self.pace, _LEAST_PACE)) if self._autoplay else _LOOK_SECONDS)
+            await asyncio.sleep(min(_LOOK_SECONDS, max(self.pace, _LEAST_PACE)) if self.autoplay else _LOOK_SECONDS)
             for name in METHODS:
-                if (failure := self._lessons[name].failure) is not None:
+                if (failure := self.lessons[name].failure) is not None:
                     raise failure  # a bug
-            if self._autoplay and loop.time() - self._played >= self.pace and self.is_quiet and self._review is None:
+            if self.autoplay and loop.time() - self._played >= self.pace and self.is_quiet and self.review is None:
                 self._played = loop.time()
                 self._play_itself()
-            if not self.thinking and any(self._lessons[name].running for name in METHODS):
+            if not self.thinking and any(self.lessons[name].running for name in METHODS):
                 self.refresh()
 
     def _play_itself(self) -> None:
@@ -71,10 +71,10 @@ class LabRoom(TableRoom):
             self._follow()
 
     def _follow(self) -> None:
-        say, method = self.language.say, self._method.upper()
-        found = self._lessons.advice(self._method, self.table.hand.state)
+        say, method = self.language.say, self.method.upper()
+        found = self.lessons.advice(self.method, self.table.hand.state)
         if found is None:
-            self._autoplay = False
+            self.autoplay = False
             self.complain(say("blackjack_screen.auto_nothing", method=method))
             self.refresh()
             return
@@ -83,40 +83,21 @@ class LabRoom(TableRoom):
         self.tell([say(key, method=method, action=self.speech.action(action), visits=f"{visits:,}")])
         self.do_choose(str(action))
 
-    def details(self) -> dict[str, Any]:
-        say, lessons, method = self.language.say, self._lessons, self._method
-        learned = lessons[method].learned
-        cells = None if learned is None else summed(learned)
-        letters = (say("blackjack_screen.letter_stand"), say("blackjack_screen.letter_hit"))
-        here = self._here()
-        caption = say(f"blackjack_screen.caption_{self._quantity}", discount=lessons.settings["discount"])
-        lab = {
-            "methods": [
-                (name, key, mark(lessons[name]), lessons[name].running)
-                for name, key in zip(METHODS, "mdl", strict=True)
-            ],
-            "method": method,
-            "quantity": self._quantity,
-            "quantities": [(each, say(f"blackjack_screen.{each}")) for each in QUANTITIES],
-            "autoplay": self._autoplay,
-            "speed": speed_text(self.language, lessons.choices.speed),
-            "caption": f"{method.upper()}: {caption}",
-            "columns": COLUMNS,
-            "stats": stats(self.language, lessons),
-            "legend": legend(self.language, lessons.choices.policy).splitlines(),
-            "tables": [
-                (title, block(cells, name, self._quantity, letters), here[1:] if here[0] == name else None)
-                for name, title in ((each, say(f"blackjack_screen.{each}")) for each in ("hard", "soft"))
-            ],
-            "form": self._form and [(key, value, _OFFERED.get(key)) for key, value in self._form.items()],
-        }  # fmt: skip
-        return super().details() | {"lab": lab}
+    def helpers(self) -> dict[str, Any]:
+        return super().helpers() | _HELPERS
 
-    def _here(self) -> tuple[str, int, int]:
+    def blocks(self) -> list[tuple[str, Block]]:
+        """Return the shown table: its hard and its soft sums."""
+        learned = self.lessons[self.method].learned
+        cells = None if learned is None else summed(learned)
+        letters = (self.language.say("blackjack_screen.letter_stand"), self.language.say("blackjack_screen.letter_hit"))
+        return [(name, block(cells, name, self.quantity, letters)) for name in ("hard", "soft")]
+
+    def here(self, name: str) -> tuple[int, int] | None:
+        """Return the row and the column of the current decision if it is in this block."""
         state = self.table.hand.state[0]
-        if self.table.hand.over:
-            return "", 0, 0
-        return place_of(int(state["sum"]), bool(state["soft"]), int(state["open_rank"]))
+        place = place_of(int(state["sum"]), bool(state["soft"]), int(state["open_rank"]))
+        return place[1:] if not self.table.hand.over and place[0] == name else None
 
     def _show(self) -> None:
         if not self.thinking:
@@ -125,60 +106,57 @@ class LabRoom(TableRoom):
     def do_learn(self, name: str) -> None:
         """Start or pause a method, and show its table."""
         if name in METHODS:
-            self._lessons.toggle(name)
-            self._method = name if self._lessons[name].running else self._method
+            self.lessons.toggle(name)
+            self.method = name if self.lessons[name].running else self.method
             self._show()
 
     def do_method(self, name: str) -> None:
         """Show the table of a method, or of the next one."""
-        self._method = name if name in METHODS else _after(self._method, list(METHODS))
+        self.method = name if name in METHODS else _after(self.method, list(METHODS))
         self._show()
 
     def do_quantity(self, name: str) -> None:
         """Show a quantity, or the next one."""
-        self._quantity = name if name in QUANTITIES else _after(self._quantity, QUANTITIES)
+        self.quantity = name if name in QUANTITIES else _after(self.quantity, QUANTITIES)
         self._show()
 
     def do_speed(self, _: str) -> None:
-        """Learn at another speed."""
-        self._lessons.next_speed()
+        self.lessons.next_speed()
         self._show()
 
     def do_reset(self, _: str) -> None:
-        """Forget what the shown method has learned."""
-        self._lessons.reset(self._method)
-        self._say("blackjack_screen.was_reset", method=self._method.upper())
+        self.lessons.reset(self.method)
+        self._say("blackjack_screen.was_reset", method=self.method.upper())
 
     def do_autoplay(self, _: str) -> None:
         """Let the shown table play, or stop it."""
-        self._autoplay = not self._autoplay
-        key = "blackjack_screen.auto_on" if self._autoplay else "blackjack_screen.auto_off"
-        self.tell([self.language.say(key, method=self._method.upper())])
+        self.autoplay = not self.autoplay
+        key = "blackjack_screen.auto_on" if self.autoplay else "blackjack_screen.auto_off"
+        self.tell([self.language.say(key, method=self.method.upper())])
         self._show()
 
     def do_adjust(self, _: str) -> None:
         """Open the form of the rules and of learning, or close it."""
         if not self._is_busy():
-            self._autoplay = False
-            self._form = typed(self.session.settings, self._lessons.choices) if self._form is None else None
+            self.autoplay = False
+            self.form = typed(self.session.settings, self.lessons.choices) if self.form is None else None
             self.refresh()
 
     def do_set(self, value: str, key: str) -> None:
         """Write a value into the form."""
-        if self._form is not None and key in self._form:
-            self._form[key] = value
+        if self.form is not None and key in self.form:
+            self.form[key] = value
             self._show()
 
     def do_apply(self, _: str) -> None:
-        """Apply the form."""
-        if self._form is None or self._is_busy():
+        if self.form is None or self._is_busy():
             return
         try:
-            wanted = adjusted(self.session.settings, self._lessons.choices, self._form)
+            wanted = adjusted(self.session.settings, self.lessons.choices, self.form)
         except SettingsError as error:
             self.complain(str(error))
             return
-        self._form = None
+        self.form = None
         if wanted.settings != self.session.settings:
             self.think(
                 "app.opening",
@@ -186,7 +164,7 @@ class LabRoom(TableRoom):
                 lambda session: self._sit_down(session, wanted),
             )
         else:
-            self._lessons.choose(wanted.choices)
+            self.lessons.choose(wanted.choices)
             self._say("blackjack_screen.adjusted")
 
     def _sit_down(self, session: Session, wanted: AdjustedSettings) -> None:
@@ -196,16 +174,16 @@ class LabRoom(TableRoom):
         except OSError as error:
             self.complain(self.speech.not_saved(error))
             return
-        self._lessons.close()
+        self.lessons.close()
         self.session, self.table, self._own_save, self._finished = session, session.table, True, None
         self.speech = Speech(self.language, session.table, session.coach)
-        self._lessons = Lessons(session.settings, session.table.setup.seed, replace(wanted.choices))
+        self.lessons = Lessons(session.settings, session.table.setup.seed, replace(wanted.choices))
         self.tell([self.language.say("blackjack_screen.new_rules"), *([saved] if saved else [])])
         self._go_on()
 
     def close(self) -> None:
         self._closed = True
-        self._lessons.close()
+        self.lessons.close()
 
 
 def _after(each: str, names: Sequence[str]) -> str:

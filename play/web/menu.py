@@ -12,9 +12,10 @@ from busso.command.settings.quoting import in_quotes
 from busso.command.settings.untrusted import known_games
 from busso.play.language import LANGUAGES, Language
 from busso.play.web.host import Host, in_thread
+from busso.play.web.templates import template
 
 if TYPE_CHECKING:
-    from busso.play.table.choices import Choices, SettingRow
+    from busso.play.table.choices import Choices
     from busso.play.table.saves import SavedTable
 
 TYPED = "…"  # the choice that asks for a typed value
@@ -23,7 +24,7 @@ TYPED = "…"  # the choice that asks for a typed value
 class Menu:
     """Games with their settings, chosen one by one."""
 
-    TEMPLATE = "menu.html"
+    WHERE = "menu"  # the texts of its keys
 
     def __init__(self, desk: Host) -> None:
         self._desk = desk
@@ -35,16 +36,15 @@ class Menu:
         named = [key.removeprefix("game.") for key in desk.language.texts if key.startswith("game.")]
         self._games = sorted(known_games() | {self._entry}, key=lambda it: ([*named, it].index(it), it))
         desk.start(self._load())
+        self.look_for_saves()
 
     async def _load(self) -> None:
-
         for name in sorted(self._games, key=lambda name: name != self._entry):
             try:
                 self._choices[name] = await in_thread(partial(self._choices_of, name))
             except ValueError:  # an installed package's invalid game: opening it reports the error
                 continue
             self._desk.changed.set()
-        self.look_for_saves()
 
     def _choices_of(self, name: str) -> Choices:
         from busso.play.table.choices import Choices
@@ -65,61 +65,23 @@ class Menu:
         self._desk.changed.set()
 
     @property
-    def title(self) -> str:
-        """The title of the page."""
-        return "busso"
+    def game(self) -> str:
+        """The chosen game."""
+        return self._entry
 
-    @property
-    def context(self) -> dict[str, Any]:
-        """The values of the template."""
-        language, choices = self._desk.language, self._choices.get(self._entry)
-        return {
-            "games": [(name, language.game(name)) for name in self._games],
-            "entry": self._entry,
-            "about": language.texts.get(f"web.about.{self._entry}", ""),
-            "rows": [] if choices is None else [self._row(row) for row in choices.rows()],
-            "rules": language.rules(self._entry),
-            "saves": [self._described(table) for table in self._saves],
-            "refused": self.refused,
-            "typing": self._typing,
-        }
+    def values(self) -> dict[str, Any]:
+        """Return what every template may use."""
+        language = self._desk.language
+        return {"desk": self._desk, "language": language, "say": language.say, "texts": language.texts}
 
-    def _row(self, row: SettingRow) -> dict[str, Any]:
-        texts = self._desk.language.texts
-        name = "seat_of" if row.key.startswith("seat.") else row.key.removeprefix("game.")
-        label = texts.get(f"menu.row.{name}", name)
-        offered = row.offered if row.value in row.offered else (*row.offered, row.value)
-        return {
-            "key": row.key,
-            "value": row.value,
-            "label": label.format(seat=row.key.removeprefix("seat.")) if name == "seat_of" else label,
-            "about": texts.get(f"menu.says.{name}", ""),
-            "offered": [(value, self._text(name, value)) for value in offered],
-            "free": row.free,
-        }
-
-    def _text(self, name: str, value: str) -> str:
-        texts = self._desk.language.texts
-        if value in ("", "null"):
-            return texts.get(f"menu.empty.{name}", "-")
-        return texts.get(f"menu.value.{value}", value)
-
-    def _described(self, table: SavedTable) -> dict[str, Any]:
-        say, when = self._desk.language.say, f"{table.written:%Y-%m-%d %H:%M}"
-        if table.broken:
-            return {"title": say("menu.saved_broken", file=table.path), "lines": [table.broken], "broken": True}
-        saved, score = table.saved, table.saved["score"]
-        seats = (say("app.you") if name == "human" else name for name in saved["seats"])
-        stands = [] if saved["match"] is None else [say("menu.saved_match", score=saved["match"])]
-        stands.append(say("menu.saved_place", hands=len(saved["hands"]), moves=len(saved["hands"][-1])))
-        if score["games"]:
-            stands.append(say("menu.saved_score", games=score["games"], wins=score["wins"]))
-        game = self._desk.language.game(saved["game"]["name"])
-        lines = [" · ".join(stands), f"{when} · {table.path}"]
-        return {"title": f"{game} · {', '.join(seats)}", "lines": lines, "broken": False}
+    def html(self) -> str:
+        """Return the menu as HTML."""
+        choices = self._choices.get(self._entry)
+        found = {"games": self._games, "entry": self._entry, "refused": self.refused, "typing": self._typing}
+        rows = [] if choices is None else choices.rows()
+        return template("menu.html").render(self.values() | found, rows=rows, saves=self._saves)
 
     def do_game(self, name: str) -> None:
-        """Select a game."""
         if name in self._games:
             self._entry, self._typing, self.refused = name, "", ""
 
@@ -137,21 +99,17 @@ class Menu:
             self.refused = str(error)
 
     def do_language(self, name: str) -> None:
-        """Switch to another language."""
         if name in LANGUAGES:
             self._desk.language = Language(name)
             self._desk.settings = replace(self._desk.settings, lang=name)
 
     def do_play(self, _: str) -> None:
-        """Deal."""
         self._open(self._overrides())
 
     def do_watch(self, _: str) -> None:
-        """Watch agents play."""
         self._open([*(each for each in self._overrides() if not each.startswith("record=")), "watch=agents"])
 
     def do_file(self, name: str) -> None:
-        """Watch recorded games."""
         if name.strip():
             self._open([f"watch={in_quotes(name.strip())}"])
 

@@ -12,23 +12,28 @@ from busso.play.spectate import shares
 from busso.play.table.hints import Odds
 from busso.play.table.speech import Speech, one_line
 from busso.play.views import view
-from busso.play.web.boards import board_of
+from busso.play.web.boards import HELPERS, buttons
 from busso.play.web.host import Host, in_thread
+from busso.play.web.templates import template
 
 _LOG = 200  # lines
 
 
 class Room:
-    """Table, played or watched. `context` has the values of the template, and is not built while a thread computes."""
+    """Table, played or watched. It is drawn when it changes, and never while a thread computes at it."""
 
-    TEMPLATE: ClassVar[str] = "table.html"
     WHERE: ClassVar[str]  # the texts of its keys
+    end: Any = None  # of a hand, which replaces the table
+    lessons: Any = None  # beside the table
+    coaching: Any = None  # the coach's verdicts so far
+    last_trick = False  # instead of the current one
+    comment = ""  # the coach's, on the last decision
 
     def __init__(self, desk: Host, speech: Speech) -> None:
         self.desk, self.speech, self.language = desk, speech, speech.language
         self.table: Any = speech.table
         self.viewer = next(iter(self.table.people), 0)
-        self.context: dict[str, Any] = {}
+        self._drawn = ""
         self.log: list[str] = []
         self.news: list[str] = []
         self.thinking = ""  # text key of the computation in the thread
@@ -43,9 +48,14 @@ class Room:
         raise NotImplementedError
 
     @property
-    def title(self) -> str:
-        """The title of the page."""
-        return self.language.game(self.table.game.name)
+    def game(self) -> str:
+        """The game at the table."""
+        name: str = self.table.game.shown_as
+        return name
+
+    def html(self) -> str:
+        """Return the room as HTML, as it was when it changed last."""
+        return self._drawn
 
     def legal(self) -> Sequence[int]:
         """Return the actions that a person may choose now."""
@@ -55,29 +65,20 @@ class Room:
         """Return what is expected now."""
         raise NotImplementedError
 
-    def details(self) -> dict[str, Any]:
-        """Return more values of the template."""
+    def helpers(self) -> dict[str, Any]:
+        """Return more values for the templates."""
         return {}
 
     def refresh(self) -> None:
-        """Show the current state."""
+        """Draw the current state."""
         if self._advised_at is not self.table.hand.state:
             self.worths, self.odds = {}, ()
         seen, legal = view(self.table.hand, self.viewer), self.legal()
-        self.context = {
-            "room": self,
-            "where": self.WHERE,
-            "game": self.table.game.shown_as,
-            "title": self.title,
-            "legal": legal,
-            "board": board_of(self, seen, legal),
-            "prompt": self.prompt(),
-            "thinking": self.thinking,
-            "news": self.news,
-            "log": self.log,
-            "yours": bool(legal),
-            **self.details(),
-        }
+        values = {
+            "room": self, "where": self.WHERE, "table": self.table, "speech": self.speech, "game": self.game,
+            "seen": seen, "legal": legal, "prompt": self.prompt(), "buttons": buttons(self.speech, seen, legal),
+        }  # fmt: skip
+        self._drawn = template("table.html").render(HELPERS | self.desk.menu.values() | values | self.helpers())
         self.desk.changed.set()
 
     def advise(self, worths: Sequence[ActionValue] = (), odds: Sequence[Odds] = ()) -> None:
@@ -90,10 +91,13 @@ class Room:
         """Return the value of an action as text, its share between the worst and the best, and whether it is best."""
         if action not in self.worths:
             return None
-        found = [ActionValue(each, value) for each, value in self.worths.items()]
-        share = shares(found)[list(self.worths).index(action)]
+        share = shares([ActionValue(each, value) for each, value in self.worths.items()])[[*self.worths].index(action)]
         best = self.worths[action] == next(iter(self.worths.values()))
         return {"text": self.speech.value(self.worths[action]), "share": round(100 * share), "best": best}
+
+    def bars(self, worths: Sequence[ActionValue], played: int | None = None) -> list[tuple[ActionValue, float, bool]]:
+        """Return values with the lengths of their bars, and whether it is the played action's."""
+        return [(each, share, each.action == played) for each, share in zip(worths, shares(worths), strict=True)]
 
     def tell(self, lines: Sequence[str]) -> None:
         """Add lines to the log and the news."""

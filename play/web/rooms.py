@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from busso.cards.hand import Hand, Move
 from busso.evaluate.review.advisers import Evaluation
@@ -29,14 +29,12 @@ class TressetteRoom(TableRoom):
     """Tressette, where the last trick can be shown again."""
 
     TOOLS = (("hint", "t"), ("undo", "u"), ("last", "l"), ("review", "v"), ("save", "w"))
-    last_trick = False
 
     def moved(self, move: Move) -> None:
         self.last_trick = False
         super().moved(move)
 
     def do_last(self, _: str) -> None:
-        """Show the last trick, or this one again."""
         self.last_trick = not self.last_trick
         if not self.thinking:
             self.refresh()
@@ -82,32 +80,23 @@ class SetteRoom(TableRoom):
 
     def __init__(self, desk: Host, session: Session) -> None:
         super().__init__(desk, session)
-        self._coaching, self._coached, self._comment = Coaching(), True, ""
-
-    def details(self) -> dict[str, Any]:
-        found = self._coaching
-        key = "sette_screen.coach_on" if self._coached else "sette_screen.coach_off"
-        told = self.language.say(
-            key, decisions=found.decisions, mistakes=found.mistakes, cost=f"{found.cost:.3f}"
-        )  # fmt: skip
-        return super().details() | {"coach": told, "comment": self._comment}
+        self.coaching, self.coached = Coaching(), True
 
     def do_coach(self, _: str) -> None:
-        """Switch the coach on or off."""
-        self._coached, self._comment = not self._coached, ""
+        self.coached, self.comment = not self.coached, ""
         if not self.thinking:
             self.refresh()
 
     def do_undo(self, value: str) -> None:
         super().do_undo(value)
-        if self._coaching.take_back(self.table.number, len(self.table.hand.moves)):
-            self._comment = ""
+        if self.coaching.take_back(self.table.number, len(self.table.hand.moves)):
+            self.comment = ""
             self.refresh()
 
     def moved(self, move: Move) -> None:
-        self._comment = ""
+        self.comment = ""
         super().moved(move)
-        if self._coached and move.seat in self.table.people:
+        if self.coached and move.seat in self.table.people:
             self.desk.start(self._judge(self.table.hand, self.table.number, move))
 
     async def _judge(self, hand: Hand, game: int, move: Move) -> None:
@@ -116,10 +105,10 @@ class SetteRoom(TableRoom):
         judged = await in_thread(lambda: self.session.coach.judge(hand, number, move))
         if judged is None or move not in hand.moves:
             return
-        self._coaching.add(game, judged)
+        self.coaching.add(game, judged)
         if is_mistake(judged):
-            self._comment = self._remark(judged)
-            self.log = [*self.log, self._comment]
+            self.comment = self._remark(judged)
+            self.log = [*self.log, self.comment]
         if not self.thinking:
             self.refresh()
 

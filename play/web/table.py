@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from busso.cards.hand import Hand, Move
 from busso.evaluate.review.advisers import ActionValue, Evaluation
-from busso.play.spectate import SLOWER, shares
+from busso.play.spectate import SLOWER
 from busso.play.table.hints import is_mistake
 from busso.play.table.session import Session
 from busso.play.table.speech import Speech
@@ -38,8 +38,8 @@ class TableRoom(Room):
         self.refused = ""  # why an action was, until the next position
         self._own_save = session.path is None  # the file is ours to remove once the game is over
         self._finished: Hand | None = None  # the latest hand that is over
-        self._review: tuple[Hand, list[Evaluation]] | None = None
-        self._at = 0  # the reviewed decision
+        self.review: tuple[Hand, list[Evaluation]] | None = None
+        self.at = 0  # the reviewed decision
 
     def start(self) -> None:
         if self.session.finished:
@@ -72,22 +72,13 @@ class TableRoom(Room):
             return say("web.game_over" if self.table.game_over else "web.hand_over")
         return "" if self.pausing else say("app.your_turn", seat=self.viewer)
 
-    def details(self) -> dict[str, Any]:
-        setup, say = self.table.setup, self.language.say
-        score = self.table.match_score
-        names = [] if self.table.game.shown_as == "tressette" else list(dict.fromkeys(
-            self.speech.seat_name(seat, self.viewer) for seat in range(len(setup.seats))
-        ))  # fmt: skip
-        match = [] if score is None else [say("plain.match_score", score=tuple(score), to=setup.match)]
-        goes_on = self.is_quiet and (self.covered or self.waits or self.table.hand.over)
-        return {
-            "subtitle": " · ".join((*names, *match, say("app.seed", seed=setup.seed))),
-            "covered": self.covered,
-            "refused": self.refused,
-            "tools": [(name, key, say(f"key.{name}")) for name, key in self.TOOLS],
-            "next": say("key.next") if goes_on else "",
-            "review": self._reviewed(),
-        }
+    @property
+    def goes_on(self) -> bool:
+        """True if the table waits for `next`."""
+        return self.is_quiet and bool(self.covered or self.waits or self.table.hand.over)
+
+    def helpers(self) -> dict[str, Any]:
+        return {"position": position, "is_mistake": is_mistake}
 
     def do_choose(self, value: str) -> None:
         """Play a person's action, or show why it is not possible."""
@@ -161,8 +152,7 @@ class TableRoom(Room):
             self.complain(self.speech.not_saved(trouble))
 
     def do_next(self, _: str) -> None:
-        """Uncover the page for the next person, end a wait, or deal the next hand or game."""
-        if self._review is not None:
+        if self.review is not None:
             self.do_back("")
         elif self.covered:
             self.covered = not self.is_quiet
@@ -176,7 +166,6 @@ class TableRoom(Room):
             self.think("app.dealing", self.session.deal, lambda _: self._go_on())
 
     def do_undo(self, _: str) -> None:
-        """Go back to the latest decision of a person."""
         if self._is_busy():
             return
         undone = self.session.undo()
@@ -186,7 +175,6 @@ class TableRoom(Room):
             self._go_on()
 
     def do_hint(self, _: str) -> None:
-        """Show the value of each action."""
         if not self._is_busy() and self.table.person_to_move:
             self.think("app.counting", lambda: self.session.coach.hint(self.table.hand), self._show_hint)
 
@@ -199,7 +187,6 @@ class TableRoom(Room):
             self.log = [*self.log, line]
 
     def do_odds(self, _: str) -> None:
-        """Show the chances to win from here."""
         if not self._is_busy() and self.table.person_to_move:
             self.think("app.counting", lambda: self.session.coach.odds(self.table.hand), self._show_odds)
 
@@ -209,7 +196,6 @@ class TableRoom(Room):
             self.tell(self.speech.odds(odds))
 
     def do_save(self, _: str) -> None:
-        """Save the table now."""
         if self._is_busy():
             return
         try:
@@ -231,70 +217,28 @@ class TableRoom(Room):
         judge: Callable[[], list[Evaluation]] = lambda: self.session.coach.review(hand, self.table.people)  # noqa: E731
 
         def show(judged: list[Evaluation]) -> None:
-            self._review, self._at = (hand, judged), 0
+            self.review, self.at = (hand, judged), 0
 
         self.think("app.counting", judge, show)
 
     def do_at(self, value: str) -> None:
         """Show another reviewed decision: its place, or the next or previous one, or mistake."""
-        if self._review is None:
+        if self.review is None:
             return
-        judged = self._review[1]
+        judged = self.review[1]
         if value.isdecimal() and int(value) < len(judged):
-            self._at = int(value)
+            self.at = int(value)
         elif value in ("next", "previous"):
-            self._at = max(0, min(len(judged) - 1, self._at + (1 if value == "next" else -1)))
+            self.at = max(0, min(len(judged) - 1, self.at + (1 if value == "next" else -1)))
         elif value in ("next_mistake", "previous_mistake"):
             later = value == "next_mistake"
-            wrong = [
-                k for k, each in enumerate(judged) if is_mistake(each) and (k > self._at) == later and k != self._at
-            ]
-            self._at = (min if later else max)(wrong, default=self._at)
+            wrong = [k for k, each in enumerate(judged) if is_mistake(each) and (k > self.at) == later and k != self.at]
+            self.at = (min if later else max)(wrong, default=self.at)
         self.refresh()
 
     def do_back(self, _: str) -> None:
-        """Close the review."""
-        self._review = None
+        self.review = None
         self.refresh()
-
-    def _reviewed(self) -> dict[str, Any] | None:
-        """Return the values of the review's template; None while it is closed."""
-        if self._review is None:
-            return None
-        (hand, judged), speech = self._review, self.speech
-        worst = max((each.cost or 0.0 for each in judged), default=0.0) or 1.0
-        found: dict[str, Any] = {
-            "total": speech.review_total(judged),
-            "at": self._at,
-            "decisions": [
-                {
-                    "text": f"{each.number} {speech.action(each.action)}",
-                    "cost": "?" if each.cost is None else f"−{each.cost:.2f}" if is_mistake(each) else "✓",
-                    "share": round(100 * (each.cost or 0.0) / worst),
-                    "best": speech.action(each.best.action),
-                    "mistake": is_mistake(each),
-                }
-                for each in judged
-            ],
-        }
-        if judged:
-            each = judged[self._at]
-            bars = zip(each.worths, shares(each.worths), strict=True)
-            found |= {
-                "before": self.language.say("review_screen.before", number=each.number, seat=each.seat),
-                "lines": position(self.language, hand, each.number, each.seat),
-                "unit": self.language.say("review_screen.worth", unit=speech.value_unit(), player=speech.coach.name),
-                "values": [
-                    (
-                        speech.action(worth.action),
-                        speech.value(worth.value),
-                        round(100 * share),
-                        worth.action == each.action,
-                    )
-                    for worth, share in bars
-                ],
-            }
-        return found
 
     def saved_words(self) -> str:
         saved = self.session.leave()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from busso.evaluate.review.advisers import ActionValue
-from busso.play.spectate import AFTER_HAND, PACES, SLOWER, Commentary, WatchedGames, shares
+from busso.play.spectate import AFTER_HAND, PACES, SLOWER, Commentary, WatchedGames
 from busso.play.table.speech import Speech, value_text
 from busso.play.views import open_hands
 from busso.play.web.boards import stays_longer
@@ -21,8 +21,8 @@ class WatchRoom(Room):
     def __init__(self, desk: Host, watch: WatchedGames) -> None:
         super().__init__(desk, Speech(desk.language, watch.table, watch.coach))
         self.games, self.viewer = watch, watch.viewer
-        self._commentary = Commentary(self.speech, watch)
-        self._worths: tuple[str, list[ActionValue]] | None = None  # None if not requested or not known yet
+        self.commentary = Commentary(self.speech, watch)
+        self.found: tuple[str, list[ActionValue]] | None = None  # None if not requested or not known yet
         self._said = -1, 0  # hand and move up to which the log goes
 
     def start(self) -> None:
@@ -30,62 +30,37 @@ class WatchRoom(Room):
 
     def prompt(self) -> str:
         if not self.thinking:
-            return self._commentary.prompt()
+            return self.commentary.prompt()
         turn = self.table.hand.turn
         return self.language.say(self.thinking, seat=turn, name="" if turn is None else self.table.setup.seats[turn])
 
-    def details(self) -> dict[str, Any]:
-        games = self.games
-        hands = open_hands(self.table.hand) if games.shows_hands else []
-        return {
-            "title": self._commentary.title(),
-            "subtitle": "",
-            "playing": games.playing,
-            "pace": f"{games.pace:g}",
-            "seats": range(games.game.seats),
-            "viewer": self.viewer,
-            "shows_hands": games.shows_hands,
-            "shows_values": games.shows_values,
-            "opened": [self._opened(each) for each in self.speech.lines(hands)],
-            "values": self._values(),
-        }
+    def opened(self) -> list[tuple[str, str, str]]:
+        """Return the hidden cards of each seat: who, a colon, and the cards."""
+        return [line.partition(": ") for line in self.speech.lines(open_hands(self.table.hand))]
 
-    @staticmethod
-    def _opened(line: str) -> dict[str, Any]:
-        """Return a line about a hand with its cards apart."""
-        who, _, cards = line.partition(": ")
-        return {"who": who, "cards": [card for card in cards.split() if card != "-"]}
+    def bars(self, worths: Sequence[ActionValue], played: int | None = None) -> list[tuple[ActionValue, float, bool]]:
+        following = self.games.following
+        return super().bars(worths, None if following is None else following.action)
 
-    def _values(self) -> dict[str, Any] | None:
-        turn = self.table.hand.turn
-        if turn is None or not self.games.shows_values:
-            return None
-        say = self.language.say
-        if not self._commentary.may_know or self._worths is None or not self._worths[1]:
-            return {"head": " ".join(self._commentary.values(self._worths, 80)), "rows": []}
-        unit, worths = self._worths
-        played = None if self.games.following is None else self.games.following.action
-        rows = [
-            (self.speech.action(each.action), value_text(each.value, unit), round(100 * share), each.action == played)
-            for each, share in zip(worths, shares(worths), strict=True)
-        ]
-        return {"head": say("watch.values", seat=turn, unit=self.language.unit(unit)), "rows": rows}
+    def value(self, value: float | None) -> str:
+        """Return a value of `found` as text."""
+        return value_text(value, self.found[0] if self.found else "")
 
     def _arrive(self) -> None:
         """Handle a new position: describe it, compute the values, and continue."""
         self._tell_position()
-        self._worths = None
+        self.found = None
         self._count()
 
     def _count(self) -> None:
-        wanted = self.games.shows_values and self._commentary.may_know and not self.table.hand.over
-        if wanted and self._worths is None:
+        wanted = self.games.shows_values and self.commentary.may_know and not self.table.hand.over
+        if wanted and self.found is None:
             self.think("watch.counting", self.games.worths, self._counted)
         else:
             self._wait()
 
     def _counted(self, found: tuple[str, list[ActionValue]]) -> None:
-        self._worths = found
+        self.found = found
         self._wait()
 
     def _wait(self) -> None:
@@ -121,7 +96,7 @@ class WatchRoom(Room):
             self.games.go(number)
             if self.games.game is not game:  # another game has another coach, seat and speech
                 self.speech = Speech(self.language, self.games.table, self.games.coach)
-                self._commentary = Commentary(self.speech, self.games)
+                self.commentary = Commentary(self.speech, self.games)
                 self.viewer = self.games.viewer
             self._arrive()
 
@@ -149,9 +124,9 @@ class WatchRoom(Room):
         if number != self.games.number or at > len(hand.moves):
             self.log, at = [], 0
         self._said = self.games.number, len(hand.moves)
-        ended = self._commentary.ended() if at < max(1, len(hand.moves)) else []
-        self.tell([line for move in hand.moves[at:] for line in self._commentary.happened(move)] + ended)
-        last = self._commentary.happened(hand.moves[-1]) if hand.moves else []
+        ended = self.commentary.ended() if at < max(1, len(hand.moves)) else []
+        self.tell([line for move in hand.moves[at:] for line in self.commentary.happened(move)] + ended)
+        last = self.commentary.happened(hand.moves[-1]) if hand.moves else []
         self.news = [*last, *ended][-3:]
 
     def close(self) -> None:
@@ -173,18 +148,15 @@ class WatchRoom(Room):
             self.refresh()
 
     def do_pause(self, _: str) -> None:
-        """Stop or continue automatic play."""
         self.games.playing = not self.games.playing
         if not self.thinking:
             self._wait()
 
     def do_step(self, _: str) -> None:
-        """Go forward by a move."""
         if self._by_hand():
             self._step()
 
     def do_step_back(self, _: str) -> None:
-        """Go back by a move."""
         if self._by_hand():
             self.games.back()
             self._arrive()
@@ -197,7 +169,6 @@ class WatchRoom(Room):
             self._go(self.games.number + (1 if value == "next" else -1))
 
     def do_pace(self, value: str) -> None:
-        """Play faster or slower."""
         pace = self.games.pace
         if value == "faster":
             self.games.pace = max((each for each in PACES if each < pace), default=PACES[0])
@@ -207,12 +178,10 @@ class WatchRoom(Room):
             self._wait()
 
     def do_open(self, _: str) -> None:
-        """Show or hide all hands."""
         self.games.shows_hands = not self.games.shows_hands
         self._looked()
 
     def do_bars(self, _: str) -> None:
-        """Show or hide the values."""
         self.games.shows_values = not self.games.shows_values
         self._looked()
 

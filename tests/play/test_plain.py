@@ -276,6 +276,6 @@ def test_a_search_is_compiled_when_it_sits_down(monkeypatch: pytest.MonkeyPatch,
     assert isinstance(player, SearchPlayer) and replayed == [8] and player.simulator.rows > 100
 
 
-def test_odds_in_blackjack_name_equal_sums() -> None:
-    out, _ = talk(lines("odds"), "game=blackjack", "seed=3")
+def test_odds_in_blackjack_name_equal_sums(piped: Piped) -> None:
+    _, out, _ = piped("odds\n", "ui=plain", "game=blackjack", "seed=3")
     assert re.search(r"stand: win [\d.]+%, equal sums [\d.]+%, lose [\d.]+%", out)

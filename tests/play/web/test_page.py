@@ -17,7 +17,8 @@ LEAST = 44  # pixels of a card
 AA = 4.5
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 _OVER = "!!document.querySelector('[data-do=next]')"
-_MOMENT = "document.querySelector('.room').innerText"
+# The person's actions so far; a coach's remark, which may come later, is none.
+_MOMENT = "[...document.querySelectorAll('.log p')].filter((it) => it.textContent.startsWith('Seat 0')).length"
 _MINE = f"!!document.querySelector('.prompt.yours') || {_OVER}"
 
 
