@@ -1,4 +1,4 @@
-"""What the templates of the boards need beside the views: cards, buttons, and when to linger."""
+"""Cards and buttons for the templates of the boards."""
 
 from __future__ import annotations
 
@@ -43,8 +43,9 @@ def stays_longer(hand: Hand, move: Move) -> bool:
 def card(language: Language, deck: str, text: str | int, place: int = 0) -> dict[str, Any]:
     """Return a card for the template. Cards without a suit get one by their `place`, since it does not matter."""
     if deck == "spike":
-        sign = "zero" if text == 0 else "plus" if int(text) > 0 else "minus"
-        return {"deck": deck, "rank": signed(text), "suit": sign, "number": abs(int(text)), "name": signed(text)}
+        number, name = int(text), signed(int(text))
+        sign = "zero" if number == 0 else "plus" if number > 0 else "minus"
+        return {"deck": deck, "rank": name, "suit": sign, "number": abs(number), "name": name}
     text = str(text)
     suited = deck == "italian" and len(text) > 1
     rank, suit = (text[0], text[1]) if suited else (text, _SUITS[deck][place % 4])

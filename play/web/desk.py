@@ -1,4 +1,4 @@
-"""What one page shows: the menu, a table or games to watch; and what the page asks for."""
+"""Desk of one page: the menu, a table or games to watch, and the requests of the page."""
 
 from __future__ import annotations
 

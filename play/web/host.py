@@ -1,4 +1,4 @@
-"""What a room or the menu asks of the page that it is on."""
+"""Interface of a page for the menu and the rooms on it, and jobs in threads."""
 
 from __future__ import annotations
 

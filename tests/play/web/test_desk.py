@@ -18,7 +18,7 @@ OWN = str(ROOT / "examples/own/briscola.py")
 
 
 class Person:
-    """Who looks at a page, and clicks on it."""
+    """Person who looks at a page and clicks on it."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
