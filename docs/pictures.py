@@ -1,10 +1,13 @@
 """Screenshots of each game's table for README and docs, docs/pictures/NAME.svg: `make pictures`.
 
-`python docs/pictures.py NAME ...` takes only those named. Textual's pilot plays, without a terminal.
+`python docs/pictures.py NAME ...` takes only those named. Textual's pilot plays, without a terminal; `browser`, a PNG,
+is taken by Chromium of the served page.
 """
 
 import asyncio
+import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +21,11 @@ from busso.command.settings.quoting import given as given_by
 from busso.play.app.application import TableApp
 from busso.play.app.table import TableScreen
 from busso.play.table.settings import PlaySettings
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for the driver of Chromium among the tests
+
+from tests.play.web.browser import Browser
+from tests.play.web.test_served import Served
 
 FOLDER = Path(__file__).resolve().parent / "pictures"
 _LONGEST = 300  # seconds to wait for anything
@@ -109,13 +117,35 @@ async def take(name: str, folder: Path = FOLDER) -> Path:
     return path
 
 
+async def take_page(folder: Path = FOLDER) -> Path:
+    """Write a screenshot of the page on a phone, with a hint, and return its path."""
+    path = folder / "browser.png"
+    with tempfile.TemporaryDirectory() as place:
+        os.environ["PYTHONPATH"] = str(Path(__file__).resolve().parent.parent)
+        overrides = ("game=tressette", "match=21", "signals=true", "seed=7", "hint=monte_carlo:samples:100", "pace=0")
+        server = Served(Path(place), *overrides)
+        async with Browser(Path(place), 390, 844) as browser:
+            await browser.open(server.address)
+            for card in range(3):
+                held = f"document.querySelectorAll('.held').length === {10 - card}"
+                await browser.holds(f"{held} && !!document.querySelector('.held:not([aria-disabled])')", _LONGEST)
+                if card < 2:
+                    await browser.tap(".held:not([aria-disabled])")
+            await browser.press("t")
+            await browser.holds("!!document.querySelector('.worth.best')", _LONGEST)
+            await browser.evaluate("document.activeElement.blur(), scrollTo(0, 0)")
+            await browser.picture(path)
+        server.end()
+    return path
+
+
 def main(names: Sequence[str]) -> int:
     """Take the named screenshots, or all, and return the exit code."""
-    for name in names or PICTURES:
-        if name not in PICTURES:
-            print(f"error: unknown picture {name!r}; available: {', '.join(PICTURES)}", file=sys.stderr)
+    for name in names or (*PICTURES, "browser"):
+        if name not in PICTURES and name != "browser":
+            print(f"error: unknown picture {name!r}; available: {', '.join(PICTURES)}, browser", file=sys.stderr)
             return 2
-        print(asyncio.run(take(name)))
+        print(asyncio.run(take_page() if name == "browser" else take(name)))
     return 0
 
 
