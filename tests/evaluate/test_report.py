@@ -393,14 +393,16 @@ def test_one_game_tells_nothing_of_its_spread() -> None:
 
 @pytest.mark.parametrize("page", ["report", "review"])
 def test_text_of_pages_has_the_contrast_that_people_need(page: str) -> None:
-    """By day, by night and on paper: all colours of text on each ground, and suits on cards."""
+    """By day, by night and on paper: each colour of text on each ground, also of suits, and of seats in a graph."""
     css = (ROOT / "evaluate" / page / "page.html.j2").read_text()
     colours: dict[str, str] = {}
-    suits = re.findall(r"\.(?:denari|coppe|spade|bastoni) \{ color: (#\w+)", css)
+    suits, sides = (
+        re.findall(rf"{name} \{{ \w+: (#\w+)", css) for name in (r"\.(?:denari|coppe|spade|bastoni)", r"text\.side\d")
+    )
     for number, block in enumerate(re.findall(r":root \{(.*?)\}", css, re.DOTALL)):
         colours |= dict(re.findall(r"--(\w+): (#\w+)", block))
         of_text = {name: colours[name] for name in ("ink", "soft", "accent", *GRADES) if name in colours}
-        of_text |= dict(enumerate(suits[4 * number : 4 * number + 4]))  # type: ignore[arg-type]
+        of_text |= dict(enumerate(each for found in (suits, sides) for each in found[4 * number : 4 * number + 4]))  # type: ignore[arg-type]
         grounds = {name: colours[name] for name in ("paper", "shade", "panel") if name in colours}
         pairs = {
             (a, b): contrast(of_hex(text), of_hex(ground))
