@@ -21,14 +21,15 @@ HEAVY = GAMES | {
 }
 SETTINGS = {"hydra", "omegaconf"}
 TRESSETTE = SETTINGS | {"numba", "busso.tressette"}
+PICTURES = {"matplotlib", "jinja2", "markdown_it"}  # of a tournament, after its results
 RULE_PLAYERS = ("players=[greedy,random]", "deals=2")
 
 # Command lines, and the packages above that each may import. Few deals, because only the imports before them matter.
 MAY_IMPORT: list[tuple[Sequence[str], set[str]]] = [
-    (("tournament", *RULE_PLAYERS, "folder=t"), TRESSETTE | {"rich"}),
+    (("tournament", *RULE_PLAYERS, "folder=t"), TRESSETTE | {"rich"} | PICTURES),
     (
         ("tournament", "players=[champion,random]", "deals=2", "folder=c"),
-        TRESSETTE | {"rich", "torch", "safetensors"},
+        TRESSETTE | {"rich", "torch", "safetensors"} | PICTURES,
     ),
     (("replay", "one.jsonl"), {"numba", "busso.tressette"}),
     # Numba needs SciPy's BLAS to compile sums of arrays.

@@ -116,7 +116,7 @@ def test_what_a_champion_says_of_itself_stays_as_it_is(trained_run: Any, tmp_pat
     write_champion(given, header, tensors)
     assert main([f"run={given}", f"to={tmp_path / 'made'}"]) == 0
     written = [path.read_bytes() for path in (tmp_path / "made").iterdir()]
-    assert len(written) == 2 and all(NAME.encode() in each and SECRET.encode() not in each for each in written)
+    assert len(written) == 3 and all(NAME.encode() in each and SECRET.encode() not in each for each in written)
 
 
 def test_the_command_line_may() -> None:
