@@ -45,7 +45,7 @@ def load_player(game: Game | str, player: str | Path | Run, network: str | None 
     >>> champion = busso.load_player(game, "champion")
     >>> busso.load_player(game, "gredy")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    busso.command.settings.checks.SettingsError: players: gredy: unknown player of tressette; available: random, ...
+    busso.command.settings.checks.SettingsError: players: gredy: unknown player of tressette; did you mean greedy? ...
     """
     game = as_game(game)
     if network is not None:

@@ -207,12 +207,15 @@ def runs_like(text: str) -> str:
         runs = sorted(each for each in Path("runs").glob("*/*") if each.is_dir())
         near = difflib.get_close_matches(path.name, {each.name for each in runs}, 1, _ALIKE)
         return " or ".join(str(each) for each in runs if each.name in near)
-    for folder in (path.parent, path.parent.parent):  # compared without the folder, which would make all alike
-        deep = len(path.relative_to(folder).parts)
-        there = [str(each.relative_to(folder)) for each in folder.glob("/".join("*" * deep)) if each.is_dir()]
-        if near := difflib.get_close_matches(str(path.relative_to(folder)), there, 1, _ALIKE):
-            return str(folder / near[0])
-    return ""
+    there = [each for each in (*path.parent.glob("*"), *path.parent.parent.glob("*/*")) if each.is_dir()]
+
+    def alike(folder: Path) -> float:
+        """Return the least similarity of a part: whole paths are alike by the folders that they share."""
+        pairs = zip(path.parts[-2:], folder.parts[-2:], strict=False)
+        return min(difflib.SequenceMatcher(None, *pair).ratio() for pair in pairs)
+
+    nearest = max(there, key=alike, default=None)
+    return str(nearest) if nearest is not None and alike(nearest) >= _ALIKE else ""
 
 
 def named_files(game: Game, others: Sequence[str]) -> str:

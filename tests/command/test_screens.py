@@ -55,7 +55,7 @@ def test_a_tournament_shows_its_bar_and_then_only_results(tmp_path: Path, column
     arguments = [players, "deals=512", "batch_deals=64", "processes=1", f"folder={tmp_path / 'out'}"]
     found = screens("busso.evaluate.tournament", arguments, columns, rows=60)
     bars = [screen for screen in found if "playing" in screen]
-    assert len(bars) > 2 and all(screen.count("playing") == 1 for screen in bars)
+    assert bars and all(screen.count("playing") == 1 for screen in bars)
     assert "━" in bars[-1] and not any(CODES.search(screen) for screen in found)
     assert "playing" not in found[-1] and "Elo" in found[-1]
 

@@ -238,7 +238,7 @@ def test_log_row_by_hand() -> None:
 def test_what_is_won_is_won_by_the_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A duel reports its first player's wins: here any player except `random` wins everything."""
 
-    def duel(game: Any, first: Player, second: Player, seeds: np.ndarray, seating: str) -> Duel:
+    def duel(game: Any, first: Player, second: Player, seeds: np.ndarray, *_: Any) -> Duel:
         assert isinstance(first, RandomPlayer) != isinstance(second, RandomPlayer)
         won = np.full(seeds.size, float(isinstance(second, RandomPlayer)))
         return Duel(won, won, 1 - won)
