@@ -128,6 +128,7 @@ esac""",
 echo "python $* BUSSO_MINUTES=${BUSSO_MINUTES-}"
 trap "exit 75" USR1
 kill -USR1 $PPID
+[[ ! ${TWICE-} ]] || { sleep 0.5 && kill -USR1 $PPID; }
 for ((k = 0; k < ${TENTHS:-9999}; k++)); do sleep 0.1; done
 """,
 }
@@ -171,6 +172,12 @@ def test_a_short_job_trains_on_after_the_signal_unless_it_is_preempted(
     given = {"LIMIT": limit, "PREEMPTED": f" PreemptTime={preempted} ", "TENTHS": "10"}
     said = _stopped(tmp_path, short_folder, given, code).stdout
     assert "SIGUSR1\n" in said and ("USR1 is held back for " in said) == (not code)
+
+
+def test_a_second_signal_is_held_back_as_the_first(tmp_path: Path, short_folder: str) -> None:
+    given = {"LIMIT": "5:00", "PREEMPTED": " PreemptTime=None ", "TENTHS": "10", "TWICE": "1"}
+    said = _stopped(tmp_path, short_folder, given, 0).stdout
+    assert said.count("SIGUSR1\n") == 2 and said.count("USR1 is held back for ") == 1
 
 
 def test_a_signal_that_was_held_back_comes_two_minutes_before_the_limit(tmp_path: Path, short_folder: str) -> None:

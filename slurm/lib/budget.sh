@@ -35,6 +35,6 @@ set_minutes() {
 # start; fail for other jobs and after a preemption.
 seconds_to_hold() { # SECONDS since the start
     local record seconds=$((limit - CLOSING_SECONDS - $1))
-    ((limit < 2 * (SIGNAL_SECONDS + EARLY_SECONDS) && seconds > 0)) && record=$(record_of_job) &&
+    ((limit < 2 * (SIGNAL_SECONDS + EARLY_SECONDS) && seconds > 0)) && record=$(record_of_job || { sleep 3 && record_of_job; }) &&
         [[ $record == *' PreemptTime=None '* ]] && echo "$seconds"
 }

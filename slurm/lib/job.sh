@@ -10,7 +10,7 @@ fail() {
 ask() { # COMMAND of Slurm: again, since a busy controller may not answer the first time
     local tries
     for tries in 1 2 3 4; do
-        "$@" && return
+        "$@" && return 0 # in a trap, `return` alone gives the status from before the trap
         ((tries < 4)) && sleep 10
     done
     return 1

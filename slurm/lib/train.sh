@@ -41,11 +41,11 @@ tell() {
     kill "-$signal" "$trainer" 2>/dev/null
 }
 
-# Succeeds if USR1 is held back: it then comes again.
+# Succeeds if USR1 is held back: it then comes again. In a trap, `return` alone gives the status from before the trap.
 hold() {
     local seconds
-    [[ ! $cancelled ]] && seconds=$(seconds_to_hold "$SECONDS") || return
-    [[ $held ]] && return
+    [[ ! $cancelled ]] && seconds=$(seconds_to_hold "$SECONDS") || return 1
+    [[ $held ]] && return 0
     say "USR1 is held back for $seconds s, unless the job is preempted"
     { read -rt "$seconds" <> <(:); kill -USR1 $$; } & # no `sleep`, which would outlive it
     held=$!
