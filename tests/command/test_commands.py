@@ -105,11 +105,13 @@ def test_the_environment_of_a_moved_clone_is_made_anew(tmp_path: Path, place: st
     (scripts / "pip").write_text(f"#!{of}/.venv/bin/python3\n")
     (scripts / "python").symlink_to("/nowhere/python" if place == "nowhere" else sys.executable)
     (tmp_path / ".venv" / ".ready").touch()
-    planned = subprocess.run(["make", "-n", "train"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    planned = subprocess.run(
+        ["make", "--no-print-directory", "-n", "train"], cwd=tmp_path, check=True, capture_output=True, text=True
+    ).stdout
     assert planned.startswith(".venv/bin/busso train" if place == "here" else 'echo ".venv is of another place')
     assert ("-m venv --clear .venv\n" in planned) == (place != "here")
     (tmp_path / "environment").symlink_to(tmp_path / ".venv")  # an environment of another place on purpose
-    linked = [*("make", "-n", "train", "VENV=environment")]
+    linked = [*("make", "--no-print-directory", "-n", "train", "VENV=environment")]
     assert "--clear" not in subprocess.run(linked, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
 
 
