@@ -295,6 +295,11 @@ class Commentary:
         )
         return say("watch.title", game=" · ".join(part for part in parts if part))
 
+    def computing(self, key: str) -> str:
+        """Return the prompt during a computation, by its text key."""
+        turn = self._watch.table.hand.turn
+        return self._language.say(key, seat=turn, name="" if turn is None else self._watch.table.setup.seats[turn])
+
     def prompt(self) -> str:
         """Return the prompt: the seat to move, and the keys of a spectator."""
         say, watch, hand = self._language.say, self._watch, self._watch.table.hand

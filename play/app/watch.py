@@ -174,10 +174,7 @@ class WatchScreen(BoardScreen):
         return self.commentary.title()
 
     def prompt_text(self) -> str:
-        if self._thinking is None:
-            return self.commentary.prompt()
-        turn = self.table.hand.turn
-        return self.language.say(self._thinking, seat=turn, name="" if turn is None else self.table.setup.seats[turn])
+        return self.commentary.prompt() if self._thinking is None else self.commentary.computing(self._thinking)
 
     def leave(self, then: Callable[[], None], unsaved: bool = False) -> None:
         self._halt()

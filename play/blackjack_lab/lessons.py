@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -180,6 +180,23 @@ def speed_text(language: Language, speed: int) -> str:
     if speed == FULL:
         return language.say("blackjack_screen.full")
     return f"{speed // 1000}k/s" if speed >= 1000 else f"{speed}/s"
+
+
+def autoplayed(
+    language: Language, lessons: Lessons, method: str, state: States, named: Callable[[int], str]
+) -> tuple[int | None, str]:
+    """Return the action that a method's table plays, None if it has learned nothing, and a line about it."""
+    found, shown = lessons.advice(method, state), method.upper()
+    if found is None:
+        return None, language.say("blackjack_screen.auto_nothing", method=shown)
+    action, visits = found
+    key = "blackjack_screen.auto_plays" if visits else "blackjack_screen.auto_blind"
+    return action, language.say(key, method=shown, action=named(action), visits=f"{visits:,}")
+
+
+def after(each: str, names: Sequence[str]) -> str:
+    """Return the name that follows, the first after the last."""
+    return names[(names.index(each) + 1) % len(names)]
 
 
 def figure(number: float) -> str:

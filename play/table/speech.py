@@ -82,6 +82,18 @@ class Speech:
         best = self.worth(judged.best)
         return self.language.say("plain.judged", **place, cost=f"{judged.cost:.2f}", best=best)
 
+    def mistake(self, judged: Evaluation) -> str:
+        """Say what a decision cost, and the best action: the coach's remark on a mistake."""
+        value = next(worth.value for worth in judged.worths if worth.action == judged.action)
+        return self.language.say(
+            "sette_screen.mistake",
+            action=self.action(judged.action),
+            cost=f"{judged.cost:.3f}",
+            value=self.value(value),
+            best=self.action(judged.best.action),
+            best_value=self.value(judged.best.value),
+        )
+
     def review_total(self, judged: list[Evaluation]) -> str:
         """Return the total cost of the decisions of a review."""
         if self.coach.adviser is None or not judged:

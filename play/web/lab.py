@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +13,8 @@ from busso.play.blackjack_lab.lessons import (
     LessonChoices,
     Lessons,
     adjusted,
+    after,
+    autoplayed,
     legend,
     mark,
     speed_text,
@@ -71,16 +72,14 @@ class LabRoom(TableRoom):
             self._follow()
 
     def _follow(self) -> None:
-        say, method = self.language.say, self.method.upper()
-        found = self.lessons.advice(self.method, self.table.hand.state)
-        if found is None:
+        state = self.table.hand.state
+        action, line = autoplayed(self.language, self.lessons, self.method, state, self.speech.action)
+        if action is None:
             self.autoplay = False
-            self.complain(say("blackjack_screen.auto_nothing", method=method))
+            self.complain(line)
             self.refresh()
             return
-        action, visits = found
-        key = "blackjack_screen.auto_plays" if visits else "blackjack_screen.auto_blind"
-        self.tell([say(key, method=method, action=self.speech.action(action), visits=f"{visits:,}")])
+        self.tell([line])
         self.do_choose(str(action))
 
     def helpers(self) -> dict[str, Any]:
@@ -112,12 +111,12 @@ class LabRoom(TableRoom):
 
     def do_method(self, name: str) -> None:
         """Show the table of a method, or of the next one."""
-        self.method = name if name in METHODS else _after(self.method, list(METHODS))
+        self.method = name if name in METHODS else after(self.method, list(METHODS))
         self._show()
 
     def do_quantity(self, name: str) -> None:
         """Show a quantity, or the next one."""
-        self.quantity = name if name in QUANTITIES else _after(self.quantity, QUANTITIES)
+        self.quantity = name if name in QUANTITIES else after(self.quantity, QUANTITIES)
         self._show()
 
     def do_speed(self, _: str) -> None:
@@ -175,7 +174,7 @@ class LabRoom(TableRoom):
             self.complain(self.speech.not_saved(error))
             return
         self.lessons.close()
-        self.session, self.table, self._own_save, self._finished = session, session.table, True, None
+        self.session, self.table, self._own_save = session, session.table, True
         self.speech = Speech(self.language, session.table, session.coach)
         self.lessons = Lessons(session.settings, session.table.setup.seed, replace(wanted.choices))
         self.tell([self.language.say("blackjack_screen.new_rules"), *([saved] if saved else [])])
@@ -184,7 +183,3 @@ class LabRoom(TableRoom):
     def close(self) -> None:
         self._closed = True
         self.lessons.close()
-
-
-def _after(each: str, names: Sequence[str]) -> str:
-    return names[(names.index(each) + 1) % len(names)]

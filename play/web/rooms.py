@@ -6,7 +6,6 @@ import asyncio
 from typing import ClassVar
 
 from busso.cards.hand import Hand, Move
-from busso.evaluate.review.advisers import Evaluation
 from busso.play.spectate import WatchedGames
 from busso.play.table.hints import Coaching, is_mistake
 from busso.play.table.session import Session
@@ -107,21 +106,10 @@ class SetteRoom(TableRoom):
             return
         self.coaching.add(game, judged)
         if is_mistake(judged):
-            self.comment = self._remark(judged)
+            self.comment = self.speech.mistake(judged)
             self.log = [*self.log, self.comment]
         if not self.thinking:
             self.refresh()
-
-    def _remark(self, judged: Evaluation) -> str:
-        value = next(worth.value for worth in judged.worths if worth.action == judged.action)
-        return self.language.say(
-            "sette_screen.mistake",
-            action=self.speech.action(judged.action),
-            cost=f"{judged.cost:.3f}",
-            value=self.speech.value(value),
-            best=self.speech.action(judged.best.action),
-            best_value=self.speech.value(judged.best.value),
-        )
 
 
 _ROOMS: dict[str, type[TableRoom]] = {

@@ -37,7 +37,6 @@ class TableRoom(Room):
         self.waits = ""  # the prompt while something stays until the person goes on
         self.refused = ""  # why an action was, until the next position
         self._own_save = session.path is None  # the file is ours to remove once the game is over
-        self._finished: Hand | None = None  # the latest hand that is over
         self.review: tuple[Hand, list[Evaluation]] | None = None
         self.at = 0  # the reviewed decision
 
@@ -100,8 +99,6 @@ class TableRoom(Room):
         self.refused = ""
         self._say_trouble()
         self.tell(self.speech.lines(events(self.table.hand, move)))
-        if self.table.hand.over:
-            self._finished = self.table.hand
         self.waits = self.waits_for(move)
         if not self.waits:
             self.pausing = True
@@ -210,7 +207,7 @@ class TableRoom(Room):
         """Judge the decisions of the last hand."""
         if self._is_busy():
             return
-        hand = self._finished
+        hand = self.table.finished
         if hand is None:
             self._say("plain.nothing_to_review")
             return

@@ -29,10 +29,7 @@ class WatchRoom(Room):
         self._arrive()
 
     def prompt(self) -> str:
-        if not self.thinking:
-            return self.commentary.prompt()
-        turn = self.table.hand.turn
-        return self.language.say(self.thinking, seat=turn, name="" if turn is None else self.table.setup.seats[turn])
+        return self.commentary.computing(self.thinking) if self.thinking else self.commentary.prompt()
 
     def opened(self) -> list[tuple[str, str, str]]:
         """Return the hidden cards of each seat: who, a colon, and the cards."""

@@ -1,6 +1,5 @@
 """Blackjack screen: a person or a learned table plays while MC, TD and Q-learning learn their tables."""
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -15,7 +14,16 @@ from busso.play.app.screens.blackjack_board import COMMANDS, GameBoard, Lab, Lea
 from busso.play.app.table import TableScreen
 from busso.play.app.widgets.keys import Dialog, Key, KeyBar, bound
 from busso.play.blackjack_lab.learning import METHODS
-from busso.play.blackjack_lab.lessons import AdjustedSettings, LessonChoices, Lessons, adjusted, stats, typed
+from busso.play.blackjack_lab.lessons import (
+    AdjustedSettings,
+    LessonChoices,
+    Lessons,
+    adjusted,
+    after,
+    autoplayed,
+    stats,
+    typed,
+)
 from busso.play.blackjack_lab.value_table import QUANTITIES, place_of
 from busso.play.language import Language
 from busso.play.table.session import Session
@@ -153,11 +161,11 @@ class GameScreen(TableScreen):
         self._changed()
 
     def action_next_method(self) -> None:
-        self.method = _after(self.method, list(METHODS))
+        self.method = after(self.method, list(METHODS))
         self._changed()
 
     def action_next_quantity(self) -> None:
-        self.quantity = _after(self.quantity, QUANTITIES)
+        self.quantity = after(self.quantity, QUANTITIES)
         self._changed()
 
     def action_next_speed(self) -> None:
@@ -189,16 +197,14 @@ class GameScreen(TableScreen):
             self._follow()
 
     def _follow(self) -> None:
-        say, method = self.language.say, self.method.upper()
-        found = self.lessons.advice(self.method, self.table.hand.state)
-        if found is None:
+        state = self.table.hand.state
+        action, line = autoplayed(self.language, self.lessons, self.method, state, self.speech.action)
+        if action is None:
             self.autoplay = False
-            self.complain(say("blackjack_screen.auto_nothing", method=method))
+            self.complain(line)
             self._look()
             return
-        action, visits = found
-        key = "blackjack_screen.auto_plays" if visits else "blackjack_screen.auto_blind"
-        self.tell([say(key, method=method, action=self.speech.action(action), visits=f"{visits:,}")])
+        self.tell([line])
         self.action_choose(action)
 
     def action_adjust(self) -> None:
@@ -231,7 +237,3 @@ class GameScreen(TableScreen):
         self.lessons = Lessons(session.settings, session.table.setup.seed, choices)
         self.tell([self.language.say("blackjack_screen.new_rules"), *([saved] if saved else [])])
         self._go_on()
-
-
-def _after(each: str, names: Sequence[str]) -> str:
-    return names[(names.index(each) + 1) % len(names)]

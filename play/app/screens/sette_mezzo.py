@@ -130,17 +130,6 @@ class GameScreen(TableScreen):
             return
         self.coaching.add(game, judged)
         if is_mistake(judged):
-            self.board.comment = self._remark(judged)
+            self.board.comment = self.speech.mistake(judged)
             self.query_one("#log", RichLog).write(self.board.comment)
         self.refresh_table()
-
-    def _remark(self, judged: Evaluation) -> str:
-        value = next(worth.value for worth in judged.worths if worth.action == judged.action)
-        return self.language.say(
-            "sette_screen.mistake",
-            action=self.speech.action(judged.action),
-            cost=f"{judged.cost:.3f}",
-            value=self.speech.value(value),
-            best=self.speech.action(judged.best.action),
-            best_value=self.speech.value(judged.best.value),
-        )
