@@ -222,6 +222,18 @@ class WatchedGames:
             return "", []
         return adviser.unit, worths_by(adviser, hand, len(hand.moves), hand.state, hand.legal)
 
+    def faster(self) -> None:
+        """Shorten the pace."""
+        self.pace = max((each for each in PACES if each < self.pace), default=PACES[0])
+
+    def slower(self) -> None:
+        """Lengthen the pace."""
+        self.pace = min((each for each in PACES if each > self.pace), default=PACES[-1])
+
+    def seconds_to_look(self, longer: bool) -> float:
+        """Return how long automatic play shows this position, `longer` after an event worth looking at."""
+        return self.pace * (AFTER_HAND if self.table.hand.over else SLOWER if longer else 1)
+
     @property
     def game(self) -> Game:
         """The game in view."""
@@ -274,6 +286,7 @@ class Commentary:
 
     def __init__(self, speech: Speech, watch: WatchedGames) -> None:
         self._language, self._speech, self._watch = speech.language, speech, watch
+        self._told = -1, 0  # hand and move up to which `catch_up` has told
 
     @property
     def may_know(self) -> bool:
@@ -307,6 +320,17 @@ class Commentary:
         how = say("watch.playing", pace=f"{watch.pace:g}") if watch.playing else say("watch.paused")
         hands = say("watch.shown" if watch.shows_hands else "watch.closed")
         return " · ".join((here, how, hands, say("watch.looks_from", seat=watch.viewer)))
+
+    def catch_up(self) -> tuple[bool, list[str], list[str]]:
+        """Return whether the log begins anew at this position, the lines since the last call, and the latest news."""
+        hand, (number, at) = self._watch.table.hand, self._told
+        anew = number != self._watch.number or at > len(hand.moves)
+        at = 0 if anew else at
+        self._told = self._watch.number, len(hand.moves)
+        ended = self.ended() if at < max(1, len(hand.moves)) else []
+        lines = [line for move in hand.moves[at:] for line in self.happened(move)]
+        last = self.happened(hand.moves[-1]) if hand.moves else []
+        return anew, lines + ended, [*last, *ended][-3:]
 
     def happened(self, move: Move) -> list[str]:
         """Describe a move of the hand as everybody saw it."""

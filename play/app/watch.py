@@ -16,7 +16,7 @@ from busso.play.app.widgets.help import WATCH
 from busso.play.app.widgets.keys import Key, bound
 from busso.play.app.widgets.lines import Lines
 from busso.play.language import Language
-from busso.play.spectate import AFTER_HAND, PACES, SLOWER, Commentary, WatchedGames, board_of
+from busso.play.spectate import Commentary, WatchedGames, board_of
 from busso.play.table.speech import Speech
 
 
@@ -49,7 +49,6 @@ class WatchScreen(BoardScreen):
         self.games, self.commentary = watch, Commentary(speech, watch)
         self.viewer, self._shape = watch.viewer, board_of(watch.game)
         self._worths: tuple[str, list[ActionValue]] | None = None  # None if not requested or not known yet
-        self._said = -1, 0  # hand and move up to which the log goes
         self._timer: Worker[None] | None = None  # until the next automatic step
 
     def compose_below(self) -> ComposeResult:
@@ -87,8 +86,7 @@ class WatchScreen(BoardScreen):
         hand = self.table.hand
         if self.games.playing and self._leaving is None:
             slow = bool(hand.moves) and self.board.stays_longer(hand.moves[-1])
-            longer = AFTER_HAND if hand.over else SLOWER if slow else 1
-            self._timer = self.after(self.games.pace * longer, self._go_on)
+            self._timer = self.after(self.games.seconds_to_look(slow), self._go_on)
         self.refresh_table()
 
     def _stop_timer(self) -> None:
@@ -145,18 +143,13 @@ class WatchScreen(BoardScreen):
 
     def _tell_position(self) -> None:
         """Extend the log to this position, and show the latest events as news."""
-        log, hand = self.query_one("#log", RichLog), self.table.hand
-        number, at = self._said
-        if number != self.games.number or at > len(hand.moves):
+        anew, lines, news = self.commentary.catch_up()
+        log = self.query_one("#log", RichLog)
+        if anew:
             log.clear()
-            at = 0
-        self._said = self.games.number, len(hand.moves)
-        told = [self.commentary.happened(move) for move in hand.moves[at:]]
-        ended = self.commentary.ended() if at < max(1, len(hand.moves)) else []
-        for line in (*(line for lines in told for line in lines), *ended):
+        for line in lines:
             log.write(line)
-        last = self.commentary.happened(hand.moves[-1]) if hand.moves else []
-        self.query_one("#news", Static).update("\n".join([*last, *ended][-3:]))
+        self.query_one("#news", Static).update("\n".join(news))
 
     def refresh_table(self) -> None:
         if not self._fits:
@@ -215,13 +208,14 @@ class WatchScreen(BoardScreen):
             self._go(self.games.number - 1)
 
     def action_faster(self) -> None:
-        self._set_pace(max((pace for pace in PACES if pace < self.games.pace), default=PACES[0]))
+        self.games.faster()
+        self._paced()
 
     def action_slower(self) -> None:
-        self._set_pace(min((pace for pace in PACES if pace > self.games.pace), default=PACES[-1]))
+        self.games.slower()
+        self._paced()
 
-    def _set_pace(self, pace: float) -> None:
-        self.games.pace = pace
+    def _paced(self) -> None:
         self.refresh_table() if self._thinking else self._wait()
 
     def action_open(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from busso.evaluate.review.advisers import ActionValue
-from busso.play.spectate import AFTER_HAND, PACES, SLOWER, Commentary, WatchedGames
+from busso.play.spectate import Commentary, WatchedGames
 from busso.play.table.speech import Speech, value_text
 from busso.play.views import open_hands
 from busso.play.web.boards import stays_longer
@@ -23,7 +23,6 @@ class WatchRoom(Room):
         self.games, self.viewer = watch, watch.viewer
         self.commentary = Commentary(self.speech, watch)
         self.found: tuple[str, list[ActionValue]] | None = None  # None if not requested or not known yet
-        self._said = -1, 0  # hand and move up to which the log goes
 
     def start(self) -> None:
         self._arrive()
@@ -65,7 +64,7 @@ class WatchRoom(Room):
         hand = self.table.hand
         if self.games.playing and not self._leaving:
             slow = bool(hand.moves) and stays_longer(hand, hand.moves[-1])
-            self.after(self.games.pace * (AFTER_HAND if hand.over else SLOWER if slow else 1), self._go_on)
+            self.after(self.games.seconds_to_look(slow), self._go_on)
         self.refresh()
 
     def _go_on(self) -> None:
@@ -116,15 +115,11 @@ class WatchRoom(Room):
 
     def _tell_position(self) -> None:
         """Extend the log to this position, and show the latest events as news."""
-        hand = self.table.hand
-        number, at = self._said
-        if number != self.games.number or at > len(hand.moves):
-            self.log, at = [], 0
-        self._said = self.games.number, len(hand.moves)
-        ended = self.commentary.ended() if at < max(1, len(hand.moves)) else []
-        self.tell([line for move in hand.moves[at:] for line in self.commentary.happened(move)] + ended)
-        last = self.commentary.happened(hand.moves[-1]) if hand.moves else []
-        self.news = [*last, *ended][-3:]
+        anew, lines, news = self.commentary.catch_up()
+        if anew:
+            self.log = []
+        self.tell(lines)
+        self.news = news
 
     def close(self) -> None:
         self.games.stop()
@@ -166,11 +161,10 @@ class WatchRoom(Room):
             self._go(self.games.number + (1 if value == "next" else -1))
 
     def do_pace(self, value: str) -> None:
-        pace = self.games.pace
         if value == "faster":
-            self.games.pace = max((each for each in PACES if each < pace), default=PACES[0])
+            self.games.faster()
         else:
-            self.games.pace = min((each for each in PACES if each > pace), default=PACES[-1])
+            self.games.slower()
         if not self.thinking:
             self._wait()
 
