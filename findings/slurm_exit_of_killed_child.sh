@@ -14,7 +14,7 @@
 #
 # Run it as root; see slurm_in_a_root.bash. It ends with 1 if the results differ from these.
 source "$(dirname "$0")/slurm_in_a_root.bash"
-in_slurm <<'BASH'
+in_slurm slurm==22.05.8 <<'BASH'
 cat >child.sh <<'CHILD'
 #!/bin/bash
 python3 -c 'b = bytearray(600 << 20)

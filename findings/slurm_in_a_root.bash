@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# Sourced by findings about Slurm: `in_slurm` runs its standard input as a script on a Slurm of one node.
+# Sourced by findings about Slurm: `in_slurm slurm==VERSION` runs its standard input as a script on a Slurm of one node.
 #
-# Slurm is Debian's, of the release $SUITE (bookworm, with 22.05.8, unless it is set), in a temporary root and in
-# namespaces of its own: no daemon, mount or network of the machine is touched, and nothing stays. Needs root, debootstrap,
-# access to Debian's archive, and the memory controller of cgroup v1 at /sys/fs/cgroup/memory.
+# Slurm is that of Debian 12 (bookworm), in a temporary root and in namespaces of its own: no daemon, mount or network of
+# the machine is touched, and nothing stays. Needs root, debootstrap, access to Debian's archive, and the memory
+# controller of cgroup v1 at /sys/fs/cgroup/memory.
 set -euo pipefail
 node=finding$$ root=$(mktemp -d)
 chmod 755 "$root" # for users of the packages
@@ -13,13 +13,14 @@ remove_root() {
 }
 trap remove_root EXIT
 
-in_slurm() {
+in_slurm() { # slurm==VERSION
+    local version=${1#*==}
     [[ $(id -u) == 0 ]] || { echo 'this needs root' >&2; exit 2; }
     if ! {
-        debootstrap --variant=minbase "${SUITE:-bookworm}" "$root" &&
+        debootstrap --variant=minbase bookworm "$root" &&
             printf '%s\n' '#!/bin/sh' 'exit 101' >"$root/usr/sbin/policy-rc.d" && chmod +x "$root/usr/sbin/policy-rc.d" &&
             DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get -qq install --no-install-recommends \
-                slurmctld slurmd slurm-client munge iproute2 python3-minimal
+                slurm{ctld,d,-client}="$version-*" munge iproute2 python3-minimal
     } >"$root/log" 2>&1; then
         tail "$root/log" >&2
         exit 2
