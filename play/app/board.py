@@ -15,7 +15,6 @@ from textual.worker import Worker
 
 from busso.base.errors import UserError
 from busso.base.terminal import visible
-from busso.cards.hand import Move
 from busso.evaluate.review.advisers import ActionValue
 from busso.play.app.widgets.keys import Key, KeyBar
 from busso.play.app.widgets.lines import Lines
@@ -110,10 +109,6 @@ class Board(Vertical):
         if action not in self.worths:
             return []
         return [self.language.say("app.worth", value=self.speech.value(self.worths[action]))]
-
-    def stays_longer(self, move: Move) -> bool:
-        """Return whether the outcome of a move should stay on the screen for a while."""
-        return False
 
     def show(self, viewer: int, legal: Sequence[int]) -> None:
         """Show the table as this seat sees it; it may choose among `legal` now."""

@@ -23,7 +23,7 @@ from busso.play.table.hints import Odds
 from busso.play.table.session import Session
 from busso.play.table.speech import Speech
 from busso.play.table.table import Table
-from busso.play.views import events, position, result, why_not
+from busso.play.views import events, position, result, stays_longer, why_not
 
 _BAR = 6  # cells of the most expensive decision
 HINT, ODDS, UNDO = Key("t", "hint", "hint"), Key("o", "odds", "odds"), Key("u", "undo", "undo")
@@ -236,7 +236,7 @@ class TableScreen(BoardScreen):
         self.waits = self.waits_for(move)
         if self.waits is None:
             self._pausing = True
-            wait = self.pace * (SLOWER if self.board.stays_longer(move) else 1)
+            wait = self.pace * (SLOWER if stays_longer(self.table.hand, move) else 1)
             self.after(wait, self._go_on)
         self.refresh_table()
 

@@ -18,6 +18,7 @@ from busso.play.app.widgets.lines import Lines
 from busso.play.language import Language
 from busso.play.spectate import Commentary, WatchedGames, board_of
 from busso.play.table.speech import Speech
+from busso.play.views import stays_longer
 
 
 class WatchScreen(BoardScreen):
@@ -85,7 +86,7 @@ class WatchScreen(BoardScreen):
         self._stop_timer()
         hand = self.table.hand
         if self.games.playing and self._leaving is None:
-            slow = bool(hand.moves) and self.board.stays_longer(hand.moves[-1])
+            slow = bool(hand.moves) and stays_longer(hand, hand.moves[-1])
             self._timer = self.after(self.games.seconds_to_look(slow), self._go_on)
         self.refresh_table()
 

@@ -36,6 +36,16 @@ def events(hand: Hand, move: Move) -> list[Message]:
     return _of(hand.game.shown_as, "events")(hand, move)
 
 
+def stays_longer(hand: Hand, move: Move) -> bool:
+    """Return whether the outcome of a move is worth a longer look: a trick, or dice."""
+    return any(told.key == "event.trick" or told.key.startswith("event.dice") for told in events(hand, move))
+
+
+def letters(game: str) -> dict[int, str]:
+    """Return the letters that choose actions, beside their digits."""
+    return dict(_of(game, "LETTERS"))
+
+
 def result(hand: Hand) -> list[Message]:
     """Return the result of an ended hand, with the cards laid open at its end."""
     return _of(hand.game.shown_as, "result")(hand)

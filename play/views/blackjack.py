@@ -1,12 +1,13 @@
 """Blackjack as the player sees it."""
 
-from busso.blackjack.rules import HIT
+from busso.blackjack.rules import HIT, STAND
 from busso.cards.hand import Hand
 from busso.play.language import Message, message
 from busso.play.views.small import SmallGame, page
 
-__all__ = ["events", "open_hands", "page", "result", "view"]
+__all__ = ["LETTERS", "events", "open_hands", "page", "result", "view"]
 
+LETTERS = {STAND: "s", HIT: "h"}  # as in `generic`
 _GAME = SmallGame(
     side="dealer",
     counts=("sum", "dealer_sum"),

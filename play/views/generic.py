@@ -9,6 +9,8 @@ from busso.cards.hand import Hand, Move
 from busso.cards.presentation import Row, presentation_of
 from busso.play.language import Language, Message, message
 
+LETTERS: dict[int, str] = {}  # that choose actions, beside their digits
+
 
 @dataclass(frozen=True)
 class GenericView:

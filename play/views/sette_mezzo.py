@@ -2,10 +2,11 @@
 
 from busso.play.language import message
 from busso.play.views.small import SmallGame, page
-from busso.sette_mezzo.rules import HIT, points_text
+from busso.sette_mezzo.rules import HIT, STICK, points_text
 
-__all__ = ["events", "page", "result", "view"]
+__all__ = ["LETTERS", "events", "page", "result", "view"]
 
+LETTERS = {STICK: "s", HIT: "h"}  # as in `generic`
 _GAME = SmallGame(
     side="opponent",
     counts=("score", "opponent_score"),

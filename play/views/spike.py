@@ -30,6 +30,17 @@ from busso.spike.cards import (
 from busso.spike.rules import next_hand, owed, price, proceed
 from busso.spike.state import BET, BUYING, EXCHANGE, OVER, ROUNDS, PublicSeat, discarded, in_hand, public_seat, rolls
 
+LETTERS = {  # as in `generic`
+    RAISE: "r",
+    MATCH: "m",
+    FOLD: "f",
+    BUY: "b",
+    NO_BUY: "x",
+    DISCARD: "d",
+    SWAP_SPIKE: "s",
+    SWAP_LOWER: "l",
+    SWAP_HIGHER: "h",
+}
 _PHASES = {BET: "bet", BUYING: "buy", EXCHANGE: "exchange", OVER: "over"}
 _DONE = ("raise", "match", "check", "fold", "buy", "no_buy", "swap_spike", "discard")  # events of a seat
 

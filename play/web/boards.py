@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from busso.cards.hand import Hand, Move
 from busso.play.language import Language
 from busso.play.table.speech import Speech
-from busso.play.views import events, page, spike, tressette
+from busso.play.views import letters, page, spike, tressette
 from busso.sette_mezzo.rules import points_text
-from busso.spike.cards import BUY, DISCARD, FOLD, MATCH, NO_BUY, RAISE, SWAP_HIGHER, SWAP_LOWER, SWAP_SPIKE, signed
+from busso.spike.cards import BUY, DISCARD, FOLD, MATCH, NO_BUY, RAISE, signed
 from busso.tressette.cards import parse_card
 
 BOARDS = ("tressette", "spike", "blackjack", "sette_mezzo")  # with templates; other games are shown as rows
@@ -23,21 +22,7 @@ _PIPS = {
     2: _TWO, 3: (*_TWO, (30, 50)), 4: _FOUR, 5: (*_FOUR, (30, 50)), 6: _SIX, 7: (*_SIX, (30, 38)),
     8: (*_SIX, (30, 38), (30, 62)), 9: (*_NINE, (30, 50)), 10: (*_NINE, (30, 32), (30, 68)),
 }  # fmt: skip
-# The keys of actions: as on the screens of the terminal.
-_LETTERS = {
-    "blackjack": {0: "s", 1: "h"},
-    "sette_mezzo": {0: "s", 1: "h"},
-    "spike": {
-        RAISE: "r", MATCH: "m", FOLD: "f", BUY: "b", NO_BUY: "x", DISCARD: "d",
-        SWAP_SPIKE: "s", SWAP_LOWER: "l", SWAP_HIGHER: "h",
-    },
-}  # fmt: skip
 _NAMES = {RAISE: "raise", MATCH: "match", FOLD: "fold", BUY: "buy", NO_BUY: "no_buy", DISCARD: "discard"}
-
-
-def stays_longer(hand: Hand, move: Move) -> bool:
-    """Return whether the outcome of a move should stay on the page for a while: a trick, or dice."""
-    return any(told.key == "event.trick" or told.key.startswith("event.dice") for told in events(hand, move))
 
 
 def card(language: Language, deck: str, text: str | int, place: int = 0) -> dict[str, Any]:
@@ -60,12 +45,12 @@ def card(language: Language, deck: str, text: str | int, place: int = 0) -> dict
 def buttons(speech: Speech, seen: Any, legal: Sequence[int]) -> list[dict[str, Any]]:
     """Return a button for each action that is no card, with its keys."""
     hand, name = speech.table.hand, speech.table.game.shown_as
-    letters = _LETTERS.get(name, {})
+    keys_of = letters(name)
     found = []
     for number, action in enumerate(() if name == "tressette" else legal, start=1):
         keys = [str(number % 10)] if number <= 10 else []
         label, note = _spike_button(speech, seen, action) if name == "spike" else (speech.action(action), "")
-        keys += [letters[action]] if action in letters else []
+        keys += [keys_of[action]] if action in keys_of else []
         found.append({"action": action, "label": label, "note": note, "shortcut": " ".join(keys)})
     return found if not hand.over else []
 

@@ -13,8 +13,7 @@ from busso.play.table.hints import is_mistake
 from busso.play.table.session import Session
 from busso.play.table.speech import Speech
 from busso.play.table.table import Table
-from busso.play.views import events, position, result, why_not
-from busso.play.web.boards import stays_longer
+from busso.play.views import events, position, result, stays_longer, why_not
 from busso.play.web.host import Host
 from busso.play.web.room import Room
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from busso.evaluate.review.advisers import ActionValue
 from busso.play.spectate import Commentary, WatchedGames
 from busso.play.table.speech import Speech, value_text
-from busso.play.views import open_hands
-from busso.play.web.boards import stays_longer
+from busso.play.views import open_hands, stays_longer
 from busso.play.web.host import Host
 from busso.play.web.room import Room
 

@@ -1,7 +1,5 @@
 """Board of Blackjack: cards, the learners' value table, and a button for every command."""
 
-from typing import ClassVar
-
 from rich.segment import Segment
 from rich.style import Style
 from textual.app import ComposeResult
@@ -12,13 +10,13 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
 
-from busso.blackjack.rules import HIT, STAND
 from busso.play.app.board import Board
 from busso.play.app.widgets.lines import Lines
 from busso.play.blackjack_lab.learning import METHODS, TableSnapshot
 from busso.play.blackjack_lab.lessons import Lessons, legend, mark, speed_text, stats
 from busso.play.blackjack_lab.value_table import COLUMNS, Block, block, summed
 from busso.play.language import Language
+from busso.play.views.blackjack import LETTERS
 from busso.play.views.small import SmallView
 
 _HIDDEN = "░░░"
@@ -181,7 +179,7 @@ class LearnBar(Horizontal):
 class GameBoard(Board):
     """Cards of both sides and, for a person, the value table with the learners."""
 
-    LETTERS: ClassVar[dict[int, str]] = {HIT: "h", STAND: "s"}
+    LETTERS = LETTERS
     ROOMY = (130, 56)  # size from which cards and table are shown together
 
     def compose(self) -> ComposeResult:

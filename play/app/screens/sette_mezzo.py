@@ -14,8 +14,9 @@ from busso.play.app.table import HELP, HINT, LEAVE, ODDS, REVIEW, UNDO, TableScr
 from busso.play.app.widgets.keys import Key
 from busso.play.app.widgets.lines import Lines, boxes
 from busso.play.table.hints import Coaching, is_mistake
+from busso.play.views.sette_mezzo import LETTERS
 from busso.play.views.small import SmallView
-from busso.sette_mezzo.rules import HIT, STICK, points_text
+from busso.sette_mezzo.rules import points_text
 
 _FACES = "FCR"
 _MOST = 7.5
@@ -24,7 +25,7 @@ _MOST = 7.5
 class GameBoard(Board):
     """Both hands; below, the outcome or the odds, the coach's comments, and the games."""
 
-    LETTERS: ClassVar[dict[int, str]] = {STICK: "s", HIT: "h"}
+    LETTERS = LETTERS
     ADVISES = True
     comment = ""  # the coach's, on the last decision
     coached = ""  # its totals

@@ -17,6 +17,7 @@ from busso.play.app.widgets.lines import Lines, beside, boxes
 from busso.play.language import Language
 from busso.play.views import events, view
 from busso.play.views.spike import (
+    LETTERS,
     Ending,
     SpikeView,
     compile_rules,
@@ -137,17 +138,7 @@ class SpikeText:
 class GameBoard(Board):
     """State of the hand, the seats, and the own cards; or the end of a hand, with the button to the next."""
 
-    LETTERS: ClassVar[dict[int, str]] = {
-        RAISE: "r",
-        MATCH: "m",
-        FOLD: "f",
-        BUY: "b",
-        NO_BUY: "x",
-        DISCARD: "d",
-        SWAP_SPIKE: "s",
-        SWAP_LOWER: "l",
-        SWAP_HIGHER: "h",
-    }
+    LETTERS = LETTERS
     ROOMY = (160, 50)  # size from which eight seats have borders and lines between them
     ADVISES = True
     end: Ending | None = None  # replaces the table
@@ -159,9 +150,6 @@ class GameBoard(Board):
 
     def _say(self, name: str, **values: object) -> str:
         return self.language.say(f"spike_screen.{name}", **values)
-
-    def stays_longer(self, move: Move) -> bool:
-        return any(told.key.startswith("event.dice") for told in events(self.table.hand, move))
 
     def draw(self, seen: SpikeView) -> None:
         text = SpikeText(self.language, self.screen.has_class("-roomy"))

@@ -11,7 +11,6 @@ from textual.content import Content
 from textual.events import Click
 from textual.widgets import Static
 
-from busso.cards.hand import Move
 from busso.play.app.board import Board
 from busso.play.app.table import HELP, HINT, LEAVE, REVIEW, SAVE, UNDO, TableScreen
 from busso.play.app.widgets.keys import Key, bound
@@ -178,9 +177,6 @@ class GameBoard(Board):
     def buttons(self) -> list[tuple[int, str]]:
         """Return no buttons: cards are clicked."""
         return []
-
-    def stays_longer(self, move: Move) -> bool:
-        return int(move.after["plays"][0]) % SEATS == 0
 
     @property
     def position(self) -> object:

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from busso.play.app.table import ReviewScreen, TableScreen
-from busso.play.views import view
+from busso.play.views import stays_longer, view
 from busso.play.views.tressette import TressetteView, trick_of
 from busso.tressette.cards import card_text
 from tests.play.app.pilots import LARGE, SMALL, asked, far_on, on_screen, seated, text_of, wait
@@ -65,9 +65,9 @@ async def play_a_hand(pilot: Pilot[int], table: TableScreen, pick: Callable[[int
         number = len(table.table.hand.moves)
         await pick(legal[number % len(legal)])
         await asked(pilot)
-        moves = table.table.hand.moves
+        hand, moves = table.table.hand, table.table.hand.moves
         assert card_text(moves[number].action) == cards[legal[number % len(legal)]]
-        assert [k for k, move in enumerate(moves) if table.board.stays_longer(move)] == list(range(3, len(moves), 4))
+        assert [k for k, move in enumerate(moves) if stays_longer(hand, move)] == list(range(3, len(moves), 4))
     assert refused
 
 
