@@ -286,7 +286,7 @@ class Commentary:
 
     def __init__(self, speech: Speech, watch: WatchedGames) -> None:
         self._language, self._speech, self._watch = speech.language, speech, watch
-        self._told = -1, 0  # hand and move up to which `catch_up` has told
+        self._shown_to = -1, 0  # hand and move of the latest `catch_up`
 
     @property
     def may_know(self) -> bool:
@@ -323,10 +323,10 @@ class Commentary:
 
     def catch_up(self) -> tuple[bool, list[str], list[str]]:
         """Return whether the log begins anew at this position, the lines since the last call, and the latest news."""
-        hand, (number, at) = self._watch.table.hand, self._told
+        hand, (number, at) = self._watch.table.hand, self._shown_to
         anew = number != self._watch.number or at > len(hand.moves)
         at = 0 if anew else at
-        self._told = self._watch.number, len(hand.moves)
+        self._shown_to = self._watch.number, len(hand.moves)
         ended = self.ended() if at < max(1, len(hand.moves)) else []
         lines = [line for move in hand.moves[at:] for line in self.happened(move)]
         last = self.happened(hand.moves[-1]) if hand.moves else []

@@ -12,7 +12,9 @@ from collections.abc import Mapping, Sequence
 
 import pyte
 
-_LIMIT = 120.0  # seconds of a command
+from tests.limits import seconds
+
+_LIMIT = 120.0  # seconds of a command on an idle machine
 
 
 def screens(
@@ -32,7 +34,7 @@ def screens(
     screen, found, began = pyte.Screen(columns, rows), [""], time.monotonic()
     stream = pyte.ByteStream(screen)
     try:
-        while time.monotonic() - began < _LIMIT:
+        while time.monotonic() - began < seconds(_LIMIT):
             if not select.select([terminal], [], [], 0.2)[0]:
                 continue
             try:

@@ -74,7 +74,7 @@ class Desk:
             "lang": self.language.name,
         }
 
-    def hear(self, what: str, value: str, key: str) -> None:
+    def receive(self, what: str, value: str, key: str) -> None:
         """Do what the page asks for; ignore what the shown place does not offer."""
         self.notice = ""
         self.changed.set()

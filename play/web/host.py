@@ -39,17 +39,17 @@ async def in_thread(job: Callable[[], Any]) -> Any:
     loop = asyncio.get_running_loop()
     found: asyncio.Future[Any] = loop.create_future()
 
-    def tell(tell_it: Callable[[Any], None], what: Any) -> None:
+    def settle(how: Callable[[Any], None], what: Any) -> None:
         if not found.cancelled():
-            tell_it(what)
+            how(what)
 
     def work() -> None:
         try:
-            told = partial(tell, found.set_result, job())
+            settled = partial(settle, found.set_result, job())
         except BaseException as error:
-            told = partial(tell, found.set_exception, error)
+            settled = partial(settle, found.set_exception, error)
         if not loop.is_closed():
-            loop.call_soon_threadsafe(told)
+            loop.call_soon_threadsafe(settled)
 
     threading.Thread(target=work, daemon=True).start()
     return await found

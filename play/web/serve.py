@@ -55,7 +55,7 @@ def serve(settings: PlaySettings, given: Given) -> NoReturn:
     listening = _listen(settings.port)
     server = TableServer(settings, {key: value for key, value in given.items() if key not in ("ui", "serve", "port")})
     port = listening.getsockname()[1]
-    for line in _told(server, settings, port):
+    for line in _address_lines(server, settings, port):
         print(line, flush=True)
     asyncio.run(server.run(listening))
     # Everything is saved. Players, coaches and learners may still compute in threads, and Python would wait or abort.
@@ -72,7 +72,7 @@ def _listen(port: int) -> socket.socket:
         raise UserError("port", f"{port} on {HOST}: {why}", "use another port, or port=0 for any") from None
 
 
-def _told(server: TableServer, settings: PlaySettings, port: int) -> list[str]:
+def _address_lines(server: TableServer, settings: PlaySettings, port: int) -> list[str]:
     import getpass
 
     say = Language(settings.lang).say
@@ -172,7 +172,7 @@ class TableServer:
         try:
             async for message in page:
                 if message.type is WSMsgType.TEXT:
-                    _hear(desk, message.data)
+                    _receive(desk, message.data)
         finally:
             sending.cancel()
             del self._pages[name]
@@ -195,9 +195,9 @@ class TableServer:
             desk.end()
 
 
-def _hear(desk: Desk, text: str) -> None:
+def _receive(desk: Desk, text: str) -> None:
     """Pass a message of the page to its desk; ignore any other text."""
     with suppress(ValueError):
         message = json.loads(text)
         if isinstance(message, dict):
-            desk.hear(str(message.get("do", "")), str(message.get("value", "")), str(message.get("key", "")))
+            desk.receive(str(message.get("do", "")), str(message.get("value", "")), str(message.get("key", "")))

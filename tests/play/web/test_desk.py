@@ -37,7 +37,7 @@ class Person:
         return self.desk.room
 
     def do(self, what: str, value: str = "", key: str = "") -> None:
-        self.desk.hear(what, value, key)
+        self.desk.receive(what, value, key)
 
     async def until(self, seen: Callable[[], object], limit: float = 60) -> None:
         loop = asyncio.get_running_loop()
