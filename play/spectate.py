@@ -17,6 +17,7 @@ from busso.command.settings.game import load_configured_game
 from busso.command.settings.trusted import group_of
 from busso.evaluate.recorded import InvalidRecord, RecordedHand, recorded_hands
 from busso.evaluate.review.advisers import ActionValue, adviser_of, worths_by
+from busso.evaluate.review.drawing import shares
 from busso.play.language import Message, message
 from busso.play.table.hints import Coach
 from busso.play.table.session import Session, open_session, warm_up
@@ -384,15 +385,6 @@ def bars(
     cells = min(_MOST, max(_LEAST, width // columns - len(texts[0]) - 1))
     shown = [text + _bar(share, cells) for text, share in zip(texts, shares(worths), strict=True)]
     return [" ".join(shown[row::rows]).rstrip() for row in range(rows)]
-
-
-def shares(worths: Sequence[ActionValue]) -> list[float]:
-    """Scale each value between the worst, 0, and the best, 1."""
-    known = [each.value for each in worths if each.value is not None]
-    low, high = min(known, default=0.0), max(known, default=0.0)
-    if high - low < 1e-9:
-        return [float(each.value is not None) for each in worths]
-    return [0.0 if each.value is None else (each.value - low) / (high - low) for each in worths]
 
 
 def _bar(share: float, cells: int) -> str:

@@ -165,6 +165,11 @@ class Evaluation:
     cost: float | None
 
     @property
+    def played(self) -> float | None:
+        """Value of the played action; None if unknown."""
+        return next(each.value for each in self.worths if each.action == self.action)
+
+    @property
     def best(self) -> ActionValue:
         """Best action; among equals the one that was played."""
         return next(each for each in self.worths if self.cost != 0 or each.action == self.action)

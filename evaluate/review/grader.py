@@ -158,6 +158,11 @@ class ReviewedHand:
         seats: list[int] = np.flatnonzero(self.hand.game.occupied(self.hand.start)[0]).tolist()
         return seats
 
+    @property
+    def grades(self) -> dict[int, str | None]:
+        """Grades by the number of the move; forced moves have none."""
+        return {each.judged.number: each.grade for each in self.decisions}
+
     def who(self, seat: int) -> str:
         """Return the name of a seat's player, or `seat N` if the record has no names."""
         return self.recorded.names[seat] if self.recorded.names else f"seat {seat}"

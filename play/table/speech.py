@@ -84,12 +84,11 @@ class Speech:
 
     def mistake(self, judged: Evaluation) -> str:
         """Say what a decision cost, and the best action: the coach's remark on a mistake."""
-        value = next(worth.value for worth in judged.worths if worth.action == judged.action)
         return self.language.say(
             "sette_screen.mistake",
             action=self.action(judged.action),
             cost=f"{judged.cost:.3f}",
-            value=self.value(value),
+            value=self.value(judged.played),
             best=self.action(judged.best.action),
             best_value=self.value(judged.best.value),
         )

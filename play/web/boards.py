@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from busso.cards.hand import Hand
+from busso.evaluate.review.advisers import Evaluation
+from busso.evaluate.review.drawing import graph, rounds
 from busso.play.language import Language
+from busso.play.table.hints import is_mistake
 from busso.play.table.speech import Speech
-from busso.play.views import letters, page, spike, tressette
+from busso.play.views import letters, page, position, spike, tressette
 from busso.sette_mezzo.rules import points_text
 from busso.spike.cards import BUY, DISCARD, FOLD, MATCH, NO_BUY, RAISE, signed
 from busso.tressette.cards import parse_card
@@ -71,7 +75,31 @@ def _spike_button(speech: Speech, seen: spike.SpikeView, action: int) -> tuple[s
     return label, say(f"spike_screen.{'out' if action == FOLD else 'costs' if price else 'free'}", credits=price)
 
 
+def drawn_rounds(speech: Speech, hand: Hand, judged: Sequence[Evaluation]) -> Iterator[list[dict[str, Any]]]:
+    """Yield the moves of each round of a reviewed hand, with their cards in Tressette, where one takes the trick."""
+    verdicts = {each.number: each for each in judged}
+    suited = hand.game.shown_as == "tressette"
+    for played in rounds(hand):
+        texts = [hand.game.action_text(move.action) for _, move in played]
+        taker = (
+            tressette.highest([(move.seat, text) for (_, move), text in zip(played, texts, strict=True)])
+            if suited
+            else None
+        )
+        yield [
+            {
+                "seat": move.seat,
+                "judged": verdicts.get(number),
+                "card": card(speech.language, "italian", text) if suited else None,
+                "text": speech.action(move.action),
+                "takes": move.seat == taker,
+            }
+            for (number, move), text in zip(played, texts, strict=True)
+        ]
+
+
 HELPERS = {
     "BOARDS": BOARDS, "tressette": tressette, "spike": spike, "card": card, "parse_card": parse_card, "signed": signed,
-    "points_text": points_text, "page": page,
+    "points_text": points_text, "page": page, "drawn_rounds": drawn_rounds, "graph": graph, "is_mistake": is_mistake,
+    "position": position,
 }  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from busso.base.errors import UserError
 from busso.evaluate.review.advisers import ActionValue
-from busso.play.spectate import shares
+from busso.evaluate.review.drawing import shares
 from busso.play.table.hints import Odds
 from busso.play.table.speech import Speech, one_line
 from busso.play.views import view

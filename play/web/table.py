@@ -13,7 +13,7 @@ from busso.play.table.hints import is_mistake
 from busso.play.table.session import Session
 from busso.play.table.speech import Speech
 from busso.play.table.table import Table
-from busso.play.views import events, position, result, stays_longer, why_not
+from busso.play.views import events, result, stays_longer, why_not
 from busso.play.web.host import Host
 from busso.play.web.room import Room
 
@@ -74,9 +74,6 @@ class TableRoom(Room):
     def goes_on(self) -> bool:
         """True if the table waits for `next`."""
         return self.is_quiet and bool(self.covered or self.waits or self.table.hand.over)
-
-    def helpers(self) -> dict[str, Any]:
-        return {"position": position, "is_mistake": is_mistake}
 
     def do_choose(self, value: str) -> None:
         """Play a person's action, or show why it is not possible."""

@@ -28,6 +28,7 @@
     }
   };
 
+  let looked = "";
   const show = ({ html, title, lang }) => {
     const had = page.querySelector(".modal");
     const fresh = page.cloneNode(false);
@@ -38,6 +39,9 @@
     const modal = page.querySelector(".modal");
     const wanted = (modal && !had && modal.querySelector("button")) || page.querySelector("input[autofocus]");
     if (wanted && wanted !== document.activeElement) wanted.focus();
+    const look = page.querySelector("[data-look]"); // a card below it may have been pressed
+    if (look && looked && look.dataset.look !== looked) look.scrollIntoView({ block: "nearest" });
+    looked = look ? look.dataset.look : "";
     if (document.activeElement !== document.body && !page.contains(document.activeElement)) document.activeElement.blur();
   };
 

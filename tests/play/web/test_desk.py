@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from busso.evaluate.review.drawing import rounds
 from busso.play.web.desk import Desk
 from busso.play.web.table import TableRoom
 from tests.limits import seconds
@@ -94,6 +95,7 @@ def test_a_game_to_its_end_with_everything_that_is_offered(game: str, lang: str)
         await person.until(lambda: not room.thinking)
         person.do("at", "next_mistake")
         assert 'class="sheet wide"' in person.html
+        assert room.review is not None and person.html.count('class="round"') == len(rounds(room.review[0]))
         person.do("next")
         person.do("next")
         await person.until(lambda: room.table.number == 1 or len(room.table.hands) > 1)

@@ -96,6 +96,49 @@ def test_a_hand_of_each_game_by_touch_and_by_keyboard(served: Served, tmp_path: 
     asyncio.run(script())
 
 
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize(("size", "dark"), [("phone", False), pytest.param("desk", True, marks=pytest.mark.slow)])
+def test_a_review_draws_the_tricks_and_leads_to_each_decision_from_the_graph(
+    tmp_path: Path, size: str, dark: bool
+) -> None:
+    server = Served(folder_in(tmp_path), "game=tressette", "seed=4", "pace=0")
+
+    async def script() -> None:
+        async with Browser(tmp_path, *SIZES[size], dark) as browser:
+            await browser.open(server.address)
+            await browser.holds(_MINE, 60)
+            while not await browser.evaluate(_OVER):
+                await _act(browser, "tressette")
+                await browser.holds(_MINE)
+            await browser.tap("[data-do=review]")
+            await browser.holds("document.querySelectorAll('.plot .mark').length > 3", 60)
+            tricks = await browser.evaluate(_each(".round", "it.querySelectorAll('svg.card').length"))
+            assert tricks == [4] * 10
+            taken = await browser.evaluate(_each(".round", "it.querySelectorAll('.highest').length"))
+            assert taken == [1] * 10
+            decisions = await browser.evaluate("document.querySelectorAll('button.move').length")
+            wrong = await browser.evaluate(_each(".mark.mistake", "it.getAttribute('aria-label')"))
+            assert await browser.evaluate("document.querySelectorAll('.plot .mark').length") == decisions
+            assert wrong and wrong == await browser.evaluate(_each(".move.mistake", "it.getAttribute('aria-label')"))
+            await _well_laid_out(browser)
+            for line in wrong:  # each mark leads to its decision, which says what it cost
+                await browser.tap(f".mark.mistake[aria-label={json.dumps(line)}]")
+                await browser.holds(
+                    f"document.querySelector('.decision [role=status]').innerText === {json.dumps(line)}"
+                )
+                current = _each("[data-do=at][aria-current]", "it.getAttribute('aria-label')")
+                assert await browser.evaluate(current) == [line, line]  # the mark, and the card in its trick
+                assert await browser.evaluate("document.querySelectorAll('.values .played').length") == 1
+            await browser.tap("[data-value=previous_mistake]")
+            before = json.dumps(wrong[max(len(wrong) - 2, 0)])
+            await browser.holds(f"document.querySelector('.decision [role=status]').innerText === {before}")
+
+    try:
+        asyncio.run(script())
+    finally:
+        server.end()
+
+
 def test_the_first_paint_and_the_menu(served: Served, tmp_path: Path) -> None:
     """Also: nothing is asked of other sites, the language of the page is that of its texts, and cards have names."""
 
