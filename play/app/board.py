@@ -20,6 +20,7 @@ from busso.play.app.widgets.keys import Key, KeyBar
 from busso.play.app.widgets.lines import Lines
 from busso.play.language import Language
 from busso.play.table.hints import Odds
+from busso.play.table.sitting import Shown
 from busso.play.table.speech import Speech, one_line
 from busso.play.views import page, view
 
@@ -153,11 +154,8 @@ class Board(Vertical):
         widget.display = bool(text)
 
 
-class BoardScreen(Screen[str]):
-    """Board with title, log, news and prompt; the screen's result is a message to show after leaving.
-
-    Players and the coach compute in a thread, one at a time, and leaving waits for it.
-    """
+class BoardScreen(Screen[str], Shown):
+    """Board with title, log, news and prompt; the screen's result is a message to show after leaving."""
 
     HELP_KEYS: ClassVar[str]  # the keys on the help page
     KEYS: ClassVar[tuple[Key, ...]]
@@ -168,8 +166,8 @@ class BoardScreen(Screen[str]):
         self.speech, self.table = board.speech, board.table
         self.viewer = next(iter(self.table.people), 0)
         self.add_class(f"-{self.table.game.shown_as}")  # selects the styles of the game's board
-        self._thinking: str | None = None  # text key of the computation in the thread
-        self._leaving: Callable[[], None] | None = None
+        self.leaving: Callable[[], None] | None = None
+        self._timer: Worker[None] | None = None
         self._may_be_unsaved = False
         self._unsaved_at = -1  # number of moves at which leaving was refused because saving failed
 
@@ -191,47 +189,30 @@ class BoardScreen(Screen[str]):
         self.set_class(event.size.width >= width and event.size.height >= height, "-roomy")
         self.call_after_refresh(self.board.redraw)
 
-    @property
-    def is_quiet(self) -> bool:
-        """True if nothing is being computed or scheduled."""
-        return not (self._thinking or self._leaving)
-
     def title_text(self) -> str:
         raise NotImplementedError
 
-    def prompt_text(self) -> str:
-        raise NotImplementedError
-
-    def legal(self) -> Sequence[int]:
-        """Return the actions that a person may choose now."""
-        return ()
-
     def refresh_table(self) -> None:
-        """Update everything to the current state."""
         self.show_board()
         self.query_one("#title", Static).update(self.title_text())
         prompt = self.query_one("#prompt", Static)
         prompt.update(self.prompt_text())
-        prompt.set_classes("-thinking" if self._thinking else "-yours" if self.is_quiet else "")
+        prompt.set_classes("-thinking" if self.thinking else "-yours" if self.is_quiet else "")
 
     def show_board(self) -> None:
         self.board.show(self.viewer, self.legal())
 
     def complain(self, line: str) -> None:
-        """Show why something cannot be done."""
         self.app.notify(visible(line), severity="warning", markup=False)
 
     def warn(self, line: str) -> None:
-        """Show a file error as a notification, since it is long and no answer to an action."""
         self.app.notify(visible(line), severity="warning", timeout=10, markup=False)
 
     def refuse(self) -> None:
-        """Mark the prompt, which says why nothing can be done now."""
         self.query_one("#prompt").add_class("-refused")
 
     def think(self, what: str, job: Callable[[], Any], then: Callable[[Any], object]) -> None:
-        """Run a job in a thread while showing the text `what`, then call `then` with its result."""
-        self._thinking = what
+        self.thinking = what
         self.refresh_table()
 
         def work() -> None:
@@ -246,36 +227,54 @@ class BoardScreen(Screen[str]):
         self.run_worker(work, thread=True)
 
     def _thought(self, then: Callable[[], object]) -> None:
-        self._thinking = None
+        self.thinking = ""
         then()
-        if self._leaving is not None:
+        if self.leaving is not None:
             self._leave_now()
         else:
             self.refresh_table()
 
-    def after(self, seconds: float, then: Callable[[], None]) -> Worker[None]:
-        """Call a function after a delay in seconds, if this screen is still there."""
+    def beside(self, job: Callable[[], Any], then: Callable[[Any], object]) -> None:
+        def work() -> None:
+            found = job()
+            self.call_later(then, found)
 
+        self.run_worker(work, thread=True)
+
+    def after(self, seconds: float, then: Callable[[], None]) -> None:
         async def work() -> None:
             # Not `set_timer`: on a busy machine a timer that is late by its whole interval never fires.
             await asyncio.sleep(seconds)
+            self._timer = None
             if self in self.app.screen_stack:
                 then()
 
-        return self.run_worker(work)
+        self.stop_timer()
+        self._timer = self.run_worker(work)
+
+    def stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def note(self, line: str) -> None:
+        self.query_one("#log", RichLog).write(line)
+
+    def clear_log(self) -> None:
+        self.query_one("#log", RichLog).clear()
 
     def action_stand_up(self) -> None:
         self.leave(lambda: None)
 
     def leave(self, then: Callable[[], None], unsaved: bool = False) -> None:
         """Leave, then call `then`, after any computation; if saving fails, only at a second try or if `unsaved`."""
-        self._leaving, self._may_be_unsaved = then, unsaved
-        if not self._thinking:
+        self.leaving, self._may_be_unsaved = then, unsaved
+        if not self.thinking:
             self._leave_now()
         self.refresh_table()
 
     def _leave_now(self) -> None:
-        then, self._leaving = self._leaving, None
+        then, self.leaving = self.leaving, None
         assert then is not None
         while self.app.screen is not self:  # a review or a help page above
             self.app.pop_screen()
@@ -289,7 +288,3 @@ class BoardScreen(Screen[str]):
                 return
         self.dismiss(words)
         then()
-
-    def saved_words(self) -> str:
-        """Save an unfinished table; return how to resume it, empty if there was nothing to save. Raises OSError."""
-        return ""

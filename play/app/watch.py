@@ -7,7 +7,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import RichLog, Static
-from textual.worker import Worker
 
 from busso.evaluate.review.advisers import ActionValue
 from busso.play.app.board import Board, BoardScreen
@@ -50,7 +49,6 @@ class WatchScreen(BoardScreen):
         self.games, self.commentary = watch, Commentary(speech, watch)
         self.viewer, self._shape = watch.viewer, board_of(watch.game)
         self._worths: tuple[str, list[ActionValue]] | None = None  # None if not requested or not known yet
-        self._timer: Worker[None] | None = None  # until the next automatic step
 
     def compose_below(self) -> ComposeResult:
         yield Lines(id="opened", markup=False)
@@ -66,7 +64,7 @@ class WatchScreen(BoardScreen):
 
     def _arrive(self) -> None:
         """Handle a new position: describe it, compute the values, and continue."""
-        if self._leaving is None:
+        if self.leaving is None:
             self._tell_position()
             self._worths = None
             self._count()
@@ -83,21 +81,15 @@ class WatchScreen(BoardScreen):
         self._wait()
 
     def _wait(self) -> None:
-        self._stop_timer()
+        self.stop_timer()
         hand = self.table.hand
-        if self.games.playing and self._leaving is None:
+        if self.games.playing and self.leaving is None:
             slow = bool(hand.moves) and stays_longer(hand, hand.moves[-1])
-            self._timer = self.after(self.games.seconds_to_look(slow), self._go_on)
+            self.after(self.games.seconds_to_look(slow), self._go_on)
         self.refresh_table()
 
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
     def _go_on(self) -> None:
-        self._timer = None
-        if self.games.playing and not self._thinking and self._leaving is None:
+        if self.games.playing and not self.thinking and self.leaving is None:
             self._step()
 
     def _step(self) -> None:
@@ -132,11 +124,11 @@ class WatchScreen(BoardScreen):
 
     def _halt(self) -> None:
         self.games.playing = False
-        self._stop_timer()
+        self.stop_timer()
 
     def _by_hand(self) -> bool:
         """Return whether a move key is allowed now, and if so end automatic play."""
-        if self._thinking or self._leaving:
+        if self.thinking or self.leaving:
             self.refuse()
             return False
         self._halt()
@@ -168,7 +160,7 @@ class WatchScreen(BoardScreen):
         return self.commentary.title()
 
     def prompt_text(self) -> str:
-        return self.commentary.prompt() if self._thinking is None else self.commentary.computing(self._thinking)
+        return self.commentary.prompt() if not self.thinking else self.commentary.computing(self.thinking)
 
     def leave(self, then: Callable[[], None], unsaved: bool = False) -> None:
         self._halt()
@@ -186,7 +178,7 @@ class WatchScreen(BoardScreen):
 
     def action_pause(self) -> None:
         self.games.playing = not self.games.playing
-        if not self._thinking:
+        if not self.thinking:
             self._wait()
 
     def action_step(self) -> None:
@@ -217,7 +209,7 @@ class WatchScreen(BoardScreen):
         self._paced()
 
     def _paced(self) -> None:
-        self.refresh_table() if self._thinking else self._wait()
+        self.refresh_table() if self.thinking else self._wait()
 
     def action_open(self) -> None:
         self.games.shows_hands = not self.games.shows_hands
@@ -235,7 +227,7 @@ class WatchScreen(BoardScreen):
         self.action_seat(self.viewer + 1)
 
     def _looked(self) -> None:
-        if self._thinking:
+        if self.thinking:
             self.refresh_table()
         else:
             self._count()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import sys
 import threading
 import traceback
@@ -80,9 +81,9 @@ class Desk:
         self.changed.set()
         if what == "help":
             self.help = not self.help
-        elif not self.busy and (do := getattr(self.room or self.menu, f"do_{what}", None)) is not None:
+        elif not self.busy and (do := getattr(self.room or self.menu, f"action_{what}", None)) is not None:
             self.help = False
-            do(value, key) if what == "set" else do(value)
+            do(*(value, key)[: len(inspect.signature(do).parameters)])
 
     def open(self, settings: Callable[[], PlaySettings], given: Given) -> None:
         """Open a table, or games to watch, in a thread; the menu shows why it could not be."""

@@ -63,11 +63,11 @@ class LabRoom(TableRoom):
                 self._played = loop.time()
                 self._play_itself()
             if not self.thinking and any(self.lessons[name].running for name in METHODS):
-                self.refresh()
+                self.refresh_table()
 
     def _play_itself(self) -> None:
         if self.table.hand.over:
-            self.do_next("")
+            self.action_next()
         elif self.legal():
             self._follow()
 
@@ -77,10 +77,10 @@ class LabRoom(TableRoom):
         if action is None:
             self.autoplay = False
             self.complain(line)
-            self.refresh()
+            self.refresh_table()
             return
         self.tell([line])
-        self.do_choose(str(action))
+        self.action_choose(str(action))
 
     def helpers(self) -> dict[str, Any]:
         return super().helpers() | _HELPERS
@@ -100,55 +100,55 @@ class LabRoom(TableRoom):
 
     def _show(self) -> None:
         if not self.thinking:
-            self.refresh()
+            self.refresh_table()
 
-    def do_learn(self, name: str) -> None:
+    def action_learn(self, name: str) -> None:
         """Start or pause a method, and show its table."""
         if name in METHODS:
             self.lessons.toggle(name)
             self.method = name if self.lessons[name].running else self.method
             self._show()
 
-    def do_method(self, name: str) -> None:
+    def action_method(self, name: str) -> None:
         """Show the table of a method, or of the next one."""
         self.method = name if name in METHODS else after(self.method, list(METHODS))
         self._show()
 
-    def do_quantity(self, name: str) -> None:
+    def action_quantity(self, name: str) -> None:
         """Show a quantity, or the next one."""
         self.quantity = name if name in QUANTITIES else after(self.quantity, QUANTITIES)
         self._show()
 
-    def do_speed(self, _: str) -> None:
+    def action_speed(self) -> None:
         self.lessons.next_speed()
         self._show()
 
-    def do_reset(self, _: str) -> None:
+    def action_reset(self) -> None:
         self.lessons.reset(self.method)
-        self._say("blackjack_screen.was_reset", method=self.method.upper())
+        self.say("blackjack_screen.was_reset", method=self.method.upper())
 
-    def do_autoplay(self, _: str) -> None:
+    def action_autoplay(self) -> None:
         """Let the shown table play, or stop it."""
         self.autoplay = not self.autoplay
         key = "blackjack_screen.auto_on" if self.autoplay else "blackjack_screen.auto_off"
         self.tell([self.language.say(key, method=self.method.upper())])
         self._show()
 
-    def do_adjust(self, _: str) -> None:
+    def action_adjust(self) -> None:
         """Open the form of the rules and of learning, or close it."""
-        if not self._is_busy():
+        if not self.is_busy():
             self.autoplay = False
             self.form = typed(self.session.settings, self.lessons.choices) if self.form is None else None
-            self.refresh()
+            self.refresh_table()
 
-    def do_set(self, value: str, key: str) -> None:
+    def action_set(self, value: str, key: str) -> None:
         """Write a value into the form."""
         if self.form is not None and key in self.form:
             self.form[key] = value
             self._show()
 
-    def do_apply(self, _: str) -> None:
-        if self.form is None or self._is_busy():
+    def action_apply(self) -> None:
+        if self.form is None or self.is_busy():
             return
         try:
             wanted = adjusted(self.session.settings, self.lessons.choices, self.form)
@@ -164,7 +164,7 @@ class LabRoom(TableRoom):
             )
         else:
             self.lessons.choose(wanted.choices)
-            self._say("blackjack_screen.adjusted")
+            self.say("blackjack_screen.adjusted")
 
     def _sit_down(self, session: Session, wanted: AdjustedSettings) -> None:
         """Start a table with other rules, which discards what was learned and counted."""
@@ -178,7 +178,7 @@ class LabRoom(TableRoom):
         self.speech = Speech(self.language, session.table, session.coach)
         self.lessons = Lessons(session.settings, session.table.setup.seed, replace(wanted.choices))
         self.tell([self.language.say("blackjack_screen.new_rules"), *([saved] if saved else [])])
-        self._go_on()
+        self.go_on()
 
     def close(self) -> None:
         self._closed = True

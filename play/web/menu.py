@@ -81,11 +81,11 @@ class Menu:
         rows = [] if choices is None else choices.rows()
         return template("menu.html").render(self.values() | found, rows=rows, saves=self._saves)
 
-    def do_game(self, name: str) -> None:
+    def action_game(self, name: str) -> None:
         if name in self._games:
             self._entry, self._typing, self.refused = name, "", ""
 
-    def do_set(self, value: str, key: str) -> None:
+    def action_set(self, value: str, key: str) -> None:
         """Choose a setting, or open the field to type it in."""
         if value == TYPED:
             self._typing = key
@@ -98,22 +98,22 @@ class Menu:
         except SettingsError as error:
             self.refused = str(error)
 
-    def do_language(self, name: str) -> None:
+    def action_language(self, name: str) -> None:
         if name in LANGUAGES:
             self._desk.language = Language(name)
             self._desk.settings = replace(self._desk.settings, lang=name)
 
-    def do_play(self, _: str) -> None:
+    def action_play(self) -> None:
         self._open(self._overrides())
 
-    def do_watch(self, _: str) -> None:
+    def action_watch(self) -> None:
         self._open([*(each for each in self._overrides() if not each.startswith("record=")), "watch=agents"])
 
-    def do_file(self, name: str) -> None:
+    def action_file(self, name: str) -> None:
         if name.strip():
             self._open([f"watch={in_quotes(name.strip())}"])
 
-    def do_resume(self, number: str) -> None:
+    def action_resume(self, number: str) -> None:
         """Resume a saved table, by its number in the list."""
         if number.isdecimal() and int(number) < len(self._saves):
             self._open([f"save={in_quotes(str(self._saves[int(number)].path))}"])

@@ -10,6 +10,7 @@ from busso.base.errors import UserError
 from busso.evaluate.review.advisers import ActionValue
 from busso.evaluate.review.drawing import shares
 from busso.play.table.hints import Odds
+from busso.play.table.sitting import Shown
 from busso.play.table.speech import Speech, one_line
 from busso.play.views import view
 from busso.play.web.boards import HELPERS, buttons
@@ -19,11 +20,10 @@ from busso.play.web.templates import template
 _LOG = 200  # lines
 
 
-class Room:
+class Room(Shown):
     """Table, played or watched. It is drawn when it changes, and never while a thread computes at it."""
 
     WHERE: ClassVar[str]  # the texts of its keys
-    end: Any = None  # of a hand, which replaces the table
     lessons: Any = None  # beside the table
     coaching: Any = None  # the coach's verdicts so far
     last_trick = False  # instead of the current one
@@ -36,11 +36,10 @@ class Room:
         self._drawn = ""
         self.log: list[str] = []
         self.news: list[str] = []
-        self.thinking = ""  # text key of the computation in the thread
         self.worths: dict[int, float | None] = {}  # by action, best first; like the odds, of the position `_advised_at`
         self.odds: Sequence[Odds] = ()
         self._advised_at: Any = None
-        self._leaving = self._unsaved = False
+        self.leaving = self._unsaved = False
         self._timer: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -57,35 +56,27 @@ class Room:
         """Return the room as HTML, as it was when it changed last."""
         return self._drawn
 
-    def legal(self) -> Sequence[int]:
-        """Return the actions that a person may choose now."""
-        return ()
-
-    def prompt(self) -> str:
-        """Return what is expected now."""
-        raise NotImplementedError
-
     def helpers(self) -> dict[str, Any]:
         """Return more values for the templates."""
         return {}
 
-    def refresh(self) -> None:
-        """Draw the current state."""
+    def refresh_table(self) -> None:
         if self._advised_at is not self.table.hand.state:
             self.worths, self.odds = {}, ()
         seen, legal = view(self.table.hand, self.viewer), self.legal()
         values = {
             "room": self, "where": self.WHERE, "table": self.table, "speech": self.speech, "game": self.game,
-            "seen": seen, "legal": legal, "prompt": self.prompt(), "buttons": buttons(self.speech, seen, legal),
+            "seen": seen, "legal": legal, "prompt": self.prompt_text(), "buttons": buttons(self.speech, seen, legal),
         }  # fmt: skip
         self._drawn = template("table.html").render(HELPERS | self.desk.menu.values() | values | self.helpers())
         self.desk.changed.set()
 
-    def advise(self, worths: Sequence[ActionValue] = (), odds: Sequence[Odds] = ()) -> None:
+    def advise(self, worths: Sequence[ActionValue] = (), odds: Sequence[Odds] = ()) -> bool:
         """Keep the coach's advice on this position until the next one."""
         self._advised_at = self.table.hand.state  # another array after every move
         self.worths = {worth.action: worth.value for worth in worths} or self.worths
         self.odds = odds or self.odds
+        return True
 
     def worth(self, action: int) -> dict[str, Any] | None:
         """Return the value of an action as text, its share between the worst and the best, and whether it is best."""
@@ -100,27 +91,26 @@ class Room:
         return [(each, share, each.action == played) for each, share in zip(worths, shares(worths), strict=True)]
 
     def tell(self, lines: Sequence[str]) -> None:
-        """Add lines to the log and the news."""
         self.log = [*self.log, *lines][-_LOG:]
         self.news = [*self.news, *lines][-3:]
 
+    def note(self, line: str) -> None:
+        self.log = [*self.log, line][-_LOG:]
+
+    def clear_log(self) -> None:
+        self.log, self.news = [], []
+
     def complain(self, line: str) -> None:
-        """Show why something cannot be done."""
         self.desk.tell(line)
 
-    @property
-    def is_quiet(self) -> bool:
-        """True if nothing is being computed."""
-        return not (self.thinking or self._leaving)
+    warn = complain
 
     def think(self, what: str, job: Callable[[], Any], then: Callable[[Any], object]) -> None:
-        """Run a job in a thread while showing the text `what`, then call `then` with its result."""
         self.thinking = what
-        self.refresh()
+        self.refresh_table()
         self.desk.start(self._think(job, then))
 
     async def _think(self, job: Callable[[], Any], then: Callable[[Any], object]) -> None:
-
         why = ""
         try:
             found = await in_thread(job)
@@ -132,14 +122,18 @@ class Room:
             self.complain(why)
         else:
             then(found)
-        if self._leaving and not self.thinking:
+        if self.leaving and not self.thinking:
             self._leave_now()
         elif not self.thinking:
-            self.refresh()
+            self.refresh_table()
+
+    def beside(self, job: Callable[[], Any], then: Callable[[Any], object]) -> None:
+        async def work() -> None:
+            then(await in_thread(job))
+
+        self.desk.start(work())
 
     def after(self, seconds: float, then: Callable[[], None]) -> None:
-        """Call a function after a delay in seconds, instead of an earlier one."""
-
         async def wait() -> None:
             await asyncio.sleep(seconds)
             self._timer = None
@@ -150,25 +144,24 @@ class Room:
         self._timer = self.desk.start(wait())
 
     def stop_timer(self) -> None:
-        """Forget what was to be called after a delay."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def do_leave(self, _: str) -> None:
+    def action_leave(self) -> None:
         """Go back to the menu. If saving fails, only a second request leaves."""
-        self._leaving = True
+        self.leaving = True
         if not self.thinking:
             self._leave_now(insist=False)
 
     def leave(self) -> None:
         """Leave after any computation, also without saving if that fails."""
-        self._leaving = self._unsaved = True
+        self.leaving = self._unsaved = True
         if not self.thinking:
             self._leave_now()
 
     def _leave_now(self, insist: bool = True) -> None:
-        self._leaving = False
+        self.leaving = False
         try:
             words = self.saved_words()
         except OSError as error:
@@ -183,10 +176,6 @@ class Room:
 
     def close(self) -> None:
         """End what runs beside the table."""
-
-    def saved_words(self) -> str:
-        """Save an unfinished table; return how to resume it, empty if there was nothing to save. Raises OSError."""
-        return ""
 
     def rest(self) -> None:
         """Save, since the page has gone; the table stays."""

@@ -26,7 +26,7 @@ class WatchRoom(Room):
     def start(self) -> None:
         self._arrive()
 
-    def prompt(self) -> str:
+    def prompt_text(self) -> str:
         return self.commentary.computing(self.thinking) if self.thinking else self.commentary.prompt()
 
     def opened(self) -> list[tuple[str, str, str]]:
@@ -61,10 +61,10 @@ class WatchRoom(Room):
     def _wait(self) -> None:
         self.stop_timer()
         hand = self.table.hand
-        if self.games.playing and not self._leaving:
+        if self.games.playing and not self.leaving:
             slow = bool(hand.moves) and stays_longer(hand, hand.moves[-1])
             self.after(self.games.seconds_to_look(slow), self._go_on)
-        self.refresh()
+        self.refresh_table()
 
     def _go_on(self) -> None:
         if self.games.playing and self.is_quiet:
@@ -107,7 +107,7 @@ class WatchRoom(Room):
 
     def _by_hand(self) -> bool:
         """Return whether a request to move is allowed now, and if so end automatic play."""
-        if self.thinking or self._leaving:
+        if self.thinking or self.leaving:
             return False
         self._halt()
         return True
@@ -128,38 +128,38 @@ class WatchRoom(Room):
         self.games.stop()
         super().leave()
 
-    def do_leave(self, value: str) -> None:
+    def action_leave(self) -> None:
         self._halt()
         self.games.stop()
-        super().do_leave(value)
+        super().action_leave()
 
     def rest(self) -> None:
         self._halt()
         if not self.thinking:
-            self.refresh()
+            self.refresh_table()
 
-    def do_pause(self, _: str) -> None:
+    def action_pause(self) -> None:
         self.games.playing = not self.games.playing
         if not self.thinking:
             self._wait()
 
-    def do_step(self, _: str) -> None:
+    def action_step(self) -> None:
         if self._by_hand():
             self._step()
 
-    def do_step_back(self, _: str) -> None:
+    def action_step_back(self) -> None:
         if self._by_hand():
             self.games.back()
             self._arrive()
 
-    def do_hand(self, value: str) -> None:
+    def action_hand(self, value: str) -> None:
         """Go to the next or the previous hand."""
         playing = self.games.playing
         if self._by_hand():
             self.games.playing = playing and value == "next"
             self._go(self.games.number + (1 if value == "next" else -1))
 
-    def do_pace(self, value: str) -> None:
+    def action_pace(self, value: str) -> None:
         if value == "faster":
             self.games.faster()
         else:
@@ -167,15 +167,15 @@ class WatchRoom(Room):
         if not self.thinking:
             self._wait()
 
-    def do_open(self, _: str) -> None:
+    def action_open(self) -> None:
         self.games.shows_hands = not self.games.shows_hands
         self._looked()
 
-    def do_bars(self, _: str) -> None:
+    def action_bars(self) -> None:
         self.games.shows_values = not self.games.shows_values
         self._looked()
 
-    def do_seat(self, value: str) -> None:
+    def action_seat(self, value: str) -> None:
         """Look from a seat, or from the next one."""
         seat = int(value) if value.isdecimal() else self.viewer + 1
         self.viewer = self.games.viewer = seat % self.games.game.seats

@@ -208,7 +208,7 @@ class GameScreen(TableScreen):
         self.action_choose(action)
 
     def action_adjust(self) -> None:
-        if self._is_busy():
+        if self.is_busy():
             return
         self.autoplay = False
         form = AdjustScreen(self.session.settings, self.lessons.choices, self.language)
@@ -227,8 +227,10 @@ class GameScreen(TableScreen):
 
     def _sit_down(self, session: Session, choices: LessonChoices) -> None:
         """Start a table with other rules, which discards what was learned and counted."""
-        saved = self.guarded(self.saved_words)
-        if saved is None:
+        try:
+            saved = self.saved_words()
+        except OSError as error:
+            self.warn(self.speech.not_saved(error))
             return
         self.lessons.close()
         self.session, self.table = session, session.table
@@ -236,4 +238,4 @@ class GameScreen(TableScreen):
         self.speech = self.board.speech = Speech(self.language, session.table, session.coach)
         self.lessons = Lessons(session.settings, session.table.setup.seed, choices)
         self.tell([self.language.say("blackjack_screen.new_rules"), *([saved] if saved else [])])
-        self._go_on()
+        self.go_on()

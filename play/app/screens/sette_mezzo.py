@@ -5,15 +5,13 @@ from typing import Any, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.widgets import RichLog
 
-from busso.cards.hand import Hand, Move
-from busso.evaluate.review.advisers import Evaluation
 from busso.play.app.board import Board, NextButton
 from busso.play.app.table import HELP, HINT, LEAVE, ODDS, REVIEW, UNDO, TableScreen
 from busso.play.app.widgets.keys import Key
 from busso.play.app.widgets.lines import Lines, boxes
-from busso.play.table.hints import Coaching, is_mistake
+from busso.play.table.hints import Coaching
+from busso.play.table.sitting import Coached
 from busso.play.views.sette_mezzo import LETTERS
 from busso.play.views.small import SmallView
 from busso.sette_mezzo.rules import points_text
@@ -70,8 +68,8 @@ class GameBoard(Board):
         return "\n".join([say("sette_screen.odds"), *lines])
 
 
-class GameScreen(TableScreen):
-    """Screen of Sette e mezzo, where the coach judges in a background thread."""
+class GameScreen(Coached, TableScreen):
+    """Screen of Sette e mezzo."""
 
     BOARD = GameBoard
     board: GameBoard
@@ -84,53 +82,11 @@ class GameScreen(TableScreen):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.coaching = Coaching()
-        self.coached = True
 
     def on_mount(self) -> None:  # Textual calls the base class's too
         hand = self.table.hand
         self.run_worker(lambda: self.session.coach.hint(hand), thread=True)  # solves the game
 
     def refresh_table(self) -> None:
-        found = self.coaching
-        self.board.coached = self.language.say(
-            "sette_screen.coach_on" if self.coached else "sette_screen.coach_off",
-            decisions=found.decisions,
-            mistakes=found.mistakes,
-            cost=f"{found.cost:.3f}",
-        )
+        self.board.coached, self.board.comment = self.coach_text(), self.comment
         super().refresh_table()
-
-    def action_undo(self) -> None:
-        super().action_undo()
-        if self.coaching.take_back(self.table.number, len(self.table.hand.moves)):
-            self.board.comment = ""
-            self.refresh_table()
-
-    def action_coach(self) -> None:
-        self.coached = not self.coached
-        self.board.comment = ""
-        self.refresh_table()
-
-    def _moved(self, move: Move) -> None:
-        self.board.comment = ""
-        super()._moved(move)
-        if not self.coached or move.seat not in self.table.people:
-            return
-        hand, game, number = self.table.hand, self.table.number, len(self.table.hand.moves) - 1
-
-        def look() -> None:
-            judged = self.session.coach.judge(hand, number, move)
-            if judged is not None:
-                self.call_later(self._heard, hand, game, move, judged)
-
-        self.run_worker(look, thread=True)
-
-    def _heard(self, hand: Hand, game: int, move: Move, judged: Evaluation) -> None:
-        """Show the coach's verdict on a move, unless it was taken back."""
-        if move not in hand.moves:
-            return
-        self.coaching.add(game, judged)
-        if is_mistake(judged):
-            self.board.comment = self.speech.mistake(judged)
-            self.query_one("#log", RichLog).write(self.board.comment)
-        self.refresh_table()

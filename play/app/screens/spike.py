@@ -1,7 +1,7 @@
 """Corellian Spike: all seats with their credits, the own cards, the cost of every action, and every hand's end."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -9,12 +9,12 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from busso.cards.hand import Move
 from busso.play.app.board import Board, NextButton
 from busso.play.app.table import HELP, HINT, LEAVE, ODDS, REVIEW, UNDO, TableScreen
 from busso.play.app.widgets.keys import Dialog, Key, KeyBar, bound
 from busso.play.app.widgets.lines import Lines, beside, boxes
 from busso.play.language import Language
+from busso.play.table.sitting import EndsStay
 from busso.play.views import events, view
 from busso.play.views.spike import (
     LETTERS,
@@ -23,7 +23,6 @@ from busso.play.views.spike import (
     compile_rules,
     costs,
     counted,
-    endings,
     last_done,
     sums_after,
 )
@@ -193,8 +192,8 @@ class GameBoard(Board):
         return "\n".join([first, second, *self.worth_lines(action)])
 
 
-class GameScreen(TableScreen):
-    """Screen of Corellian Spike, where the end of a hand stays until Enter."""
+class GameScreen(EndsStay, TableScreen):
+    """Screen of Corellian Spike."""
 
     BOARD = GameBoard
     board: GameBoard
@@ -204,10 +203,6 @@ class GameScreen(TableScreen):
         Binding("g", "log", show=False),
     ]
     KEYS: ClassVar[tuple[Key, ...]] = (HINT, ODDS, UNDO, REVIEW, Key("g", "log", "log"), HELP, LEAVE)
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._ends: list[Ending] = []  # to show, one after another
 
     def on_mount(self) -> None:  # Textual calls the base class's too
         hand = self.table.hand
@@ -220,26 +215,8 @@ class GameScreen(TableScreen):
         return say("spike_screen.title", game=say("game.spike"), seats=seats, seed=seed)
 
     def refresh_table(self) -> None:
-        self.board.end = self._ends[0] if self._ends and (self.waits or self.table.hand.over) else None
+        self.board.end = self.end
         super().refresh_table()
-
-    def waits_for(self, move: Move) -> str | None:
-        """Keep the end of a hand until Enter, except the game's last, which stays anyway."""
-        found = endings(self.table.hand, move)
-        self._ends = found or self._ends
-        return self._held() if found and not (self.table.hand.over and len(found) == 1) else None
-
-    def _held(self) -> str:
-        return self.language.say("spike_screen.held", hand=self._ends[0].number)
-
-    def action_next(self) -> None:
-        if self.waits and len(self._ends) > 1:
-            del self._ends[0]
-            if len(self._ends) > 1 or not self.table.hand.over:
-                self.waits = self._held()
-                self.refresh_table()
-                return
-        super().action_next()
 
     def action_log(self) -> None:
         hand = self.table.hand

@@ -295,13 +295,13 @@ class GameScreen(TableScreen):
     def prompt_text(self) -> str:
         """Include why a card was refused, and the allowed cards."""
         told = super().prompt_text()
-        if self._refused[0] == self.board.position and not self._covered:
+        if self._refused[0] == self.board.position and not self.covered:
             return f"× {self._refused[1]} {told}"
         if self.board.seen is not None and self.legal():
             return f"{told} {self.language.render(task(self.board.seen))}"
         return told
 
-    def complain(self, line: str) -> None:
+    def reject(self, line: str) -> None:
         """Show the message in the prompt until something is played."""
         self._refused = (self.board.position, line)
         self.refresh_table()

@@ -20,7 +20,7 @@ async def looked_at(pilot: Pilot[int]) -> WatchScreen:
     await wait(pilot, "a board", lambda: isinstance(pilot.app.screen, WatchScreen))
     screen = pilot.app.screen
     # The title appears as soon as the first position is being evaluated.
-    there = lambda: screen.is_mounted and shown(pilot, "#title") and not screen._thinking  # noqa: E731
+    there = lambda: screen.is_mounted and shown(pilot, "#title") and not screen.thinking  # noqa: E731
     await wait(pilot, "an end of thinking", there)
     return screen
 
