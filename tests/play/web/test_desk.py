@@ -205,7 +205,7 @@ def test_what_a_file_contains_is_text() -> None:
             ("open", ""),
             ("bars", ""),
             ("seat", "2"),
-            ("hand", "next"),
+            ("next_hand", ""),
         ):
             await person.until(lambda: not person.desk.room.thinking)
             person.do(what, value)
@@ -231,7 +231,7 @@ def test_agents_are_watched_hand_by_hand(game: str) -> None:
         person.do("pause")
         await person.until(lambda: not room.thinking)
         number = room.games.number
-        person.do("hand", "previous")
+        person.do("previous_hand")
         await person.until(lambda: room.games.number == number - 1)
         person.do("open")
         assert person.html
