@@ -4,6 +4,7 @@ import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from busso.cards.game import Game, States
@@ -11,7 +12,11 @@ from busso.command.settings.checks import SettingsError, check_range
 from busso.command.settings.compose import settings_from_dict
 from busso.command.settings.game import load_configured_game
 from busso.play.blackjack_lab.learning import FULL, METHODS, BackgroundLearner, LearningProcess, Subject
+from busso.play.blackjack_lab.value_table import QUANTITIES, place_of
 from busso.play.language import Language
+from busso.play.table.session import Session
+from busso.play.table.sitting import Sitting
+from busso.play.table.speech import Speech
 from busso.train.settings.tabular import TabularSettings
 
 SPEEDS = (100, 10_000, FULL)  # episodes per second
@@ -143,6 +148,119 @@ class Lessons:
             if self._subject is None:
                 self._subject = Subject(self._game, settings.reward_name(self._game))
         return LearningProcess(self._subject, settings)
+
+
+class LearningTable(Sitting):
+    """Table beside learners, one of which shows its value table and may play, the same on the screen and on the page.
+
+    `start_lessons` must be called first.
+    """
+
+    lessons: Lessons
+    method, quantity = "ql", QUANTITIES[0]  # of the shown value table
+    autoplay = False
+
+    def look(self) -> None:
+        """Show the learners' progress."""
+        raise NotImplementedError
+
+    def changed(self) -> None:
+        """Show what another method, quantity or speed changes."""
+        self.look()
+
+    def start_lessons(self, choices: LessonChoices) -> None:
+        """Begin with empty value tables."""
+        self.lessons = Lessons(self.session.settings, self.table.setup.seed, choices)
+
+    def check_lessons(self) -> None:
+        """Raise what a learner has raised: a bug, which is reported as any other."""
+        for name in METHODS:
+            if (failure := self.lessons[name].failure) is not None:
+                raise failure
+
+    @property
+    def here(self) -> tuple[str, int, int] | None:
+        """The block, the row and the column of the current decision."""
+        state = self.table.hand.state[0]
+        if self.table.hand.over:
+            return None
+        return place_of(int(state["sum"]), bool(state["soft"]), int(state["open_rank"]))
+
+    def play_itself(self) -> None:
+        """Play AutoPlay's next move, or deal the next game."""
+        if not self.autoplay or not self.is_quiet:
+            return
+        if self.table.hand.over:
+            self.action_next()
+        elif self.may_act:
+            state = self.table.hand.state
+            action, line = autoplayed(self.language, self.lessons, self.method, state, self.speech.action)
+            if action is not None:
+                self.tell([line])
+                self.choose(action)
+                return
+            self.autoplay = False
+            self.complain(line)
+            self.look()
+
+    def action_learn(self, name: str) -> None:
+        """Start or pause a method, and show its table."""
+        self.lessons.toggle(name)
+        if self.lessons[name].running:
+            self.method = name
+        self.changed()
+
+    def action_next_method(self) -> None:
+        """Show the table of the next method."""
+        self.method = after(self.method, list(METHODS))
+        self.changed()
+
+    def action_next_quantity(self) -> None:
+        """Show the next quantity."""
+        self.quantity = after(self.quantity, QUANTITIES)
+        self.changed()
+
+    def action_next_speed(self) -> None:
+        """Let all methods learn at the next speed."""
+        self.lessons.next_speed()
+        self.changed()
+
+    def action_reset(self) -> None:
+        """Empty the shown table."""
+        self.lessons.reset(self.method)
+        self.tell([self.language.say("blackjack_screen.was_reset", method=self.method.upper())])
+        self.look()
+
+    def action_autoplay(self) -> None:
+        """Let the shown table play, or stop it."""
+        self.autoplay = not self.autoplay
+        key = "blackjack_screen.auto_on" if self.autoplay else "blackjack_screen.auto_off"
+        self.tell([self.language.say(key, method=self.method.upper())])
+        self.look()
+
+    def adjust(self, wanted: AdjustedSettings) -> None:
+        """Learn by other choices; other rules begin a table of their own."""
+        if wanted.settings != self.session.settings:
+            opened = partial(self.session.under, wanted.settings)
+            self.think("app.opening", opened, lambda session: self._change_rules(session, wanted.choices))
+            return
+        self.lessons.choose(wanted.choices)
+        self.tell([self.language.say("blackjack_screen.adjusted")])
+        self.look()
+
+    def _change_rules(self, session: Session, choices: LessonChoices) -> None:
+        """Start a table with other rules, which discards what was learned and counted."""
+        try:
+            saved = self.saved_words()
+        except OSError as error:
+            self.warn(self.speech.not_saved(error))
+            return
+        self.lessons.close()
+        self.session, self.table = session, session.table
+        self.speech = Speech(self.language, session.table, session.coach)
+        self.start_lessons(choices)
+        self.tell([self.language.say("blackjack_screen.new_rules"), *([saved] if saved else [])])
+        self.go_on()
 
 
 def mark(learner: BackgroundLearner) -> str:

@@ -30,7 +30,7 @@ class TableRoom(Sitting, Room):
         super().__init__(desk, Speech(desk.language, session.table, session.coach))
         self.session, self.pace = session, desk.settings.pace
         self.refused = ""  # why an action was, until the next position
-        self._own_save = session.path is None  # the file is ours to remove once the game is over
+        self._wanted = session.path  # a save that the person named; another is ours to remove once the game is over
         self.review: tuple[Hand, list[Evaluation]] | None = None
         self.at = 0  # the reviewed decision
 
@@ -58,7 +58,7 @@ class TableRoom(Sitting, Room):
         """Also keep an unfinished game in its file, and remove a file of our own when the game is over."""
         if self.table.person_to_move:
             self.rest()
-        elif self.table.game_over and self._own_save and self.session.path is not None:
+        elif self.table.game_over and self.session.path not in (None, self._wanted):
             with suppress(OSError):  # leaving says so
                 self.session.path.unlink(missing_ok=True)
                 self.session.path = None
@@ -75,8 +75,9 @@ class TableRoom(Sitting, Room):
         super().action_undo()
 
     def action_save(self) -> None:
-        self._own_save = self._own_save and not self.is_quiet
         super().action_save()
+        if self.is_quiet:
+            self._wanted = self.session.path
 
     def show_review(self, hand: Hand, judged: list[Evaluation]) -> None:
         self.review, self.at = (hand, judged), 0

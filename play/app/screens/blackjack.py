@@ -1,6 +1,5 @@
 """Blackjack screen: a person or a learned table plays while MC, TD and Q-learning learn their tables."""
 
-from functools import partial
 from typing import Any, ClassVar
 
 from textual import on
@@ -13,21 +12,15 @@ from busso.command.settings.checks import SettingsError
 from busso.play.app.screens.blackjack_board import COMMANDS, GameBoard, Lab, LearnBar, action_of
 from busso.play.app.table import TableScreen
 from busso.play.app.widgets.keys import Dialog, Key, KeyBar, bound
-from busso.play.blackjack_lab.learning import METHODS
 from busso.play.blackjack_lab.lessons import (
     AdjustedSettings,
+    LearningTable,
     LessonChoices,
-    Lessons,
     adjusted,
-    after,
-    autoplayed,
     stats,
     typed,
 )
-from busso.play.blackjack_lab.value_table import QUANTITIES, place_of
 from busso.play.language import Language
-from busso.play.table.session import Session
-from busso.play.table.speech import Speech
 
 _DECKS = ("infinite", "1", "2", "3", "4", "5", "6", "7", "8")
 _NUMBERS = ("epsilon", "limit", "discount")  # in the order of `typed`; these are typed and the others chosen
@@ -80,7 +73,7 @@ class AdjustScreen(Dialog[AdjustedSettings]):
             self.dismiss(wanted)
 
 
-class GameScreen(TableScreen):
+class GameScreen(LearningTable, TableScreen):
     """Cards, learners, and the value table of one of them."""
 
     BOARD = GameBoard
@@ -92,9 +85,7 @@ class GameScreen(TableScreen):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.lessons = Lessons(self.session.settings, self.table.setup.seed, LessonChoices())
-        self.method, self.quantity = "ql", QUANTITIES[0]
-        self.autoplay = False
+        self.start_lessons(LessonChoices())
         self._said: list[str] = []  # since the last key of a learning command
 
     def compose_below(self) -> ComposeResult:
@@ -102,8 +93,8 @@ class GameScreen(TableScreen):
         yield LearnBar(self.language)
 
     def on_mount(self) -> None:  # Textual calls the base class's too
-        self.set_interval(_LOOK_SECONDS, self._look)
-        self.set_interval(max(self.pace, _LEAST_PACE), self._play_itself)
+        self.set_interval(_LOOK_SECONDS, self.look)
+        self.set_interval(max(self.pace, _LEAST_PACE), self.play_itself)
 
     def on_unmount(self) -> None:
         self.lessons.close()
@@ -129,113 +120,35 @@ class GameScreen(TableScreen):
         self._said = lines[-3:]
 
     def refresh_table(self) -> None:
+        self.board.table, self.board.speech = self.table, self.speech  # other rules bring others
         super().refresh_table()
-        self._look()
+        self.look()
 
-    def _look(self) -> None:
+    def look(self) -> None:
         if not self.is_mounted:
             return
-        for name in METHODS:
-            if (failure := self.lessons[name].failure) is not None:
-                raise failure  # a bug: it ends the application, as anywhere else
+        self.check_lessons()
         self.board.set_texts(stats=stats(self.language, self.lessons))
         flipped = self.has_class("-flipped")
         self.query_one(LearnBar).show(self.lessons, self.method, self.quantity, self.autoplay, flipped)
         said = self._said if self._tables else []
-        self.query_one(Lab).show(self.lessons, self.method, self.quantity, self._here(), said)
+        self.query_one(Lab).show(self.lessons, self.method, self.quantity, self.here, said)
 
-    def _here(self) -> tuple[str, int, int] | None:
-        state = self.table.hand.state[0]
-        if self.table.hand.over:
-            return None
-        return place_of(int(state["sum"]), bool(state["soft"]), int(state["open_rank"]))
-
-    def _changed(self) -> None:
+    def changed(self) -> None:
         self._said = []
-        self._look()
-
-    def action_learn(self, name: str) -> None:
-        self.lessons.toggle(name)
-        if self.lessons[name].running:
-            self.method = name
-        self._changed()
-
-    def action_next_method(self) -> None:
-        self.method = after(self.method, list(METHODS))
-        self._changed()
-
-    def action_next_quantity(self) -> None:
-        self.quantity = after(self.quantity, QUANTITIES)
-        self._changed()
-
-    def action_next_speed(self) -> None:
-        self.lessons.next_speed()
-        self._changed()
-
-    def action_reset(self) -> None:
-        self.lessons.reset(self.method)
-        self.tell([self.language.say("blackjack_screen.was_reset", method=self.method.upper())])
-        self._look()
+        self.look()
 
     def action_flip(self) -> None:
         self.toggle_class("-flipped")
         self.refresh_table()
 
-    def action_autoplay(self) -> None:
-        self.autoplay = not self.autoplay
-        key = "blackjack_screen.auto_on" if self.autoplay else "blackjack_screen.auto_off"
-        self.tell([self.language.say(key, method=self.method.upper())])
-        self._look()
-
-    def _play_itself(self) -> None:
-        """Play AutoPlay's next move, or deal the next game."""
-        if not self.autoplay or not self.is_quiet or not self.is_current:
-            return
-        if self.table.hand.over:
-            self.action_next()
-        elif self.may_act:
-            self._follow()
-
-    def _follow(self) -> None:
-        state = self.table.hand.state
-        action, line = autoplayed(self.language, self.lessons, self.method, state, self.speech.action)
-        if action is None:
-            self.autoplay = False
-            self.complain(line)
-            self._look()
-            return
-        self.tell([line])
-        self.action_choose(action)
+    def play_itself(self) -> None:
+        if self.is_current:
+            super().play_itself()
 
     def action_adjust(self) -> None:
         if self.is_busy():
             return
         self.autoplay = False
         form = AdjustScreen(self.session.settings, self.lessons.choices, self.language)
-        self.app.push_screen(form, self._adjust)
-
-    def _adjust(self, wanted: AdjustedSettings | None) -> None:
-        if wanted is None:
-            return
-        if wanted.settings != self.session.settings:
-            opened = partial(self.session.under, wanted.settings)
-            self.think("app.opening", opened, lambda session: self._sit_down(session, wanted.choices))
-            return
-        self.lessons.choose(wanted.choices)
-        self.tell([self.language.say("blackjack_screen.adjusted")])
-        self._look()
-
-    def _sit_down(self, session: Session, choices: LessonChoices) -> None:
-        """Start a table with other rules, which discards what was learned and counted."""
-        try:
-            saved = self.saved_words()
-        except OSError as error:
-            self.warn(self.speech.not_saved(error))
-            return
-        self.lessons.close()
-        self.session, self.table = session, session.table
-        self.board.table = session.table
-        self.speech = self.board.speech = Speech(self.language, session.table, session.coach)
-        self.lessons = Lessons(session.settings, session.table.setup.seed, choices)
-        self.tell([self.language.say("blackjack_screen.new_rules"), *([saved] if saved else [])])
-        self.go_on()
+        self.app.push_screen(form, lambda wanted: None if wanted is None else self.adjust(wanted))
