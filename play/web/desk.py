@@ -16,9 +16,8 @@ from busso.command.settings.compose import compose
 from busso.command.settings.quoting import given as given_by
 from busso.play.language import Language
 from busso.play.table.settings import Given, PlaySettings
-from busso.play.web.host import in_thread
+from busso.play.web.host import in_thread, template
 from busso.play.web.menu import Menu
-from busso.play.web.templates import template
 
 if TYPE_CHECKING:
     from busso.play.spectate import WatchedGames

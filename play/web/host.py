@@ -1,15 +1,21 @@
-"""Interface of a page for the menu and the rooms on it, and jobs in threads."""
+"""Interface of a page for the menu and the rooms on it, its templates, and jobs in threads."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import Any, Protocol
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+
+from busso.base.terminal import visible
 from busso.play.language import Language
 from busso.play.table.settings import PlaySettings
+
+FILES = Path(__file__).with_name("page")
 
 
 class Host(Protocol):
@@ -53,3 +59,20 @@ async def in_thread(job: Callable[[], Any]) -> Any:
 
     threading.Thread(target=work, daemon=True).start()
     return await found
+
+
+def _shown(value: Any) -> Any:
+    return visible(value) if type(value) is str else value  # not Markup, a subclass
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(FILES), autoescape=True, finalize=_shown, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+
+
+def template(name: str) -> Template:
+    """Return a template of the folder page/, which escapes texts and makes control characters in them visible."""
+    return _environment().get_template(name)

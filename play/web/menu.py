@@ -11,8 +11,7 @@ from busso.command.settings.checks import SettingsError
 from busso.command.settings.quoting import in_quotes
 from busso.command.settings.untrusted import known_games
 from busso.play.language import LANGUAGES, Language
-from busso.play.web.host import Host, in_thread
-from busso.play.web.templates import template
+from busso.play.web.host import Host, in_thread, template
 
 if TYPE_CHECKING:
     from busso.play.table.choices import Choices

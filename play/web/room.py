@@ -14,8 +14,7 @@ from busso.play.table.sitting import Shown
 from busso.play.table.speech import Speech, one_line
 from busso.play.views import view
 from busso.play.web.boards import HELPERS, buttons
-from busso.play.web.host import Host, in_thread
-from busso.play.web.templates import template
+from busso.play.web.host import Host, in_thread, template
 
 _LOG = 200  # lines
 

@@ -26,7 +26,7 @@ from busso.base.system import heard
 from busso.play.language import Language
 from busso.play.table.settings import Given, PlaySettings
 from busso.play.web.desk import Desk
-from busso.play.web.templates import FILES, template
+from busso.play.web.host import FILES, template
 
 HOST = "127.0.0.1"
 _NAMES = (HOST, "localhost")  # accepted Host headers; any other name may be DNS rebinding
