@@ -14,8 +14,9 @@ from busso.play.app.widgets.help import WATCH
 from busso.play.app.widgets.keys import Key, bound
 from busso.play.app.widgets.lines import Lines
 from busso.play.language import Language
-from busso.play.spectate import Commentary, Spectating, WatchedGames, board_of
+from busso.play.spectate import Commentary, WatchedGames, board_of
 from busso.play.table.speech import Speech
+from busso.play.watching import Spectating
 
 
 class WatchScreen(Spectating, BoardScreen):

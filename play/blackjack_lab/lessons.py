@@ -205,10 +205,10 @@ class LearningTable(Sitting):
 
     def action_learn(self, name: str) -> None:
         """Start or pause a method, and show its table."""
-        self.lessons.toggle(name)
-        if self.lessons[name].running:
-            self.method = name
-        self.changed()
+        if name in METHODS:
+            self.lessons.toggle(name)
+            self.method = name if self.lessons[name].running else self.method
+            self.changed()
 
     def action_next_method(self) -> None:
         """Show the table of the next method."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from busso.evaluate.review.advisers import ActionValue
-from busso.play.spectate import Commentary, Spectating, WatchedGames
+from busso.play.spectate import Commentary, WatchedGames
 from busso.play.table.speech import Speech, value_text
 from busso.play.views import open_hands
+from busso.play.watching import Spectating
 from busso.play.web.host import Host
 from busso.play.web.room import Room
 
