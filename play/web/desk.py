@@ -113,9 +113,16 @@ class Desk:
 
     def enter(self, opened: Session | WatchedGames) -> None:
         """Show a table, or games to watch."""
-        from busso.play.web.rooms import room_for
+        from busso.play.spectate import WatchedGames
+        from busso.play.web.lab import LabRoom
+        from busso.play.web.table import ROOMS, TableRoom
+        from busso.play.web.watch import WatchRoom
 
-        self.room = room_for(self, opened)
+        if isinstance(opened, WatchedGames):
+            self.room = WatchRoom(self, opened)
+        else:
+            rooms = ROOMS | {"blackjack": LabRoom}
+            self.room = rooms.get(opened.table.game.shown_as, TableRoom)(self, opened)
         self.room.start()
 
     def left(self, words: str) -> None:

@@ -1,4 +1,4 @@
-"""Room of a table at which people sit: turns, hints, undo, saves, reviews."""
+"""Rooms of tables at which people sit: their reviews, their saves, and what each game adds."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import ClassVar
 
 from busso.cards.hand import Hand, Move
 from busso.evaluate.review.advisers import Evaluation
-from busso.play.table.hints import is_mistake
+from busso.play.table.hints import Coaching, is_mistake
 from busso.play.table.session import Session
-from busso.play.table.sitting import Sitting
+from busso.play.table.sitting import Coached, EndsStay, Sitting
 from busso.play.table.speech import Speech
 from busso.play.table.table import Table
+from busso.play.views.spike import compile_rules
 from busso.play.web.host import Host
 from busso.play.web.room import Room
 
@@ -105,3 +106,40 @@ class TableRoom(Sitting, Room):
         if not self.thinking and not self.table.game_over:
             with suppress(OSError):  # leaving says so
                 self.session.save()
+
+
+class TressetteRoom(TableRoom):
+    """Tressette, where the last trick can be shown again."""
+
+    TOOLS = (("hint", "t"), ("undo", "u"), ("last", "l"), ("review", "v"), ("save", "w"))
+
+    def moved(self, move: Move) -> None:
+        self.last_trick = False
+        super().moved(move)
+
+    def action_last(self) -> None:
+        self.last_trick = not self.last_trick
+        if not self.thinking:
+            self.refresh_table()
+
+
+class SpikeRoom(EndsStay, TableRoom):
+    """Corellian Spike."""
+
+    def start(self) -> None:
+        hand = self.table.hand
+        self.beside(lambda: compile_rules(hand), lambda _: None)  # for the first showdown
+        super().start()
+
+
+class SetteRoom(Coached, TableRoom):
+    """Sette e mezzo."""
+
+    TOOLS: ClassVar[tuple[tuple[str, str], ...]] = (*TableRoom.TOOLS[:2], ("coach", "c"), *TableRoom.TOOLS[2:])
+
+    def __init__(self, desk: Host, session: Session) -> None:
+        super().__init__(desk, session)
+        self.coaching = Coaching()
+
+
+ROOMS: dict[str, type[TableRoom]] = {"tressette": TressetteRoom, "spike": SpikeRoom, "sette_mezzo": SetteRoom}
