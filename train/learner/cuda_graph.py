@@ -28,12 +28,12 @@ def graphed(settings: LearnerSettings, network: QNetwork) -> bool:
 class GraphedStep:
     """Function of buffer indices that is captured as a CUDA graph after a few calls, and replayed from then on.
 
-    A replay runs the same kernels on the same memory, so whatever the function reads or writes, `optimizer` included,
-    must stay in the same tensors. If the capture fails, a warning names the reason, and all calls remain eager.
+    A replay runs the same kernels on the same memory, so whatever the function reads or writes must stay in the same
+    tensors. If the capture fails, a warning names the reason, `zero_grad` is called, and all calls remain eager.
     """
 
-    def __init__(self, function: Callable[[Tensor], None], optimizer: torch.optim.Optimizer) -> None:
-        self._function, self._optimizer = function, optimizer
+    def __init__(self, function: Callable[[Tensor], None], zero_grad: Callable[[], None]) -> None:
+        self._function, self._zero_grad = function, zero_grad
         self._eager_calls = EAGER_CALLS
         self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         # Kept even if its capture fails, as PyTorch's allocator may still refer to it.
@@ -61,8 +61,7 @@ class GraphedStep:
 
     def _capture(self, index: Tensor) -> None:
         """Capture the function without running it."""
-        self._index, group = index.clone(), self._optimizer.param_groups[0]
-        group["capturable"] = True
+        self._index = index.clone()
         failure: Exception | None = None
         try:
             # The outer context restores the stream even if the end of the capture fails. Threads may use the device.
@@ -80,5 +79,4 @@ class GraphedStep:
         if failure is not None:
             name, text = type(failure).__name__, str(failure).strip().partition("\n")[0]
             log.warning("learner.cuda_graph: %s: %s; the kernels of updates are launched one by one", name, text)
-            group["capturable"] = False
-            self._optimizer.zero_grad()
+            self._zero_grad()

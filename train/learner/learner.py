@@ -23,6 +23,7 @@ from busso.base import system
 from busso.cards.compiled.jit import default_folder
 from busso.command.conf_folder import value_at
 from busso.command.settings.checks import SettingsError
+from busso.train.learner.adam import Adam
 from busso.train.learner.cuda_graph import GraphedStep, graphed
 from busso.train.learner.muon import Muon
 from busso.train.learner.replay_buffer import Batch, NStepBatch, ReplayBuffer
@@ -116,7 +117,7 @@ class Learner:
         self._parameters: list[Tensor] = [*self.online.parameters()]  # lists, so that updates need not collect them
         self._of_average: list[Tensor] = [] if self.average is None else [*self.average.parameters()]
         self.graphed = graphed(settings, self.online)
-        self._adam = torch.optim.Adam(self._parameters, lr=settings.lr, fused=True)
+        self._adam = Adam(self._parameters, settings.lr)
         # A graph reads the learning rate from the device's memory, where it can change between replays.
         self._rate: float | Tensor = torch.zeros((), device=device) if self.graphed else 0.0
         self.lr = settings.lr
@@ -132,7 +133,7 @@ class Learner:
         self._step = self._make_step()
 
     def _make_step(self) -> Callable[[Tensor], None]:
-        return GraphedStep(self._gradient_step, self._adam) if self.graphed else self._gradient_step
+        return GraphedStep(self._gradient_step, self._adam.zero_grad) if self.graphed else self._gradient_step
 
     def update(self) -> None:
         """Take one gradient step on a sampled batch. Reads nothing back from the device."""
@@ -210,7 +211,7 @@ class Learner:
     def lr(self, value: float) -> None:
         self._lr = value
         self._rate = self._rate.fill_(value) if isinstance(self._rate, Tensor) else value
-        self._adam.param_groups[0]["lr"] = self._rate
+        self._adam.lr = self._rate
 
     def inference_weights(self) -> dict[str, Tensor]:
         """Return a copy, on this device, of the weights for play: the running average, or else the online network."""
@@ -228,11 +229,9 @@ class Learner:
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything that the next update depends on except the replay buffer."""
-        adam = self._adam.state_dict()
-        adam["param_groups"][0] |= {"lr": self.lr, "capturable": False}  # the same with and without a graph
         return {
             **{name: network.state_dict() for name, network in self._networks().items()},
-            "optimizer": adam,
+            "optimizer": self._adam.state_dict() | {"param_groups": [{"lr": self.lr}]},  # as torch.optim names them
             "muon": self._muon.state_dict() if self._muon is not None else None,
             "random": random_state(self.online),
             "updates": self.updates,
@@ -245,8 +244,8 @@ class Learner:
         for name, network in self._networks().items():
             network.load_state_dict(state[name])
         self._adam.load_state_dict(state["optimizer"])
-        self.lr = self._adam.param_groups[0]["lr"]
-        self._step = self._make_step()  # as the optimizer's tensors are new
+        self.lr = state["optimizer"]["param_groups"][0]["lr"]
+        self._step = self._make_step()  # as the optimizer's tensors may be new
         if self._muon is not None:
             self._muon.load_state_dict(state["muon"])
         self.updates, self._summed = state["updates"], state["summed"]

@@ -60,11 +60,14 @@ class WorkerPool:
     carries a reference to the newest weights; a worker fetches them at its next batch, and each node stores them once.
     """
 
-    def __init__(self, order: Order, tell: Callable[..., None], put: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(
+        self, order: Order, tell: Callable[..., None], put: Callable[[Callable[[], None]], None], reserved: int
+    ) -> None:
         self._rollout, self._settings = order.rollout, order.settings
         self._tell, self._put = tell, put
-        self._reserved = order.learner_threads  # CPUs of this node reserved for the learner
-        reserve(self._reserved, self._wanted())
+        self._reserved = reserved  # CPUs of this node for the learner
+        if reserved:
+            reserve(reserved, self._wanted())
         remote = ray.remote(concurrency_groups={HEALTH: 1})
         gpus = self._rollout.gpus_per_worker
         self._worker_class = remote(actors.WorkerActor).options(num_cpus=1, num_gpus=gpus, scheduling_strategy="SPREAD")
@@ -324,12 +327,12 @@ class Driver:
         """Handle events until the learner closes its end of the channel."""
         order: Order = self._channel.recv()
         threading.Thread(target=self._listen, daemon=True).start()
-        connect(order.rollout)
+        reserved = connect(order.rollout, 0 if order.describe_nodes else order.learner_threads)
         ignore_signals()  # again, because Ray installs its own handlers
         if order.describe_nodes:
             tell(self._channel, "hello", "\n".join(describe_nodes()))
             return
-        pool = self._pool = WorkerPool(order, self._tell, self._events.put)
+        pool = self._pool = WorkerPool(order, self._tell, self._events.put, reserved)
         tell(self._channel, "hello", pool.describe())
         said = 0.0
         while not self._ended:

@@ -65,10 +65,10 @@ class Pool(driver.WorkerPool):
         actor = ray.remote.return_value.return_value.options.return_value.remote.return_value
         actor.beat.remote.side_effect = lambda *_: reference(self.beats)
         actor.play.remote.side_effect = lambda request, *_: self.requests.append(request) or reference(self.plays)
-        for name, stand_in in (("ray", ray), ("amounts", lambda: {"CPU": 4.0}), ("reserve", lambda *_: None)):
+        for name, stand_in in (("ray", ray), ("amounts", lambda: {"CPU": 4.0})):
             patch.setattr(driver, name, stand_in)
         chosen = settings(runs, "rollout=ray", f"rollout.workers={workers}").rollout
-        super().__init__(driver.Order(chosen, 1, b""), lambda *said: self.said.append(said), self.events.append)
+        super().__init__(driver.Order(chosen, 1, b""), lambda *said: self.said.append(said), self.events.append, 0)
 
     def answer(self, calls: list[Future[Any]], result: Any) -> None:
         """Answer the oldest of these calls with a result or an error."""
