@@ -12,13 +12,13 @@ import torch
 from busso.cards.play import Stop
 from busso.command.settings.compose import as_yaml
 from busso.train.evaluations import Evaluations, FirstEvaluation, report_best
-from busso.train.learner.learner import DivergenceMonitor, Learner, linear
+from busso.train.learner.learner import DivergenceMonitor, Learner, early_boost, linear
 from busso.train.learner.replay_buffer import build_replay
 from busso.train.network.build import build_network
 from busso.train.network.own_network import own_parts
 from busso.train.requests import DqnCounters, RequestQueue
 from busso.train.rollout.backend import BackendLostError, RolloutBackend
-from busso.train.run.budget import Budget
+from busso.train.run.budget import CLOCKS, Budget
 from busso.train.run.curves import SCALARS, Rates
 from busso.train.run.every import HISTOGRAMS, ROWS, Every, passes, restore
 from busso.train.run.folder import RunFolder
@@ -50,7 +50,7 @@ class DqnTrainer:
         self.settings = settings
         self.rollouts = rollouts
         self.keep = settings.checkpoint.keep
-        self.budget = Budget(settings.episodes, settings.training_minutes)
+        self.budget = Budget(settings.episodes, settings.training_minutes, CLOCKS[settings.clock])
         self._files = dict(files)  # detects a run that was trained further under the same name
         self._folder = folder
         self._device = device
@@ -176,7 +176,8 @@ class DqnTrainer:
 
     def _update(self, count: int) -> None:
         learner = self.settings.learner
-        self.learner.lr = linear(learner.lr, learner.lr_end, self.budget.spent(self.counters.episodes))
+        rate = linear(learner.lr, learner.lr_end, self.budget.spent(self.counters.episodes))
+        self.learner.lr = rate * early_boost(self.learner.updates, learner.lr_boost_updates)
         for _ in range(count):
             self.learner.update()
         if self.learner.updates == count > 0:

@@ -98,16 +98,18 @@ class Evaluator:
         deals: int,
         stop: Stop = never,
         done: Callable[[int], object] = lambda deals: None,
+        only: str | None = None,
     ) -> dict[str, Duel]:
-        """Play each opponent on deals of the seed stream `stream_name`; `done` gets the deals of each batch.
+        """Play each opponent, or `only` one, on deals of the seed stream `stream_name`.
 
-        Raises StoppedError soon after `stop()`.
+        `done` gets the deals of each batch. Raises StoppedError soon after `stop()`.
         """
         self._network.load_state_dict(weights)
         player = StoppablePlayer(NetworkPlayer(self._network), stop)
         seeds = stream(self._settings.seed, stream_name, 0, deals)
         seating = evaluation_seating(self._settings)
-        others = {name: stoppable(self._game, name, other, stop) for name, other in self._opponents.items()}
+        chosen = self._opponents if only is None else {only: self._opponents[only]}
+        others = {name: stoppable(self._game, name, other, stop) for name, other in chosen.items()}
         return {name: duel(self._game, player, other, seeds, seating, done) for name, other in others.items()}
 
 

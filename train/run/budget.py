@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable
 
+# Clocks of `minutes` by the setting `clock`.
+CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time.process_time}
 _SURE_SECONDS = 2.0  # of training before the remaining time is estimated
 
 

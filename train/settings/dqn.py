@@ -28,6 +28,7 @@ from busso.command.settings.checks import (
 )
 from busso.command.settings.compose import settings_from_dict
 from busso.command.settings.quoting import spelled
+from busso.train.run.budget import CLOCKS
 from busso.train.settings.run import CheckpointSettings, RunSettings, job_minutes
 
 NETWORK = "network"  # the learning network in `opponents.phases.mix`
@@ -237,6 +238,7 @@ class LearnerSettings:
 
     lr: Annotated[float, Bounds(0.0, MAX_FLOAT, above=True)]
     lr_end: Annotated[float, Bounds(0.0, MAX_FLOAT)]
+    lr_boost_updates: Annotated[int, Bounds(0, MAX_COUNT)]
     batch_size: Annotated[int, Bounds(1, 100_000_000)]
     gamma: Annotated[float, Bounds(0.0, 1.0)]
     discount_per: str
@@ -356,6 +358,7 @@ class TrainSettings(RunSettings):
 
     episodes: Annotated[int | None, Bounds(1, MAX_COUNT, words=(None,))]
     minutes: Annotated[float | None, Bounds(0.0, MAX_MINUTES, above=True, words=(None,))]
+    clock: str
     device: str
     log_every_episodes: Annotated[int, Bounds(1, MAX_COUNT)]
     log_min_seconds: Annotated[float, Bounds(0.0, MAX_SECONDS)]
@@ -371,6 +374,9 @@ class TrainSettings(RunSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_one_of("clock", self.clock, *CLOCKS)
+        if self.clock == "cpu" and self.rollout.kind != "local":
+            raise SettingsError("clock", "cpu is the time of one process", "use rollout=local, or clock=wall")
         self.target = targets_of(self.target)
         game = self.load_game()
         self.network.check(game)

@@ -1,9 +1,8 @@
-"""Ray actors: a rollout worker, and the evaluator.
+"""Ray actor: a rollout worker, which also evaluates.
 
 The driver forwards arguments and results as bytes, so it needs neither PyTorch nor the games; actors import them.
 """
 
-import itertools
 import pickle
 import threading
 from dataclasses import replace
@@ -15,6 +14,7 @@ from busso.train.rollout.ray.messages import HEALTH, Arrays, WeightArrays
 from busso.train.rollout.request import Rollout, RolloutRequest, Weights
 
 if TYPE_CHECKING:
+    from busso.train.rollout.worker import Evaluator
     from busso.train.settings.dqn import TrainSettings
 
 
@@ -41,7 +41,7 @@ class NewestWeights:
 
 
 class WorkerActor:
-    """`RolloutWorker` as an actor that receives new weights and reports progress while it plays."""
+    """`RolloutWorker` and `Evaluator` as an actor that receives new weights and reports progress while it plays."""
 
     def __init__(self, pickled_settings: bytes) -> None:
         import torch
@@ -52,16 +52,24 @@ class WorkerActor:
         settings: TrainSettings = pickle.loads(pickled_settings)
         rollout = settings.rollout
         torch.set_num_threads(rollout.torch_threads)
-        self._worker = RolloutWorker(settings, choose_device("cuda" if rollout.gpus_per_worker else "cpu"))
+        self._settings, self._device = settings, choose_device("cuda" if rollout.gpus_per_worker else "cpu")
+        self._worker = RolloutWorker(settings, self._device)
+        self._evaluator: Evaluator | None = None  # made for the first evaluation
+        self._beats = 0  # during evaluations
+        self._evaluating = False
         self._worker.play(RolloutRequest(0, 1, 0.0))  # compile the game now: the heartbeat limit does not allow for it
         self._loaded = -1
         self._newest = NewestWeights()
 
     @ray.method(concurrency_group=HEALTH)
     def beat(self, version: int, weights: list[Any]) -> int:
-        """Return the number of rounds of moves so far, and use these weights, if newer, for the next request."""
+        """Return the number of rounds of moves so far, and use these weights, if newer, for the next request.
+
+        In an evaluation, whose opponents may think for long, each number is another one.
+        """
         self._newest.offer(version, weights)
-        return self._worker.rounds
+        self._beats += self._evaluating
+        return self._worker.rounds + self._beats
 
     def play(self, request: RolloutRequest, version: int, weights: list[Any]) -> tuple[Rollout, Arrays]:
         """Play a request with these weights, or newer ones received since the request was submitted."""
@@ -72,26 +80,14 @@ class WorkerActor:
         rollout = self._worker.play(request)
         return replace(rollout, transitions=None), list(rollout.transitions)
 
-
-class EvaluatorActor:
-    """`Evaluator` as an actor, whose heartbeat shows that it is alive but not its progress."""
-
-    def __init__(self, pickled_settings: bytes) -> None:
-        import torch
-
+    def duels(self, weights: WeightArrays, opponent: str) -> bytes:
+        """Return the pickled results of `Evaluator.duels` against one opponent."""
         from busso.train.rollout.worker import Evaluator
 
-        settings: TrainSettings = pickle.loads(pickled_settings)
-        torch.set_num_threads(1)
-        self._evaluator = Evaluator(settings, torch.device("cpu"))
-        self._deals = settings.evaluation.deals
-        self._beats = itertools.count()
-
-    @ray.method(concurrency_group=HEALTH)
-    def beat(self, version: int, weights: list[Any]) -> int:
-        """Return a different number at each call."""
-        return next(self._beats)
-
-    def duels(self, weights: WeightArrays) -> bytes:
-        """Return the pickled results of `Evaluator.duels`."""
-        return pickle.dumps(self._evaluator.duels(_tensors(weights), "evaluation", self._deals))
+        self._evaluating = True
+        try:
+            self._evaluator = self._evaluator or Evaluator(self._settings, self._device)
+            deals = self._settings.evaluation.deals
+            return pickle.dumps(self._evaluator.duels(_tensors(weights), "evaluation", deals, only=opponent))
+        finally:
+            self._evaluating = False

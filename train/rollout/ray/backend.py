@@ -211,7 +211,7 @@ class RayBackend:
         """Start the Ray process; with `describe_nodes` only to describe the nodes of its cluster."""
         self._rollout, self._kind = settings.rollout, transitions_for(settings.target)
         # Wakes `_wait` after each message. Reading needs no lock: the receiving thread writes each of these fields in a
-        # single operation, and only the trainer's thread removes from the deques.
+        # single operation, and only the trainer's thread removes from them.
         self._received = threading.Condition()
         self._description = ""
         self._workers = 0
@@ -219,7 +219,8 @@ class RayBackend:
         self._evaluations: deque[tuple[int, dict[str, Duel]]] = deque()
         self._warnings: deque[str] = deque()
         self._out = 0  # requests in flight
-        self._evaluating = 0
+        self._opponents = tuple(dict.fromkeys(settings.evaluation.opponents))
+        self._under_way: dict[int, dict[str, Duel]] = {}  # evaluations by tag, with the duels that have ended
         self._published = 0.0
         order = messages.Order(settings.rollout, settings.learner.cpu_threads, pickle.dumps(settings), describe_nodes)
         says = Path(os.devnull) if describe_nodes else settings.folder / _LOG
@@ -240,7 +241,10 @@ class RayBackend:
                 self._rollouts.append((rollout, slot, layout))
             elif name == "evaluated":
                 tag, duels = message
-                self._evaluations.append((tag, pickle.loads(duels)))
+                found = self._under_way[tag]
+                found |= pickle.loads(duels)
+                if len(found) == len(self._opponents):
+                    self._evaluations.append((tag, found))
             self._received.notify_all()
 
     def wants_weights(self) -> bool:
@@ -278,17 +282,21 @@ class RayBackend:
 
     def evaluate(self, tag: int, weights: Weights, stop_requested: Stop) -> None:
         """Start an evaluation, see `RolloutBackend`; `close` ends it."""
-        self._evaluating += 1
-        self._process.say(messages.Evaluate(tag, _arrays(weights)))
+        self._under_way[tag] = {}
+        if self._opponents:
+            self._process.say(messages.Evaluate(tag, _arrays(weights), self._opponents))
+        else:
+            self._evaluations.append((tag, {}))
 
     def evaluated(self, wait: bool) -> list[tuple[int, dict[str, Duel]]]:
-        if wait and self._evaluating:
+        if wait and self._under_way:
             self._wait(lambda: bool(self._evaluations))
             if not self._evaluations:
                 self._raise_failure()
         self._warn()
         done = [self._evaluations.popleft() for _ in range(len(self._evaluations))]
-        self._evaluating -= len(done)
+        for tag, _ in done:
+            del self._under_way[tag]
         return done
 
     def describe(self, stop_requested: Stop) -> str:

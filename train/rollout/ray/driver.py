@@ -1,4 +1,4 @@
-"""Driver process: uses Ray on behalf of the learner; pool of rollout workers and an evaluator as Ray actors."""
+"""Driver process: uses Ray on behalf of the learner; pool of rollout workers as Ray actors."""
 
 import os
 import queue
@@ -6,7 +6,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -51,6 +51,15 @@ class _Actor:
     useful: bool = False  # has returned a result
 
 
+@dataclass(eq=False)
+class _Duel:
+    """Part of an evaluation: the tag, one opponent, and a reference to the weights, which Ray resolves in a call."""
+
+    tag: int
+    opponent: str
+    weights: Any
+
+
 class WorkerPool:
     """Workers on the cluster that `connect` joined.
 
@@ -71,23 +80,22 @@ class WorkerPool:
         remote = ray.remote(concurrency_groups={HEALTH: 1})
         gpus = self._rollout.gpus_per_worker
         self._worker_class = remote(actors.WorkerActor).options(num_cpus=1, num_gpus=gpus, scheduling_strategy="SPREAD")
-        self._evaluator_class = remote(actors.EvaluatorActor).options(num_cpus=0)
         self._newest: tuple[int, list[Any]] = (-1, [])  # version and reference, in a list so that Ray does not fetch it
         self._lost: list[RolloutRequest] = []  # to play again
-        self._evaluations: dict[int, Any] = {}  # references to weights, by tag
+        self._duels: deque[_Duel] = deque()  # to play, the first one now if there is an evaluator
         self._fruitless = 0  # deaths of actors without results since the last result
         self._failed_starts = 0  # since the last actor that started
         self._code, self._code_seen = order.code, 0.0  # the learner's, and when it was last found on disk
         self._looked = time.monotonic()
-        self._workers = {self._start(self._worker_class): None for _ in range(self._wanted())}
-        self._evaluator: _Actor | None = None  # started at the first evaluation; until then workers need the CPUs
+        self._workers = {self._start(): None for _ in range(self._wanted())}
+        self._evaluator: _Actor | None = None  # the worker that evaluates, which has loaded the opponents
 
-    def _start(self, actor_class: Any) -> _Actor:
+    def _start(self) -> _Actor:
         if time.monotonic() - self._code_seen > ALIVE_SECONDS:  # once for many actors
             if code_digest() != self._code:
                 raise WorkersLostError(ASKED, "busso's code has changed since this start: no actor can join it", _AGAIN)
             self._code_seen = time.monotonic()
-        actor = _Actor(actor_class.remote(self._settings))
+        actor = _Actor(self._worker_class.remote(self._settings))
         self._ask(actor)
         return actor
 
@@ -126,14 +134,19 @@ class WorkerPool:
 
     def submit(self, request: RolloutRequest) -> None:
         """Submit a request to the least busy worker, or queue it if no worker is ready."""
-        ready = [worker for worker in self._workers if worker.ready]
-        if not ready:
+        worker = self._least_busy()
+        if worker is None:
             self._lost.append(request)
             return
-        worker = min(ready, key=lambda worker: len(worker.requests))
         worker.requests[request.first] = request
         reference = worker.handle.play.remote(request, *self._newest)
         self._then(reference, partial(self._played, worker, request))
+
+    def _least_busy(self) -> _Actor | None:
+        """Return the ready worker with the fewest requests, the one that evaluates last; None if none is ready."""
+        ready = [worker for worker in self._workers if worker.ready]
+        busy = self._evaluator if self._duels else None
+        return min(ready, key=lambda worker: (worker is busy, len(worker.requests)), default=None)
 
     def _played(self, worker: _Actor, request: RolloutRequest, answer: Future[Any]) -> None:
         if worker.requests.get(request.first) is not request:
@@ -152,16 +165,17 @@ class WorkerPool:
         """Request heartbeats periodically, adapt to the cluster's size, and resubmit lost requests."""
         now = time.monotonic()
         if now - self._looked >= self.look_seconds:
-            actors = [*self._workers, *filter(None, [self._evaluator])]
             if now - self._looked > self._rollout.heartbeat_seconds / 2:
-                for actor in actors:  # this process was stalled and sent no heartbeats
+                for actor in self._workers:  # this process was stalled and sent no heartbeats
                     actor.heard = now
             self._looked = now
-            for actor in actors:
+            for actor in list(self._workers):
                 self._check(actor, now)
             self._fit_to_cluster()
         while self._lost and any(worker.ready for worker in self._workers):
             self.submit(self._lost.pop(0).again())
+        if self._duels and self._evaluator is None:
+            self._play_next_duel()
 
     def _result(self, actor: _Actor, answer: Future[Any]) -> Any:
         """Return an actor's answer; replace a lost actor and return None."""
@@ -182,7 +196,7 @@ class WorkerPool:
         self._then(actor.handle.beat.remote(*self._newest), partial(self._answered, actor))
 
     def _answered(self, actor: _Actor, answer: Future[Any]) -> None:
-        if actor not in self._workers and actor is not self._evaluator:
+        if actor not in self._workers:
             return
         rounds = self._result(actor, answer)
         if rounds is None:
@@ -192,8 +206,7 @@ class WorkerPool:
         actor.asked = False
         if not actor.ready:
             actor.ready, self._failed_starts = True, 0
-            if actor is not self._evaluator:
-                self._tell_workers()
+            self._tell_workers()
 
     def _tell_workers(self) -> None:
         self._tell("workers", sum(worker.ready for worker in self._workers))
@@ -210,7 +223,7 @@ class WorkerPool:
 
     def _give_up_starting(self, actor: _Actor, seconds: float) -> None:
         """Replace an actor that does not start, or raise SettingsError if no worker has started."""
-        if actor is not self._evaluator and not any(worker.ready for worker in self._workers):
+        if not any(worker.ready for worker in self._workers):
             has = ", ".join(f"{amount:g} {name}s" for name, amount in amounts().items())
             raise SettingsError("rollout=ray", f"no worker has started in {seconds:.0f} s; the cluster has {has}")
         self._replace(actor, f"not started in {seconds:.0f} s")
@@ -221,17 +234,15 @@ class WorkerPool:
         for worker in [worker for worker in self._workers if not worker.ready][: max(0, excess)]:
             del self._workers[worker]
             ray.kill(worker.handle)
-        self._workers |= {self._start(self._worker_class): None for _ in range(-excess)}
+        self._workers |= {self._start(): None for _ in range(-excess)}
 
     def _replace(self, actor: _Actor, reason: str) -> None:
         """Kill an actor, start a replacement and requeue its requests."""
         ray.kill(actor.handle)
         self._count_death(actor, reason)
         if actor is self._evaluator:
-            self._evaluator = self._start(self._evaluator_class)
-            for tag, weights in self._evaluations.items():
-                self._evaluate(tag, weights)
-        elif actor in self._workers:
+            self._evaluator = None  # the next one plays the first of the duels again
+        if actor in self._workers:
             del self._workers[actor]
             self._lost += actor.requests.values()
             actor.requests.clear()
@@ -242,30 +253,38 @@ class WorkerPool:
         self._fruitless += not actor.useful
         if self._fruitless >= DEATHS_IN_A_ROW + len(self._workers):
             raise SettingsError("rollout=ray", f"too many actors died in a row ({reason})", "try rollout=local")
-        who = "evaluator" if actor is self._evaluator else "worker"
-        self._tell("warning", f"replacing a Ray {who}: {reason}")
+        self._tell("warning", f"replacing a Ray worker: {reason}")
 
     # ------------------------------------------------------------------ evaluation
 
-    def evaluate(self, tag: int, weights: WeightArrays) -> None:
-        """Start an evaluation, which is restarted if the evaluator dies."""
-        self._evaluations[tag] = ray.put(weights)
-        self._evaluate(tag, self._evaluations[tag])
+    def evaluate(self, tag: int, weights: WeightArrays, opponents: Sequence[str]) -> None:
+        """Start an evaluation by one worker, which plays requests between the opponents.
 
-    def _evaluate(self, tag: int, weights: Any) -> None:
-        self._evaluator = self._evaluator or self._start(self._evaluator_class)
-        reference = self._evaluator.handle.duels.remote(weights)
-        self._then(reference, partial(self._evaluated, self._evaluator, tag))
+        A process for it alone would load PyTorch and the game again. If the worker dies, another goes on.
+        """
+        reference = ray.put(weights)
+        idle = not self._duels
+        self._duels += [_Duel(tag, opponent, reference) for opponent in opponents]
+        if idle:
+            self._play_next_duel()
 
-    def _evaluated(self, actor: _Actor, tag: int, answer: Future[Any]) -> None:
-        if actor is not self._evaluator or tag not in self._evaluations:
+    def _play_next_duel(self) -> None:
+        self._evaluator = self._evaluator or self._least_busy()
+        if self._evaluator is not None and self._duels:
+            duel = self._duels[0]
+            answer = self._evaluator.handle.duels.remote(duel.weights, duel.opponent)
+            self._then(answer, partial(self._evaluated, self._evaluator, duel))
+
+    def _evaluated(self, actor: _Actor, duel: _Duel, answer: Future[Any]) -> None:
+        if actor is not self._evaluator or duel is not self._duels[0]:
             return
-        duels = self._result(actor, answer)
-        if duels is None:
+        found = self._result(actor, answer)
+        if found is None:
             return
-        del self._evaluations[tag]
+        self._duels.popleft()
         self._fruitless, actor.useful = 0, True
-        self._tell("evaluated", tag, duels)
+        self._tell("evaluated", duel.tag, found)
+        self._play_next_duel()
 
 
 def reason_of(error: Exception) -> str:
@@ -364,8 +383,8 @@ class Driver:
                 self._pool.publish(version, weights)
             case messages.Submit(request):
                 self._pool.submit(request)
-            case messages.Evaluate(tag, weights):
-                self._pool.evaluate(tag, weights)
+            case messages.Evaluate(tag, weights, opponents):
+                self._pool.evaluate(tag, weights, opponents)
             case _:
                 assert_never(command)
 

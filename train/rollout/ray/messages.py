@@ -57,10 +57,11 @@ class Submit:
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Weights to evaluate; the answer has their tag."""
+    """Weights to evaluate against these opponents; there is an answer for each, with the tag."""
 
     tag: int
     weights: WeightArrays
+    opponents: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -265,6 +265,13 @@ def test_workers_play_what_a_local_worker_plays(chosen: TrainSettings, rollouts:
             assert (a == b).all()
 
 
+def test_ray_runs_nothing_that_no_run_needs(rollouts: RayBackend) -> None:
+    """Else there are its autoscaler's monitor, its log monitor, the server of its dashboard, and idle workers."""
+    assert len(workers()) == 2
+    unused = ("monitor.py", "log_monitor.py", "dashboard/dashboard.py", "ray::IDLE")
+    assert not [name for name in unused if named(os.getpid(), name)]
+
+
 def test_new_weights_reach_a_worker_before_its_next_batch(chosen: TrainSettings, rollouts: RayBackend) -> None:
     """Two requests wait at each worker; the second is played with weights published after its submission."""
     for k in range(4):
@@ -298,14 +305,17 @@ def test_rollouts_of_a_worker_that_dies_or_hangs_are_played_with_other_games(
     assert ("no progress for 5 s" in caplog.text) == (number == signal.SIGSTOP)
 
 
-def test_an_evaluator_that_dies_is_replaced(chosen: TrainSettings, rollouts: RayBackend) -> None:
-    assert not named(os.getpid(), "ray::EvaluatorActor")  # starts with the first evaluation
+def test_an_evaluation_goes_on_when_all_workers_die(chosen: TrainSettings, rollouts: RayBackend) -> None:
+    poll_until(rollouts, lambda: rollouts.workers() == 2)
     rollouts.evaluate(7, weights_of(chosen), never)
-    poll_until(rollouts, lambda: bool(named(os.getpid(), "ray::EvaluatorActor")))
-    (evaluator,) = named(os.getpid(), "ray::EvaluatorActor")
-    os.kill(evaluator, signal.SIGKILL)
+    for worker in workers():
+        os.kill(worker, signal.SIGKILL)
     done: list[tuple[int, dict[str, Duel]]] = []
     while not done:
         done += rollouts.evaluated(wait=True)
     ((tag, duels),) = done
-    assert tag == 7 and duels["random"].wins.size == chosen.evaluation.deals
+    assert tag == 7 and list(duels) == chosen.evaluation.opponents
+    local = LocalBackend(chosen, torch.device("cpu"))
+    local.evaluate(7, weights_of(chosen), never)
+    ((_, own),) = local.evaluated(wait=True)
+    assert all((duels[name].wins == own[name].wins).all() for name in own)

@@ -101,7 +101,7 @@ def test_what_may_be_gone_with_the_next_start(error: Exception, start: Start) ->
     """Ray's statistics, most of a long run's logs, are off."""
     start.error = error
     with pytest.raises(connect.NotStartedError, match=r"(timed out during startup\.|No space left)$"):
-        connect.connect(rollout())
+        connect.connect(rollout(), 1)
     assert ("RAY_event_stats", "0") in os.environ.items()
 
 
@@ -110,19 +110,19 @@ def test_a_cluster_that_wants_a_token(start: Start) -> None:
     start.error = ConnectionError("cannot connect")
     os.environ["RAY_ADDRESS"] = "auto"
     with error_about(SettingsError, "rollout=ray", "cannot connect", hint="set RAY_AUTH_MODE=token"):
-        connect.connect(rollout())
+        connect.connect(rollout(), 1)
     os.environ["RAY_AUTH_MODE"] = "token"
     with pytest.raises(connect.NotStartedError):
-        connect.connect(rollout())
+        connect.connect(rollout(), 1)
 
 
 @pytest.mark.usefixtures("start")
 def test_more_than_the_cluster_has() -> None:
-    connect.connect(rollout("rollout.workers=2", "rollout.gpus_per_worker=0.25"))
+    connect.connect(rollout("rollout.workers=2", "rollout.gpus_per_worker=0.25"), 1)
     with error_about(SettingsError, "rollout.gpus_per_worker", "need 0.6 GPUs, but the cluster has 0.5"):
-        connect.connect(rollout("rollout.workers=2", "rollout.gpus_per_worker=0.3"))
+        connect.connect(rollout("rollout.workers=2", "rollout.gpus_per_worker=0.3"), 1)
     with error_about(SettingsError, "rollout.workers", "need 3 CPUs, but the cluster has 2"):
-        connect.connect(rollout("rollout.workers=3"))
+        connect.connect(rollout("rollout.workers=3"), 1)
     os.environ["RAY_ADDRESS"] = "local"  # Ray would start an open cluster
     with error_about(SettingsError, "RAY_ADDRESS"):
-        connect.connect(rollout())
+        connect.connect(rollout(), 1)

@@ -60,11 +60,13 @@ class Pool(driver.WorkerPool):
 
     def __init__(self, runs: Path, patch: pytest.MonkeyPatch, workers: int) -> None:
         self.beats, self.plays, self.requests = list[Future[Any]](), list[Future[Any]](), list[RolloutRequest]()
+        self.duels = list[Future[Any]]()
         self.said, self.events = list[tuple[Any, ...]](), list[Callable[[], None]]()
         ray = MagicMock()
         actor = ray.remote.return_value.return_value.options.return_value.remote.return_value
         actor.beat.remote.side_effect = lambda *_: reference(self.beats)
         actor.play.remote.side_effect = lambda request, *_: self.requests.append(request) or reference(self.plays)
+        actor.duels.remote.side_effect = lambda *_: reference(self.duels)
         for name, stand_in in (("ray", ray), ("amounts", lambda: {"CPU": 4.0})):
             patch.setattr(driver, name, stand_in)
         chosen = settings(runs, "rollout=ray", f"rollout.workers={workers}").rollout
@@ -144,6 +146,32 @@ def test_requests_of_the_dead_are_played_with_other_games(tmp_path: Path, monkey
     it.look_after_workers()
     assert it.requests[2:] == [RolloutRequest(0, 32, 0.5, 1), RolloutRequest(32, 32, 0.5, 2)]
     assert not [said for said in it.said if said[0] == "rollout"]
+
+
+def test_one_worker_evaluates_against_one_opponent_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once a worker has started; requests go to others meanwhile. If it dies, the next one plays what is left."""
+    it = Pool(tmp_path, monkeypatch, workers=2)
+    it.evaluate(7, {}, ["random", "greedy"])
+    it.look_after_workers()
+    assert not it.duels
+    for _ in range(2):
+        it.answer(it.beats, 0)
+    it.look_after_workers()
+    it.evaluate(8, {}, ["random"])
+    assert len(it.duels) == 1
+    for first in (0, 32):
+        it.submit(RolloutRequest(first, 32, 0.5))
+    assert sorted(len(worker.requests) for worker in it._workers) == [0, 2]
+    it.answer(it.duels, b"random")
+    it.answer(it.duels, GONE)
+    it.look_after_workers()
+    for answer in (b"greedy", b"again"):
+        it.answer(it.duels, answer)
+    assert not it.duels
+    evaluated = [said for said in it.said if said[0] == "evaluated"]
+    assert evaluated == [("evaluated", 7, b"random"), ("evaluated", 7, b"greedy"), ("evaluated", 8, b"again")]
 
 
 class Gone:
