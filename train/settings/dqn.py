@@ -28,7 +28,6 @@ from busso.command.settings.checks import (
 )
 from busso.command.settings.compose import settings_from_dict
 from busso.command.settings.quoting import spelled
-from busso.train.run.budget import CLOCKS
 from busso.train.settings.run import CheckpointSettings, RunSettings, job_minutes
 
 NETWORK = "network"  # the learning network in `opponents.phases.mix`
@@ -374,7 +373,7 @@ class TrainSettings(RunSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_one_of("clock", self.clock, *CLOCKS)
+        check_one_of("clock", self.clock, "wall", "cpu")
         if self.clock == "cpu" and self.rollout.kind != "local":
             raise SettingsError("clock", "cpu is the time of one process", "use rollout=local, or clock=wall")
         self.target = targets_of(self.target)

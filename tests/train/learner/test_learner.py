@@ -17,7 +17,16 @@ from busso.cards.compiled.splitmix import stream
 from busso.cards.game import load_game
 from busso.command.conf_folder import value_at
 from busso.train.api import open_trainer
-from busso.train.learner.learner import Bootstrap, Learner, epsilon, linear, masked_max, td_target, with_learner_threads
+from busso.train.learner.learner import (
+    Bootstrap,
+    Learner,
+    early_boost,
+    epsilon,
+    linear,
+    masked_max,
+    td_target,
+    with_learner_threads,
+)
 from busso.train.learner.muon import Muon, orthogonal
 from busso.train.learner.replay_buffer import NStepBatch, ReplayBuffer
 from busso.train.network.q_network import DenseNetwork
@@ -148,6 +157,12 @@ def test_solves_a_chain_by_bootstrapping(chip: Chip) -> None:
     values = it.online(torch.tensor([[1], [2], [4], [8]]))
     assert values[:, 1].tolist() == pytest.approx([0.9**3, 0.9**2, 0.9, 1.0], abs=0.03)
     assert values[:, 0].tolist() == pytest.approx([0.9**4, 0.9**4, 0.9**3, 0.9**2], abs=0.03)
+
+
+def test_early_updates_have_a_higher_rate() -> None:
+    """By the root of the updates: 6000 / (updates + 400) is 15, 4, 1 and less."""
+    assert [early_boost(updates, 6000) for updates in (0, 1100, 5600, 10**6)] == [15**0.5, 2, 1, 1]
+    assert early_boost(0, 0) == 1
 
 
 @pytest.mark.parametrize("loss", ["huber", "mse"])

@@ -1,5 +1,7 @@
 """End of a run, due events, the pace of learning, and its progress: by hand, with fake clocks."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from busso.command import console as progress
 from busso.command.settings.checks import SettingsError
 from busso.command.settings.compose import compose
 from busso.train.requests import DqnCounters, RateLimiter
-from busso.train.run.budget import Budget
+from busso.train.run.budget import CLOCKS, Budget
 from busso.train.run.curves import Rates
 from busso.train.run.every import ROWS, SHARE, Every
 from busso.train.run.progress import Display, Status, curve
@@ -70,6 +72,14 @@ def test_the_clock_starts_with_the_first_rollout() -> None:
     assert budget.seconds() == 45 and budget.spent(0) == 0.75 and not budget.time_is_up()
     clock.now += 15
     assert budget.time_is_up() and budget.spent(0) == 1
+
+
+def test_minutes_may_be_those_of_the_cpu() -> None:
+    """Which a process that waits does not use."""
+    budget = Budget(None, 1.0, CLOCKS["cpu"])
+    budget.start_clock()
+    time.sleep(0.3)
+    assert budget.seconds() < 0.2
 
 
 def test_how_long_the_rest_will_take() -> None:

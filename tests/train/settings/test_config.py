@@ -92,6 +92,8 @@ def test_numbers_and_words_beside_text_are_read_by_hydra() -> None:
 BAD = {
     "+foo=1": "foo",
     "learner.lr=fast": "learner.lr",
+    "clock=cpu": "clock",  # with rollout=ray
+    "clock=sun": "clock",
     "learner.lr_end=1": "learner.lr_end",
     "learner.loss=l1": "learner.loss",
     "learner.threads=many": "learner.threads",
