@@ -321,17 +321,19 @@ class BatchQTrainer:
             every.skip(self.counters.iteration)
 
     def report(self, stop_requested: Stop) -> None:
-        """Write the last policy, and evaluate it against players without a table on duplicate deals."""
+        """Write the last policy and print its results on duplicate deals, played unless results.json has them."""
         settings, counters, game = self.settings, self.counters, self._game
         self._save_policy()
         save_policy(self._folder.path / TEXT_FORM, game, self.policy)
-        player = StoppablePlayer(TablePlayer(numbering_of(game).number, self.policy), stop_requested)
-        seeds = stream(settings.seed, "final", 0, settings.evaluation.final_deals)
-        names = settings.evaluation.opponents
-        others = {name: stoppable(game, name, named_player(game, name), stop_requested) for name in names}
-        duels = {name: duel(game, player, other, seeds) for name, other in others.items()}
-        found = results.of_duels(duels, game.unit)
-        self._folder.write_results(found, self.progress.done, self.progress.env_steps)
+        names, deals = settings.evaluation.opponents, settings.evaluation.final_deals
+        found = self._folder.results_against(names, deals)
+        if found is None:
+            player = StoppablePlayer(TablePlayer(numbering_of(game).number, self.policy), stop_requested)
+            seeds = stream(settings.seed, "final", 0, deals)
+            others = {name: stoppable(game, name, named_player(game, name), stop_requested) for name in names}
+            duels = {name: duel(game, player, other, seeds) for name, other in others.items()}
+            found = results.of_duels(duels, game.unit)
+            self._folder.write_results(found, self.progress.done, self.progress.env_steps)
         states = int(visited(self.values).sum())
         says = f"{settings.folder}: {counters.updates:,} updates, {states:,} states visited, {counters.seconds:.1f} s"
         with output_may_fail():

@@ -1,6 +1,7 @@
 """Batch Q-learning: sweeps by hand, transitions against play, and policies of a run."""
 
 import csv
+import json
 import os
 import signal
 from pathlib import Path
@@ -13,6 +14,7 @@ from busso.cards.compiled.splitmix import stream
 from busso.cards.game import Game, load_game
 from busso.cards.tables import load_policy, numbering_of
 from busso.train.__main__ import main
+from busso.train.tabular import batch_q
 from busso.train.tabular.batch_q import (
     SCALARS,
     BatchQTrainer,
@@ -29,6 +31,7 @@ GAME = load_game("spike")
 NUMBERING = numbering_of(GAME)
 NEVER = -np.inf
 STEP = BatchQTrainer.step
+Capture = pytest.CaptureFixture[str]
 SMALL = ["algo=batch_q_learning", "game=spike", "experiment=study_2p_credits", "games=40", "save_every=2"]
 
 
@@ -169,6 +172,19 @@ def test_a_run_may_end_with_the_iterations_that_it_has(tmp_path: Path, monkeypat
     assert run(tmp_path, "short", "iterations=3") == 0
     policy = load_policy(folder / "policy.json", GAME)
     assert np.array_equal(policy, load_policy(folder / "policies" / "iteration_003.npz", GAME))
+
+
+def test_a_complete_run_reads_its_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    deals = "evaluation.final_deals=8"
+    assert run(tmp_path, "twice", "iterations=1", deals) == 0
+    first = capsys.readouterr().out
+    with monkeypatch.context() as patch:
+        patch.delattr(batch_q, "duel")
+        assert run(tmp_path, "twice", "iterations=1", deals) == 0
+        assert capsys.readouterr().out == first and "won" in first
+    assert run(tmp_path, "twice", "iterations=1", "evaluation.final_deals=4") == 0
+    results = json.loads((tmp_path / "spike" / "twice" / "results.json").read_text())
+    assert {each["deals"] for name, each in results.items() if name != "_run"} == {4}
 
 
 @pytest.mark.parametrize(
