@@ -25,7 +25,7 @@ from busso.cards.game import Game, load_game
 from busso.cards.own.files import is_path
 from busso.cards.player_specs import CHAMPION, champion_file
 from busso.command.conf_folder import own_games
-from busso.command.main import command
+from busso.command.main import command, parser_of
 from busso.command.settings.untrusted import trust_game
 
 _MOST = 4  # processes at a time, half a gigabyte each
@@ -59,11 +59,12 @@ class WarmResult:
 @command
 def main(arguments: Sequence[str]) -> int:
     """Run the command line and return the exit code."""
-    if not {"-h", "--help"}.isdisjoint(arguments):
-        print(__doc__)
-        return 0
+    _, paragraph, *_ = (__doc__ or "").split("\n\n")
+    parser = parser_of("warm", paragraph, "tressette")
+    parser.add_argument("games", nargs="*", metavar="GAME", help="a game or a file with one; without any, all of busso")
+    typed = parser.parse_args(arguments).games
     known = own_games()
-    games = [os.path.abspath(name) if is_path(name) else name for name in arguments] or known  # noqa: PTH100 - links stay
+    games = [os.path.abspath(name) if is_path(name) else name for name in typed] or known  # noqa: PTH100 - links stay
     for name in games:
         trust_game(name)
     if unknown := [name for name in games if name not in known and not is_path(name)]:

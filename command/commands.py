@@ -95,7 +95,7 @@ def _introduce(arguments: Sequence[str]) -> int:
 def run(command: Command, arguments: Sequence[str]) -> None:
     """Run a command in this process, so that its exit code and signal handlers are the process's own."""
     sys.argv[1:] = [*command.first, *arguments]
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if signal.getsignal(signal.SIGINT) in (signal.SIG_DFL, signal.default_int_handler):
         signal.signal(signal.SIGINT, end_interrupted)  # until the command has been imported
     runpy.run_module(command.module, run_name="__main__", alter_sys=True)
 

@@ -15,6 +15,7 @@ import pytest
 import busso as package
 from busso.command.commands import COMMANDS, main
 from busso.version import __version__
+from tests.errors import key_of
 from tests.limits import seconds
 from tests.pages import BLOCKS, TEXT
 
@@ -125,6 +126,8 @@ def test_flags_may_stand_before_the_command() -> None:
     assert busso("help", "check").stdout == busso("check", "--help").stdout != ""
     found = busso("--quiet", "replay", "/nowhere")
     assert found.returncode == 2 and found.stderr.startswith("error: /nowhere")
+    for flag in ("-v", "-q", "--verbose", "--quiet"):
+        assert key_of(busso("warm", flag, "whist").stderr) == "whist"
 
 
 IMPORTING = """
@@ -159,6 +162,17 @@ def test_ctrl_c_during_imports_is_one_line(tmp_path: Path, module: str) -> None:
         assert process.stdout is not None and process.stdout.readline() == "importing\n"
         process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=seconds(60)) == ("", "interrupted\n") and process.returncode == 130
+
+
+def test_ctrl_c_while_the_program_imports_its_commands_is_no_traceback(tmp_path: Path) -> None:
+    """`ast` is the first module that the commands import; before it is the entry of the program, after it all else."""
+    (tmp_path / "ast.py").write_text("import time\nprint('importing', flush=True)\ntime.sleep(60)\n")
+    path = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    command = [sys.executable, "-m", "busso", "train"]
+    with subprocess.Popen(command, env=path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "importing\n"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=seconds(60)) == ("", "") and process.returncode == -signal.SIGINT
 
 
 def test_commands_in_the_pages_exist() -> None:
