@@ -102,6 +102,13 @@ def _disks_never_fail() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _grids_end_without_their_table() -> Iterator[None]:
+    """Skip the process of four seconds that prints the table of a grid; tests/command/test_screens.py sees it."""
+    with mock.patch("busso.train.app.subprocess"):
+        yield
+
+
 def _ends_what_it_starts(whose: str, session: bool = False) -> Iterator[None]:
     before = processes.children()
     yield

@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from busso.command.settings.compose import compose
 from busso.train.settings.dqn import TrainSettings
 from tests.screen import screens
@@ -49,11 +47,10 @@ def test_lines_stand_above_a_bar_and_text_of_files_is_harmless(tmp_path: Path) -
     assert found[-1].splitlines() == [*above, "results"]
 
 
-@pytest.mark.parametrize("columns", [50, 100])
-def test_a_tournament_shows_its_bar_and_then_only_results(tmp_path: Path, columns: int) -> None:
+def test_a_tournament_shows_its_bar_and_then_only_results(tmp_path: Path) -> None:
     players = "players=[greedy,random,monte_carlo:samples:5]"
     arguments = [players, "deals=512", "batch_deals=64", "processes=1", f"folder={tmp_path / 'out'}"]
-    found = screens("busso.evaluate.tournament", arguments, columns, rows=60)
+    found = screens("busso.evaluate.tournament", arguments, columns=50, rows=60)
     bars = [screen for screen in found if "playing" in screen]
     assert bars and all(screen.count("playing") == 1 for screen in bars)
     assert "━" in bars[-1] and not any(CODES.search(screen) for screen in found)
@@ -61,7 +58,7 @@ def test_a_tournament_shows_its_bar_and_then_only_results(tmp_path: Path, column
 
 
 def test_training_shows_rates_curves_and_what_to_type_next(tmp_path: Path) -> None:
-    run = [*SMALL, f"runs={tmp_path}", "name=small", "episodes=1500", "evaluation.every_episodes=300"]
+    run = [*SMALL, f"runs={tmp_path}", "name=small", "episodes=640", "evaluation.every_episodes=160"]
     found = screens("busso.train", [*run, "evaluation.opponents=[random,greedy]"], columns=80)
     assert not any(CODES.search(screen) for screen in found)
     bar = next(screen for screen in reversed(found) if re.search(r"tressette/small .*━.* \d+% ", screen))
