@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from busso.command.plain_console import PlainConsole
 from busso.evaluate.tournament.__main__ import main as tournament
 from busso.train.__main__ import main as train
+from busso.train.run.progress import results_table
 from tests.limits import seconds
 from tests.pages import PAGES, ROOT, TEXT
 from tests.train.runs import SMALL
@@ -96,6 +98,33 @@ def test_the_page_of_other_systems_names_every_finding_and_tests_that_exist() ->
 
 HOWTO = ROOT / "docs" / "howto"
 SHORT = [line for line in SMALL if not line.startswith(("evaluation.opponents", "episodes="))] + ["episodes=64"]
+
+
+RESULTS = {  # on the pages, by page: name of the run, unit, and for each opponent the share, its ends, margin and half
+    "train.md": (
+        "tressette/first",
+        "points",
+        {
+            "random": (0.871, 0.865, 0.878, 4.9897, 0.0767),
+            "greedy": (0.673, 0.664, 0.682, 2.0366, 0.0793),
+            "monte_carlo:samples:10": (0.599, 0.590, 0.607, 1.1116, 0.0794),
+        },
+    ),
+    "own.md": ("mygame/default", "tricks", {"random": (0.868, 0.862, 0.874, 4.5483, 0.0688)}),
+}
+
+
+@pytest.mark.parametrize("page", RESULTS)
+def test_results_in_the_tutorial_look_as_printed(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+    run, unit, numbers = RESULTS[page]
+    found = {
+        name: {"deals": 4096, "win_rate": [won, low], "win_rate_interval": [low, high], unit: [margin, half]}
+        for name, (won, low, high, margin, half) in numbers.items()
+    }
+    title, means = f"runs/{run}, best network", "won: the better result; a tie counts one half"
+    PlainConsole(width=120).print(results_table(title, unit, found, means))
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert "\n".join(lines) in (ROOT / "docs" / "tutorial" / page).read_text(encoding="utf-8")
 
 
 def commands(page: str, command: str) -> list[list[str]]:
