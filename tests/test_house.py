@@ -23,7 +23,7 @@ def modules() -> dict[Path, str]:
 
 @cache
 def tree(path: Path) -> ast.Module:
-    return ast.parse(modules()[path])
+    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
 
 
 def test_a_folder_has_few_modules() -> None:
@@ -49,8 +49,8 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
 def test_docstrings_begin_with_a_verb_or_are_a_noun_phrase() -> None:
     listed = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     found = []
-    for path in filter(Path.exists, (ROOT / name for name in listed.split())):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path in (path for path in map(Path, listed.split()) if (ROOT / path).exists()):
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 words = re.match(r"\w+", ast.get_docstring(node) or "")
                 if words and words[0] in NOT_FIRST:
