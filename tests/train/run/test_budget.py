@@ -75,7 +75,7 @@ def test_the_clock_starts_with_the_first_rollout() -> None:
 
 
 def test_minutes_may_be_those_of_the_cpu() -> None:
-    """Which a process that waits does not use."""
+    """A process that waits uses none."""
     budget = Budget(None, 1.0, CLOCKS["cpu"])
     budget.start_clock()
     time.sleep(0.3)
