@@ -7,9 +7,10 @@ import torch
 from torch import Tensor, nn
 
 _MOMENTUM = 0.95
-_STEPS = 5  # Newton-Schulz iterations
+# Newton-Schulz iterations x -> a x + b x^3 + c x^5. Each best approximates 1 on the interval to which those before it
+# map [0.008, 1] (Amsel et al., 2025, "The Polar Express", theorem 3.1), widened at the top by 2% for rounding errors.
+_ITERATIONS = ((8.0203, -22.5827, 16.0497), (3.6872, -2.6526, 0.4966), (2.8230, -2.0374, 0.4321))
 _RMS = 0.2  # RMS of a step's entries per unit of learning rate, about Adam's (Liu et al., 2025, section 2.2)
-_A, _B, _C = 3.4445, -4.7750, 2.0315
 _TINY = 1e-7
 
 
@@ -34,7 +35,7 @@ class Muon:
         for group, momentum in zip(self._groups, self._momenta, strict=True):
             gradient = torch.stack([each.grad for each in group])  # type: ignore[misc]
             momentum.mul_(_MOMENTUM).add_(gradient)
-            step = orthogonal((gradient + _MOMENTUM * momentum).to(self._dtype)).float()
+            step = orthogonal(gradient.add_(momentum, alpha=_MOMENTUM).to(self._dtype)).float()
             step = step * (self._factor * _RMS * max(momentum.shape[1:]) ** 0.5 * lr)
             for matrix, each in zip(group, step, strict=True):
                 matrix.sub_(each)
@@ -57,14 +58,19 @@ def _shape(matrix: Tensor) -> tuple[int, ...]:
 def orthogonal(matrices: Tensor) -> Tensor:
     """Return `[n, rows, columns]` matrices with the same singular vectors and singular values near 1.
 
-    Applies a polynomial of degree five five times (Jordan et al., 2024). It ends with 0.68 to 1.21 for singular values
-    above 1/500 of the matrix's norm; smaller ones stay smaller. Of Gaussian matrices of 128 x 128, 14% are below 0.7.
-    Zero matrices stay zero.
+    Applies three polynomials of degree five (Amsel et al., 2025) to each matrix divided by its Schatten 4-norm, a bound
+    of the largest singular value that is less than Frobenius's and known from the first product: the root of the norm
+    of `x x^T`. They end with 0.64 to 1.36 for singular values above 0.008 of it; smaller ones are multiplied by up to
+    83. Of Gaussian matrices of 128 x 128, 19% are below 0.7. Zero matrices stay zero.
     """
     tall = matrices.shape[1] > matrices.shape[2]
     x = matrices.mT if tall else matrices
     x = x / (x.float().norm(dim=(1, 2), keepdim=True) + _TINY).to(x.dtype)
-    for _ in range(_STEPS):
-        squared = x @ x.mT
-        x = torch.baddbmm(x, torch.baddbmm(squared, squared, squared, beta=_B, alpha=_C), x, beta=_A)
+    squared = x @ x.mT
+    scale = (squared.float().norm(dim=(1, 2), keepdim=True) + _TINY).rsqrt().to(x.dtype)
+    x, squared = x * scale, squared * scale**2
+    for k, (a, b, c) in enumerate(_ITERATIONS):
+        if k > 0:
+            squared = x @ x.mT
+        x = torch.baddbmm(x, torch.baddbmm(squared, squared, squared, beta=b, alpha=c), x, beta=a)
     return x.mT if tall else x

@@ -446,27 +446,30 @@ def test_singular_values_become_about_one(shape: tuple[int, int]) -> None:
     turned = u.mT @ orthogonal(u @ torch.diag_embed(s) @ v) @ v.mT
     values = turned.diagonal(dim1=1, dim2=2)
     assert torch.allclose(turned, torch.diag_embed(values), atol=1e-5)
-    assert float(values.min()) > 0.65 and float(values.max()) < 1.25
+    assert float(values.min()) > 0.63 and float(values.max()) < 1.37
     assert not orthogonal(torch.zeros(1, *shape)).any()
 
 
 def test_small_singular_values_stay_small() -> None:
-    """Of Gaussian matrices, 14% of singular values are below 0.7 after five steps, the smallest far below."""
+    """Of Gaussian matrices, 19% of singular values are below 0.7 after three steps; rounding makes none too large."""
     torch.manual_seed(1)
-    values = torch.linalg.svdvals(orthogonal(torch.randn(20, 128, 128)))
-    assert 0.12 < float((values < 0.7).float().mean()) < 0.16
-    assert float(values.min()) < 0.2 and float(values.max()) < 1.21
+    matrices = torch.randn(20, 128, 128)
+    values = torch.linalg.svdvals(orthogonal(matrices))
+    assert 0.17 < float((values < 0.7).float().mean()) < 0.21
+    assert float(values.min()) < 0.2 and float(values.max()) < 1.37
+    for rounded in (matrices.bfloat16(), matrices[:, :1].mT.bfloat16() @ matrices[:, :1].bfloat16()):  # or of rank one
+        assert float(torch.linalg.svdvals(orthogonal(rounded).float()).max()) < 1.4
 
 
 def test_a_step_by_hand() -> None:
-    """A rank-one gradient: 0.2 * sqrt(4) * 0.1 times a singular value of 1 after five polynomials."""
+    """A rank-one gradient: 0.2 * sqrt(4) * 0.1 times a singular value of 1 after three polynomials."""
     gradient = torch.zeros(4, 4)
     gradient[1, 2] = -3.0
     muon, layer = of(gradient, factor=0.5)
     muon.step(0.1)
     x = 1.0
-    for _ in range(5):
-        x = 3.4445 * x - 4.7750 * x**3 + 2.0315 * x**5
+    for a, b, c in ((8.0203, -22.5827, 16.0497), (3.6872, -2.6526, 0.4966), (2.8230, -2.0374, 0.4321)):
+        x = a * x + b * x**3 + c * x**5
     assert layer.weight[1, 2].item() == pytest.approx(0.5 * 0.2 * 2 * 0.1 * x, rel=1e-4)
     assert layer.weight.count_nonzero() == 1
     assert layer.weight.grad is None and layer.bias.grad.all()  # type: ignore[union-attr]
