@@ -152,6 +152,27 @@ class _Equivariant(torch.autograd.Function):
         return of_x, torch.mm(of_sum.t(), x), of_mean.sum(0), torch.mm(of_mean.t(), summed), None
 
 
+class OwnAndMean(torch.autograd.Function):
+    """One row of each observation, at `rows`, and the mean of its rows over the parts; both float32."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, rows: Tensor, parts: int) -> tuple[Tensor, Tensor]:
+        ctx.save_for_backward(rows)
+        ctx.parts, ctx.dtype = parts, x.dtype
+        first, *others = x.view(parts, -1, x.shape[1])
+        mean = first.to(torch.float32, copy=True)
+        for block in others:
+            mean += block
+        return x.index_select(0, rows).float(), mean.div_(parts)
+
+    @staticmethod
+    def backward(ctx: Any, of_own: Tensor, of_mean: Tensor) -> tuple[Tensor | None, ...]:
+        of_others = of_mean / ctx.parts
+        of_x = of_others.to(ctx.dtype).repeat(ctx.parts, 1)
+        of_x.index_copy_(0, *ctx.saved_tensors, of_others.add_(of_own).to(ctx.dtype))
+        return of_x, None, None
+
+
 def before_relu(of_out: Tensor, out: Tensor) -> Tensor:
     """Return the gradient where the ReLU's output is positive, 0 elsewhere."""
     result: Tensor = torch.ops.aten.threshold_backward(of_out, out, 0)

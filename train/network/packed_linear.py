@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from busso.cards.compiled.bits import WORD, bit, lowest, popcount
+from busso.cards.compiled.bits import WORD, bit, lowest
 from busso.cards.compiled.jit import njit
 from busso.cards.compiled.symmetry import Symmetry
 from busso.train.network.matmul import before_relu, by_own_code, linear
@@ -41,11 +41,13 @@ class PackedLinear(nn.Module):
         bound = 1 / math.sqrt(self.bits)  # as torch.nn.Linear
         self.weight = nn.Parameter(torch.empty(self.bits, width).uniform_(-bound, bound), requires_grad=False)
         self.bias = nn.Parameter(torch.empty(width).uniform_(-bound, bound), requires_grad=False)
-        self._bits = _Bits(seen.part, np.where(seen.part < 0, seen.places, 0) + seen.place, seen.parts)
+        row = np.where(seen.part < 0, seen.places, 0) + seen.place
+        part_of = np.where(seen.part < 0, seen.parts, seen.part)
+        self._bits = _Bits(part_of.astype(np.uint64), row.astype(np.uint64), seen.parts)
         bit_of = np.empty((self.parts, self.bits), np.int64)
         for part in range(self.parts):
             mine = np.flatnonzero((seen.part == part) | (seen.part < 0))
-            bit_of[part, self._bits.row[mine]] = mine
+            bit_of[part, row[mine]] = mine
         self.register_buffer("places", torch.from_numpy(bit_of), persistent=False)  # moves between devices
 
     @property
@@ -104,10 +106,13 @@ class _Gather(torch.autograd.Function):
 
 
 class _Bits(NamedTuple):
-    """Part of each observation bit, -1 for none, and its row in the weight."""
+    """Part of each observation bit, `parts` for none, and its row in the weight.
 
-    part: Integers
-    row: Integers
+    Both are unsigned, as Numba checks each signed index for less than 0: `_find` then takes 1.8 times as long.
+    """
+
+    part: Words
+    row: Words
     parts: int
 
 
@@ -119,39 +124,22 @@ def _word(words: Words, k: int, bits: int) -> np.uint64:
 
 
 @njit
-def _set_bits(words: Words, bits: int, out: Integers) -> int:
-    """Write the indices of the set bits among the first `bits` of a row, ascending; return their number."""
-    count = 0
-    for k in range((bits + WORD - 1) // WORD):
-        word = _word(words, k, bits)
-        for _ in range(popcount(word)):
-            out[count] = WORD * k + lowest(word)
-            word &= word - np.uint64(1)
-            count += 1
-    return count
-
-
-@njit
-def _find(words: Words, bits: _Bits, found: Integers, counts: Integers) -> None:
+def _find(words: Words, bits: _Bits, found: Words, counts: Integers) -> None:
     """Write the weight rows of the set bits: `found[p]` for part `p`, the last entry for bits of no part."""
-    part, none = bits.part, bits.parts
-    if none == 1:  # without a symmetry a bit's row is its index
-        counts[0], counts[1] = _set_bits(words, part.size, found[0]), 0
-        return
     for k in range(counts.size):
         counts[k] = 0
-    for k in range((part.size + WORD - 1) // WORD):
-        word = _word(words, k, part.size)
-        for _ in range(popcount(word)):
-            at = WORD * k + lowest(word)
+    for k in range((bits.part.size + WORD - 1) // WORD):
+        word, first = _word(words, k, bits.part.size), np.uint64(WORD * k)
+        while word != np.uint64(0):
+            at = first + np.uint64(lowest(word))
             word &= word - np.uint64(1)
-            p = part[at] if part[at] >= 0 else none
+            p = bits.part[at]
             found[p, counts[p]] = bits.row[at]
             counts[p] += 1
 
 
 @njit
-def _sum_row(found: Integers, count: int, weight: Floats, bias: Floats, total: Floats) -> None:
+def _sum_row(found: Words, count: int, weight: Floats, bias: Floats, total: Floats) -> None:
     """Write the bias plus the weight rows `found[:count]`."""
     width = bias.size
     for column in range(width):  # total[:] = bias would take two seconds to compile
@@ -171,7 +159,7 @@ def _sum_row(found: Integers, count: int, weight: Floats, bias: Floats, total: F
 def _sums(words: Words, bits: _Bits, weight: Floats, bias: Floats, out: Floats) -> None:
     """Write for each part the bias plus the weight rows of the set bits, after the ReLU, which keeps NaN."""
     parts, rows = bits.parts, words.shape[0]
-    found, counts = np.empty((parts + 1, bits.part.size), np.int64), np.empty(parts + 1, np.int64)
+    found, counts = np.empty((parts + 1, bits.part.size), np.uint64), np.empty(parts + 1, np.int64)
     common = np.empty(bias.size, np.float32)
     for k in range(rows):
         _find(words[k], bits, found, counts)
@@ -187,7 +175,7 @@ def _sums(words: Words, bits: _Bits, weight: Floats, bias: Floats, out: Floats) 
 
 
 @njit
-def _add_row(found: Integers, count: int, own: Floats, out: Floats) -> None:
+def _add_row(found: Words, count: int, own: Floats, out: Floats) -> None:
     """Add the row `own` to the rows `found[:count]` of `out`."""
     for k in range(count):
         total = out[found[k]]
@@ -199,7 +187,7 @@ def _add_row(found: Integers, count: int, own: Floats, out: Floats) -> None:
 def _add(words: Words, bits: _Bits, gradient: Floats, out: Floats) -> None:
     """Add each part's gradient to the rows of its bits, and the sum over the parts to the rows of no part."""
     parts, rows = bits.parts, words.shape[0]
-    found, counts = np.empty((parts + 1, bits.part.size), np.int64), np.empty(parts + 1, np.int64)
+    found, counts = np.empty((parts + 1, bits.part.size), np.uint64), np.empty(parts + 1, np.int64)
     common = np.empty(gradient.shape[1], np.float32)
     for k in range(rows):
         _find(words[k], bits, found, counts)
@@ -207,7 +195,8 @@ def _add(words: Words, bits: _Bits, gradient: Floats, out: Floats) -> None:
             _add_row(found[p], counts[p], gradient[p * rows + k], out)
         if counts[parts]:
             for column in range(common.size):
-                common[column] = np.float32(0)
-                for p in range(parts):
+                common[column] = gradient[k, column]
+            for p in range(1, parts):
+                for column in range(common.size):
                     common[column] += gradient[p * rows + k, column]
             _add_row(found[parts], counts[parts], common, out)

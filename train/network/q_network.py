@@ -17,7 +17,7 @@ from busso.cards.compiled.splitmix import mix, uniform
 from busso.cards.compiled.symmetry import Symmetry
 from busso.cards.game import Games
 from busso.cards.play import Actions, Decisions
-from busso.train.network.matmul import by_own_code, equivariant, linear, sum_of_parts
+from busso.train.network.matmul import OwnAndMean, by_own_code, equivariant, linear, sum_of_parts
 from busso.train.network.packed_linear import PackedLinear
 
 FORWARD_ROWS = 1024  # rows per forward pass on a CPU: activations of 1024 x 256 fit the cache
@@ -56,6 +56,10 @@ class QNetwork(nn.Module):
     def device(self) -> torch.device:
         """Device of the weights."""
         return next(self.parameters()).device
+
+    def taken(self, words: Tensor, actions: Tensor) -> Tensor:
+        """Return the value of one action for each observation, `[batch]`."""
+        return self(words).gather(1, actions.long().unsqueeze(1)).squeeze(1)
 
     def to_format(self, dtype: torch.dtype) -> QNetwork:
         """Return the network, converted for play in `dtype` if it can compute in that."""
@@ -254,6 +258,18 @@ class EquivariantNetwork(DenseNetwork):
         for own, mean in zip(self._own, self._mean, strict=True):
             x = equivariant(x, own.weight, own.bias, mean.weight, self.input.parts)
         return x
+
+    def taken(self, words: Tensor, actions: Tensor) -> Tensor:
+        """Compute advantages only in the part of each action; their mean over all is linear in the mean features."""
+        if self.value is None or not by_own_code(words):
+            return super().taken(words, actions)
+        parts, head = self.input.parts, self.head
+        chosen, each = actions.long(), self.actions // parts
+        rows = chosen // each * len(words) + torch.arange(len(words))
+        own, mean = OwnAndMean.apply(self._features(words), rows, parts)  # type: ignore[no-untyped-call]
+        advantage = linear(own, head.weight, head.bias).gather(1, (chosen % each).unsqueeze(1))
+        weight = self.value.weight - head.weight.mean(0, keepdim=True)
+        return (advantage + linear(mean, weight, self.value.bias - head.bias.mean())).squeeze(1)
 
     def _output(self, features: Tensor) -> Tensor:
         parts = self.input.parts

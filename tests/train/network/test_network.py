@@ -207,6 +207,21 @@ def test_values_and_gradients_with_shared_weights_equal_plain_pytorch(
     check_gradients(network, equivariant, words, getattr(torch, chip.format), 0.1)
 
 
+@pytest.mark.parametrize("dueling", [False, True])
+def test_values_of_taken_actions_and_their_gradients_are_those_of_all(dueling: bool, chip: Chip) -> None:
+    torch.manual_seed(0)
+    network, words = EquivariantNetwork(SYMMETRY, ACTIONS, [32, 24], dueling), torch.randint(-(2**62), 2**62, (100, 2))
+    network.requires_grad_().format = getattr(torch, chip.format)
+    actions, of_values, found = torch.arange(100, dtype=torch.uint8) % ACTIONS, torch.randn(100), []
+    for values in (network.taken(words, actions), network(words)[torch.arange(100), actions.long()]):
+        network.zero_grad()
+        values.backward(of_values)  # type: ignore[no-untyped-call]
+        found.append([values, *(each.grad for each in network.parameters())])
+    off = 0.02 if network.format == torch.bfloat16 else 1e-5
+    for one, other in zip(*found, strict=True):
+        assert torch.allclose(one, other, atol=off * float(other.abs().max())) and bool(other.any())
+
+
 def test_renamed_suits_rename_the_values() -> None:
     torch.manual_seed(0)
     symmetry = GAME.symmetry
