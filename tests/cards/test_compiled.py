@@ -40,7 +40,7 @@ from busso.cards.game import load_game
 from busso.cards.play import play
 from busso.cards.players import RandomPlayer
 from busso.command.conf_folder import own_games
-from busso.train.network import packed_linear
+from busso.train.network import deviations, packed_linear
 from busso.train.network import q_network as network
 from busso.train.rollout import transitions
 from busso.tressette import GAME as TRESSETTE
@@ -441,6 +441,7 @@ def test_loops_on_the_way_of_a_decision_give_pythons_lock_back() -> None:
         reward_loop(TRESSETTE.rules.apply, reward),
     ]
     loops += [network.choose, network.fill_forced_moves, packed_linear._sums, packed_linear._add]
+    loops += [deviations._split, deviations._join]
     loops += [transitions.next_decisions, transitions.n_step_returns]
     assert not [loop.py_func.__name__ for loop in loops if not loop.targetoptions.get("nogil")]
 

@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from busso.base.system import keep_freed_memory
+from busso.train.network.deviations import join, split
 
 forked = [False]  # True if this process was forked after this module was imported
 OWN_CODE_ON = "cpu"  # device type of this project's own code; all others use PyTorch's
@@ -118,38 +119,39 @@ def equivariant(x: Tensor, own: Tensor, bias: Tensor, mean: Tensor, parts: int) 
 
     `[parts * batch, in]` -> `[parts * batch, out]`, with all rows of a part contiguous.
     """
-    own, bias, mean = own.to(x.dtype), bias.to(x.dtype), mean.to(x.dtype) / parts
-    if by_own_code(x) and torch.is_grad_enabled():
+    if by_own_code(x) and torch.is_grad_enabled() and parts > 1:
         result: Tensor = _Equivariant.apply(x, own, bias, mean, parts)  # type: ignore[no-untyped-call]
         return result
-    return _equivariant(x, own, bias, mean, parts, sum_of_parts(x, parts))
-
-
-def _equivariant(x: Tensor, own: Tensor, bias: Tensor, mean: Tensor, parts: int, summed: Tensor) -> Tensor:
+    own, bias, mean = own.to(x.dtype), bias.to(x.dtype), mean.to(x.dtype) / parts
     out = linear(x, own, bias)
-    out.view(parts, -1, out.shape[1]).add_(linear(summed, mean, None))
+    out.view(parts, -1, out.shape[1]).add_(linear(sum_of_parts(x, parts), mean, None))
     return out.relu_()
 
 
 class _Equivariant(torch.autograd.Function):
-    """`_equivariant` with its derivatives, in half the passes over memory that PyTorch's operators need."""
+    """`equivariant` with its derivatives, by one matrix product per part.
+
+    It multiplies the sum over the parts by `(own + mean) / parts`, and the deviations of all parts but the last from
+    their mean by `own`. The last one's product is minus the sum of the others', as deviations add up to zero.
+    """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, own: Tensor, bias: Tensor, mean: Tensor, parts: int) -> Tensor:
-        summed = sum_of_parts(x, parts)
-        out = _equivariant(x, own, bias, mean, parts, summed)
+        of_sum, own = ((own + mean) / parts).to(x.dtype), own.to(x.dtype)
+        summed, deviations, _ = split(x, parts)
+        mean = _forward(summed, of_sum, bias.to(x.dtype), relu=False)
+        out = join(mean, _forward(deviations, own, None, relu=False), relu=True)
         ctx.parts = parts
-        ctx.save_for_backward(x, summed, own, mean, out)
+        ctx.save_for_backward(summed, deviations, own, of_sum, out)
         return out
 
     @staticmethod
     def backward(ctx: Any, of_out: Tensor) -> tuple[Tensor | None, ...]:
-        x, summed, own, mean, out = ctx.saved_tensors
-        of_sum = before_relu(of_out, out)
-        of_mean = sum_of_parts(of_sum, ctx.parts)
-        of_x = _forward(of_sum, own.t(), None, relu=False)
-        of_x.view(ctx.parts, -1, of_x.shape[1]).add_(_forward(of_mean, mean.t(), None, relu=False))
-        return of_x, torch.mm(of_sum.t(), x), of_mean.sum(0), torch.mm(of_mean.t(), summed), None
+        summed, deviations, own, of_sum, out = ctx.saved_tensors
+        total, rest, to_last = split(of_out, ctx.parts, out)
+        of_x = join(_forward(total, of_sum.t(), None, False), _forward(rest, own.t(), None, False), relu=False)
+        of_mean = torch.mm(total.t(), summed).float() / ctx.parts
+        return of_x, torch.mm(to_last.t(), deviations).float() + of_mean, total.sum(0).float(), of_mean, None
 
 
 class OwnAndMean(torch.autograd.Function):

@@ -17,6 +17,7 @@ from busso.cards.compiled.symmetry import layout
 from busso.cards.play import Decisions
 from busso.train.__main__ import main
 from busso.train.network.build import build_network, inference_network
+from busso.train.network.deviations import join, split
 from busso.train.network.packed_linear import PackedLinear
 from busso.train.network.q_network import (
     DenseNetwork,
@@ -207,6 +208,20 @@ def test_values_and_gradients_with_shared_weights_equal_plain_pytorch(
     check_gradients(network, equivariant, words, getattr(torch, chip.format), 0.1)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_sums_and_deviations_by_hand(dtype: torch.dtype) -> None:
+    """Three parts of one row; the gradient is 0 where the ReLU's output is."""
+    x = torch.tensor([[-3.0, 8.0], [3.0, -2.0], [6.0, 0.0]], dtype=dtype)
+    total, rest, _ = split(x, 3)
+    assert (total.tolist(), rest.tolist()) == ([[6, 6]], [[-5, 6], [1, -4]])
+    assert torch.equal(join(total / 3, rest, relu=False), x) and torch.equal(join(total / 3, rest, relu=True), x.relu())
+    of_out = split(x, 3, torch.tensor([[0.0, 1.0], [1.0, 1.0], [2.0, 5.0]], dtype=dtype))
+    assert [each.tolist() for each in of_out] == [[[9, 6]], [[-3, 6], [0, -4]], [[-6, 8], [-3, -2]]]
+    mean, rest = (torch.randn(50, 7).to(dtype) for _ in range(2))
+    assert torch.equal(join(mean, rest, relu=False), torch.cat([mean + rest, mean - rest]))  # the same rounding
+    assert join(torch.full_like(mean, torch.nan), rest, relu=True).isnan().all()
+
+
 @pytest.mark.parametrize("dueling", [False, True])
 def test_values_of_taken_actions_and_their_gradients_are_those_of_all(dueling: bool, chip: Chip) -> None:
     torch.manual_seed(0)
@@ -215,8 +230,8 @@ def test_values_of_taken_actions_and_their_gradients_are_those_of_all(dueling: b
     actions, of_values, found = torch.arange(100, dtype=torch.uint8) % ACTIONS, torch.randn(100), []
     for values in (network.taken(words, actions), network(words)[torch.arange(100), actions.long()]):
         network.zero_grad()
-        values.backward(of_values)  # type: ignore[no-untyped-call]
-        found.append([values, *(each.grad for each in network.parameters())])
+        values.backward(of_values)
+        found.append([values.detach(), *(each.grad for each in network.parameters())])
     off = 0.02 if network.format == torch.bfloat16 else 1e-5
     for one, other in zip(*found, strict=True):
         assert torch.allclose(one, other, atol=off * float(other.abs().max())) and bool(other.any())
