@@ -12,7 +12,6 @@ from torch import Tensor
 from busso.cards.compiled.jit import njit
 
 Bits = NDArray[np.uint32]  # or uint16
-Floats = NDArray[np.float32]
 
 
 def split(x: Tensor, parts: int, out: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
@@ -38,95 +37,74 @@ def join(mean: Tensor, deviations: Tensor, relu: bool) -> Tensor:
 
 
 def _bits(x: Tensor, batch: int) -> Bits:
-    bits = x.contiguous().view(torch.int32 if x.dtype == torch.float32 else torch.int16).numpy()
-    return bits.view(np.uint32 if x.dtype == torch.float32 else np.uint16).reshape(-1, batch, x.shape[1])
+    integers = torch.int32 if x.dtype == torch.float32 else torch.int16
+    bits: Bits = x.contiguous().view(integers).numpy().view(f"u{x.itemsize}")
+    return bits.reshape(-1, batch, x.shape[1])
 
 
 def _shift(x: Tensor) -> int:
-    return 0 if x.dtype == torch.float32 else 16
+    return 32 - 8 * x.itemsize
 
 
 @njit
-def _load(row: Bits, shift: int, bits: Bits) -> None:
-    """Read a row as bits of float32."""
-    for column in range(bits.size):
-        bits[column] = np.uint32(row[column]) << np.uint32(shift)
+def _number(word: np.uint32, shift: int) -> np.float32:
+    return np.uint32(np.uint32(word) << np.uint32(shift)).view(np.float32)
 
 
 @njit
-def _store(bits: Bits, shift: int, row: Bits) -> None:
-    """Write bits of float32 to a row, rounded to the nearest, of two the even one."""
-    if shift == 0:
-        for column in range(bits.size):
-            row[column] = bits[column]
-    else:
-        for column in range(bits.size):
-            odd = (bits[column] >> np.uint32(16)) & np.uint32(1)
-            row[column] = np.uint32(bits[column] + np.uint32(0x7FFF) + odd) >> np.uint32(16)
-
-
-@njit
-def _before_relu(gradient: Floats, out: Floats) -> None:
-    for column in range(gradient.size):
-        number = gradient[column]  # read in any case: with a branch for each number, a pass takes eight times as long
-        gradient[column] = np.float32(0) if out[column] <= np.float32(0) else number
-
-
-@njit
-def _subtract(a: Floats, b: Floats, out: Floats) -> None:
-    for column in range(out.size):
-        out[column] = a[column] - b[column]
+def _word(number: np.float32, shift: int) -> np.uint32:
+    """Return a float32's bits, the upper 16 rounded to the nearest, of two the even one."""
+    bits = np.float32(number).view(np.uint32)
+    odd = (bits >> np.uint32(16)) & np.uint32(1)
+    return bits if shift == 0 else np.uint32(np.uint32(bits + np.uint32(0x7FFF) + odd) >> np.uint32(16))
 
 
 @njit(nogil=True)
-def _split(x: Bits, out: Bits, total: Bits, rest: Bits, to_last: Bits, shift: int, gradient: bool) -> None:
+def _split(  # noqa: C901 - one pass over memory
+    x: Bits, out: Bits, total: Bits, rest: Bits, to_last: Bits, shift: int, gradient: bool
+) -> None:
     parts, batch, width = x.shape
-    bits = np.empty((parts + 2, width), np.uint32)
-    value = bits.view(np.float32)
-    last, summed, other = value[parts - 1], value[parts], value[parts + 1]
+    value, mean = np.empty((parts, width), np.float32), np.empty(width, np.float32)
+    last = value[parts - 1]
     for k in range(batch):
         for column in range(width):
-            summed[column] = np.float32(0)
+            mean[column] = np.float32(0)
         for p in range(parts):
-            own = value[p]
-            _load(x[p, k], shift, bits[p])
-            if gradient:
-                _load(out[p, k], shift, bits[parts + 1])
-                _before_relu(own, other)
+            own, of_own, of_out = value[p], x[p, k], out[p, k]
             for column in range(width):
-                summed[column] += own[column]
-        _store(bits[parts], shift, total[0, k])
+                number = _number(of_own[column], shift)
+                if gradient and _number(of_out[column], shift) <= np.float32(0):
+                    number = np.float32(0)
+                own[column] = number
+                mean[column] += number
+        of_total = total[0, k]
         for column in range(width):
-            summed[column] /= np.float32(parts)
+            of_total[column] = _word(mean[column], shift)
+            mean[column] /= np.float32(parts)
         for p in range(parts - 1):
-            own = value[p]
+            own, of_rest, of_last = value[p], rest[p, k], to_last[p, k]
+            for column in range(width):
+                of_rest[column] = _word(own[column] - mean[column], shift)
             if gradient:
-                _subtract(own, last, other)
-                _store(bits[parts + 1], shift, to_last[p, k])
-            _subtract(own, summed, own)
-            _store(bits[p], shift, rest[p, k])
+                for column in range(width):
+                    of_last[column] = _word(own[column] - last[column], shift)
 
 
 @njit(nogil=True)
 def _join(mean: Bits, deviations: Bits, out: Bits, shift: int, relu: bool) -> None:
     parts, batch, width = out.shape
-    bits = np.empty((3, width), np.uint32)
-    value = bits.view(np.float32)
-    middle, own, left = value[0], value[1], value[2]
+    left = np.empty(width, np.float32)
+    least = np.float32(0) if relu else np.float32(-np.inf)
     for k in range(batch):
-        _load(mean[0, k], shift, bits[0])
+        middle, of_last = mean[0, k], out[parts - 1, k]
         for column in range(width):
-            left[column] = np.float32(0)
-        for p in range(parts):
-            if p < parts - 1:
-                _load(deviations[p, k], shift, bits[1])
-                for column in range(width):
-                    left[column] -= own[column]
-                    own[column] += middle[column]
-            else:
-                for column in range(width):
-                    own[column] = left[column] + middle[column]
-            if relu:
-                for column in range(width):
-                    own[column] = np.float32(0) if own[column] < np.float32(0) else own[column]
-            _store(bits[1], shift, out[p, k])
+            left[column] = _number(middle[column], shift)
+        for p in range(parts - 1):
+            own, of_own = deviations[p, k], out[p, k]
+            for column in range(width):
+                number = _number(own[column], shift)
+                left[column] -= number
+                number += _number(middle[column], shift)
+                of_own[column] = _word(least if number < least else number, shift)
+        for column in range(width):
+            of_last[column] = _word(least if left[column] < least else left[column], shift)
