@@ -177,7 +177,8 @@ class DqnTrainer:
     def _update(self, count: int) -> None:
         learner = self.settings.learner
         rate = linear(learner.lr, learner.lr_end, self.budget.spent(self.counters.episodes))
-        self.learner.lr = rate * early_boost(self.learner.updates, learner.lr_boost_updates)
+        boosted = learner.lr_boost_updates if self.settings.network.init_from is None else 0
+        self.learner.lr = rate * early_boost(self.learner.updates, boosted)
         for _ in range(count):
             self.learner.update()
         if self.learner.updates == count > 0:

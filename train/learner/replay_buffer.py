@@ -51,11 +51,26 @@ Batch = LambdaBatch | NStepBatch
 
 
 class ReplayBuffer:
-    """Newest `capacity` transitions, sampled uniformly. `draw` and `rows` read nothing back from the device."""
+    """Newest `capacity` transitions, of which the newest `window` are sampled uniformly.
 
-    def __init__(self, kind: type[Transitions], capacity: int, words: int, device: torch.device, seed: int) -> None:
-        """Allocate the buffer. Raises MemoryError if the device has too little memory."""
-        self.capacity = capacity
+    `draw` and `rows` read nothing back from the device.
+    """
+
+    def __init__(
+        self,
+        kind: type[Transitions],
+        capacity: int,
+        words: int,
+        device: torch.device,
+        seed: int,
+        share: float = 1.0,
+        least: int = 1,
+    ) -> None:
+        """Allocate the buffer. Raises MemoryError if the device has too little memory.
+
+        `window` is the `share` of all transitions so far, at least `least` and at most those in the buffer.
+        """
+        self.capacity, self._share, self._least = capacity, share, least
         self.size = 0
         self.inserted = 0
         self.generator = torch.Generator(device).manual_seed(seed)
@@ -84,12 +99,19 @@ class ReplayBuffer:
         self.inserted += rows
         self.size = min(self.size + rows, self.capacity)
 
+    @property
+    def window(self) -> int:
+        """Number of the newest transitions from which samples come."""
+        return min(self.size, max(self._least, math.ceil(self._share * self.inserted)))
+
     def draw(self, rows: int) -> Tensor:
         """Draw the indices of `rows` transitions with replacement. Raises ValueError if the buffer is empty."""
         if self.size == 0:
             raise ValueError("the replay buffer is empty")
         draws = torch.rand(rows, generator=self.generator, device=self._data["action"].device, dtype=torch.float64)
-        return (draws * self.size).long()  # in float64 no product rounds up to the size
+        window = self.window
+        index = (draws * window).long()  # in float64 no product rounds up to the window
+        return index if window == self.size else (index + (self.inserted - window)) % self.capacity
 
     def rows(self, index: Tensor) -> Batch:
         """Return the transitions at these indices, int64 `[batch]`."""
@@ -157,7 +179,8 @@ class ReplayBuffer:
 def build_replay(game: Game, settings: TrainSettings, device: torch.device) -> ReplayBuffer:
     """Return the run's empty replay buffer. Raises MemoryError if the device has too little memory."""
     kind = transitions_for(settings.target)
-    return ReplayBuffer(kind, settings.replay.capacity, game.words, device, settings.seed)
+    replay, least = settings.replay, settings.learner.learning_starts
+    return ReplayBuffer(kind, replay.capacity, game.words, device, settings.seed, replay.newest_share, least)
 
 
 def row_bytes(kind: type[Transitions], words: int) -> int:

@@ -95,6 +95,7 @@ class ReplaySettings:
     """Settings of the replay buffer."""
 
     capacity: Annotated[int, Bounds(1, 10**12)]
+    newest_share: Annotated[float, Bounds(0.0, 1.0, above=True)]
 
     def __post_init__(self) -> None:
         check_numbers("replay", self)

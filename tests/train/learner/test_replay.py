@@ -78,6 +78,18 @@ def test_uniform_sampling_reaches_all_rows_equally() -> None:
     assert counts.min() > 9_500 and counts.max() < 10_500
 
 
+def test_samples_come_from_the_newest_share_of_all_rows() -> None:
+    """At least three, at most the buffer; each as often as the others."""
+    replay = ReplayBuffer(NStepTransitions, 8, 2, CPU, seed=1, share=0.25, least=3)
+    for first, count, newest in ((0, 5, 3), (5, 11, 4), (16, 6, 6), (22, 30, 8)):
+        replay.add(rows(first, count))
+        assert replay.window == newest
+        found = [int(number) for number in replay.rows(replay.draw(8000)).observation[:, 0]]
+        wanted = list(range(first + count - newest, first + count))
+        counts = [found.count(number) for number in wanted]
+        assert sum(counts) == 8000 and max(counts) - min(counts) < 2000 / newest**0.5
+
+
 def test_empty_buffer() -> None:
     with pytest.raises(ValueError, match="empty"):
         ReplayBuffer(NStepTransitions, 8, 2, CPU, seed=1).draw(1)
