@@ -49,9 +49,9 @@ def linear(start: float, end: float, share: float) -> float:
     return start + (end - start) * min(max(share, 0.0), 1.0)
 
 
-def early_boost(updates: int, until: int, greatest: float = 15**0.5) -> float:
-    """Return the factor of the learning rate after `updates`: the root of `until / updates`, from `greatest` to 1."""
-    return max(1.0, (until / (updates + until / greatest**2)) ** 0.5) if until else 1.0
+def early_boost(updates: int, until: int) -> float:
+    """Return the factor of the learning rate after `updates`: it falls linearly from 4 to 1 in the first `until`."""
+    return linear(4.0, 1.0, updates / until) if until else 1.0
 
 
 def epsilon(spent: float, start: float, end: float, over: float) -> float:

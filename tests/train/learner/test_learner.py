@@ -160,8 +160,7 @@ def test_solves_a_chain_by_bootstrapping(chip: Chip) -> None:
 
 
 def test_early_updates_have_a_higher_rate() -> None:
-    """By the root of the updates: 6000 / (updates + 400) is 15, 4, 1 and less."""
-    assert [early_boost(updates, 6000) for updates in (0, 1100, 5600, 10**6)] == [15**0.5, 2, 1, 1]
+    assert [early_boost(updates, 600) for updates in (0, 200, 400, 600, 10**6)] == [4, 3, 2, 1, 1]
     assert early_boost(0, 0) == 1
 
 
