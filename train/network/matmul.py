@@ -155,7 +155,7 @@ class _Equivariant(torch.autograd.Function):
 
 
 class OwnAndMean(torch.autograd.Function):
-    """One row of each observation, at `rows`, and the mean of its rows over the parts; both float32."""
+    """Row of each observation at `rows`, and the mean of its rows over the parts; both float32."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, rows: Tensor, parts: int) -> tuple[Tensor, Tensor]:
