@@ -166,19 +166,39 @@ def test_ratings_and_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 LONG = "runs/sweeps/learner.lr=0.001,network.hidden=[192,192],seed=0"
 
 
+def _results(names: list[str]) -> report.Results:
+    """Return the results of a tournament, drawn at random."""
+    generator = np.random.default_rng(0)
+    pairs = combinations(names, 2)
+    duels = {pair: Duel(generator.integers(0, 3, 64) / 2, *generator.normal(size=(2, 64))) for pair in pairs}
+    rows = [report.pairing(*pair, result) for pair, result in duels.items()]
+    spent = dict.fromkeys(names, Timing(1.0, 1.0, 1000, 0))
+    return report.Results(GAME, compose(TournamentSettings, "tournament", []), rows, rate(duels), spent)
+
+
+@pytest.mark.parametrize("players", [2, 12])
+def test_a_narrow_screen_has_names_and_ratings_without_plots(players: int, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [LONG, *(f"player_{number}" for number in range(players - 1))]
+    results = _results(names)
+    report.show(results, PlainConsole(width=40))
+    lines = [line.split("│")[1:-1] for line in capsys.readouterr().out.split("└")[0].splitlines() if "│" in line]
+    rows = [[cell.strip() for cell in line] for line in lines]
+    assert results.ratings is not None and "●" not in str(lines)
+    for number, rating in enumerate(results.ratings.rows, start=1):
+        at = next(k for k, row in enumerate(rows) if row[0] == str(number))
+        assert rows[at][1] and rating.player.startswith(rows[at][1])
+        assert rows[at][2:] == [report.elo_text(rating), f"{rating.won:.1%}"]
+    assert "".join(row[1] for row in rows).count("seed=0") == 1
+
+
 @pytest.mark.parametrize(("players", "columns"), [(2, 80), (4, 80), (8, 80), (4, 200), (12, 200)])
 def test_a_screen_has_ratings_first_whole_names_and_each_number_once(
     players: int, columns: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A name is broken between its parts only, and no line is longer than the screen."""
     names = [LONG, "monte_carlo:samples:10", *(f"player_{number}" for number in range(players - 2))]
-    generator = np.random.default_rng(0)
-    pairs = combinations(names, 2)
-    duels = {pair: Duel(generator.integers(0, 3, 64) / 2, *generator.normal(size=(2, 64))) for pair in pairs}
-    rows = [report.pairing(*pair, result) for pair, result in duels.items()]
-    settings = compose(TournamentSettings, "tournament", [])
-    spent = dict.fromkeys(names, Timing(1.0, 1.0, 1000, 0))
-    results = report.Results(GAME, settings, rows, rate(duels), spent)
+    results = _results(names)
+    rows = results.pairings
     report.show(results, PlainConsole(width=columns))
     text = capsys.readouterr().out
     assert all(len(line) <= columns for line in text.splitlines())
