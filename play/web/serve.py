@@ -105,6 +105,7 @@ class TableServer:
         self._given = given if given.keys() - _HOW else {}
         self._desks: dict[str, Desk] = {}  # by the page's name for its own
         self._pages: dict[str, web.WebSocketResponse] = {}  # of the desks with a connection
+        self._leaving: dict[str, asyncio.TimerHandle] = {}  # of the desks without one
         self._ended = asyncio.Event()
 
     async def run(self, listening: socket.socket) -> None:
@@ -168,6 +169,8 @@ class TableServer:
             self._desks[name] = Desk(self._settings, self._given)
             await page.send_json({"desk": name})
         desk, self._pages[name] = self._desks[name], page
+        if name in self._leaving:
+            self._leaving.pop(name).cancel()
         sending = desk.start(self._send(desk, page))
         try:
             async for message in page:
@@ -177,7 +180,7 @@ class TableServer:
             sending.cancel()
             del self._pages[name]
             desk.rest()
-            asyncio.get_running_loop().call_later(_SECONDS_AWAY, self._forget, name)
+            self._leaving[name] = asyncio.get_running_loop().call_later(_SECONDS_AWAY, self._forget, name)
         return page
 
     async def _send(self, desk: Desk, page: web.WebSocketResponse) -> None:
@@ -191,13 +194,13 @@ class TableServer:
                 await page.send_json(shown)
 
     def _forget(self, name: str) -> None:
-        if name not in self._pages and (desk := self._desks.pop(name, None)) is not None:
-            desk.end()
+        del self._leaving[name]
+        self._desks.pop(name).end()
 
 
 def _receive(desk: Desk, text: str) -> None:
     """Pass a message of the page to its desk; ignore any other text."""
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         message = json.loads(text)
         if isinstance(message, dict):
             desk.receive(str(message.get("do", "")), str(message.get("value", "")), str(message.get("key", "")))

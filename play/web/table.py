@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 from typing import ClassVar
 
 from busso.cards.hand import Hand, Move
@@ -31,7 +32,9 @@ class TableRoom(Sitting, Room):
         super().__init__(desk, Speech(desk.language, session.table, session.coach))
         self.session, self.pace = session, desk.settings.pace
         self.refused = ""  # why an action was, until the next position
-        self._wanted = session.path  # a save that the person named; another is ours to remove once the game is over
+        named = desk.settings.save  # not that of a table resumed from the menu
+        # A save that the person asked for; another is ours to remove once the game is over.
+        self._wanted = Path(named) if named is not None else None
         self.review: tuple[Hand, list[Evaluation]] | None = None
         self.at = 0  # the reviewed decision
 

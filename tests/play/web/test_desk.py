@@ -141,9 +141,15 @@ def test_a_table_is_saved_while_it_is_played_and_resumed_from_the_menu(capfd: py
     assert "resume with busso play save=saves/tressette-7.json" in capfd.readouterr().err
 
 
-def test_a_finished_game_leaves_no_save() -> None:
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_finished_game_leaves_no_save(resumed: bool) -> None:
     async def script(person: Person) -> None:
         await person.sees("Your turn")
+        if resumed:
+            person.do("leave")
+            await person.sees("Saved tables (1)")
+            person.do("resume", "0")
+            await person.sees("Your turn")
         await person.play(lambda: person.room.table.game_over and person.room.is_quiet)
         person.do("leave")
         await person.sees("Saved tables (0)")

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from aiohttp.test_utils import TestClient, TestServer
 
-from busso.play.web.serve import _ssh
+from busso.play.web import serve
+from busso.play.web.serve import TableServer, _ssh
 from tests.limits import seconds, until
 from tests.play.conftest import Piped
-from tests.play.people import ENVIRONMENT
+from tests.play.people import ENVIRONMENT, composed
 
 
 class Served:
@@ -119,9 +121,30 @@ def test_two_pages_have_two_tables_and_a_desk_is_taken_by_one_page(served: Serve
             assert names[0] != names[1]
             async with http.ws_connect(f"{served.address}ws?desk={names[0]}") as page:
                 assert "html" in await page.receive_json(timeout=seconds(20))
-                for text in ("", "[]", "{", '{"do": 1}', '{"do": "__init__"}', '{"do": "choose", "value": {}}'):
+                for text in ("", "[]", "[" * 4000, '{"do": 1}', '{"do": "__init__"}', '{"do": "choose", "value": {}}'):
                     await page.send_str(text)
                 await _turn(page)
+
+    asyncio.run(script())
+
+
+def test_a_page_that_comes_back_in_time_keeps_its_table_for_the_next_absence(monkeypatch: pytest.MonkeyPatch) -> None:
+    away = seconds(1)
+
+    async def script() -> None:
+        settings, _ = composed("pace=0")
+        server = TableServer(settings, {})
+        async with TestClient(TestServer(server.application())) as client:
+            address = f"/{server.token}/ws"
+            monkeypatch.setattr(serve, "_SECONDS_AWAY", away)
+            async with client.ws_connect(address) as page:
+                name = (await page.receive_json())["desk"]
+            monkeypatch.setattr(serve, "_SECONDS_AWAY", 10 * away)
+            async with client.ws_connect(f"{address}?desk={name}") as page:
+                assert "html" in await page.receive_json()
+            await asyncio.sleep(1.5 * away)
+            async with client.ws_connect(f"{address}?desk={name}") as page:
+                assert "html" in await page.receive_json()
 
     asyncio.run(script())
 
