@@ -3,7 +3,11 @@
 import re
 from pathlib import Path
 
+import pytest
+
+from busso.command.plain_console import PlainConsole
 from busso.command.settings.compose import compose
+from busso.train.run.progress import results_table
 from busso.train.settings.dqn import TrainSettings
 from tests.screen import screens
 from tests.train.runs import SMALL
@@ -69,6 +73,18 @@ def test_training_shows_rates_curves_and_what_to_type_next(tmp_path: Path) -> No
     assert "games won, 95% interval" in end and "tressette/small ━" not in end
     for line in (f"busso report {tmp_path}/tressette/small", "busso play game=tressette", "busso compare"):
         assert line in end.replace("\n", "")
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_results_are_whole_on_a_narrow_screen_or_beside_a_long_name(
+    columns: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "runs/tressette/a_larger_network_for_an_hour"
+    found = {"deals": 4096, "win_rate": (0.717, 0.008), "win_rate_interval": (0.708, 0.725), "points": (2.5437, 0.0774)}
+    PlainConsole(width=columns).print(results_table("tressette/small", "points", {name: found}))
+    rows = [line.split("│")[1:-1] for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
+    cells = ["".join("".join(cell).split()) for cell in zip(*rows, strict=True)]
+    assert cells == [name, "71.7%(70.8to72.5)", "+2.5437±0.0774"]
 
 
 def test_a_local_grid_ends_with_its_table(tmp_path: Path) -> None:

@@ -104,9 +104,9 @@ def results_table(title: str, unit: str, results: Mapping[str, Any], won_means: 
 
     (deals,) = {found["deals"] for found in results.values()}
     table = Table(title=f"{title}, {deals:,} duplicate deals", caption=won_means)
-    table.add_column("against", no_wrap=True)
+    table.add_column("against", overflow="fold")
     for column in ("games won, 95% interval", f"{unit} more"):
-        table.add_column(column, justify="right", no_wrap=True)
+        table.add_column(column, justify="right")
     for name, found in results.items():
         (won, _), (margin, half) = found["win_rate"], found[unit]
         places = decimals(half)
