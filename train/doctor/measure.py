@@ -8,7 +8,7 @@ from itertools import count
 from typing import NamedTuple
 
 import torch
-from rich.table import Table
+from rich.table import Column, Table
 
 from busso.base import system
 from busso.train.learner.cuda_graph import EAGER_CALLS
@@ -243,7 +243,7 @@ def _now(device: torch.device) -> float:
 
 def screen(measured: Measured) -> Iterator[Table | str]:
     """Yield a table of the stages, the verdict on the limiting one, and the scaling."""
-    table = Table("stage", "decisions/s", "busy", "how", "", title="what each stage could do alone")
+    table = _table("stage", "decisions/s", "busy", "how", "", title="what each stage could do alone")
     for stage in measured.stages:
         mark = "limits" if stage is measured.limit else ""
         table.add_row(stage.name, f"{stage.decisions:,.0f}", f"{measured.busy(stage):.0%}", stage.how, mark)
@@ -251,7 +251,7 @@ def screen(measured: Measured) -> Iterator[Table | str]:
     yield measured.verdict()
     if (scaling := measured.scaling) is None:
         return
-    table = Table("CPUs", "decisions/s", "updates/s", "limited by", title=f"rollout=ray, learner {scaling.where}")
+    table = _table("CPUs", "decisions/s", "updates/s", "limited by", title=f"rollout=ray, learner {scaling.where}")
     for found in map(scaling.on, CPUS):
         table.add_row(f"{found.cpus}", f"{found.decisions:,.0f}", f"{found.updates:,.1f}", found.limit)
     yield table
@@ -259,6 +259,11 @@ def screen(measured: Measured) -> Iterator[Table | str]:
         f"{scaling.enough()} CPUs are enough for this learner: a worker plays {scaling.worker:,.0f} decisions/s, "
         f"the learner makes {scaling.updates:,.1f} updates/s of {scaling.decisions:,.0f} decisions each"
     )
+
+
+def _table(*columns: str, title: str) -> Table:
+    """Return a table without rows that cuts no figure on a narrow screen."""
+    return Table(*(Column(name, overflow="fold") for name in columns), title=title)
 
 
 def in_words(decisions: float) -> str:

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from busso.base import system
@@ -141,7 +141,7 @@ def as_dict(findings: list[Finding], measured: stages.Measured | None) -> dict[s
 
 def screen(findings: list[Finding], measured: stages.Measured | None) -> Iterator[Table | str]:
     """Yield the findings as a table, then any measured stages and which one limits the run."""
-    table = Table("", "found", "", title="what a run would use")
+    table = Table("", Column("found", overflow="fold"), "", title="what a run would use")
     colours = {"ok": "green", "warning": "yellow", "error": "red"}
     for finding in findings:
         table.add_row(finding.what, finding.says, Text(finding.verdict, colours[finding.verdict]))

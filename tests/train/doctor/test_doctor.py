@@ -2,12 +2,14 @@
 
 import json
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
 import torch
 
 from busso.base import system
+from busso.command.plain_console import PlainConsole
 from busso.command.settings.checks import SettingsError
 from busso.train.__main__ import main
 from busso.train.doctor import measure
@@ -100,6 +102,16 @@ def test_exit_code_and_what_it_does_not_look_at(tmp_path: Path, capsys: pytest.C
     assert found["starts"] and found["limited_by"] in {each["name"] for each in found["stages"]}
     assert main(["doctor", "experiment=blackjack_q"]) == 2
     assert "error: doctor: examines runs of algo=dqn" in capsys.readouterr().err
+
+
+def test_a_narrow_screen_cuts_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    says = "runs/sweeps/learner.lr=0.001,network.hidden=[192,192],seed=0 starts from scratch"
+    stage = measure.Stage("learner", 31_853.0, "124 updates/s with learner.threads=1", "a GPU")
+    for part in doctor.screen([doctor.Finding("run folder", says)], measure.Measured([stage], in_turn=True)):
+        PlainConsole(width=40).print(part)
+    rows = [line.split("│")[1:-1] for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
+    cells = "".join("".join(cell.strip() for cell in column) for column in zip_longest(*rows, fillvalue=""))
+    assert says.replace(" ", "") in cells.replace(" ", "") and "31,853" in cells
 
 
 def test_what_a_job_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
