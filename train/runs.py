@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from busso.base.lock import OWNER, STALE, read_owner
+from busso.cards.player_specs import curve_name
 from busso.command.console import result_console
 from busso.command.main import command, parser_of
 from busso.command.settings.checks import SettingsError
@@ -84,7 +85,10 @@ def _so_far(folder: Path, config: str) -> tuple[float | None, dict[str, float]]:
     newest["minutes"] = sum((step - before) / max(speed, 1e-9) for step, before, speed in pace) / 60
     budgets = dict(re.findall(r"^(episodes|iterations|minutes): ([\d.e+]+)$", config, re.MULTILINE))
     shares = [newest.get(_COLUMNS.get(key, "minutes"), 0.0) / float(most) for key, most in budgets.items()]
-    won = {name.removeprefix(_WON): value for name, value in newest.items() if name.startswith(_WON)}
+    listed = re.search(r"^  opponents:\n((?:  - .*\n)+)", config, re.MULTILINE)
+    names = {curve_name(name): name for name in re.findall("- (.*)", listed[1] if listed else "")}
+    curves_won = (name.removeprefix(_WON) for name in newest if name.startswith(_WON))
+    won = {names.get(curve, curve): newest[_WON + curve] for curve in curves_won}
     return min(1.0, max(shares)) if shares else None, won
 
 

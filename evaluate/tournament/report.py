@@ -200,23 +200,25 @@ def _ratings_table(results: Results, ratings: Ratings, width: int) -> Table:
     low, high = min(row.low for row in rows), max(row.high for row in rows)
     elos = [elo_text(row) for row in rows]
     others = 19 + len(str(len(rows))) + max(map(len, elos)) + len("100.0%") + len("decision")  # 19: borders
-    narrow = width < others + _LEAST_NAME + _LEAST_PLOT  # has no room for plots and times
+    narrow = width < others + _LEAST_NAME + _LEAST_PLOT
+    columns = slice(None, None, 2 if narrow else 1)  # a narrow screen has no room for plots and times
     others -= (6 + len("decision") + _LEAST_PLOT) * narrow
-    names = max(_LEAST_NAME * (not narrow), min(max(len(row.player) for row in rows), width - others - _LEAST_PLOT))
+    least = 1 if narrow else _LEAST_NAME
+    names = max(least, min(max(len(row.player) for row in rows), width - others - _LEAST_PLOT))
     cells = min(_MOST_PLOT, max(_LEAST_PLOT, width - others - names))
     means = meaning_of_won(results.game, results.settings.seating)
     caption = f"Elo: {zero(results.settings)}; 400 points are odds of 10 to 1; {means}"
     table = Table("", Column("player", overflow="fold"), title=title(results), caption=caption)
     ends = f"{low:+.0f}", f"{high:+.0f}"
     headings = "Elo", ends[0] + ends[1].rjust(cells - len(ends[0])), "won", "ms a\ndecision"
-    for name in headings[:: 1 + narrow]:
+    for name in headings[columns]:
         table.add_column(name, justify="left" if name.startswith(ends) else "right", no_wrap=True)
     for number, (row, elo) in enumerate(zip(rows, elos, strict=True), start=1):
         drawn = _drawn(row.low, row.elo, row.high, low, high, cells)
         spent = results.spent[row.player]
         time = milliseconds(spent.seconds, spent)
         values = elo, drawn, f"{row.won:.1%}", time
-        table.add_row(str(number), broken(row.player, names), *values[:: 1 + narrow])
+        table.add_row(str(number), broken(row.player, names), *values[columns])
     return table
 
 

@@ -248,9 +248,11 @@ def test_runs_are_listed_with_their_state_progress_and_results(
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2 and re.search(r"tressette +small +complete +100% +\d+ (s|min) +\w+ \d+\.\d%", lines[1])
     (path / "results.json").unlink()
+    for file, old, new in (("config.yaml", "- random", "- a:b:2"), ("metrics.csv", "_vs_random", "_vs_a.b.2")):
+        (path / file).write_text((path / file).read_text().replace(old, new))
     found = listed()
     assert found["state"] == "stopped" and 0.5 < found["progress"] <= 1.0  # type: ignore[operator]
-    assert found["results"]  # of the newest evaluation
+    assert list(found["results"]) == ["a:b:2"]  # type: ignore[call-overload]  # of the newest evaluation
     me, owner = lock.this_process(), path / ".lock.owner"
     gone = replace(me, started=me.started - 1)
     for who, silent, state in (
