@@ -12,7 +12,7 @@ import torch
 from busso.cards.play import Stop
 from busso.command.settings.compose import as_yaml
 from busso.train.evaluations import Evaluations, FirstEvaluation, report_best
-from busso.train.learner.learner import DivergenceMonitor, Learner, early_boost, linear
+from busso.train.learner.learner import DivergenceMonitor, Learner, linear
 from busso.train.learner.replay_buffer import build_replay
 from busso.train.network.build import build_network
 from busso.train.network.own_network import own_parts
@@ -176,9 +176,7 @@ class DqnTrainer:
 
     def _update(self, count: int) -> None:
         learner = self.settings.learner
-        rate = linear(learner.lr, learner.lr_end, self.budget.spent(self.counters.episodes))
-        boosted = learner.lr_boost_updates if self.settings.network.init_from is None else 0
-        self.learner.lr = rate * early_boost(self.learner.updates, boosted)
+        self.learner.lr = linear(learner.lr, learner.lr_end, self.budget.spent(self.counters.episodes))
         for _ in range(count):
             self.learner.update()
         if self.learner.updates == count > 0:

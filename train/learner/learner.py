@@ -49,11 +49,6 @@ def linear(start: float, end: float, share: float) -> float:
     return start + (end - start) * min(max(share, 0.0), 1.0)
 
 
-def early_boost(updates: int, until: int) -> float:
-    """Return the factor of the learning rate after `updates`: it falls linearly from 4 to 1 in the first `until`."""
-    return linear(4.0, 1.0, updates / until) if until else 1.0
-
-
 def epsilon(spent: float, start: float, end: float, over: float) -> float:
     """Return epsilon at the share `spent` of the budget: linear from `start` to `end` over the first share `over`."""
     return linear(start, end, spent / over if over else 1.0)

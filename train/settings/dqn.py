@@ -238,7 +238,6 @@ class LearnerSettings:
 
     lr: Annotated[float, Bounds(0.0, MAX_FLOAT, above=True)]
     lr_end: Annotated[float, Bounds(0.0, MAX_FLOAT)]
-    lr_boost_updates: Annotated[int, Bounds(0, MAX_COUNT)]
     batch_size: Annotated[int, Bounds(1, 100_000_000)]
     gamma: Annotated[float, Bounds(0.0, 1.0)]
     discount_per: str

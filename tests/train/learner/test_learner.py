@@ -20,7 +20,6 @@ from busso.train.api import open_trainer
 from busso.train.learner.learner import (
     Bootstrap,
     Learner,
-    early_boost,
     epsilon,
     linear,
     masked_max,
@@ -157,11 +156,6 @@ def test_solves_a_chain_by_bootstrapping(chip: Chip) -> None:
     values = it.online(torch.tensor([[1], [2], [4], [8]]))
     assert values[:, 1].tolist() == pytest.approx([0.9**3, 0.9**2, 0.9, 1.0], abs=0.03)
     assert values[:, 0].tolist() == pytest.approx([0.9**4, 0.9**4, 0.9**3, 0.9**2], abs=0.03)
-
-
-def test_early_updates_have_a_higher_rate() -> None:
-    assert [early_boost(updates, 600) for updates in (0, 200, 400, 600, 10**6)] == [4, 3, 2, 1, 1]
-    assert early_boost(0, 0) == 1
 
 
 @pytest.mark.parametrize("loss", ["huber", "mse"])

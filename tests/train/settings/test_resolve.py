@@ -41,9 +41,9 @@ def test_only_an_experiment_has_the_settings_of_a_longer_run(monkeypatch: pytest
     assert changed("minutes=240") == {"minutes": (None, 240.0)}
     monkeypatch.setenv("BUSSO_MINUTES", "233")
     assert changed("seed=2") == {"seed": (1, 2)}
-    network = {"network.hidden": ([128] * 3, [192] * 4), "learner.muon": (4.0, 0.0)}
+    network = {"network.hidden": ([96] * 3, [192] * 4), "learner.muon": (4.0, 0.0)}
     network |= {"exploration.fraction": (0.1, 0.03)}
-    network |= {"learner.lr_boost_updates": (600, 0), "replay.newest_share": (0.125, 1.0)}
+    network |= {"learner.batch_size": (512, 1024), "learner.ema_decay": (0.98, 0.99), "replay.newest_share": (0.5, 1.0)}
     assert changed("experiment=hour") == network | {"name": ("default", "hour"), "minutes": (None, 60.0)}
     hour = resolve(["experiment=hour", "minutes=null"]).settings
     assert isinstance(hour, TrainSettings) and hour.training_minutes == 233
