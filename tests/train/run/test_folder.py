@@ -76,8 +76,7 @@ def test_a_trainer_that_lost_its_run_writes_nothing_more(
     assert main(small(tmp_path)) == 2
     assert key_of(capsys.readouterr().err, alone=False) == str(path)
     after = written(path)
-    # During training, points of curves may be written where the file is open; the file of a checkpoint goes if it is not
-    # renamed.
+    # In training, points of curves may be written where the file is open; a checkpoint that is not renamed goes.
     lost = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
     allowed = {"_step": ("tensorboard",), "save": ("tensorboard", ".tmp")}.get(method, ())
     assert all(any(part in name for part in allowed) for name in lost), lost
