@@ -73,13 +73,14 @@ def test_a_trainer_that_lost_its_run_writes_nothing_more(
         return original(*given)
 
     monkeypatch.setattr(owner, method, robbed)
-    assert main(small(tmp_path)) == 2
+    # A thread saves: without these, a row or an evaluation may be half written when the run is lost.
+    no_curves = ["log_every_episodes=1000000", "evaluation.every_episodes=1000000"] if method == "save" else []
+    assert main(small(tmp_path, *no_curves)) == 2
     assert key_of(capsys.readouterr().err, alone=False) == str(path)
     after = written(path)
-    # In training, points of curves may be written where the file is open; a checkpoint that is not renamed goes.
+    # Points of curves may be written where the file is open, and the file of a checkpoint goes if it is not renamed.
     lost = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
-    allowed = {"_step": ("tensorboard",), "save": ("tensorboard", ".tmp")}.get(method, ())
-    assert all(any(part in name for part in allowed) for name in lost), lost
+    assert all("tensorboard" in name if method == "_step" else name.endswith(".tmp") for name in lost)
     owned = read_owner((path / ".lock.owner").read_bytes())
     assert owned is not None and owned.host == AWAY["host"]
 
