@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-SECONDS = 300  # for everything, beside other tests
+SECONDS = 120  # for everything, on an idle machine
 # No compilation by pip; one pinned package, needed by Hydra, is pure Python without a wheel.
 PINNED = ["--constraint", "constraints.txt", "--only-binary=:all:", "--no-binary=antlr4-python3-runtime"]
 OF_EXTRAS = {"gymnasium", "optuna", "onnx", "onnxruntime", "onnxscript", "pettingzoo"}  # modules
@@ -49,6 +49,8 @@ class MissingError(Exception):
 
 def main(arguments: list[str]) -> int:
     """Run the command and return the exit code, 0 also if there is no other Python."""
+    from tests.limits import seconds  # deferred: the other Python runs this file without the package
+
     with_torch = "--cuda" in arguments
     for version, python in others():
         begun = time.monotonic()
@@ -59,7 +61,8 @@ def main(arguments: list[str]) -> int:
             continue
         torch = "" if with_torch else ", without PyTorch, which --cuda installs"
         print(f"Python {version} ({python}){torch}: installed in {time.monotonic() - begun:.0f} s", flush=True)
-        command = [str(folder(version) / "bin/python"), "-P", __file__, "inside", *([] if with_torch else ["no torch"])]
+        command = [str(folder(version) / "bin/python"), "-P", __file__, "inside", f"{seconds(SECONDS)}"]
+        command += [] if with_torch else ["no torch"]
         with tempfile.TemporaryDirectory(prefix="b") as empty:
             return subprocess.run(command, cwd=empty, env=OUTSIDE, check=False).returncode
     print(f"busso was tried under no other Python than {name_of(sys.version_info[:2])}: none here can have it")
@@ -113,9 +116,9 @@ def pip(version: str, *words: str) -> None:
         raise MissingError(" ".join([*errors, found.stderr[-300:]][:1]))
 
 
-def inside(with_torch: bool) -> int:
-    """Run the tests in the other Python, in an empty folder, and return the exit code."""
-    end = time.monotonic() + SECONDS
+def inside(with_torch: bool, limit: float) -> int:
+    """Run the tests in the other Python, in an empty folder and `limit` seconds, and return the exit code."""
+    end = time.monotonic() + limit
     with said_how_long("imports of all modules"):
         import_all(OF_EXTRAS if with_torch else OF_EXTRAS | {TORCH})
     for what, (words, typed, expected) in COMMANDS.items():
@@ -154,4 +157,4 @@ def import_all(may_lack: set[str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(inside("no torch" not in sys.argv) if "inside" in sys.argv else main(sys.argv[1:]))
+    sys.exit(inside("no torch" not in sys.argv, float(sys.argv[2])) if "inside" in sys.argv else main(sys.argv[1:]))

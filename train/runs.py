@@ -87,8 +87,7 @@ def _so_far(folder: Path, config: str) -> tuple[float | None, dict[str, float]]:
     shares = [newest.get(_COLUMNS.get(key, "minutes"), 0.0) / float(most) for key, most in budgets.items()]
     listed = re.search(r"^  opponents:\n((?:  - .*\n)+)", config, re.MULTILINE)
     names = {curve_name(name): name for name in re.findall("- (.*)", listed[1] if listed else "")}
-    curves_won = (name.removeprefix(_WON) for name in newest if name.startswith(_WON))
-    won = {names.get(curve, curve): newest[_WON + curve] for curve in curves_won}
+    won = {names.get(key, key): value for name, value in newest.items() if (key := name.removeprefix(_WON)) != name}
     return min(1.0, max(shares)) if shares else None, won
 
 
